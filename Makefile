@@ -1,0 +1,55 @@
+# Everything a contributor runs. `make serve` and `make test` need nothing but python3 and git.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+serve: $(VENV)/.serve ## Start the hub (ARGS="--port 9000" passes flags on)
+	@exec $(BIN)/hublet serve $(ARGS)
+
+test: $(VENV)/.dev ## Run the tests (ARGS="-k revoke" passes flags on)
+	$(BIN)/pytest -n auto $(ARGS)
+
+check: $(VENV)/.dev ## Lint, format check, types, import floors
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+acceptance: $(VENV)/.dev ## Drive real processes with the real clients
+	$(BIN)/pytest tests/acceptance $(ARGS)
+
+bench: $(VENV)/.dev ## Measure, and print ratios to a ceiling or a peer
+	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
+	$(BIN)/python -m hublet.events > docs/events.md
+
+clean: ## Remove the environment and caches (the data folder stays)
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Hublet needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.serve: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.serve
+
+.PHONY: help serve test check format acceptance bench docs clean
