@@ -1,0 +1,27 @@
+"""Every setting of the hub; the one door to the environment."""
+
+from hublet.core.config.kinds import Network
+from hublet.core.config.loading import (
+    CONFIG_FILE,
+    CONFIG_VARIABLE,
+    ConfigurationError,
+    SettingInfo,
+    describe,
+    load,
+    safe_database_url,
+)
+from hublet.core.config.settings import LogSettings, ServerSettings, Settings
+
+__all__ = [
+    "CONFIG_FILE",
+    "CONFIG_VARIABLE",
+    "ConfigurationError",
+    "LogSettings",
+    "Network",
+    "ServerSettings",
+    "SettingInfo",
+    "Settings",
+    "describe",
+    "load",
+    "safe_database_url",
+]

@@ -1,0 +1,119 @@
+"""What a setting may be: how it is read, and the words that tell the rule."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+Network = IPv4Network | IPv6Network
+
+_HOST = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+_ADDRESS = r"[^<>@\s]+@[^<>@\s]+"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """`words` complete the sentence "… must be"; `read` raises ValueError for all else."""
+
+    words: str
+    read: Callable[[object], Any]
+
+
+def _text(value: object) -> str:
+    text = str(value).strip() if isinstance(value, str | Path) else ""
+    if not text or not text.isprintable():
+        raise ValueError(value)
+    return text
+
+
+def _parts(value: object) -> list[str]:
+    if isinstance(value, str):
+        value = value.split(",") if value.strip() else []
+    if not isinstance(value, list | tuple):
+        raise ValueError(value)  # noqa: TRY004 - a wrong value is one error, whatever is wrong.
+    return [_text(str(part)) for part in cast("list[object]", value)]
+
+
+def like(words: str, pattern: str) -> Kind:
+    def read(value: object) -> str:
+        text = _text(value)
+        if not re.fullmatch(pattern, text):
+            raise ValueError(value)
+        return text
+
+    return Kind(words=words, read=read)
+
+
+def number(low: float, high: float, of: type[int] | type[float] = float) -> Kind:
+    def read(value: object) -> float:
+        number = of(value) if isinstance(value, str) else value
+        # To Python, True is a number, and an int is good where a float is wanted.
+        if isinstance(number, bool) or not isinstance(number, int | of):
+            raise ValueError(value)  # noqa: TRY004 - as above.
+        if not low <= number <= high:
+            raise ValueError(value)
+        return of(number)
+
+    noun = "a whole number" if of is int else "a number"
+    return Kind(words=f"{noun} from {low} to {high}", read=read)
+
+
+def one_of(table: Mapping[str, object]) -> Kind:
+    def read(value: object) -> object:
+        text = str(value).strip().lower()
+        if text not in table:
+            raise ValueError(value)
+        return table[text]
+
+    return Kind(words=f"one of {', '.join(table)}", read=read)
+
+
+def _read_base_url(value: object) -> str:
+    url = _text(value).lower().removesuffix("/")
+    # Looking at the port makes urlsplit check it, and the brackets of an IPv6 address.
+    if not re.fullmatch(f"https?://{_HOST}", url) or urlsplit(url).port == 0:
+        raise ValueError(value)
+    return url
+
+
+def _read_ring(value: object) -> str:
+    entries = _parts(value)
+    ids = {entry.partition(":")[0] for entry in entries}
+    right = [re.fullmatch(r"[A-Za-z0-9_-]{1,32}:[A-Za-z0-9_-]{43}=?", entry) for entry in entries]
+    if not entries or not all(right) or len(ids) < len(entries):
+        raise ValueError(len(entries))
+    return ",".join(entries)
+
+
+FLAG = one_of(
+    {"true": True, "false": False, "yes": True, "no": False}
+    | {"on": True, "off": False, "1": True, "0": False}
+)
+NETWORKS = Kind(
+    words="a list of IP networks such as 10.0.0.0/8",
+    read=lambda value: tuple(map(ip_network, _parts(value))),
+)
+FOLDER = Kind(words="the path of a folder", read=lambda value: Path(_text(value)).expanduser())
+BASE_URL = Kind(words="an http or https URL of a host alone", read=_read_base_url)
+RING = Kind(words="a list of different id:key, each key 32 bytes in base64url", read=_read_ring)
+COUNT = number(1, 10**9, int)
+LEVELS = one_of({level: level for level in ("debug", "info", "warning", "error")})
+FORMATS = one_of({form: form for form in ("auto", "console", "json")})
+SERVER_NAME = like("a host name or an IP address", r"[A-Za-z0-9._:-]+")
+DOMAIN = like("a domain name", r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
+BEARER = like("one word of letters, digits and -._~+/=", r"[A-Za-z0-9._~+/=-]+")
+DATABASE = like(
+    "a postgresql:// or sqlite:///path URL, special characters in its password %-encoded",
+    rf"sqlite:///.+|postgres(?:ql)?://(?:[^/?#@\s]*@)?(?:{_HOST}(?:,{_HOST})*)?(?:[/?]\S*)?",
+)
+SMTP = like(
+    "an smtp:// or smtps:// URL, special characters in its password %-encoded",
+    rf"smtps?://(?:[^/?#@:\s]+:[^/?#@:\s]+@)?{_HOST}/?",
+)
+SENDER = like("a mail address, with or without a name", rf"[^<>@]*<{_ADDRESS}>|{_ADDRESS}")
+# The public client refuses a token that begins with api_org, and chance could write one. A longer
+# prefix would make credentials longer than 64 characters.
+PREFIX = like("1 to 8 letters or digits and _, but not api_", r"(?!api_)[A-Za-z0-9]{1,8}_")

@@ -1,0 +1,184 @@
+"""The settings, one group per concern, each with its default and the sentence that tells it."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hublet.core.config.kinds import (
+    BASE_URL,
+    BEARER,
+    COUNT,
+    DATABASE,
+    DOMAIN,
+    FLAG,
+    FOLDER,
+    FORMATS,
+    LEVELS,
+    NETWORKS,
+    PREFIX,
+    RING,
+    SENDER,
+    SERVER_NAME,
+    SMTP,
+    Kind,
+    Network,
+    number,
+)
+
+
+def _setting(
+    default: object, kind: Kind, sentence: str, *, unset: str = "none", secret: bool = False
+) -> Any:
+    metadata = {"kind": kind, "sentence": sentence, "unset": unset, "secret": secret}
+    return field(default=default, repr=not secret, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    host: str = _setting("127.0.0.1", SERVER_NAME, "The address to listen on.")
+    port: int = _setting(8000, number(0, 65535, int), "The port to listen on; 0: any free one.")
+    base_url: str | None = _setting(
+        None, BASE_URL, "What every link in an answer begins with.", unset="http://host:port"
+    )
+    trusted_proxies: tuple[Network, ...] = _setting(
+        (), NETWORKS, "Reverse proxies whose X-Forwarded-For is believed."
+    )
+    test_mode: bool = _setting(
+        False, FLAG, "Loopback targets allowed, limits quiet, clock movable: for tests only."
+    )
+    stop_grace_seconds: float = _setting(
+        10.0, number(0, 3600), "How long a stop waits for what is running."
+    )
+    metrics_token: str | None = _setting(
+        None, BEARER, "When set, /metrics needs it as a bearer token.", secret=True
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseSettings:
+    data_dir: Path = _setting(  # noqa: RUF009 - a path does not change.
+        Path("hublet-data"), FOLDER, "The data folder; a relative path starts where the hub does."
+    )
+    url: str | None = _setting(
+        None, DATABASE, "The database.", unset="the file hub.db in the data folder", secret=True
+    )
+    pool_size: int = _setting(10, COUNT, "Connections that a process keeps to PostgreSQL.")
+    busy_timeout_seconds: float = _setting(
+        5.0, number(0, 600), "How long a request waits for a busy or absent database before a 503."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySettings:
+    ring: str | None = _setting(
+        None,
+        RING,
+        "The keys of digests and seals: the first is current, the others serve what is older.",
+        unset="the file secret.keys in the data folder",
+        secret=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenSettings:
+    prefix: str = _setting(
+        "hf_", PREFIX, "What new tokens begin with; the JavaScript client takes only hf_."
+    )
+    cache_seconds: float = _setting(
+        0.5, number(0, 1), "How long a checked token is believed without looking again."
+    )
+    cache_size: int = _setting(10000, COUNT, "Checked tokens that a process remembers.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSettings:
+    batch_size: int = _setting(50, COUNT, "Tasks claimed at a time.")
+    lease_seconds: float = _setting(
+        30.0, number(1, 3600), "How long a task stays with a worker that gives no sign of life."
+    )
+    max_attempts: int = _setting(12, COUNT, "Attempts before a task is given up.")
+    poll_seconds: float = _setting(
+        1.0, number(0.01, 60), "How often to look for work that nothing announced."
+    )
+    concurrency: int = _setting(8, COUNT, "Slow tasks that run at the same time.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitSettings:
+    body_bytes: int = _setting(1_048_576, COUNT, "The largest request body, in bytes.")
+    anonymous_requests: int = _setting(
+        3000, COUNT, "Requests of an address without a token in a window; quiet in test mode."
+    )
+    authenticated_requests: int = _setting(
+        30000, COUNT, "Requests of a user in a window; quiet in test mode."
+    )
+    window_seconds: int = _setting(300, COUNT, "The length of that window.")
+    revoke_requests_per_hour: int = _setting(
+        60, COUNT, "Calls of an address that revoke leaked tokens; quiet in test mode."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailSettings:
+    smtp_url: str | None = _setting(
+        None,
+        SMTP,
+        "The server that sends mails.",
+        unset="files in mail/ in the data folder",
+        secret=True,
+    )
+    sender: str = _setting("Hublet <hublet@localhost>", SENDER, "Whom mails come from.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutgoingSettings:
+    allow: tuple[Network, ...] = _setting(
+        (), NETWORKS, "Private networks that webhooks, client documents and logos may reach."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettings:
+    domain: str | None = _setting(
+        None, DOMAIN, "Exposed ports of jobs are hosts under it.", unset="jobs.localhost"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    level: str = _setting("info", LEVELS, "The least level that is written.")
+    format: str = _setting(
+        "auto", FORMATS, "Readable or JSON lines; auto is readable on a terminal only."
+    )
+    access: bool = _setting(True, FLAG, "Write a line for each request, at level info.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    server: ServerSettings = field(default_factory=ServerSettings)
+    database: DatabaseSettings = field(default_factory=DatabaseSettings)
+    keys: KeySettings = field(default_factory=KeySettings)
+    tokens: TokenSettings = field(default_factory=TokenSettings)
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    mail: MailSettings = field(default_factory=MailSettings)
+    outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
+    jobs: JobSettings = field(default_factory=JobSettings)
+    logs: LogSettings = field(default_factory=LogSettings)
+
+    @property
+    def base_url(self) -> str:
+        host = self.server.host
+        if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared with, not listened on.
+            host = "localhost"
+        elif ":" in host:
+            host = f"[{host}]"
+        return self.server.base_url or f"http://{host}:{self.server.port}"
+
+    @property
+    def database_url(self) -> str:
+        return self.database.url or f"sqlite:///{self.database.data_dir.as_posix()}/hub.db"
+
+    @property
+    def jobs_domain(self) -> str:
+        return self.jobs.domain or "jobs.localhost"

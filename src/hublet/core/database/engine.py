@@ -1,0 +1,159 @@
+"""What both engines promise."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, Protocol
+
+from hublet.core.errors import Unavailable
+from hublet.core.hub import Hub
+
+
+class Row(Protocol):
+    """One row: read by column name or by position, unpacked in column order."""
+
+    def __getitem__(self, key: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[Any]: ...
+    def __len__(self) -> int: ...
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database is locked, full or away.
+
+    Nothing of the transaction was kept. Only when PostgreSQL is lost in the very moment of
+    a commit nobody can tell: then all of it may have been kept, never a part.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("The database cannot answer right now; please try again shortly.")
+        # For the log and the operator only: it may name hosts and files.
+        self.reason = reason
+
+
+class UniqueViolation(Exception):
+    """A row with the same key exists already."""
+
+
+class Reader(ABC):
+    """Reads what is committed; each statement sees the newest state."""
+
+    hub: Hub
+
+    @abstractmethod
+    async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]: ...
+
+    @abstractmethod
+    async def fetch_one(self, sql: str, *values: Any) -> Row | None: ...
+
+    async def fetch_value(self, sql: str, *values: Any) -> Any:
+        """Return the first column of the first row, or None when there is no row."""
+        row = await self.fetch_one(sql, *values)
+        return None if row is None else row[0]
+
+
+class TransactionEnded(RuntimeError):
+    """A statement came after the commit: it would begin a transaction that nobody ends."""
+
+    def __init__(self) -> None:
+        super().__init__("The transaction has ended; a later statement needs one of its own.")
+
+
+class Connection(Reader):
+    """One transaction. It begins with its first statement and is committed at the edge.
+
+    It runs one statement at a time. After a statement that failed, only leaving the
+    savepoint around it makes the transaction usable again.
+    """
+
+    @abstractmethod
+    async def execute(self, sql: str, *values: Any) -> int:
+        """Run a statement and return the number of rows it inserted, updated or deleted."""
+
+    @abstractmethod
+    async def execute_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None: ...
+
+    @abstractmethod
+    async def claim(self, sql: str, *values: Any) -> Sequence[Row]:
+        """Like `fetch_all`, passing over rows that another transaction has claimed."""
+
+    @abstractmethod
+    def savepoint(self) -> AbstractAsyncContextManager[None]:
+        """Undo only what happens inside when it raises."""
+
+    @abstractmethod
+    async def lock(self, name: str) -> None:
+        """Hold this name until the end; wait for another transaction that holds it.
+
+        The wait is as long as any other for a busy database.
+        """
+
+    @abstractmethod
+    async def apply(self, script: str) -> None:
+        """Run the statements of a migration."""
+
+    @abstractmethod
+    def wake(self, channel: str) -> None:
+        """Wake the channel's subscribers, in every process, once this is committed."""
+
+
+class Subscription:
+    """Tells that something was committed on a channel since it was last asked."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def ring(self) -> None:
+        self._event.set()
+
+    async def wait(self, *, timeout: float) -> bool:  # noqa: ASYNC109 - the back-stop is the point
+        """Return True when woken, False when the time passed without it."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._event.wait()
+        except TimeoutError:
+            return False
+        self._event.clear()
+        return True
+
+
+class Database(ABC):
+    """An open database. Create it with `open_database`."""
+
+    kind: str
+
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+        self._subscriptions: dict[str, set[Subscription]] = {}
+
+    @abstractmethod
+    def transaction(self) -> AbstractAsyncContextManager[Connection]:
+        """Commit at the end, or roll back when the body raises."""
+
+    @abstractmethod
+    def read(self) -> AbstractAsyncContextManager[Reader]: ...
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    @abstractmethod
+    async def check(self) -> None:
+        """Raise DatabaseUnavailable unless a statement can be answered now."""
+
+    @contextmanager
+    def subscribe(self, channel: str) -> Iterator[Subscription]:
+        subscription = Subscription()
+        subscribers = self._subscriptions.setdefault(channel, set())
+        subscribers.add(subscription)
+        try:
+            yield subscription
+        finally:
+            subscribers.discard(subscription)
+
+    def ring(self, channels: Iterable[str]) -> None:
+        for channel in channels:
+            for subscription in self._subscriptions.get(channel, ()):
+                subscription.ring()
+
+    def ring_all(self) -> None:
+        self.ring(list(self._subscriptions))

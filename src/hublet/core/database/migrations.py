@@ -1,0 +1,105 @@
+"""Brings a database to the schema this version knows."""
+
+import hashlib
+from dataclasses import dataclass
+from importlib import resources
+
+from hublet.core.clock import micros
+from hublet.core.database.engine import Connection, Database
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS migrations (
+    number BIGINT PRIMARY KEY,
+    name TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    applied_at BIGINT NOT NULL
+);
+"""
+
+
+class SchemaError(Exception):
+    """The database does not fit this version. The message tells the operator what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    number: int
+    name: str
+    script: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.script.encode()).hexdigest()
+
+
+def known_migrations() -> list[Migration]:
+    folder = resources.files("hublet.migrations")
+    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [
+        Migration(
+            number=int(name[:4]),
+            name=name[5:-4],
+            script=(folder / name).read_text(encoding="utf-8"),
+        )
+        for name in files
+    ]
+
+
+async def migrate(database: Database, migrations: list[Migration] | None = None) -> list[str]:
+    """Apply what is missing, each file in a transaction of its own, and return their names.
+
+    Processes that start at the same time wait for each other.
+    """
+    known = known_migrations() if migrations is None else migrations
+    missing = await _missing(database, known)
+    return [migration.name for migration in missing if await _apply(database, migration, known)]
+
+
+async def pending(database: Database) -> list[str]:
+    """Return the names of the migrations that the database lacks."""
+    return [migration.name for migration in await _missing(database, known_migrations())]
+
+
+async def _missing(database: Database, known: list[Migration]) -> list[Migration]:
+    async with database.transaction() as conn:
+        await conn.lock("migrations")
+        await conn.apply(_TABLE)
+        applied = await _applied(conn)
+    _check(applied, known)
+    return [migration for migration in known if migration.number not in applied]
+
+
+async def _apply(database: Database, migration: Migration, known: list[Migration]) -> bool:
+    """Return False when another process was faster."""
+    async with database.transaction() as conn:
+        await conn.lock("migrations")
+        applied = await _applied(conn)
+        _check(applied, known)
+        if migration.number in applied:
+            return False
+        await conn.apply(migration.script)
+        await conn.execute(
+            "INSERT INTO migrations (number, name, digest, applied_at) VALUES ($1, $2, $3, $4)",
+            migration.number, migration.name, migration.digest, micros(),
+        )  # fmt: skip
+        return True
+
+
+async def _applied(conn: Connection) -> dict[int, str]:
+    rows = await conn.fetch_all("SELECT number, digest FROM migrations")
+    return {row["number"]: row["digest"] for row in rows}
+
+
+def _check(applied: dict[int, str], known: list[Migration]) -> None:
+    newest = max((migration.number for migration in known), default=0)
+    if ahead := [number for number in applied if number > newest]:
+        raise SchemaError(
+            f"The database was written by a newer Hublet (schema {max(ahead)}, this version knows "
+            f"{newest}): install that version, or point to another database."
+        )
+    for migration in known:
+        if applied.get(migration.number, migration.digest) != migration.digest:
+            raise SchemaError(
+                f"Migration {migration.number:04} ({migration.name}) was changed after it had been "
+                "applied to this database: restore the file as it was released."
+            )

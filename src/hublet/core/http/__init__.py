@@ -1,0 +1,8 @@
+"""The HTTP edge: everything between the socket and a feature's routes."""
+
+from hublet.core.http.edge import Edge
+from hublet.core.http.hot import HotRoute
+from hublet.core.http.rendering import install_error_handlers
+from hublet.core.http.transactions import Conn, ReadConn
+
+__all__ = ["Conn", "Edge", "HotRoute", "ReadConn", "install_error_handlers"]

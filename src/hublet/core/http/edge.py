@@ -1,0 +1,169 @@
+"""The outermost layer: what holds for every request, before any route is looked up."""
+
+import time
+from collections.abc import Callable
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hublet.core.config import Settings
+from hublet.core.errors import HubError, InvalidRequest
+from hublet.core.http.addresses import client_address
+from hublet.core.http.bodies import bounded
+from hublet.core.http.exchange import Exchange
+from hublet.core.http.headers import PREFLIGHT, AddedHeaders, is_for_other_origins
+from hublet.core.http.hot import Handler
+from hublet.core.http.rendering import hub_error_response, unexpected_response
+from hublet.core.ids import new_request_id
+from hublet.core.limits import Limiter, Policy, Verdict, refuse_when_spent
+from hublet.core.logs import AccessLog, get_logger
+from hublet.core.metrics import Metrics
+
+log = get_logger("http")
+
+_UNLIMITED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
+
+# Who is behind an Authorization header, if that is known without asking the database.
+KnownUser = Callable[[str], str | None]
+
+
+class Edge:
+    """Request ids, limits, HEAD, CORS, added headers, access log, and the last error net."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        settings: Settings,
+        hot: dict[tuple[str, str], Handler],
+        known_user: KnownUser,
+        access_log: AccessLog | None,
+        metrics: Metrics,
+    ) -> None:
+        self._app = app
+        self._hot = hot
+        self._known_user = known_user
+        self._access_log = access_log
+        self._metrics = metrics
+        self._trusted = settings.server.trusted_proxies
+        self._limits = settings.limits
+        self._limiter = Limiter(quiet=settings.server.test_mode)
+        self._anonymous = self._policy(settings.limits.anonymous_requests)
+        self._authenticated = self._policy(settings.limits.authenticated_requests)
+        self._added = AddedHeaders(https=settings.base_url.startswith("https://"))
+
+    def _policy(self, quota: int) -> Policy:
+        return Policy(name="api", quota=quota, window_seconds=self._limits.window_seconds)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start = time.perf_counter_ns()
+        headers = dict(scope["headers"])
+        exchange = scope["exchange"] = self._open(scope, headers)
+        answer = self._answering(scope, exchange, send)
+        if scope["method"] == "HEAD":
+            # Routes answer GET; the body is dropped on the way out. The server keeps its own view.
+            scope = {**scope, "method": "GET"}
+        try:
+            self._check(scope, exchange)
+            receive = await bounded(headers, receive, largest=self._limits.body_bytes)
+            await self._dispatch(scope, receive, answer)
+        except HubError as error:
+            await hub_error_response(error)(scope, receive, answer)
+        except Exception:
+            log.exception("unexpected error", request_id=exchange.request_id, path=scope["path"])
+            if exchange.started and not exchange.finished:
+                raise
+            if not exchange.started:
+                await unexpected_response(exchange.request_id)(scope, receive, answer)
+        finally:
+            self._close(scope, exchange, (time.perf_counter_ns() - start) // 1000)
+
+    def _open(self, scope: Scope, headers: dict[bytes, bytes]) -> Exchange:
+        raw = headers.get(b"authorization")
+        authorization = None if raw is None else raw.decode("latin-1")
+        return Exchange(
+            request_id=new_request_id(),
+            address=self._address(scope),
+            authorization=authorization,
+            user=self._known_user(authorization) if authorization else None,
+        )
+
+    def _address(self, scope: Scope) -> str:
+        peer = scope["client"][0] if scope.get("client") else "unknown"
+        if not self._trusted:
+            return peer
+        forwarded = [v.decode("latin-1") for k, v in scope["headers"] if k == b"x-forwarded-for"]
+        return client_address(peer, ",".join(forwarded) or None, trusted=self._trusted)
+
+    def _check(self, scope: Scope, exchange: Exchange) -> None:
+        if scope["path"] not in _UNLIMITED_PATHS:
+            exchange.verdict = self._count(exchange)
+            if not exchange.verdict.allowed:
+                refuse_when_spent(exchange.verdict)
+        if b"%00" in scope.get("raw_path", b"") or b"%00" in scope["query_string"]:
+            raise InvalidRequest("The address must not contain the NUL character.")
+
+    def _count(self, exchange: Exchange) -> Verdict:
+        if exchange.user is not None:
+            return self._limiter.count(self._authenticated, exchange.user)
+        # Unknown tokens count for the address they come from: guessing is limited too.
+        return self._limiter.count(self._anonymous, exchange.address)
+
+    async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method, path = scope["method"], scope["path"]
+        if (handler := self._hot.get((method, path))) is not None:
+            scope["app"] = self._app
+            body = await handler(Request(scope, receive))
+            await send({"type": "http.response.start", "status": 200, "hot": body})
+            await send({"type": "http.response.body", "body": body})
+        elif method == "OPTIONS" and is_for_other_origins(path):
+            await send({"type": "http.response.start", "status": 204, "headers": PREFLIGHT})
+            await send({"type": "http.response.body"})
+        else:
+            await self._app(scope, receive, send)
+
+    def _answering(self, scope: Scope, exchange: Exchange, send: Send) -> Send:
+        """Return a `send` that adds what every answer carries, and drops the body for HEAD."""
+        path, without_body = scope["path"], scope["method"] == "HEAD"
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                exchange.started = True
+                exchange.status = message["status"]
+                await send(self._start(message, path, exchange))
+                return
+            exchange.finished = not message.get("more_body")
+            if without_body:
+                message = {**message, "body": b""}
+            exchange.bytes_out += len(message.get("body", b""))
+            await send(message)
+
+        return answer
+
+    def _start(self, message: Message, path: str, exchange: Exchange) -> Message:
+        body, verdict = message.get("hot"), exchange.verdict
+        if body is not None and verdict is not None:
+            headers = self._added.of_hot_answer(body, exchange.request_id, verdict)
+        else:
+            own = list(message.get("headers", ()))
+            headers = self._added.of(own, path, exchange.request_id, verdict)
+        return {"type": "http.response.start", "status": message["status"], "headers": headers}
+
+    def _close(self, scope: Scope, exchange: Exchange, micros: int) -> None:
+        method, path = scope["method"], scope["path"]
+        route = path if (method, path) in self._hot else getattr(scope.get("route"), "path", "none")
+        self._metrics.request(method=method, route=route, status=exchange.status, micros=micros)
+        if self._access_log is not None:
+            self._access_log.write(
+                method=method,
+                path=path,
+                status=exchange.status,
+                micros=micros,
+                bytes_out=exchange.bytes_out,
+                request_id=exchange.request_id,
+                address=exchange.address,
+                user=exchange.user,
+            )

@@ -1,0 +1,27 @@
+"""One request and what becomes known about it on the way."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from hublet.core.limits import Verdict
+
+
+@dataclass(slots=True)
+class Exchange:
+    request_id: str
+    address: str
+    # As sent, such as "Bearer hf_…"; never written to a log.
+    authorization: str | None
+    user: str | None
+    verdict: Verdict | None = None
+    status: int = 0
+    bytes_out: int = 0
+    started: bool = False
+    finished: bool = False
+
+
+def exchange_of(request: Request) -> Exchange:
+    exchange = request.scope["exchange"]
+    assert isinstance(exchange, Exchange)  # noqa: S101 - the edge is always outermost
+    return exchange

@@ -1,0 +1,67 @@
+"""The headers that the edge adds to every answer."""
+
+from hublet.core.limits import Verdict
+
+Headers = list[tuple[bytes, bytes]]
+
+_CORS_PATHS = ("/api/", "/oauth/", "/.well-known/")
+
+_SECURITY: Headers = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+]
+_HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
+# What a page sets for itself; everything else is data that no browser should run or keep.
+_UNLESS_SET: Headers = [
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+]
+_EXPOSED = (
+    b"ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Error-Code, X-Error-Message, "
+    b"X-Request-Id"
+)
+# Bearer tokens are sent by scripts on purpose, so any origin may call; cookies never count here.
+_CORS: Headers = [
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", _EXPOSED),
+]
+PREFLIGHT: Headers = [
+    (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE"),
+    (b"access-control-allow-headers", b"Authorization, Content-Type, If-None-Match, Range"),
+    (b"access-control-max-age", b"86400"),
+    (b"content-length", b"0"),
+]
+
+
+def is_for_other_origins(path: str) -> bool:
+    return path.startswith(_CORS_PATHS)
+
+
+class AddedHeaders:
+    """Adds what is missing; lists that never change are put together once."""
+
+    def __init__(self, *, https: bool) -> None:
+        self._always = [*_SECURITY, _HTTPS_ONLY] if https else _SECURITY
+        # A hot answer is always JSON of the API.
+        self._hot = [
+            (b"content-type", b"application/json"), *self._always, *_UNLESS_SET, *_CORS,
+        ]  # fmt: skip
+
+    def of(self, own: Headers, path: str, request_id: str, verdict: Verdict | None) -> Headers:
+        headers = [*own, *self._always, (b"x-request-id", request_id.encode())]
+        if is_for_other_origins(path):
+            headers += _CORS
+        names = {name for name, _ in own}
+        headers += [pair for pair in _UNLESS_SET if pair[0] not in names]
+        if verdict is not None and b"ratelimit" not in names:
+            headers += verdict.raw_headers()
+        return headers
+
+    def of_hot_answer(self, body: bytes, request_id: str, verdict: Verdict) -> Headers:
+        return [
+            *self._hot,
+            (b"content-length", b"%d" % len(body)),
+            (b"x-request-id", request_id.encode()),
+            *verdict.raw_headers(),
+        ]

@@ -1,0 +1,29 @@
+"""Routes that a benchmark names: described like any other, dispatched without the framework."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from fastapi.routing import APIRoute, iter_route_contexts
+from starlette.requests import Request
+from starlette.routing import BaseRoute
+
+Handler = Callable[[Request], Coroutine[Any, Any, bytes]]
+
+
+class HotRoute(APIRoute):
+    """A route whose function takes the bare request and returns the JSON of a 200.
+
+    The edge calls it; the framework only describes it. Its path has no parameters. Declare what it answers with `response_model`, and what
+    token it needs with `dependencies`: both are shown in the description, and the function
+    itself must keep that promise, because nothing else runs for it.
+    """
+
+
+def hot_handlers(routes: Sequence[BaseRoute]) -> dict[tuple[str, str], Handler]:
+    """Return the handlers of hot routes by method and path."""
+    return {
+        (method, context.original_route.path): context.original_route.endpoint
+        for context in iter_route_contexts(routes)
+        if isinstance(context.original_route, HotRoute)
+        for method in context.original_route.methods or ()
+    }

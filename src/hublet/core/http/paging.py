@@ -1,0 +1,66 @@
+"""A page of a list as a type that a route names."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Query, Request
+from starlette.responses import Response
+
+from hublet.core.paging import DEFAULT_LIMIT, MAX_LIMIT, next_url, read_cursor, write_cursor
+
+T = TypeVar("T")
+
+# For the `responses` of a route that answers page by page.
+LINKED: dict[int | str, dict[str, Any]] = {
+    200: {
+        "headers": {
+            "Link": {
+                "description": 'The next page, as in `<https://…>; rel="next"`; absent on the last.',
+                "schema": {"type": "string"},
+            }
+        }
+    }
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What part of a list is asked for: the rows behind a position, at most so many."""
+
+    # Empty for the first page, so that `id > after` holds for every id.
+    after: str
+    limit: int
+    _request: Request = field(repr=False)
+    _response: Response = field(repr=False)
+
+    @property
+    def reach(self) -> int:
+        """How many rows to fetch: one more than are shown tells that there is a next page."""
+        return self.limit + 1
+
+    def cut(self, rows: Sequence[T], *, position: Callable[[T], str]) -> list[T]:
+        """Return the rows to show; link to the next page when there are more."""
+        shown = list(rows[: self.limit])
+        if len(rows) > self.limit:
+            url = next_url(
+                self._request.app.state.settings.base_url,
+                path=self._request.scope["raw_path"],
+                query=self._request.query_params.multi_items(),
+                cursor=write_cursor(position(shown[-1])),
+            )
+            self._response.headers["Link"] = f'<{url}>; rel="next"'
+        return shown
+
+
+async def _page(
+    request: Request,
+    response: Response,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
+    cursor: Annotated[str, Query(description="Where to go on, from the `Link` header.")] = "",
+) -> Page:
+    after = read_cursor(cursor) if cursor else ""
+    return Page(after=after, limit=limit, _request=request, _response=response)
+
+
+AskedPage = Annotated[Page, Depends(_page)]

@@ -1,0 +1,88 @@
+"""Turns every error into the one form the clients read."""
+
+from collections.abc import Mapping
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from hublet.core.database import DatabaseUnavailable
+from hublet.core.errors import HubError
+from hublet.core.http.validation import sentences
+from hublet.core.logs import get_logger
+
+log = get_logger("http")
+
+_LONGEST_HEADER = 1000
+
+_PLAIN = {
+    404: "There is nothing at this address: {method} {path}.",
+    405: "{method} is not possible at {path}.",
+}
+
+
+def error_response(
+    message: str,
+    *,
+    status: int,
+    code: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    response = Response(
+        msgspec.json.encode({"error": message}),
+        status_code=status,
+        media_type="application/json",
+        headers=dict(headers or {}),
+    )
+    if code:
+        response.headers["X-Error-Code"] = code
+    # Header values are Latin-1 at best, and one line.
+    if message.isascii() and message.isprintable():
+        response.headers["X-Error-Message"] = message[:_LONGEST_HEADER]
+    return response
+
+
+def hub_error_response(error: HubError) -> Response:
+    if isinstance(error, DatabaseUnavailable):
+        log.warning("database unavailable", reason=error.reason)
+    return error_response(
+        error.message, status=error.status, code=error.code, headers=error.headers
+    )
+
+
+def unexpected_response(request_id: str) -> Response:
+    return error_response(
+        f"Something went wrong on our side. Tell the operator the request id {request_id}.",
+        status=500,
+    )
+
+
+async def _unexpected(request: Request, _error: Exception) -> Response:
+    # The framework raises the error again once this is sent, and the edge writes the log.
+    return unexpected_response(request.scope["exchange"].request_id)
+
+
+async def _hub_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HubError)  # noqa: S101 - registered for this class only
+    return hub_error_response(error)
+
+
+async def _invalid(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - as above
+    return error_response(sentences(error.errors()), status=400)
+
+
+async def _http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - as above
+    pattern = _PLAIN.get(error.status_code, str(error.detail))
+    message = pattern.replace("{method}", request.method).replace("{path}", request.url.path)
+    return error_response(message, status=error.status_code, headers=error.headers)
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(HubError, _hub_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http_exception)
+    app.add_exception_handler(Exception, _unexpected)

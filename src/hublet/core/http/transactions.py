@@ -1,0 +1,28 @@
+"""One transaction per request, committed before the answer starts."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from hublet.core.database import Connection, Database, Reader
+
+
+async def transaction(request: Request) -> AsyncIterator[Connection]:
+    """Commit when the route returns, roll back when it raises."""
+    database: Database = request.app.state.database
+    async with database.transaction() as conn:
+        yield conn
+
+
+async def reading(request: Request) -> AsyncIterator[Reader]:
+    database: Database = request.app.state.database
+    async with database.read() as conn:
+        yield conn
+
+
+# `scope="function"` commits before the response starts. The default scope would
+# commit after it, and a client could then read its own write too early.
+Conn = Annotated[Connection, Depends(transaction, scope="function")]
+
+ReadConn = Annotated[Reader, Depends(reading, scope="function")]

@@ -1,0 +1,12 @@
+"""What every part of one running hub shares."""
+
+from dataclasses import dataclass
+
+from hublet.core.config import Settings
+from hublet.core.sealing import KeyRing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hub:
+    settings: Settings
+    keys: KeyRing

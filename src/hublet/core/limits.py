@@ -1,0 +1,92 @@
+"""Rate limits: how many requests a caller may make in a window of time."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import NamedTuple
+
+from hublet.core.clock import monotonic
+from hublet.core.errors import TooManyRequests
+
+_MOST_KEYS = 50_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    name: str
+    quota: int
+    window_seconds: int
+
+    @cached_property
+    def header(self) -> str:
+        return f'"fixed window";"{self.name}";q={self.quota};w={self.window_seconds}'
+
+    @cached_property
+    def raw_header(self) -> tuple[bytes, bytes]:
+        return (b"ratelimit-policy", self.header.encode())
+
+
+class Verdict(NamedTuple):
+    policy: Policy
+    allowed: bool
+    remaining: int
+    reset_seconds: int
+
+    @property
+    def header(self) -> str:
+        return f'"{self.policy.name}";r={self.remaining};t={self.reset_seconds}'
+
+    def headers(self) -> dict[str, str]:
+        return {"RateLimit": self.header, "RateLimit-Policy": self.policy.header}
+
+    def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        return (b"ratelimit", self.header.encode()), self.policy.raw_header
+
+
+@dataclass(slots=True)
+class _Window:
+    ends: float
+    seen: int = 0
+
+
+class Limiter:
+    """Counts requests per policy and key in fixed windows, in the memory of this process.
+
+    Memory is bounded: beyond the largest number of keys the one that was idle longest is
+    forgotten. `quiet` counts and reports but never refuses (test mode).
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        # By the name of the policy and the key.
+        self._windows: OrderedDict[tuple[str, str], _Window] = OrderedDict()
+
+    def count(self, policy: Policy, key: str) -> Verdict:
+        now = monotonic()
+        place = (policy.name, key)
+        window = self._windows.get(place)
+        if window is None or window.ends <= now:
+            window = self._windows[place] = _Window(ends=now + policy.window_seconds)
+            if len(self._windows) > _MOST_KEYS:
+                self._windows.popitem(last=False)
+        self._windows.move_to_end(place)
+        window.seen += 1
+        left = policy.quota - window.seen
+        return Verdict(
+            policy,
+            self._quiet or left >= 0,
+            max(left, 0),
+            # A float of 300.0000001 seconds is 300.
+            ceil(window.ends - now - 1e-6),
+        )
+
+
+def refuse_when_spent(verdict: Verdict) -> None:
+    if not verdict.allowed:
+        policy = verdict.policy
+        raise TooManyRequests(
+            f"Too many requests: {policy.quota} are allowed in {policy.window_seconds} seconds; "
+            f"try again in {verdict.reset_seconds} seconds.",
+            headers={"Retry-After": str(verdict.reset_seconds)} | verdict.headers(),
+        )

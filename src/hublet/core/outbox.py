@@ -1,0 +1,113 @@
+"""Facts leave through the database: published with the change, handed on by a worker."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+
+from hublet.core import queue
+from hublet.core.clock import micros
+from hublet.core.database import Connection, Reader
+from hublet.core.ids import new_object_id
+
+CHANNEL = "outbox"
+
+
+class Event:
+    """A fact that was committed. Subclasses are frozen dataclasses with a `kind`."""
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    catalogue: ClassVar[dict[str, type["Event"]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        # `dataclass(slots=True)` makes the class twice; the second one is the one to keep.
+        known = Event.catalogue.setdefault(cls.kind, cls)
+        if known.__name__ != cls.__name__:
+            raise TypeError(f"{known.__name__} has the kind {cls.kind} already.")
+        Event.catalogue[cls.kind] = cls
+
+
+E = TypeVar("E", bound=Event)
+
+
+Reaction = Callable[[Connection, E], Awaitable[None]]
+
+# Reactions by the kind of event, each under the name its task carries.
+reactions: dict[str, dict[str, Callable[[Connection, Any], Awaitable[None]]]] = {}
+
+
+def reacts_to(event_type: type[E]) -> Callable[[Reaction[E]], Reaction[E]]:
+    """Run the function once for each such event, whatever crashes in between.
+
+    The transaction it is given also ends its task, so its writes and its end commit
+    together; what must not happen in a transaction it adds to the queue.
+    """
+
+    def register(reaction: Reaction[E]) -> Reaction[E]:
+        feature = reaction.__module__.removeprefix("hublet.").removesuffix(".reactions")
+        name = f"{feature}.{reaction.__name__}"
+        reactions.setdefault(event_type.kind, {})[name] = reaction
+        queue.handles(_task_kind(event_type.kind, name), reads=event_type)(reaction)
+        return reaction
+
+    return register
+
+
+def _task_kind(event_kind: str, reaction: str) -> str:
+    # One function may react to several kinds, and each is read as another type.
+    return f"reaction:{event_kind}:{reaction}"
+
+
+async def publish(conn: Connection, event: Event) -> None:
+    """Commit the fact together with the change it tells of."""
+    await conn.execute(
+        "INSERT INTO outbox (id, kind, body, published_at) VALUES ($1, $2, $3, $4)",
+        new_object_id(), event.kind, msgspec.json.encode(event).decode(), micros(),
+    )  # fmt: skip
+    conn.wake(CHANNEL)
+
+
+async def hand_on(conn: Connection, *, limit: int) -> int:
+    """Turn published facts into one task per reaction, oldest first; return how many facts.
+
+    Kinds that this version does not know stay, for a worker of the version that does.
+    """
+    rows = await conn.claim(
+        """
+        WITH oldest AS (
+            SELECT id FROM outbox WHERE kind IN each($1) ORDER BY id LIMIT $2 /* claim */
+        )
+        DELETE FROM outbox WHERE id IN (SELECT id FROM oldest) RETURNING id, kind, body
+        """,
+        _known_kinds(), limit,
+    )  # fmt: skip
+    await queue.add_many(
+        conn,
+        [
+            queue.NewTask(
+                kind=_task_kind(row["kind"], name), body=row["body"], key=f"{row['id']}.{name}"
+            )
+            for row in sorted(rows, key=lambda row: str(row["id"]))
+            for name in reactions.get(row["kind"], ())
+        ],
+    )
+    return len(rows)
+
+
+async def is_waiting(conn: Reader) -> bool:
+    """Tell whether there is a fact that this version can hand on."""
+    found = await conn.fetch_value(
+        "SELECT 1 FROM outbox WHERE kind IN each($1) LIMIT 1", _known_kinds()
+    )
+    return found is not None
+
+
+def _known_kinds() -> str:
+    return msgspec.json.encode(list(Event.catalogue)).decode()
+
+
+async def count_waiting(conn: Reader) -> int:
+    count: int = await conn.fetch_value("SELECT count(*) FROM outbox")
+    return count

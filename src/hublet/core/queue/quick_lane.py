@@ -1,0 +1,98 @@
+"""Quick tasks: many to a transaction, in which they also end."""
+
+import asyncio
+from contextlib import suppress
+
+from hublet.core.cancellation import is_being_cancelled
+from hublet.core.clock import monotonic
+from hublet.core.database import Connection, Database, DatabaseUnavailable
+from hublet.core.queue import leases
+from hublet.core.queue.handlers import decode
+from hublet.core.queue.holdings import Holdings
+from hublet.core.queue.running import handler_of, tell_lost, write_failure
+from hublet.core.queue.tasks import Task
+
+# Behind a long backlog the search for suspects reads all of it.
+_SUSPECTS_SECONDS = 1.0
+
+
+class LeaseLost(Exception):
+    """Another worker has taken the task over; what was done for it here is undone."""
+
+
+class QuickLane:
+    def __init__(self, database: Database, holdings: Holdings) -> None:
+        self._database = database
+        self._settings = database.hub.settings.worker
+        self._holdings = holdings
+        self._suspects_sought_at = monotonic()
+
+    async def seconds_until_due(self) -> float | None:
+        return await self._holdings.seconds_until_due(slow=False)
+
+    async def step(self) -> bool:
+        """Run a batch in one transaction, then perhaps a suspect in one of its own."""
+        size = self._settings.batch_size
+        batch = await self._holdings.claim(slow=False, limit=size, suspects=False)
+        await self._run_together(batch)
+        overdue = monotonic() - self._suspects_sought_at > _SUSPECTS_SECONDS
+        if len(batch) == size and not overdue:
+            return True
+        self._suspects_sought_at = monotonic()
+        return await self._run_a_suspect() or bool(batch)
+
+    async def _run_a_suspect(self) -> bool:
+        async with self._database.read() as conn:
+            if not await leases.is_suspect_due(conn):
+                return False
+        alone = await self._holdings.claim(slow=False, limit=1, suspects=True)
+        await self._run_together(alone)
+        return bool(alone)
+
+    async def _run_together(self, tasks: list[Task]) -> None:
+        """Run tasks in one transaction, each in a savepoint of its own."""
+        try:
+            async with self._database.transaction() as conn:
+                for task in tasks:
+                    await self._run(conn, task)
+        except Exception as error:
+            with suppress(DatabaseUnavailable):
+                await self._put_back(tasks, error)
+            raise
+        finally:
+            self._holdings.drop(tasks)
+
+    async def _put_back(self, tasks: list[Task], error: Exception) -> None:
+        """Nothing of them was kept; each is run alone now, and only the one to blame fails."""
+        async with self._database.transaction() as conn:
+            if len(tasks) == 1:
+                await self._fail(conn, tasks[0], error, broke=True)
+            else:
+                await leases.hand_back(conn, tasks, counted=True)
+
+    async def _run(self, conn: Connection, task: Task) -> None:
+        try:
+            async with conn.savepoint(), asyncio.timeout(self._settings.lease_seconds):
+                await self._handle(conn, task)
+        except LeaseLost:
+            tell_lost(task)
+        except (Exception, asyncio.CancelledError) as error:
+            if is_being_cancelled():
+                raise
+            await self._fail(conn, task, error)
+
+    async def _handle(self, conn: Connection, task: Task) -> None:
+        handler = handler_of(task, max_attempts=self._settings.max_attempts)
+        if handler.slow:
+            await leases.move(conn, task, slow=True)
+            return
+        await handler.run(conn, decode(handler, task.body))
+        if not await leases.finish(conn, task):
+            raise LeaseLost
+
+    async def _fail(
+        self, conn: Connection, task: Task, error: BaseException, *, broke: bool = False
+    ) -> None:
+        await write_failure(
+            conn, task, error, max_attempts=self._settings.max_attempts, broke=broke
+        )

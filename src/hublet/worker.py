@@ -1,0 +1,132 @@
+"""Hands on events, claims tasks, runs them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from hublet.core import outbox, queue
+from hublet.core.cancellation import is_being_cancelled
+from hublet.core.database import Database
+from hublet.core.ids import new_object_id
+from hublet.core.logs import get_logger
+from hublet.core.presence import Presence
+from hublet.core.queue.holdings import Holdings
+from hublet.core.queue.quick_lane import QuickLane
+from hublet.core.queue.running import tell
+from hublet.core.queue.slow_lane import SlowLane
+
+log = get_logger("worker")
+
+_BACK_OFF_SECONDS = 0.5
+# What is due and yet cannot be claimed is just being claimed by another worker.
+_OTHERS_WERE_FASTER_SECONDS = 0.02
+
+
+class Worker:
+    """One worker. Any number may run on one database, in any number of processes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._settings = database.hub.settings.worker
+        self._grace = database.hub.settings.server.stop_grace_seconds
+        self.name = new_object_id()
+        self._presence = Presence(database.hub.settings.database.data_dir / "workers", self.name)
+        self._holdings = Holdings(database, worker=self.name)
+        self._quick = QuickLane(database, self._holdings)
+        self._slow = SlowLane(database, self._holdings)
+        self._stopping = False
+        self._loops: list[asyncio.Task[None]] = []
+        self._heart: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._loops = [
+            asyncio.create_task(self._repeat(channel, until_due, step), name=name)
+            for name, channel, until_due, step in (
+                ("hand-on", outbox.CHANNEL, self._seconds_until_fact, self._hand_on),
+                ("quick", queue.CHANNEL, self._quick.seconds_until_due, self._quick.step),
+                ("slow", queue.CHANNEL, self._slow.seconds_until_due, self._slow.step),
+            )
+        ]
+        self._heart = [asyncio.create_task(self._beat(), name="beat")]
+        log.info("worker started", worker=self.name)
+
+    async def stop(self) -> None:
+        """Finish what is running within the grace time, hand back the rest."""
+        self._stopping = True
+        self._database.ring([outbox.CHANNEL, queue.CHANNEL])
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._grace):
+                await asyncio.gather(self._slow.finish(), *map(_ended, self._loops))
+        for task in [*self._loops, *self._heart]:
+            task.cancel()
+        await asyncio.gather(*self._loops, *self._heart, return_exceptions=True)
+        await self._slow.abandon()
+        await self._leave()
+
+    async def _leave(self) -> None:
+        try:
+            async with self._database.transaction() as conn:
+                count = await queue.hand_back_all(conn, worker=self.name)
+        except Exception as error:  # noqa: BLE001 - whatever it was, neighbours take the work over
+            tell(error)
+            self._presence.vanish()
+        else:
+            self._presence.leave()
+            log.info("worker stopped", worker=self.name, handed_back=count)
+
+    async def _repeat(
+        self,
+        channel: str,
+        seconds_until_due: Callable[[], Awaitable[float | None]],
+        step: Callable[[], Awaitable[bool]],
+    ) -> None:
+        """Step while there is work; then sleep until a commit, a due task or the back-stop.
+
+        Looking is a read, so that an idle worker never holds up those who write.
+        """
+        poll = self._settings.poll_seconds
+        with self._database.subscribe(channel) as bell:
+            while not self._stopping:
+                try:
+                    seconds = await seconds_until_due()
+                    if seconds is not None and seconds <= 0:
+                        seconds = 0 if await step() else _OTHERS_WERE_FASTER_SECONDS
+                    if seconds != 0 and not self._stopping:
+                        await bell.wait(timeout=poll if seconds is None else min(seconds, poll))
+                except (Exception, asyncio.CancelledError) as error:
+                    if is_being_cancelled():
+                        raise
+                    tell(error)
+                    await asyncio.sleep(_BACK_OFF_SECONDS)
+
+    async def _seconds_until_fact(self) -> float | None:
+        async with self._database.read() as conn:
+            return 0 if await outbox.is_waiting(conn) else None
+
+    async def _hand_on(self) -> bool:
+        async with self._database.transaction() as conn:
+            return await outbox.hand_on(conn, limit=self._settings.batch_size * 4) > 0
+
+    async def _beat(self) -> None:
+        """Keep the leases of running tasks, and take over what dead neighbours held."""
+        while True:
+            for duty in (self._keep_leases, self._take_over_the_dead):
+                try:
+                    await duty()
+                except Exception as error:  # noqa: BLE001 - without a heart tasks would run twice
+                    tell(error)
+            await asyncio.sleep(min(self._settings.lease_seconds / 3, self._settings.poll_seconds))
+
+    async def _keep_leases(self) -> None:
+        self._slow.drop(await self._holdings.keep())
+
+    async def _take_over_the_dead(self) -> None:
+        for dead in self._presence.dead_workers():
+            async with self._database.transaction() as conn:
+                count = await queue.take_over(conn, worker=dead)
+            self._presence.forget(dead)
+            log.info("took over from a dead worker", worker=dead, tasks=count)
+
+
+async def _ended(loop: asyncio.Task[None]) -> None:
+    await asyncio.wait([loop])

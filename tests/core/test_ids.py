@@ -1,0 +1,138 @@
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import pytest
+
+from hublet.core import clock, ids
+
+SECOND = 1_000_000
+LAST_COUNT = 0xFF_FF_FF
+PROCESS = bytes.fromhex("aabbccddee")
+
+
+@pytest.fixture
+def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Hold the clock at this second."""
+    return lambda second: monkeypatch.setattr(clock, "micros", lambda: second * SECOND + 999_999)
+
+
+def test_an_object_id_is_made_of_second_process_and_counter(
+    stop_clock: Callable[[int], None],
+) -> None:
+    stop_clock(0x65_00_00_01)
+    row = ids.ObjectIds(process=PROCESS, counter=0x00_00_FE)
+
+    assert row.next() == "65000001" + "aabbccddee" + "0000ff"
+
+
+def test_the_counter_goes_on_when_the_second_changes(stop_clock: Callable[[int], None]) -> None:
+    row = ids.ObjectIds(process=PROCESS, counter=7)
+
+    stop_clock(0x65_00_00_01)
+    first = row.next()
+    stop_clock(0x65_00_00_02)
+
+    assert [first, row.next()] == ["65000001aabbccddee000008", "65000002aabbccddee000009"]
+
+
+def test_a_full_counter_carries_into_the_second(stop_clock: Callable[[int], None]) -> None:
+    stop_clock(0x65_00_00_01)
+    row = ids.ObjectIds(process=PROCESS, counter=LAST_COUNT - 2)
+
+    assert [row.next() for _ in range(4)] == [
+        "65000001aabbccddeefffffe",
+        "65000001aabbccddeeffffff",
+        "65000002aabbccddee000000",
+        "65000002aabbccddee000001",
+    ]
+
+
+def test_a_counter_that_starts_full_begins_again_in_the_present_second(
+    stop_clock: Callable[[int], None],
+) -> None:
+    stop_clock(0x65_00_00_01)
+
+    assert ids.ObjectIds(process=PROCESS, counter=LAST_COUNT).next() == "65000001aabbccddee000000"
+
+
+def test_a_clock_turned_back_is_not_followed(stop_clock: Callable[[int], None]) -> None:
+    row = ids.ObjectIds(process=PROCESS, counter=0)
+
+    stop_clock(0x65_00_00_09)
+    first = row.next()
+    stop_clock(0x65_00_00_01)
+
+    assert [first, row.next()] == ["65000009aabbccddee000001", "65000009aabbccddee000002"]
+
+
+def test_object_ids_grow_as_text() -> None:
+    made = [ids.new_object_id() for _ in range(5000)]
+
+    assert all(one < next_one for one, next_one in pairwise(made))
+    assert all(ids.is_object_id(one) for one in made)
+
+
+def test_object_ids_of_several_threads_differ() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: ids.new_object_id(), range(8000)))
+
+    assert len(set(made)) == 8000
+
+
+def test_a_forked_process_draws_its_own_random_part() -> None:
+    # Forking the test process itself would warn about its threads.
+    script = """
+import os
+from hublet.core import ids
+print(ids.new_object_id(), flush=True)
+if os.fork() == 0:
+    print(ids.new_object_id(), flush=True)
+    os._exit(0)
+os.wait()
+print(ids.new_object_id(), flush=True)
+"""
+    output = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout
+    parent, child, parent_later = output.decode().split()
+
+    assert parent[8:18] == parent_later[8:18]
+    assert child[8:18] != parent[8:18]
+    assert ids.is_object_id(child)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("0123456789abcdef01234567", True, id="24 lowercase hex characters"),
+        pytest.param("0123456789ABCDEF01234567", False, id="upper case"),
+        pytest.param("0123456789abcdef0123456", False, id="one too few"),
+        pytest.param("0123456789abcdef012345678", False, id="one too many"),
+        pytest.param("0123456789abcdef01234567\n", False, id="a line break at the end"),
+        pytest.param("0123456789abcdef0123456g", False, id="not hex"),
+        pytest.param("\u0660123456789abcdef01234567", False, id="a digit of another script"),
+        pytest.param("", False, id="empty"),
+    ],
+)
+def test_what_is_an_object_id(text: str, *, expected: bool) -> None:
+    assert ids.is_object_id(text) is expected
+
+
+def test_request_ids_are_32_hex_characters_and_differ() -> None:
+    made = {ids.new_request_id() for _ in range(1000)}
+
+    assert len(made) == 1000
+    assert all(len(one) == 32 and int(one, 16) >= 0 for one in made)
+
+
+def test_random_bytes_have_the_length_asked_for_and_differ() -> None:
+    assert [len(ids.random_bytes(count)) for count in (0, 1, 32)] == [0, 1, 32]
+    assert ids.random_bytes(32) != ids.random_bytes(32)
+
+
+def test_random_text_uses_the_whole_alphabet_and_nothing_else() -> None:
+    text = ids.random_text(2000, "abc€")
+
+    assert len(text) == 2000
+    assert set(text) == set("abc€")

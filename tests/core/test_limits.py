@@ -1,0 +1,86 @@
+"""Rate limits: windows, headers, bounded memory."""
+
+import pytest
+
+from hublet.core import limits
+from hublet.core.errors import TooManyRequests
+from hublet.core.limits import Limiter, Policy, refuse_when_spent
+
+POLICY = Policy(name="api", quota=2, window_seconds=300)
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that the test sets."""
+    seconds = [1000.0]
+    monkeypatch.setattr(limits, "monotonic", lambda: seconds[0])
+    return seconds
+
+
+def test_the_quota_is_counted_down_and_then_refused(seconds: list[float]) -> None:
+    limiter = Limiter()
+
+    verdicts = [limiter.count(POLICY, "ada") for _ in range(3)]
+
+    assert [v.allowed for v in verdicts] == [True, True, False]
+    assert [v.remaining for v in verdicts] == [1, 0, 0]
+
+
+def test_a_new_window_starts_afresh(seconds: list[float]) -> None:
+    limiter = Limiter()
+    for _ in range(3):
+        limiter.count(POLICY, "ada")
+
+    seconds[0] += 300
+
+    assert limiter.count(POLICY, "ada").remaining == 1
+
+
+def test_callers_and_policies_do_not_share_a_quota(seconds: list[float]) -> None:
+    limiter = Limiter()
+    other = Policy(name="revoke", quota=2, window_seconds=300)
+
+    assert limiter.count(POLICY, "ada").remaining == 1
+    assert limiter.count(POLICY, "bob").remaining == 1
+    assert limiter.count(other, "ada").remaining == 1
+
+
+def test_a_refusal_tells_when_to_come_back(seconds: list[float]) -> None:
+    limiter = Limiter()
+    for _ in range(2):
+        limiter.count(POLICY, "ada")
+    seconds[0] += 100.5
+
+    with pytest.raises(TooManyRequests) as refusal:
+        refuse_when_spent(limiter.count(POLICY, "ada"))
+
+    assert refusal.value.message == (
+        "Too many requests: 2 are allowed in 300 seconds; try again in 200 seconds."
+    )
+    # The forms that the public client reads; client contract 0.4.
+    assert refusal.value.headers == {
+        "Retry-After": "200",
+        "RateLimit": '"api";r=0;t=200',
+        "RateLimit-Policy": '"fixed window";"api";q=2;w=300',
+    }
+
+
+def test_a_quiet_limiter_counts_but_never_refuses(seconds: list[float]) -> None:
+    limiter = Limiter(quiet=True)
+
+    verdicts = [limiter.count(POLICY, "ada") for _ in range(5)]
+
+    assert all(v.allowed for v in verdicts)
+    assert verdicts[-1].remaining == 0
+
+
+def test_memory_is_bounded_and_the_idle_are_forgotten_first(
+    seconds: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "_MOST_KEYS", 2)
+    limiter = Limiter()
+    for key in ("ada", "bob", "ada", "eve"):
+        limiter.count(POLICY, key)
+
+    assert limiter.count(POLICY, "ada").allowed is False
+    assert limiter.count(POLICY, "bob").remaining == 1
