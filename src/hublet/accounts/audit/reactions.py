@@ -1,0 +1,28 @@
+"""Facts of other features that belong into an organization's audit log."""
+
+from hublet.accounts.audit import service
+from hublet.accounts.organizations import store as organizations
+from hublet.accounts.records import Actor
+from hublet.core.database import Connection
+from hublet.core.outbox import reacts_to
+from hublet.events import CredentialRevoked
+
+_ANONYMOUS = "anonymous"
+
+
+@reacts_to(CredentialRevoked)
+async def record_revocation(conn: Connection, event: CredentialRevoked) -> None:
+    """A member's lost credential concerns every organization it could reach."""
+    if event.reason == "organization":
+        # Its line was written with the revocation and names who did it.
+        return
+    actor = Actor(
+        id=None if event.reason == "reported" else event.user_id,
+        name=_ANONYMOUS if event.reason == "reported" else event.reason,
+        address=event.address,
+    )
+    for membership in await organizations.memberships_of(conn, user_id=event.user_id):
+        await service.record(
+            conn, membership.organization.id, actor, "credential.revoke", target=event.name,
+            details={"token_id": event.token_id, "hint": event.hint, "reason": event.reason},
+        )  # fmt: skip

@@ -1,0 +1,171 @@
+"""Rules of organizations: who belongs to them, with which role, on which plan."""
+
+from dataclasses import replace
+
+from hublet.accounts import store as users
+from hublet.accounts.audit import service as audit
+from hublet.accounts.errors import (
+    LastAdministrator,
+    NameTaken,
+    NotAMember,
+    NotForServiceAccounts,
+    OrganizationNotFound,
+    RoleNeeded,
+)
+from hublet.accounts.names import check_name
+from hublet.accounts.organizations import store
+from hublet.accounts.records import Actor, Organization, Plan, Role, User, UserType
+from hublet.accounts.resource_groups.members import store as group_members
+from hublet.core.clock import now
+from hublet.core.database import Connection, Reader
+from hublet.core.ids import new_object_id
+from hublet.core.outbox import publish
+from hublet.events import (
+    MemberAdded,
+    MemberRemoved,
+    MemberRoleChanged,
+    OrganizationCreated,
+    OrganizationPlanChanged,
+    OrganizationUpdated,
+    ResourceGroupMemberRemoved,
+)
+
+
+async def create(
+    conn: Connection,
+    actor: Actor,
+    name: str,
+    *,
+    fullname: str | None = None,
+    plan: Plan = Plan.free,
+    owner: User | None = None,
+) -> Organization:
+    """Create an organization; its owner, if there is one yet, becomes its first administrator."""
+    check_name(name)
+    organization = Organization(
+        id=new_object_id(), name=name, fullname=fullname or name, plan=plan, created_at=now()
+    )
+    if not await users.take_name(conn, name, account_id=organization.id, type="org"):
+        raise NameTaken(name)
+    await store.add(conn, organization)
+    await audit.record(conn, organization.id, actor, "organization.create", target=name)
+    await publish(conn, OrganizationCreated(organization_id=organization.id, name=name))
+    if owner is not None:
+        await set_member(conn, actor, organization, owner, Role.admin)
+    return organization
+
+
+async def get(conn: Reader, name: str) -> Organization:
+    organization = await store.find_by_name(conn, name)
+    if organization is None:
+        raise OrganizationNotFound(name)
+    return organization
+
+
+async def get_as(conn: Reader, name: str, *, user_id: str, needed: Role) -> Organization:
+    """Return the organization when the user has at least this role in it."""
+    organization = await get(conn, name)
+    role = await store.role_of(conn, organization.id, user_id=user_id)
+    if role is None or not role.covers(needed):
+        raise RoleNeeded(needed, name)
+    return organization
+
+
+async def set_fullname(
+    conn: Connection, actor: Actor, organization: Organization, fullname: str
+) -> Organization:
+    if fullname == organization.fullname:
+        return organization
+    await store.set_fullname(conn, organization.id, fullname)
+    await audit.record(
+        conn, organization.id, actor, "organization.update", target=organization.name,
+        details={"fullname": fullname},
+    )  # fmt: skip
+    await publish(conn, OrganizationUpdated(organization_id=organization.id))
+    return replace(organization, fullname=fullname)
+
+
+async def set_plan(
+    conn: Connection, actor: Actor, organization: Organization, plan: Plan
+) -> Organization:
+    if plan is organization.plan:
+        return organization
+    await store.set_plan(conn, organization.id, plan)
+    await audit.record(
+        conn, organization.id, actor, "organization.plan", target=organization.name,
+        details={"from": organization.plan, "to": plan},
+    )  # fmt: skip
+    await publish(conn, OrganizationPlanChanged(organization_id=organization.id, plan=plan))
+    return replace(organization, plan=plan)
+
+
+async def set_member(
+    conn: Connection, actor: Actor, organization: Organization, user: User, role: Role
+) -> None:
+    """Add a member, or change the role of one."""
+    if user.type is UserType.service and user.organization_id != organization.id:
+        raise NotForServiceAccounts(user.name, "it belongs to no organization but its own")
+    await hold_membership(conn, organization, user)
+    before = await store.role_of(conn, organization.id, user_id=user.id)
+    if before is role:
+        return
+    if before is Role.admin:
+        await _keep_an_administrator(conn, organization, besides=user)
+    await store.set_member(conn, organization.id, user_id=user.id, role=role)
+    action = "member.add" if before is None else "member.role"
+    await audit.record(
+        conn, organization.id, actor, action, target=user.name, details={"role": role}
+    )
+    fact = MemberAdded if before is None else MemberRoleChanged
+    await publish(conn, fact(organization_id=organization.id, user_id=user.id, role=role))
+
+
+async def remove_member(
+    conn: Connection, actor: Actor, organization: Organization, user: User
+) -> None:
+    """Remove a member, from the resource groups of the organization too."""
+    await hold_membership(conn, organization, user)
+    role = await store.role_of(conn, organization.id, user_id=user.id)
+    if role is None:
+        raise NotAMember(user.name, organization.name)
+    if user.type is UserType.service:
+        raise NotForServiceAccounts(user.name, "delete the account, not its membership")
+    if role is Role.admin:
+        await _keep_an_administrator(conn, organization, besides=user)
+    groups = await _leave_resource_groups(conn, organization, user)
+    await store.remove_member(conn, organization.id, user_id=user.id)
+    await audit.record(
+        conn, organization.id, actor, "member.remove", target=user.name,
+        details={"resource_groups": groups} if groups else None,
+    )  # fmt: skip
+    await publish(conn, MemberRemoved(organization_id=organization.id, user_id=user.id))
+
+
+async def _leave_resource_groups(
+    conn: Connection, organization: Organization, user: User
+) -> list[str]:
+    """Take a user out of every group of the organization; return the names of the groups."""
+    found = await group_members.list_groups(conn, organization_id=organization.id, user_id=user.id)
+    for group_id, _ in found:
+        await group_members.remove_member(conn, group_id, user_id=user.id)
+        await publish(
+            conn,
+            ResourceGroupMemberRemoved(
+                organization_id=organization.id, resource_group_id=group_id, user_id=user.id
+            ),
+        )
+    return [name for _, name in found]
+
+
+async def hold_membership(conn: Connection, organization: Organization, user: User) -> None:
+    """Let nobody else change this user's place in the organization until the end."""
+    await conn.lock(f"membership of {user.id} in {organization.id}")
+
+
+async def _keep_an_administrator(
+    conn: Connection, organization: Organization, *, besides: User
+) -> None:
+    """Two administrators who remove each other at the same moment must not both succeed."""
+    await conn.lock(f"administrators of {organization.id}")
+    if not await store.count_other_admins(conn, organization.id, user_id=besides.id):
+        raise LastAdministrator(organization.name)

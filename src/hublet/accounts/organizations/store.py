@@ -1,0 +1,133 @@
+"""SQL of organizations and memberships."""
+
+from hublet.accounts.names import name_key
+from hublet.accounts.records import Member, Membership, Organization, Plan, Role, UserType
+from hublet.accounts.store import USER, user_record
+from hublet.core.clock import from_micros, micros, to_micros
+from hublet.core.database import Connection, Reader, Row
+
+_ORGANIZATION = "o.id, o.name, o.fullname, o.plan, o.created_at"
+
+
+async def add(conn: Connection, organization: Organization) -> None:
+    await conn.execute(
+        "INSERT INTO organizations (id, name, fullname, plan, created_at) VALUES ($1, $2, $3, $4, $5)",
+        organization.id, organization.name, organization.fullname, organization.plan,
+        to_micros(organization.created_at),
+    )  # fmt: skip
+
+
+async def find_by_name(conn: Reader, name: str) -> Organization | None:
+    row = await conn.fetch_one(
+        f"""
+        SELECT {_ORGANIZATION} FROM names n JOIN organizations o ON o.id = n.account_id
+        WHERE n.key = $1
+        """,
+        name_key(name),
+    )
+    return _record(row) if row else None
+
+
+async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[Organization]:
+    rows = await conn.fetch_all(
+        f"SELECT {_ORGANIZATION} FROM organizations o WHERE o.id > $1 ORDER BY o.id LIMIT $2",
+        after, limit,
+    )  # fmt: skip
+    return [_record(row) for row in rows]
+
+
+async def set_fullname(conn: Connection, organization_id: str, fullname: str) -> None:
+    await conn.execute(
+        "UPDATE organizations SET fullname = $1 WHERE id = $2", fullname, organization_id
+    )
+
+
+async def set_plan(conn: Connection, organization_id: str, plan: Plan) -> None:
+    await conn.execute("UPDATE organizations SET plan = $1 WHERE id = $2", plan, organization_id)
+
+
+async def role_of(conn: Reader, organization_id: str, *, user_id: str) -> Role | None:
+    role = await conn.fetch_value(
+        "SELECT role FROM memberships WHERE organization_id = $1 AND user_id = $2",
+        organization_id, user_id,
+    )  # fmt: skip
+    return Role(role) if role else None
+
+
+async def set_member(conn: Connection, organization_id: str, *, user_id: str, role: Role) -> None:
+    await conn.execute(
+        """
+        INSERT INTO memberships (organization_id, user_id, role, created_at)
+        VALUES ($1, $2, $3, $4)
+        ON CONFLICT (organization_id, user_id) DO UPDATE SET role = excluded.role
+        """,
+        organization_id, user_id, role, micros(),
+    )  # fmt: skip
+
+
+async def remove_member(conn: Connection, organization_id: str, *, user_id: str) -> None:
+    await conn.execute(
+        "DELETE FROM memberships WHERE organization_id = $1 AND user_id = $2",
+        organization_id, user_id,
+    )  # fmt: skip
+
+
+async def count_other_admins(conn: Reader, organization_id: str, *, user_id: str) -> int:
+    """Count the administrators, but for this user, who are people and can still log in."""
+    count: int = await conn.fetch_value(
+        """
+        SELECT count(*) FROM memberships m JOIN users u ON u.id = m.user_id
+        WHERE m.organization_id = $1 AND m.role = $2 AND m.user_id <> $3
+          AND u.type = $4 AND u.disabled_at IS NULL
+        """,
+        organization_id, Role.admin, user_id, UserType.person,
+    )  # fmt: skip
+    return count
+
+
+async def count_members(conn: Reader, organization_id: str) -> int:
+    count: int = await conn.fetch_value(
+        """
+        SELECT count(*) FROM memberships m JOIN users u ON u.id = m.user_id
+        WHERE m.organization_id = $1 AND u.disabled_at IS NULL
+        """,
+        organization_id,
+    )
+    return count
+
+
+async def list_members(
+    conn: Reader, organization_id: str, *, after: str = "", limit: int = 100
+) -> list[Member]:
+    """Return members by id; those who are disabled are not shown."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {USER}, m.role FROM memberships m JOIN users u ON u.id = m.user_id
+        WHERE m.organization_id = $1 AND m.user_id > $2 AND u.disabled_at IS NULL
+        ORDER BY m.user_id LIMIT $3
+        """,
+        organization_id, after, limit,
+    )  # fmt: skip
+    return [Member(user=user_record(row), role=Role(row["role"])) for row in rows]
+
+
+async def memberships_of(conn: Reader, *, user_id: str) -> list[Membership]:
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_ORGANIZATION}, m.role FROM memberships m
+        JOIN organizations o ON o.id = m.organization_id
+        WHERE m.user_id = $1 ORDER BY o.id
+        """,
+        user_id,
+    )
+    return [Membership(organization=_record(row), role=Role(row["role"])) for row in rows]
+
+
+def _record(row: Row) -> Organization:
+    return Organization(
+        id=row["id"],
+        name=row["name"],
+        fullname=row["fullname"],
+        plan=Plan(row["plan"]),
+        created_at=from_micros(row["created_at"]),
+    )

@@ -1,0 +1,101 @@
+"""What an account is."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Plan(StrEnum):
+    free = "free"
+    team = "team"
+    enterprise = "enterprise"
+    enterprise_plus = "enterprise-plus"
+
+    @property
+    def has_resource_groups(self) -> bool:
+        # Interface 1: resource groups are a Team or Enterprise feature.
+        return self is not Plan.free
+
+    @property
+    def has_service_accounts(self) -> bool:
+        return self in {Plan.enterprise, Plan.enterprise_plus}
+
+
+class Role(StrEnum):
+    """A member's role; each one may do what those before it may."""
+
+    read = "read"
+    contributor = "contributor"
+    write = "write"
+    admin = "admin"
+
+    def covers(self, needed: "Role") -> bool:
+        return _RANK[self] >= _RANK[needed]
+
+
+_RANK = {role: rank for rank, role in enumerate(Role)}
+
+
+class UserType(StrEnum):
+    person = "user"
+    service = "service-account"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    id: str
+    name: str
+    fullname: str
+    type: UserType = UserType.person
+    organization_id: str | None = None
+    is_admin: bool = False
+    created_at: datetime
+    disabled_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Email:
+    id: str
+    user_id: str
+    address: str
+    is_primary: bool
+    created_at: datetime
+    verified_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Organization:
+    id: str
+    name: str
+    fullname: str
+    plan: Plan
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """A user's place in an organization."""
+
+    organization: Organization
+    role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A user in an organization's list of members."""
+
+    user: User
+    role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """Who did something, as the audit log keeps it: a name stays readable after a rename."""
+
+    id: str | None
+    name: str
+    address: str | None = None
+
+
+# Commands run on the machine itself, by somebody who can read the data folder.
+OPERATOR = Actor(id=None, name="operator")

@@ -1,0 +1,100 @@
+"""HTTP for the resource groups of an organization."""
+
+from fastapi import APIRouter, Request
+from pydantic import MISSING
+
+from hublet.accounts.records import Role
+from hublet.accounts.resource_groups import service
+from hublet.accounts.resource_groups.members import store as members
+from hublet.accounts.resource_groups.schemas import (
+    CreateResourceGroup,
+    ResourceGroup,
+    ResourceGroupDetails,
+    UpdateResourceGroup,
+)
+from hublet.accounts.schemas import Done
+from hublet.core.http import Conn, ReadConn
+from hublet.core.http.paging import LINKED, AskedPage
+from hublet.tokens.auth import AccountOwner, actor_of
+
+router = APIRouter(
+    prefix="/api/organizations/{organization}/resource-groups", tags=["resource-groups"]
+)
+
+
+@router.get("", responses=LINKED)
+async def list_resource_groups(
+    conn: ReadConn, caller: AccountOwner, organization: str, page: AskedPage
+) -> list[ResourceGroup]:
+    """List resource groups page by page: an administrator all, others those they are in."""
+    found = await service.get_organization(
+        conn, organization, user_id=caller.user_id, needed=Role.read
+    )
+    groups = await service.list_visible(
+        conn, found, user_id=caller.user_id, after=page.after, limit=page.reach
+    )
+    return [ResourceGroup.of(g) for g in page.cut(groups, position=lambda group: group.id)]
+
+
+@router.post("", responses={409: {"description": "The name is taken."}})
+async def create_resource_group(
+    request: Request,
+    conn: Conn,
+    caller: AccountOwner,
+    organization: str,
+    body: CreateResourceGroup,
+) -> ResourceGroup:
+    """Create a resource group; its name is unique in the organization."""
+    found = await service.get_organization(conn, organization, user_id=caller.user_id)
+    group = await service.create(
+        conn, actor_of(request, caller), found, name=body.name, description=body.description
+    )
+    return ResourceGroup.of(group)
+
+
+@router.get("/{group_id}")
+async def get_resource_group(
+    conn: ReadConn, caller: AccountOwner, organization: str, group_id: str
+) -> ResourceGroupDetails:
+    """Get a resource group with its members, as an administrator or one of them."""
+    found = await service.get_organization(
+        conn, organization, user_id=caller.user_id, needed=Role.read
+    )
+    group = await service.get_visible(conn, found, group_id, user_id=caller.user_id)
+    return ResourceGroupDetails.with_members(
+        group,
+        await members.list_members(conn, group.id),
+        base_url=conn.hub.settings.base_url,
+    )
+
+
+@router.patch("/{group_id}", responses={409: {"description": "The name is taken."}})
+async def update_resource_group(
+    request: Request,
+    conn: Conn,
+    caller: AccountOwner,
+    organization: str,
+    group_id: str,
+    body: UpdateResourceGroup,
+) -> ResourceGroup:
+    """Change a resource group; a field that is left out keeps its value."""
+    found = await service.get_organization(conn, organization, user_id=caller.user_id)
+    group = await service.update(
+        conn,
+        actor_of(request, caller),
+        await service.get(conn, found, group_id),
+        name=None if body.name is MISSING else body.name,
+        description=None if body.description is MISSING else body.description,
+    )
+    return ResourceGroup.of(group)
+
+
+@router.delete("/{group_id}")
+async def delete_resource_group(
+    request: Request, conn: Conn, caller: AccountOwner, organization: str, group_id: str
+) -> Done:
+    """Delete a resource group; its members stay in the organization."""
+    found = await service.get_organization(conn, organization, user_id=caller.user_id)
+    group = await service.get(conn, found, group_id)
+    await service.delete(conn, actor_of(request, caller), group)
+    return Done()

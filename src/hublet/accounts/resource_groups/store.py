@@ -1,0 +1,69 @@
+"""SQL of resource groups."""
+
+from hublet.accounts.resource_groups.records import ResourceGroup
+from hublet.core.clock import from_micros, to_micros
+from hublet.core.database import Connection, Reader, Row
+
+_GROUP = "g.id, g.organization_id, g.name, g.description, g.created_at"
+
+
+async def add(conn: Connection, group: ResourceGroup) -> bool:
+    """Add a group; False when the organization has one of this name."""
+    return await conn.execute(
+        """
+        INSERT INTO resource_groups (id, organization_id, name, name_key, description, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING
+        """,
+        group.id, group.organization_id, group.name, group.name.casefold(), group.description,
+        to_micros(group.created_at),
+    ) == 1  # fmt: skip
+
+
+async def find(conn: Reader, group_id: str, *, organization_id: str) -> ResourceGroup | None:
+    row = await conn.fetch_one(
+        f"SELECT {_GROUP} FROM resource_groups g WHERE g.id = $1 AND g.organization_id = $2",
+        group_id, organization_id,
+    )  # fmt: skip
+    return _record(row) if row else None
+
+
+async def list_of(
+    conn: Reader, organization_id: str, *, member_id: str = "", after: str = "", limit: int = 100
+) -> list[ResourceGroup]:
+    """Return groups by id; with a member's id only those which that one is in."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_GROUP} FROM resource_groups g
+        WHERE g.organization_id = $1 AND g.id > $2 AND ($3 = '' OR EXISTS (
+            SELECT 1 FROM resource_group_members m
+            WHERE m.resource_group_id = g.id AND m.user_id = $3
+        ))
+        ORDER BY g.id LIMIT $4
+        """,
+        organization_id, after, member_id, limit,
+    )  # fmt: skip
+    return [_record(row) for row in rows]
+
+
+async def update(conn: Connection, group: ResourceGroup) -> None:
+    """Raises UniqueViolation when the organization has another group of this name."""
+    await conn.execute(
+        "UPDATE resource_groups SET name = $1, name_key = $2, description = $3 WHERE id = $4",
+        group.name, group.name.casefold(), group.description, group.id,
+    )  # fmt: skip
+
+
+async def remove(conn: Connection, group_id: str) -> None:
+    """Remove a group together with its list of members."""
+    await conn.execute("DELETE FROM resource_group_members WHERE resource_group_id = $1", group_id)
+    await conn.execute("DELETE FROM resource_groups WHERE id = $1", group_id)
+
+
+def _record(row: Row) -> ResourceGroup:
+    return ResourceGroup(
+        id=row["id"],
+        organization_id=row["organization_id"],
+        name=row["name"],
+        description=row["description"],
+        created_at=from_micros(row["created_at"]),
+    )

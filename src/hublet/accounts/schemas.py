@@ -1,0 +1,143 @@
+"""Accounts on the wire."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import MISSING, Field, WithJsonSchema
+
+from hublet.accounts import names, passwords
+from hublet.accounts.avatars import avatar_url
+from hublet.accounts.records import Member, User
+from hublet.core.schema import ObjectId, Schema, Timestamp
+
+PlanName = Literal["team", "enterprise", "plus"]
+RoleName = Literal["admin", "write", "contributor", "read"]
+UserTypeName = Literal["user", "service-account"]
+
+# The description tells the shape; `names` and `passwords` hold the rules and say their sentences.
+AccountName = Annotated[
+    str,
+    WithJsonSchema(
+        {
+            "type": "string",
+            "minLength": names.MIN_LENGTH,
+            "maxLength": names.MAX_LENGTH,
+            "pattern": "^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$",
+        }
+    ),
+]
+EmailAddress = Annotated[
+    str,
+    WithJsonSchema({"type": "string", "format": "email", "maxLength": names.MAX_EMAIL_LENGTH}),
+]
+NewPassword = Annotated[
+    str,
+    WithJsonSchema(
+        {
+            "type": "string",
+            "minLength": passwords.MIN_LENGTH,
+            "maxLength": passwords.MAX_LENGTH,
+        }
+    ),
+]
+
+
+class Entity(Schema):
+    id: Annotated[ObjectId, Field(alias="_id")]
+    type: Literal["user", "org"]
+    name: str
+
+
+class ScopedGrant(Schema):
+    entity: Entity
+    permissions: list[str]
+
+
+class FineGrained(Schema):
+    everywhere: Annotated[list[str], Field(alias="global")]
+    scoped: list[ScopedGrant]
+    canReadGatedRepos: bool
+
+
+class AccessToken(Schema):
+    displayName: str
+    role: Literal["read", "write", "fineGrained"]
+    createdAt: Timestamp
+    fineGrained: FineGrained | MISSING = MISSING
+
+
+class Auth(Schema):
+    type: Literal["access_token"]
+    # Absent for OAuth tokens: the public CLI then stores the token under the user's name.
+    accessToken: AccessToken | MISSING = MISSING
+    expiresAt: Timestamp | MISSING = MISSING
+
+
+class WhoamiOrganization(Schema):
+    type: Literal["org"]
+    id: ObjectId
+    name: str
+    fullname: str
+    avatarUrl: str
+    roleInOrg: RoleName
+    plan: PlanName | MISSING = MISSING
+
+
+class Whoami(Schema):
+    type: UserTypeName
+    id: ObjectId
+    name: str
+    fullname: str
+    avatarUrl: str
+    isPro: bool
+    # Shown to tokens with the scope email.
+    email: str | MISSING | None = MISSING
+    emailVerified: bool | MISSING = MISSING
+    # Shown to tokens with the scope read-billing.
+    canPay: bool | MISSING = MISSING
+    # Empty for tokens without the scope read-memberships.
+    orgs: list[WhoamiOrganization]
+    auth: Auth
+
+
+class Done(Schema):
+    """It was done; there is nothing more to say."""
+
+
+class UserCard(Schema):
+    """A user in a list."""
+
+    id: Annotated[ObjectId, Field(alias="_id")]
+    user: str
+    fullname: str
+    avatarUrl: str
+    isPro: bool
+    type: UserTypeName
+
+    @classmethod
+    def of(cls, user: User, *, base_url: str) -> Self:
+        return cls.model_validate(_card(user, base_url))
+
+
+class MemberCard(UserCard):
+    """A user in a list of members, with the role there."""
+
+    role: RoleName
+
+    @classmethod
+    def of_member(cls, member: Member, *, base_url: str) -> Self:
+        return cls.model_validate(_card(member.user, base_url) | {"role": member.role})
+
+
+def _card(user: User, base_url: str) -> dict[str, Any]:
+    return {
+        "_id": user.id,
+        "user": user.name,
+        "fullname": user.fullname,
+        "avatarUrl": avatar_url(base_url, user.id),
+        "isPro": False,
+        "type": user.type,
+    }
+
+
+class AvatarUrl(Schema):
+    avatarUrl: str

@@ -1,0 +1,160 @@
+"""Rules of users."""
+
+from dataclasses import replace
+
+from hublet.accounts import store
+from hublet.accounts.errors import EmailTaken, NameTaken, NotForServiceAccounts, UserNotFound
+from hublet.accounts.names import check_email, check_name
+from hublet.accounts.passwords import check_strength, hash_password, verify_password
+from hublet.accounts.records import Email, User, UserType
+from hublet.core.clock import now
+from hublet.core.database import Connection, Reader
+from hublet.core.ids import new_object_id
+from hublet.core.outbox import publish
+from hublet.events import (
+    AdministratorChanged,
+    PasswordChanged,
+    UserCreated,
+    UserDisabled,
+    UserEnabled,
+    UserUpdated,
+)
+
+# Wakes every process that remembers who a token belongs to.
+CREDENTIALS_CHANNEL = "credentials"
+
+
+async def create_user(
+    conn: Connection,
+    name: str,
+    *,
+    fullname: str | None = None,
+    email: str | None = None,
+    password: str | None = None,
+    is_admin: bool = False,
+) -> User:
+    """Create a person's account; without a password nobody can log in to it by password."""
+    check_name(name)
+    hashed = None
+    if password is not None:
+        check_strength(password, name=name)
+        hashed = await hash_password(password)
+    user = User(
+        id=new_object_id(),
+        name=name,
+        fullname=fullname or name,
+        is_admin=is_admin,
+        created_at=now(),
+    )
+    await add_user(conn, user, password_hash=hashed)
+    if email is not None:
+        await add_email(conn, user, email, verified=True)
+    await publish(conn, UserCreated(user_id=user.id, name=user.name))
+    return user
+
+
+async def add_user(conn: Connection, user: User, *, password_hash: str | None) -> None:
+    if not await store.take_name(conn, user.name, account_id=user.id, type=user.type):
+        raise NameTaken(user.name)
+    await store.add(conn, user, password_hash=password_hash)
+
+
+async def add_email(conn: Connection, user: User, address: str, *, verified: bool) -> Email:
+    """Add an address; the first one becomes the primary one."""
+    check_email(address)
+    email = Email(
+        id=new_object_id(),
+        user_id=user.id,
+        address=address,
+        is_primary=not await store.list_emails(conn, user_id=user.id),
+        created_at=now(),
+        verified_at=now() if verified else None,
+    )
+    if not await store.add_email(conn, email):
+        raise EmailTaken(address)
+    return email
+
+
+async def get_user(conn: Reader, name: str) -> User:
+    user = await store.find_by_name(conn, name)
+    if user is None:
+        raise UserNotFound(name)
+    return user
+
+
+async def get_visible_user(conn: Reader, name: str, *, to_administrator: bool) -> User:
+    """Return a user; one who is disabled exists for hub administrators only."""
+    user = await get_user(conn, name)
+    if user.disabled_at is not None and not to_administrator:
+        raise UserNotFound(name)
+    return user
+
+
+async def get_user_by_id(conn: Reader, user_id: str) -> User:
+    user = await store.find(conn, user_id)
+    if user is None:
+        raise UserNotFound(user_id)
+    return user
+
+
+async def set_fullname(conn: Connection, user: User, fullname: str) -> User:
+    if fullname == user.fullname:
+        return user
+    await store.set_fullname(conn, user.id, fullname)
+    await publish(conn, UserUpdated(user_id=user.id))
+    return replace(user, fullname=fullname)
+
+
+async def set_administrator(conn: Connection, user: User, *, is_admin: bool) -> User:
+    """Make somebody a hub administrator, or none; their tokens know at once, in every process."""
+    if is_admin is user.is_admin:
+        return user
+    if user.type is UserType.service:
+        raise NotForServiceAccounts(user.name, "it cannot be a hub administrator")
+    await store.set_administrator(conn, user.id, is_admin=is_admin)
+    await publish(conn, AdministratorChanged(user_id=user.id, is_admin=is_admin))
+    conn.wake(CREDENTIALS_CHANNEL)
+    return replace(user, is_admin=is_admin)
+
+
+async def disable_user(conn: Connection, user: User) -> User:
+    """Switch an account off; its credentials fail from now on, in every process."""
+    if user.disabled_at is not None:
+        return user
+    await store.set_disabled(conn, user.id, disabled=True)
+    await publish(conn, UserDisabled(user_id=user.id))
+    conn.wake(CREDENTIALS_CHANNEL)
+    return replace(user, disabled_at=now())
+
+
+async def enable_user(conn: Connection, user: User) -> User:
+    if user.disabled_at is None:
+        return user
+    await store.set_disabled(conn, user.id, disabled=False)
+    await publish(conn, UserEnabled(user_id=user.id))
+    conn.wake(CREDENTIALS_CHANNEL)
+    return replace(user, disabled_at=None)
+
+
+async def set_password(conn: Connection, user: User, password: str) -> None:
+    if user.type is UserType.service:
+        raise NotForServiceAccounts(user.name, "it has no password")
+    check_strength(password, name=user.name)
+    hashed = await hash_password(password)
+    await store.set_password_hash(conn, user.id, hashed)
+    await publish(conn, PasswordChanged(user_id=user.id))
+
+
+async def find_by_password(conn: Reader, name: str, password: str) -> User | None:
+    """Return the user when name and password fit and the account is not disabled.
+
+    An unknown name takes as long as a wrong password.
+    """
+    user = await store.find_by_name(conn, name)
+    hashed = await store.password_hash_of(conn, user.id) if user else None
+    fits = await verify_password(hashed, password)
+    return user if user and fits and user.disabled_at is None else None
+
+
+async def count_users(conn: Reader) -> int:
+    return await store.count_all(conn)

@@ -1,0 +1,61 @@
+"""Rules of one's own e-mail addresses."""
+
+from dataclasses import replace
+
+from hublet.accounts import service as accounts
+from hublet.accounts import store as users
+from hublet.accounts.records import Email, User
+from hublet.accounts.settings.emails import store
+from hublet.accounts.settings.emails.errors import (
+    EmailIsPrimary,
+    EmailNotFound,
+    EmailNotVerified,
+    TooManyEmails,
+)
+from hublet.core.database import Connection
+from hublet.core.outbox import publish
+from hublet.events import EmailAdded, EmailRemoved, PrimaryEmailChanged
+
+# Addresses that are not verified yet are taken all the same, so nobody may hoard them.
+MAX_EMAILS = 20
+
+
+async def add(conn: Connection, user: User, address: str) -> Email:
+    """Add an address that is not verified yet."""
+    if len(await _own(conn, user.id)) >= MAX_EMAILS:
+        raise TooManyEmails(MAX_EMAILS)
+    email = await accounts.add_email(conn, user, address, verified=False)
+    await publish(conn, EmailAdded(user_id=user.id, email_id=email.id))
+    return email
+
+
+async def make_primary(conn: Connection, email_id: str, *, user_id: str) -> Email:
+    email = _get(await _own(conn, user_id), email_id)
+    if email.verified_at is None:
+        raise EmailNotVerified(email.address)
+    if not email.is_primary:
+        await store.set_primary(conn, email.id, user_id=user_id)
+        await publish(conn, PrimaryEmailChanged(user_id=user_id, email_id=email.id))
+    return replace(email, is_primary=True)
+
+
+async def remove(conn: Connection, email_id: str, *, user_id: str) -> None:
+    emails = await _own(conn, user_id)
+    email = _get(emails, email_id)
+    if email.is_primary and len(emails) > 1:
+        raise EmailIsPrimary(email.address)
+    await store.remove(conn, email.id)
+    await publish(conn, EmailRemoved(user_id=user_id, email_id=email.id))
+
+
+async def _own(conn: Connection, user_id: str) -> list[Email]:
+    """Return the user's addresses; until the end nobody else changes which ones there are."""
+    await conn.lock(f"e-mail addresses of {user_id}")
+    return await users.list_emails(conn, user_id=user_id)
+
+
+def _get(emails: list[Email], email_id: str) -> Email:
+    for email in emails:
+        if email.id == email_id:
+            return email
+    raise EmailNotFound(email_id)

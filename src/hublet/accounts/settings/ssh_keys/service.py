@@ -1,0 +1,48 @@
+"""Rules of one's own SSH keys."""
+
+from hublet.accounts.settings.ssh_keys import store
+from hublet.accounts.settings.ssh_keys.errors import SshKeyNotFound, SshKeyTaken, TooManySshKeys
+from hublet.accounts.settings.ssh_keys.records import SshKey
+from hublet.accounts.ssh_keys import parse
+from hublet.core.clock import now
+from hublet.core.database import Connection
+from hublet.core.ids import new_object_id
+from hublet.core.outbox import publish
+from hublet.events import SshKeyAdded, SshKeyRemoved
+
+MAX_SSH_KEYS = 100
+
+
+async def add(conn: Connection, *, user_id: str, title: str, text: str) -> SshKey:
+    """Register a public key. It names its owner at log-in, so nobody else may have it."""
+    public = parse(text)
+    await conn.lock(f"SSH keys of {user_id}")
+    if await store.count_of(conn, user_id=user_id) >= MAX_SSH_KEYS:
+        raise TooManySshKeys(MAX_SSH_KEYS)
+    key = SshKey(
+        id=new_object_id(),
+        user_id=user_id,
+        title=title,
+        type=public.type,
+        data=public.data,
+        fingerprint=public.fingerprint,
+        created_at=now(),
+    )
+    if not await store.add(conn, key):
+        raise SshKeyTaken(key.fingerprint)
+    await publish(
+        conn,
+        SshKeyAdded(user_id=user_id, key_id=key.id, title=title, fingerprint=key.fingerprint),
+    )
+    return key
+
+
+async def remove(conn: Connection, key_id: str, *, user_id: str) -> None:
+    key = await store.find(conn, key_id, user_id=user_id)
+    if key is None:
+        raise SshKeyNotFound(key_id)
+    await store.remove(conn, key.id)
+    await publish(
+        conn,
+        SshKeyRemoved(user_id=user_id, key_id=key.id, title=key.title, fingerprint=key.fingerprint),
+    )

@@ -1,0 +1,69 @@
+"""Users as everybody may see them, on the wire."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from pydantic import MISSING
+
+from hublet.accounts.avatars import avatar_url
+from hublet.accounts.records import Membership, User
+from hublet.accounts.schemas import UserCard
+from hublet.core.schema import ObjectId, Schema, Timestamp
+
+
+class OrganizationCard(Schema):
+    """An organization in the list of those a user belongs to."""
+
+    id: ObjectId
+    name: str
+    fullname: str
+    avatarUrl: str
+
+
+class UserOverview(UserCard):
+    createdAt: Timestamp
+    # Zero until the hub has what they count.
+    numModels: int = 0
+    numDatasets: int = 0
+    numSpaces: int = 0
+    numDiscussions: int = 0
+    numPapers: int = 0
+    numUpvotes: int = 0
+    numLikes: int = 0
+    numFollowers: int
+    numFollowing: int
+    # Whether the holder of the token follows this user; absent without a token.
+    isFollowing: bool | MISSING = MISSING
+    orgs: list[OrganizationCard]
+
+    @classmethod
+    def of_user(
+        cls,
+        user: User,
+        *,
+        base_url: str,
+        memberships: Sequence[Membership],
+        followers: int,
+        following: int,
+        is_following: bool | None,
+    ) -> Self:
+        return cls.model_validate(
+            {
+                **UserCard.of(user, base_url=base_url).model_dump(by_alias=True),
+                "createdAt": user.created_at,
+                "numFollowers": followers,
+                "numFollowing": following,
+                "isFollowing": MISSING if is_following is None else is_following,
+                "orgs": [_card(membership, base_url) for membership in memberships],
+            }
+        )
+
+
+def _card(membership: Membership, base_url: str) -> OrganizationCard:
+    organization = membership.organization
+    return OrganizationCard(
+        id=organization.id,
+        name=organization.name,
+        fullname=organization.fullname,
+        avatarUrl=avatar_url(base_url, organization.id),
+    )

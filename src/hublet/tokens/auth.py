@@ -1,0 +1,102 @@
+"""Who is calling, as a type that a route names.
+
+A route asks for the caller by the scope it needs (`WebhookManager`), by the right to act
+for the account itself (`AccountOwner`), or by neither (`AnyCaller`, `MaybeCaller`).
+"""
+
+from typing import Annotated
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPBearer, SecurityScopes
+from fastapi.security.http import HTTPAuthorizationCredentials
+
+from hublet.accounts.records import Actor
+from hublet.core.http.exchange import exchange_of
+from hublet.tokens.cache import CallerCache
+from hublet.tokens.errors import (
+    AdministratorNeeded,
+    InvalidToken,
+    ScopeNeeded,
+    TokenNeeded,
+    WriteTokenNeeded,
+)
+from hublet.tokens.records import Caller, Scope, TokenRole
+
+_bearer = HTTPBearer(auto_error=False, scheme_name="bearer")
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+
+
+async def caller_of(request: Request) -> Caller:
+    """Return the caller, or raise; what hot routes use without the framework."""
+    exchange = exchange_of(request)
+    if exchange.authorization is None:
+        raise TokenNeeded
+    scheme, _, value = exchange.authorization.partition(" ")
+    if scheme.lower() != "bearer" or not value:
+        raise InvalidToken
+    cache: CallerCache = request.app.state.callers
+    caller = await cache.find(value.strip())
+    if caller is None:
+        raise InvalidToken
+    exchange.user = caller.user_name
+    return caller
+
+
+async def identify(request: Request, needed: SecurityScopes, _shown: Credentials) -> Caller:
+    caller = await caller_of(request)
+    if missing := set(needed.scopes) - caller.scopes:
+        raise ScopeNeeded(missing)
+    return caller
+
+
+async def identify_if_given(request: Request, _shown: Credentials) -> Caller | None:
+    """A missing token is fine, a wrong one is not: its holder must hear of it."""
+    return None if exchange_of(request).authorization is None else await caller_of(request)
+
+
+AnyCaller = Annotated[Caller, Security(identify)]
+MaybeCaller = Annotated[Caller | None, Depends(identify_if_given)]
+
+
+async def identify_owner(caller: AnyCaller) -> Caller:
+    """Only a full token may change the account itself; scopes never reach that far."""
+    if caller.token.role is not TokenRole.write:
+        raise WriteTokenNeeded
+    return caller
+
+
+AccountOwner = Annotated[Caller, Depends(identify_owner)]
+
+
+async def identify_administrator(caller: AnyCaller) -> Caller:
+    if not caller.is_admin or caller.token.role is not TokenRole.write:
+        raise AdministratorNeeded
+    return caller
+
+
+Administrator = Annotated[Caller, Depends(identify_administrator)]
+
+# One type per scope of interface 5.3.
+OpenIdUser = Annotated[Caller, Security(identify, scopes=[Scope.openid])]
+ProfileReader = Annotated[Caller, Security(identify, scopes=[Scope.profile])]
+EmailReader = Annotated[Caller, Security(identify, scopes=[Scope.email])]
+BillingReader = Annotated[Caller, Security(identify, scopes=[Scope.read_billing])]
+MembershipReader = Annotated[Caller, Security(identify, scopes=[Scope.read_memberships])]
+RepoReader = Annotated[Caller, Security(identify, scopes=[Scope.read_repos])]
+GatedRepoReader = Annotated[Caller, Security(identify, scopes=[Scope.gated_repos])]
+RepoContributor = Annotated[Caller, Security(identify, scopes=[Scope.contribute_repos])]
+RepoWriter = Annotated[Caller, Security(identify, scopes=[Scope.write_repos])]
+RepoManager = Annotated[Caller, Security(identify, scopes=[Scope.manage_repos])]
+CollectionReader = Annotated[Caller, Security(identify, scopes=[Scope.read_collections])]
+CollectionWriter = Annotated[Caller, Security(identify, scopes=[Scope.write_collections])]
+InferenceUser = Annotated[Caller, Security(identify, scopes=[Scope.inference_api])]
+EndpointReader = Annotated[Caller, Security(identify, scopes=[Scope.read_endpoints])]
+EndpointWriter = Annotated[Caller, Security(identify, scopes=[Scope.write_endpoints])]
+JobRunner = Annotated[Caller, Security(identify, scopes=[Scope.jobs])]
+WebhookManager = Annotated[Caller, Security(identify, scopes=[Scope.webhooks])]
+DiscussionWriter = Annotated[Caller, Security(identify, scopes=[Scope.write_discussions])]
+
+
+def actor_of(request: Request, caller: Caller) -> Actor:
+    """Return the caller as the audit log keeps it."""
+    return Actor(id=caller.user_id, name=caller.user_name, address=exchange_of(request).address)

@@ -1,0 +1,102 @@
+"""Remembers for a moment who a token belongs to, so that a busy caller costs one look-up."""
+
+import asyncio
+from collections import OrderedDict
+
+from hublet.accounts.service import CREDENTIALS_CHANNEL
+from hublet.core.clock import micros, monotonic
+from hublet.core.database import Database, DatabaseUnavailable
+from hublet.core.logs import get_logger
+from hublet.tokens import service, store
+from hublet.tokens.records import Caller
+
+log = get_logger("tokens")
+
+_FLUSH_SECONDS = 5.0
+# Revocations reach every process through the channel; this is the pause after one is heard.
+_BACK_STOP_SECONDS = 60.0
+
+
+class CallerCache:
+    """Callers by token value, for at most a second and at most so many.
+
+    Only tokens that work are remembered, so guesses cannot fill it. A revocation empties
+    it at once where it is heard of (this process, or NOTIFY); elsewhere entries run out.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        settings = database.hub.settings.tokens
+        self._seconds = settings.cache_seconds
+        self._size = settings.cache_size
+        self._callers: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
+        self._used: dict[str, int] = {}
+        self._jobs: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._jobs = [
+            asyncio.create_task(self._listen(), name="token-cache"),
+            asyncio.create_task(self._keep_flushing(), name="token-uses"),
+        ]
+
+    async def stop(self) -> None:
+        for job in self._jobs:
+            job.cancel()
+        await asyncio.gather(*self._jobs, return_exceptions=True)
+        await self.flush()
+
+    def known(self, value: str) -> Caller | None:
+        """Return the caller if that is known without asking the database."""
+        found = self._callers.get(value)
+        if found is None or found[0] <= monotonic():
+            return None
+        return found[1]
+
+    async def find(self, value: str) -> Caller | None:
+        caller = self.known(value)
+        if caller is None:
+            caller = await self._look_up(value)
+        if caller is not None:
+            if caller.token.expires_at is not None and _is_past(caller):
+                return None
+            self._used[caller.token.id] = micros()
+        return caller
+
+    async def _look_up(self, value: str) -> Caller | None:
+        # An answer that was read before a revocation must not be remembered after it.
+        callers = self._callers
+        async with self._database.read() as conn:
+            caller = await service.find_caller(conn, value)
+        if caller is not None and self._seconds and callers is self._callers:
+            self._callers[value] = (monotonic() + self._seconds, caller)
+            self._callers.move_to_end(value)
+            if len(self._callers) > self._size:
+                self._callers.popitem(last=False)
+        return caller
+
+    async def _listen(self) -> None:
+        with self._database.subscribe(CREDENTIALS_CHANNEL) as bell:
+            while True:
+                if await bell.wait(timeout=_BACK_STOP_SECONDS):
+                    self._callers = OrderedDict()
+
+    async def _keep_flushing(self) -> None:
+        while True:
+            await asyncio.sleep(_FLUSH_SECONDS)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write when tokens were last used: one transaction for all of them."""
+        if not self._used:
+            return
+        used, self._used = self._used, {}
+        try:
+            async with self._database.transaction() as conn:
+                await store.set_last_used(conn, used.items())
+        except DatabaseUnavailable as error:
+            log.warning("last uses not written", reason=error.reason)
+
+
+def _is_past(caller: Caller) -> bool:
+    expires_at = caller.token.expires_at
+    return expires_at is not None and expires_at.timestamp() * 1e6 <= micros()

@@ -1,0 +1,56 @@
+"""What can be wrong with a credential, or with what it is used for."""
+
+from collections.abc import Iterable
+
+from hublet.core.errors import (
+    AuthenticationNeeded,
+    Conflict,
+    InvalidRequest,
+    NotAllowed,
+    NotFound,
+)
+
+
+class TokenNeeded(AuthenticationNeeded):
+    def __init__(self) -> None:
+        super().__init__("A token is needed: send it as `Authorization: Bearer <token>`.")
+
+
+class InvalidToken(AuthenticationNeeded):
+    def __init__(self) -> None:
+        # The public client knows this sentence; see client contract 0.4.
+        super().__init__("Invalid credentials in Authorization header")
+        self.headers["WWW-Authenticate"] = 'Bearer error="invalid_token"'
+
+
+class ScopeNeeded(NotAllowed):
+    def __init__(self, scopes: Iterable[str]) -> None:
+        missing = " ".join(sorted(scopes))
+        super().__init__(
+            f"The token lacks the scope {missing}.",
+            headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{missing}"'},
+        )
+
+
+class WriteTokenNeeded(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__("This needs a token with the role write.")
+
+
+class AdministratorNeeded(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__("This needs a hub administrator's token with the role write.")
+
+
+class TokenNotFound(NotFound):
+    def __init__(self, token_id: str) -> None:
+        super().__init__(f"There is no token {token_id}.")
+
+
+class TokenExists(Conflict):
+    def __init__(self) -> None:
+        super().__init__("This value was issued or imported before; choose another one.")
+
+
+class InvalidTokenRequest(InvalidRequest):
+    pass

@@ -1,0 +1,152 @@
+"""What a credential is, and what it may do."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from hublet.tokens.format import Kind
+
+
+class Scope(StrEnum):
+    """Interface 5.3. The value is the wire name, `sentence` what it lets an app do."""
+
+    openid = "openid"
+    profile = "profile"
+    email = "email"
+    read_billing = "read-billing"
+    read_memberships = "read-memberships"
+    read_repos = "read-repos"
+    gated_repos = "gated-repos"
+    contribute_repos = "contribute-repos"
+    write_repos = "write-repos"
+    manage_repos = "manage-repos"
+    read_collections = "read-collections"
+    write_collections = "write-collections"
+    inference_api = "inference-api"
+    read_endpoints = "read-endpoints"
+    write_endpoints = "write-endpoints"
+    jobs = "jobs"
+    webhooks = "webhooks"
+    write_discussions = "write-discussions"
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Scope.openid: "Get an ID token in addition to the access token",
+    Scope.profile: "See your profile, such as your user name and avatar",
+    Scope.email: "See your e-mail address",
+    Scope.read_billing: "Know whether you have a payment method set up",
+    Scope.read_memberships: "See the organizations you belong to and your role in each",
+    Scope.read_repos: "Read your personal repositories",
+    Scope.gated_repos: "Read public gated repositories you were granted access to",
+    Scope.contribute_repos: "Create repositories and use those it created",
+    Scope.write_repos: "Read and write your personal repositories",
+    Scope.manage_repos: "Fully manage your personal repositories, including creating and deleting them",
+    Scope.read_collections: "Read your personal collections",
+    Scope.write_collections: "Read and write your personal collections, including creating and deleting them",
+    Scope.inference_api: "Make inference requests to inference providers for you",
+    Scope.read_endpoints: "See your inference endpoints and send inference requests to them",
+    Scope.write_endpoints: "Manage your inference endpoints, including creating and deleting them",
+    Scope.jobs: "Run jobs",
+    Scope.webhooks: "Manage webhooks",
+    Scope.write_discussions: "Open discussions and pull requests, react, comment, and close discussions",
+}
+
+# A scope that includes others; what it includes is written out, not followed.
+_INCLUDED = {
+    Scope.manage_repos: {Scope.write_repos, Scope.read_repos},
+    Scope.write_repos: {Scope.read_repos},
+    Scope.write_collections: {Scope.read_collections},
+    Scope.write_endpoints: {Scope.read_endpoints},
+}
+
+_READING = frozenset(
+    {
+        Scope.openid,
+        Scope.profile,
+        Scope.email,
+        Scope.read_billing,
+        Scope.read_memberships,
+        Scope.read_repos,
+        Scope.gated_repos,
+        Scope.read_collections,
+        Scope.inference_api,
+        Scope.read_endpoints,
+    }
+)
+
+
+def with_included(scopes: frozenset[Scope]) -> frozenset[Scope]:
+    return scopes.union(*(_INCLUDED.get(scope, ()) for scope in scopes))
+
+
+class TokenRole(StrEnum):
+    read = "read"
+    write = "write"
+    fine_grained = "fineGrained"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopedGrant:
+    """Scopes that hold only for what one user or organization owns."""
+
+    entity_id: str
+    entity_type: str
+    entity_name: str
+    scopes: frozenset[Scope]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grants:
+    """What a fine-grained token was given: scopes that hold everywhere, and narrower ones."""
+
+    everywhere: frozenset[Scope] = frozenset()
+    scoped: tuple[ScopedGrant, ...] = ()
+
+
+def scopes_of(role: TokenRole, grants: Grants) -> frozenset[Scope]:
+    """Return every scope that holds at least somewhere."""
+    if role is TokenRole.write:
+        return frozenset(Scope)
+    if role is TokenRole.read:
+        return _READING
+    return with_included(grants.everywhere.union(*(grant.scopes for grant in grants.scoped)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    id: str
+    kind: Kind
+    user_id: str
+    name: str
+    role: TokenRole
+    grants: Grants = field(default_factory=Grants)
+    hint: str
+    created_at: datetime
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who is calling, with which token, and what that token may do."""
+
+    user_id: str
+    user_name: str
+    is_admin: bool
+    token: Token
+    scopes: frozenset[Scope]
+
+    def may(self, scope: Scope, *, on: str) -> bool:
+        """Tell whether a scope holds for what this user or organization (by id) owns."""
+        if self.token.role is not TokenRole.fine_grained:
+            return scope in self.scopes
+        grants = self.token.grants
+        return scope in with_included(grants.everywhere) or any(
+            grant.entity_id == on and scope in with_included(grant.scopes)
+            for grant in grants.scoped
+        )

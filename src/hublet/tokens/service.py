@@ -1,0 +1,116 @@
+"""Issuing, checking and revoking credentials."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from hublet.accounts.service import CREDENTIALS_CHANNEL
+from hublet.core import queue
+from hublet.core.clock import now
+from hublet.core.database import Connection, Reader
+from hublet.core.ids import new_object_id
+from hublet.core.outbox import publish
+from hublet.core.sealing import KeyRing
+from hublet.events import CredentialCreated, CredentialRevoked
+from hublet.tokens import store
+from hublet.tokens.errors import InvalidTokenRequest, TokenExists, TokenNotFound
+from hublet.tokens.format import Kind, hint, is_importable, new_credential
+from hublet.tokens.records import Caller, Grants, Token, TokenRole
+
+_DIGEST = "token"
+REVOKE_TASK = "credentials.revoke"
+
+
+async def issue(  # noqa: PLR0913 - a credential has as many properties, all named by the caller
+    conn: Connection,
+    *,
+    user_id: str,
+    name: str,
+    role: TokenRole,
+    grants: Grants | None = None,
+    expires_at: datetime | None = None,
+    value: str | None = None,
+    kind: Kind = Kind.access,
+) -> tuple[Token, str]:
+    """Issue a credential, or import a given value; return it with its value, this once."""
+    if (role is TokenRole.fine_grained) != (grants is not None):
+        raise InvalidTokenRequest("Scopes belong to fine-grained tokens, and those need some.")
+    if expires_at is not None and expires_at <= now():
+        raise InvalidTokenRequest("expiresAt must lie in the future.")
+    if value is not None and not is_importable(value):
+        raise InvalidTokenRequest("A given value must have 8 to 200 printable ASCII characters.")
+    value = value or new_credential(conn.hub.settings.tokens.prefix, kind)
+    token = Token(
+        id=new_object_id(),
+        kind=kind,
+        user_id=user_id,
+        name=name,
+        role=role,
+        grants=grants or Grants(),
+        hint=hint(value),
+        created_at=now(),
+        expires_at=expires_at,
+    )
+    if not await store.add(conn, token, digest=conn.hub.keys.digest(_DIGEST, value).hex()):
+        raise TokenExists
+    await publish(conn, CredentialCreated(token_id=token.id, user_id=user_id, name=name))
+    return token, value
+
+
+async def find_caller(conn: Reader, value: str) -> Caller | None:
+    return await store.find_caller(conn, digests_of(conn.hub.keys, value))
+
+
+def digests_of(keys: KeyRing, value: str) -> list[str]:
+    """Return the digest under each key of the ring, so that keys can be rotated."""
+    return [digest.hex() for digest in keys.digests(_DIGEST, value)]
+
+
+async def revoke(conn: Connection, *, token_id: str, user_id: str, reason: str) -> None:
+    """Revoke a user's token for good; doing it again changes nothing."""
+    token = await store.find(conn, token_id, user_id=user_id)
+    if token is None:
+        raise TokenNotFound(token_id)
+    if await store.revoke(conn, token_id):
+        await _tell(conn, token, reason=reason, address=None)
+
+
+class ReportedCredentials(msgspec.Struct, frozen=True):
+    """What waits in the queue: digests only, never the values."""
+
+    digests: list[str]
+    address: str
+
+
+async def report(conn: Connection, values: Sequence[str], *, address: str) -> None:
+    """Queue the revocation of leaked credentials.
+
+    The work is the same whatever the values are: whether one exists is not looked up here,
+    so neither the answer nor its time can tell.
+    """
+    digests = [
+        digest for value in dict.fromkeys(values) for digest in digests_of(conn.hub.keys, value)
+    ]
+    body = msgspec.json.encode(ReportedCredentials(digests=digests, address=address)).decode()
+    await queue.add(conn, queue.NewTask(kind=REVOKE_TASK, body=body))
+
+
+async def revoke_reported(conn: Connection, reported: ReportedCredentials) -> None:
+    for token in await store.revoke_by_digests(conn, reported.digests):
+        await _tell(conn, token, reason="reported", address=reported.address)
+
+
+async def _tell(conn: Connection, token: Token, *, reason: str, address: str | None) -> None:
+    conn.wake(CREDENTIALS_CHANNEL)
+    await publish(
+        conn,
+        CredentialRevoked(
+            token_id=token.id,
+            user_id=token.user_id,
+            name=token.name,
+            hint=token.hint,
+            reason=reason,
+            address=address,
+        ),
+    )
