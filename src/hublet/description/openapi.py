@@ -1,0 +1,121 @@
+"""Builds the OpenAPI description of an app from its routes."""
+
+import json
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute, iter_route_contexts
+
+from hublet.description.errors import ERROR_SCHEMA, HEADERS, shared_responses
+from hublet.description.operations import Route, complete
+from hublet.description.tags import tag_objects
+from hublet.description.titles import drop_titles
+
+_ABOUT = """\
+A hub for repositories, webhooks, jobs and notifications that you run yourself.
+
+The public client libraries work with it: set `HF_ENDPOINT` to the address of this hub.
+Bodies are JSON unless an operation says otherwise, times are ISO 8601 in UTC with a `Z`,
+and every answer carries `X-Request-Id`."""
+
+# Interface 9: the description carries this version, whatever the version of the program.
+_VERSION = "0.0.1"
+
+_METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
+
+_BEARER = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "An access token of this hub: `Authorization: Bearer <token>`.",
+}
+
+
+def describe(app: FastAPI, *, base_url: str) -> dict[str, Any]:
+    """Describe every route of the app that is meant to be seen.
+
+    The name of a route's function is its operation id, so two routes may not share one.
+    """
+    routes = _routes_by_operation(app)
+    found = _found_by_fastapi(app, base_url=base_url)
+    return {
+        "openapi": found["openapi"],
+        "info": found["info"],
+        "servers": found["servers"],
+        "tags": found["tags"],
+        "security": [{"bearer": []}],
+        "paths": _paths(found["paths"], routes),
+        "components": _components(found.get("components", {})),
+    }
+
+
+def _found_by_fastapi(app: FastAPI, *, base_url: str) -> dict[str, Any]:
+    return get_openapi(
+        title="Hublet",
+        version=_VERSION,
+        description=_ABOUT,
+        routes=app.routes,
+        tags=tag_objects(),
+        servers=[{"url": base_url}],
+        separate_input_output_schemas=app.separate_input_output_schemas,
+    )
+
+
+def to_json(description: dict[str, Any]) -> bytes:
+    return json.dumps(description, ensure_ascii=False, indent=2).encode() + b"\n"
+
+
+def _routes_by_operation(app: FastAPI) -> dict[tuple[str, str], Route]:
+    functions: dict[str, Route] = {}
+    for route in _seen_routes(app):
+        if other := functions.get(route.function):
+            raise ValueError(
+                f"Two operations are called {route.function}: {other.method.upper()} {other.path}"
+                f" and {route.method.upper()} {route.path}. Give one function another name."
+            )
+        functions[route.function] = route
+    return {(route.path, route.method): route for route in functions.values()}
+
+
+def _seen_routes(app: FastAPI) -> Iterator[Route]:
+    for context in iter_route_contexts(app.routes):
+        if not isinstance(context.original_route, APIRoute) or not context.include_in_schema:
+            continue
+        for method in sorted(context.methods or ()):
+            yield Route(
+                path=context.path_format or "",
+                method=method.lower(),
+                function=context.original_route.endpoint.__name__,
+                slashes=frozenset(re.findall(r"{(\w+):path}", context.path or "")),
+            )
+
+
+def _paths(paths: dict[str, Any], routes: dict[tuple[str, str], Route]) -> dict[str, Any]:
+    # FastAPI keeps the methods of a route in a set, so their order is put right here.
+    return {
+        path: {
+            method: complete(operations[method], routes[path, method])
+            for method in _METHODS
+            if method in operations
+        }
+        for path, operations in paths.items()
+    }
+
+
+def _components(found: dict[str, Any]) -> dict[str, Any]:
+    schemas = {
+        name: schema
+        for name, schema in (found.get("schemas", {}) | {"Error": deepcopy(ERROR_SCHEMA)}).items()
+        if name not in {"HTTPValidationError", "ValidationError"}
+    }
+    for name, schema in schemas.items():
+        drop_titles(schema, name=name)
+    return {
+        "schemas": dict(sorted(schemas.items())),
+        "responses": shared_responses(),
+        "headers": deepcopy(HEADERS),
+        "securitySchemes": found.get("securitySchemes", {}) | {"bearer": _BEARER},
+    }

@@ -1,0 +1,152 @@
+"""Lays the description out for readers: every word they see, and no markup yet."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from hublet.description.curl import curl_of
+from hublet.description.operations import scope_sentence
+from hublet.description.records import (
+    Answer,
+    Content,
+    Error,
+    Operation,
+    Outline,
+    Parameter,
+    Section,
+    Shape,
+)
+from hublet.description.shapes import links_in, shape_of
+from hublet.description.words import Schemas
+
+
+def outline_of(description: dict[str, Any]) -> Outline:
+    by_tag = _operations_by_tag(description)
+    components = description["components"]
+    sections = tuple(
+        Section(tag=tag["name"], text=tag["description"], operations=tuple(by_tag[tag["name"]]))
+        for tag in description["tags"]
+        if tag["name"] in by_tag
+    )
+    return Outline(
+        title=description["info"]["title"],
+        version=description["info"]["version"],
+        text=description["info"]["description"],
+        base_url=description["servers"][0]["url"],
+        sections=sections,
+        empty_tags=tuple(t["name"] for t in description["tags"] if t["name"] not in by_tag),
+        errors=tuple(
+            _answer(name.removeprefix("Error"), response, components["schemas"])
+            for name, response in components["responses"].items()
+        ),
+        headers=tuple((name, head["description"]) for name, head in components["headers"].items()),
+        schemas=_linked_schemas(sections, components["schemas"]),
+    )
+
+
+def _operations_by_tag(description: dict[str, Any]) -> dict[str, list[Operation]]:
+    by_tag: dict[str, list[Operation]] = {}
+    for path, operations in description["paths"].items():
+        for method, found in operations.items():
+            operation = _operation(found, method=method.upper(), path=path, root=description)
+            # An operation with several tags is shown once, under its first.
+            by_tag.setdefault(found["tags"][0], []).append(operation)
+    return by_tag
+
+
+def _operation(found: dict[str, Any], *, method: str, path: str, root: dict[str, Any]) -> Operation:
+    schemas = root["components"]["schemas"]
+    sentence = _scope_sentence(found)
+    responses = found["responses"]
+    return Operation(
+        id=found["operationId"],
+        method=method,
+        path=path,
+        summary=found["summary"],
+        text=found["description"].removesuffix(sentence).rstrip(),
+        access=sentence or _access(found["security"]),
+        parameters=tuple(_parameter(part, schemas) for part in found.get("parameters", [])),
+        bodies=_contents(found.get("requestBody", {}), schemas),
+        body_required=found.get("requestBody", {}).get("required", False),
+        curl=curl_of(
+            method=method,
+            url=root["servers"][0]["url"] + path,
+            operation=found,
+            schemas=schemas,
+            token=bool(found["security"]) and {} not in found["security"],
+        ),
+        answers=tuple(_answer(s, r, schemas) for s, r in responses.items() if not _is_error(r)),
+        errors=tuple(
+            Error(status=status, text=response.get("description", ""))
+            for status, response in responses.items()
+            if _is_error(response)
+        ),
+    )
+
+
+def _scope_sentence(found: dict[str, Any]) -> str:
+    return scope_sentence(
+        [name for choice in found["security"] for name in choice.get("bearer", [])]
+    )
+
+
+def _access(security: list[dict[str, Any]]) -> str:
+    if not security:
+        return "No token needed."
+    return "A token is optional." if {} in security else "Needs a token."
+
+
+def _is_error(response: dict[str, Any]) -> bool:
+    if "$ref" in response:
+        return True
+    schema = response.get("content", {}).get("application/json", {}).get("schema", {})
+    return bool(schema.get("$ref", "").endswith("/Error"))
+
+
+def _parameter(found: dict[str, Any], schemas: Schemas) -> Parameter:
+    text = found.get("description", "")
+    if found.get("x-may-contain-slashes"):
+        text = f"{text} May contain slashes.".strip()
+    return Parameter(
+        name=found["name"],
+        place=found["in"],
+        required=found.get("required", False),
+        text=text,
+        shape=shape_of(found["schema"], schemas),
+    )
+
+
+def _contents(holder: dict[str, Any], schemas: Schemas) -> tuple[Content, ...]:
+    return tuple(
+        Content(media_type=media_type, shape=shape_of(content.get("schema", {}), schemas))
+        for media_type, content in holder.get("content", {}).items()
+    )
+
+
+def _answer(status: str, response: dict[str, Any], schemas: Schemas) -> Answer:
+    return Answer(
+        status=status,
+        text=response["description"],
+        contents=_contents(response, schemas),
+        headers=tuple(response.get("headers", {})),
+    )
+
+
+def _linked_schemas(
+    sections: tuple[Section, ...], schemas: Schemas
+) -> tuple[tuple[str, Shape], ...]:
+    """Collect the schemas that are shown by name, and those that they name in turn."""
+    shown: dict[str, Shape] = {}
+    waiting = [link for section in sections for link in _links(section)]
+    while waiting:
+        name = waiting.pop()
+        if name not in shown:
+            shown[name] = shape_of(schemas[name], schemas)
+            waiting += links_in(shown[name])
+    return tuple(sorted(shown.items()))
+
+
+def _links(section: Section) -> Iterator[str]:
+    for operation in section.operations:
+        answers = [content for answer in operation.answers for content in answer.contents]
+        for content in (*operation.bodies, *answers):
+            yield from links_in(content.shape)

@@ -1,0 +1,87 @@
+"""The description as readers meet it; the Markdown and the page are drawn from these."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    type: str
+    rules: tuple[str, ...] = ()
+    text: str = ""
+    fields: tuple["Field", ...] = ()
+    # The named schema that shows the fields, when they are not shown here.
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    name: str
+    required: bool
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    name: str
+    place: str
+    required: bool
+    text: str
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    media_type: str
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    status: str
+    text: str
+    contents: tuple[Content, ...]
+    headers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Error:
+    status: str
+    # What the operation itself says about it; empty for the errors that all share.
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    id: str
+    method: str
+    path: str
+    summary: str
+    text: str
+    access: str
+    parameters: tuple[Parameter, ...]
+    bodies: tuple[Content, ...]
+    body_required: bool
+    curl: str
+    # Errors are apart, because all of them have one form.
+    answers: tuple[Answer, ...]
+    errors: tuple[Error, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    tag: str
+    text: str
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    title: str
+    version: str
+    text: str
+    base_url: str
+    sections: tuple[Section, ...]
+    empty_tags: tuple[str, ...]
+    errors: tuple[Answer, ...]
+    headers: tuple[tuple[str, str], ...]
+    schemas: tuple[tuple[str, Shape], ...]

@@ -1,0 +1,291 @@
+"""Honest gaps: operations of the public service that this hub does not have answer 501.
+
+A feature that builds one of them deletes its line here. Until the line is gone nothing
+breaks: this router is the last of the app, so a real route always wins.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import NoReturn
+
+from fastapi import APIRouter, Request
+from fastapi.routing import APIRoute
+from starlette.routing import Match, compile_path
+from starlette.types import Scope
+
+from hublet.core.errors import NotImplementedHere
+
+# One line for each address: methods, path, tag, and what it is ("This hub has no ... yet").
+# (a|b) stands for two addresses, {repos} for the four kinds of git repository, ANY for every
+# method. {repo:path} and its like match slashes too, so the longer paths come first.
+_TABLE = """
+# Interface 4 and client contract 1: webhooks.
+GET POST         /api/settings/webhooks                                                 webhooks            webhooks
+GET POST DELETE  /api/settings/webhooks/{id}                                            webhooks            webhooks
+POST             /api/settings/webhooks/{id}/(enable|disable|recover|ping)              webhooks            webhooks
+GET              /api/settings/webhooks/{id}/deliveries                                 webhooks            webhook deliveries
+POST             /api/settings/webhooks/{id}/replay/{delivery}                          webhooks            webhook replays
+
+# Interface 4: notifications and settings.
+GET DELETE       /api/notifications                                                     notifications       notifications
+POST             /api/notifications/mark-as-read                                        notifications       notifications
+GET PATCH        /api/settings/notifications                                            notifications       notification settings
+GET PATCH        /api/settings/watch                                                    notifications       watch lists
+GET              /api/settings/mcp                                                      mcp                 MCP tools
+POST             /mcp                                                                   mcp                 MCP server
+
+# Interface 5 and client contract 4: OAuth.
+GET              /.well-known/(openid-configuration|oauth-authorization-server)         oauth               OpenID Connect
+GET POST         /oauth/authorize                                                       oauth               OAuth
+POST             /oauth/(token|revoke|introspect)                                       oauth               OAuth
+POST             /oauth/device                                                          oauth               device login
+GET POST         /oauth/userinfo                                                        oauth               OpenID Connect
+GET              /oauth/jwks                                                            oauth               OpenID Connect
+POST             /oauth/register                                                        oauth               registration of OAuth apps
+GET POST         /api/{repos}/{repo:path}/trusted-publishers                            oauth               trusted publishers
+GET PUT DELETE   /api/{repos}/{repo:path}/trusted-publishers/{id}                       oauth               trusted publishers
+
+# Client contract 3: jobs.
+GET              /api/jobs/hardware                                                     jobs                jobs
+GET POST         /api/jobs/{namespace}                                                  jobs                jobs
+GET              /api/jobs/{namespace}/count                                            jobs                jobs
+POST             /api/jobs/{job:path}/auth-check/{permission}                           jobs                jobs
+GET              /api/jobs/{namespace}/{id}                                             jobs                jobs
+POST             /api/jobs/{namespace}/{id}/(cancel|duplicate)                          jobs                jobs
+PUT              /api/jobs/{namespace}/{id}/(labels|expose)                             jobs                jobs
+GET              /api/jobs/{namespace}/{id}/(logs|metrics|events)                       jobs                job logs
+GET POST         /api/scheduled-jobs/{namespace}                                        jobs                scheduled jobs
+GET DELETE       /api/scheduled-jobs/{namespace}/{id}                                   jobs                scheduled jobs
+POST             /api/scheduled-jobs/{namespace}/{id}/(suspend|resume|schedule|run)     jobs                scheduled jobs
+PUT              /api/scheduled-jobs/{namespace}/{id}/labels                            jobs                scheduled jobs
+
+# Client contract 7: people and organizations.
+GET              /api/users/{user}/socials                                              users               social handles
+GET              /api/users/{user}/following/orgs                                       users               lists of followed organizations
+GET              /api/users/{user}/likes                                                users               likes
+GET              /api/users/{user}/billing/usage/live                                   users               billing
+GET              /api/avatars/{namespace}                                               users               avatars
+GET              /api/settings/repositories                                             users               repository lists by owner
+GET              /api/settings/metrics/live                                             users               live metrics
+GET              /api/settings/billing/{rest:path}                                      users               billing
+GET              /api/organizations/{org}/socials                                       orgs                social handles
+PUT              /api/organizations/{org}/members/{user}/role                           orgs                member roles at this address
+GET              /api/organizations/{org}/audit-log/export                              orgs                audit log export
+GET              /api/organizations/{org}/billing/{rest:path}                           orgs                billing
+GET              /api/organizations/{org}/settings/repositories                         orgs                repository lists by owner
+GET PATCH        /api/organizations/{org}/settings/network-security                     orgs                network security settings
+PUT              /api/organizations/{org}/settings/sso/credentials                      orgs                single sign-on
+GET              /api/organizations/{org}/settings/tokens                               orgs                token lists for organizations
+POST             /api/organizations/{org}/settings/tokens/{id}/revoke                   orgs                token lists for organizations
+GET              /api/organizations/{org}/service-accounts/{id}                         service-accounts    service account details
+PATCH            /api/organizations/{org}/service-accounts/{id}/tokens/{token}          service-accounts    changes to service account tokens
+POST             /api/organizations/{org}/service-accounts/{id}/tokens/{token}/rotate   service-accounts    rotation of service account tokens
+POST             /api/organizations/{org}/resource-groups/{id}/(settings|users)         resource-groups     resource group members at this address
+PATCH DELETE     /api/organizations/{org}/resource-groups/{id}/users/{user}             resource-groups     resource group members at this address
+ANY              /api/organizations/{org}/(scim|scim-provisioning)/v2/{rest:path}       scim                SCIM
+
+# Client contract 7: collections, papers, posts, blogs.
+GET POST         /api/collections                                                       collections         collections
+POST             /api/collections/{slug:path}/items/batch                               collections         collections
+PATCH DELETE     /api/collections/{slug:path}/items/{id}                                collections         collections
+POST             /api/collections/{slug:path}/items                                     collections         collections
+GET POST         /api/collections/{slug:path}/resource-group                            collections         collections
+GET PATCH DELETE /api/collections/{slug:path}                                           collections         collections
+GET              /api/(papers|daily_papers|papers/search)                               papers              papers
+POST             /api/papers/index                                                      papers              papers
+GET              /api/papers/{id}                                                       papers              papers
+POST             /api/papers/{id}/(links|comment)                                       papers              papers
+POST             /api/papers/{id}/comment/{comment}/{action}                            papers              paper comments
+GET              /papers/{id}.md                                                        papers              papers
+POST             /api/settings/papers/claim                                             papers              papers
+DELETE           /api/posts/{user}/{slug}                                               discussions         posts
+POST             /api/posts/{user}/{slug}/comment                                       discussions         posts
+POST             /api/posts/{user}/{slug}/comment/{comment}/{action}                    discussions         posts
+POST             /api/blog/{slug:path}/comment/{comment}/{action}                       discussions         community blogs
+POST             /api/blog/{slug:path}/comment                                          discussions         community blogs
+GET POST         /api/blog/{slug:path}/resource-group                                   discussions         community blogs
+
+# Client contract 5: discussions and pull requests.
+GET POST         /api/{repos}/{repo:path}/discussions                                   discussions         discussions
+POST             /api/{repos}/{repo:path}/discussions/{num}/comment                     discussions         discussions
+POST             /api/{repos}/{repo:path}/discussions/{num}/comment/{comment}/{action}  discussions         discussions
+POST             /api/{repos}/{repo:path}/discussions/{num}/(title|status|pin|ignore)   discussions         discussions
+POST             /api/{repos}/{repo:path}/discussions/{num}/merge                       discussions         pull requests
+DELETE           /api/{repos}/{repo:path}/discussions/{num}/ref                         discussions         pull requests
+GET              /api/{repos}/{repo:path}/discussions/{num}/storage                     discussions         pull requests
+GET DELETE       /api/{repos}/{repo:path}/discussions/{num}                             discussions         discussions
+POST             /uploads                                                               discussions         attachments
+
+# Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
+POST             /api/{repos}/{repo:path}/sql-console/embed                             sql-console         SQL console
+PATCH DELETE     /api/{repos}/{repo:path}/sql-console/embed/{id}                        sql-console         SQL console
+GET              /api/datasets/{repo:path}/leaderboard                                  datasets            leaderboards
+GET              /api/datasets/{repo:path}/parquet/{rest:path}                          datasets            Parquet exports
+GET              /api/models/{repo:path}/safetensors-metadata/{file:path}               models              safetensors metadata
+GET              /api/spaces/(featured|hardware|templates)                              spaces              spaces
+GET              /api/spaces/semantic-search                                            spaces              semantic search
+GET              /api/spaces/zero-gpu/quota                                             spaces              ZeroGPU
+GET              /api/spaces/{repo:path}/runtime                                        spaces              space runtime
+POST             /api/spaces/{repo:path}/(hardware|sleeptime|pause|restart|dev-mode)    spaces              space runtime
+POST             /api/spaces/{repo:path}/custom-domain                                  spaces              custom domains
+GET POST DELETE  /api/spaces/{repo:path}/(secrets|variables)                            spaces              space settings
+PUT DELETE       /api/spaces/{repo:path}/volumes                                        spaces              space volumes
+GET              /api/spaces/{repo:path}/logs/{kind}                                    spaces              space logs
+GET              /api/spaces/{repo:path}/(events|metrics)                               spaces              space events
+POST             /api/kernels/access-request/approve                                    kernels             kernels
+GET              /api/registry/token                                                    containers          containers
+ANY              /v2/{rest:path}                                                        containers          container registry
+GET              /api/containers                                                        containers          containers
+ANY              /api/containers/{rest:path}                                            containers          containers
+
+# Client contract 6: repositories and their content.
+POST             /api/repos/(create|move)                                               repos               repositories
+DELETE           /api/repos/delete                                                      repos               repositories
+POST             /api/validate-yaml                                                     repos               repositories
+GET POST         /api/quicksearch                                                       repo-search         search
+GET              /api/search/full-text                                                  repo-search         search
+GET              /api/trending                                                          repo-search         trending lists
+GET              /api/(tasks|models-tags-by-type)                                       models              tasks
+GET              /api/datasets-tags-by-type                                             datasets            dataset tags
+GET              /api/{repos}/{repo:path}/duplicate/status                              repos               repository copies
+PUT              /api/{repos}/{repo:path}/settings                                      {repos}             repositories
+GET              /api/{repos}/{repo:path}/(auth-check|auth-check/write)                 {repos}             repositories
+GET              /api/{repos}/{repo:path}/revision/{rev:path}                           {repos}             repositories
+GET              /api/{repos}/{repo:path}/(tree|treesize)/{rest:path}                   {repos}             repository files
+POST             /api/{repos}/{repo:path}/paths-info/{rev:path}                         {repos}             repository files
+POST             /api/{repos}/{repo:path}/preupload/{rev:path}                          {repos}             uploads
+POST             /api/{repos}/{repo:path}/commit/{rev:path}                             {repos}             commits
+GET              /api/{repos}/{repo:path}/commits/{rev:path}                            {repos}             commits
+GET              /api/{repos}/{repo:path}/compare/{rest:path}                           {repos}             commits
+POST             /api/{repos}/{repo:path}/super-squash/{rev:path}                       {repos}             commits
+GET              /api/{repos}/{repo:path}/refs                                          {repos}             branches and tags
+POST DELETE      /api/{repos}/{repo:path}/branch/{rev:path}                             {repos}             branches
+POST DELETE      /api/{repos}/{repo:path}/tag/{rev:path}                                {repos}             tags
+GET              /api/{repos}/{repo:path}/xet-(read|write)-token/{rev:path}             {repos}             Xet storage
+POST             /api/{repos}/{repo:path}/lfs-files/(batch|duplicate)                   {repos}             large file management
+DELETE           /api/{repos}/{repo:path}/lfs-files/{sha}                               {repos}             large file management
+GET              /api/{repos}/{repo:path}/lfs-files                                     {repos}             large file management
+POST             /api/{repos}/{repo:path}/duplicate                                     repos               repository copies
+GET              /api/{repos}/{repo:path}/likers                                        {repos}             likes
+POST DELETE      /api/{repos}/{repo:path}/like                                          {repos}             likes
+GET POST         /api/{repos}/{repo:path}/user-access-request/{action}                  {repos}             access requests
+GET POST         /api/{repos}/{repo:path}/resource-group                                {repos}             resource groups
+GET              /api/{repos}/{repo:path}/scan                                          {repos}             security scans
+GET              /api/{repos}/{repo:path}/jwt                                           {repos}             repository tokens
+GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
+GET              /api/resolve-cache/{repos}/{rest:path}                                 {repos}             repository files
+GET              /api/{repos}/{repo:path}                                               {repos}             repositories
+GET              /api/{repos}                                                           {repos}             repositories
+
+# Client contract 8: buckets.
+GET              /api/buckets/{namespace}                                               buckets             buckets
+GET POST DELETE  /api/buckets/{namespace}/{name}                                        buckets             buckets
+PUT              /api/buckets/{namespace}/{name}/settings                               buckets             buckets
+GET              /api/buckets/{namespace}/{name}/tree                                   buckets             buckets
+GET              /api/buckets/{namespace}/{name}/tree/{prefix:path}                     buckets             buckets
+POST             /api/buckets/{namespace}/{name}/(paths-info|batch|lfs-files/duplicate) buckets             buckets
+GET POST         /api/buckets/{namespace}/{name}/resource-group                         buckets             buckets
+GET              /api/buckets/{namespace}/{name}/xet-(read|write)-token                 buckets             Xet storage
+GET              /api/buckets/{namespace}/{name}/events                                 buckets             bucket events
+GET              /buckets/{namespace}/{name}/resolve/{file:path}                        buckets             buckets
+
+# Inference, agents and documents of the public service.
+GET POST         /api/partners/{provider}/models                                        inference-providers inference providers
+PUT              /api/partners/{provider}/models/{id}/status                            inference-providers inference providers
+POST PUT         /api/settings/inference-providers/{rest:path}                          inference-providers inference providers
+POST             /api/settings/inference-providers                                      inference-providers inference providers
+POST             /api/inference-endpoints/{name:path}/auth-check/{permission}           inference-endpoints inference endpoints
+GET POST         /api/agentic/provisioning/{rest:path}                                  agents              agentic provisioning
+GET              /api/(docs|docs/search|docs/search/full-text)                          docs                documentation search
+
+# Client contract 6: downloads and git, at the root of the hub.
+GET              /{repo:path}/(resolve|raw)/{rest:path}                                 repos               downloads
+POST             /{repo:path}.git/info/lfs/objects/batch                                repos               large file storage
+GET              /{repo:path}/info/refs                                                 repos               git access
+POST             /{repo:path}/git-(upload|receive)-pack                                 repos               git access
+POST             /{repo:path}/ask-access                                                repos               access requests
+GET              /{repo:path}/user-access-report                                        repos               access requests
+"""
+
+_KINDS = ("models", "datasets", "spaces", "kernels")
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    method: str
+    path: str
+    tag: str
+    what: str
+
+    def sentence(self, *, base_url: str) -> str:
+        path = self.path.replace(":path}", "}")
+        return (
+            f"This hub has no {self.what} yet: {self.method} {path} is not available here. "
+            f"See {base_url}/docs for what is."
+        )
+
+
+def _gaps(table: str) -> Iterator[Gap]:
+    for line in table.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        methods, path, tag, what = _columns(line)
+        for kind in _KINDS if "{repos}" in path else ("",):
+            kind_tag = tag.replace("{repos}", kind)
+            for exact in _each_alternative(path.replace("{repos}", kind)):
+                for method in _METHODS if methods == "ANY" else methods.split():
+                    yield Gap(method=method, path=exact, tag=kind_tag, what=what)
+
+
+def _columns(line: str) -> tuple[str, str, str, str]:
+    methods, slash, rest = line.partition(" /")
+    path, tag, what = (slash + rest).split(maxsplit=2)
+    return methods.strip(), path, tag, what
+
+
+def _each_alternative(path: str) -> Iterator[str]:
+    start, bracket, rest = path.partition("(")
+    if not bracket:
+        yield path
+        return
+    choices, _, end = rest.partition(")")
+    for choice in choices.split("|"):
+        yield from _each_alternative(start + choice + end)
+
+
+GAPS: tuple[Gap, ...] = tuple(_gaps(_TABLE))
+
+
+_compiled = cache(compile_path)
+# The part of a path before its first parameter; it decides almost always, without a pattern.
+_STARTS = [(gap.method, gap.path.partition("{")[0], gap) for gap in GAPS]
+
+
+def find_gap(method: str, path: str) -> Gap | None:
+    """Return the first gap that a request falls into."""
+    for gap_method, start, gap in _STARTS:
+        if gap_method == method and path.startswith(start):
+            pattern, _, _ = _compiled(gap.path)
+            if pattern.match(path):
+                return gap
+    return None
+
+
+class _GapRoute(APIRoute):
+    """One route for the whole table: hundreds would cost every unknown address milliseconds."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if scope["type"] == "http" and (gap := find_gap(scope["method"], scope["path"])):
+            return Match.FULL, {"endpoint": self.endpoint, "route": self, "gap": gap}
+        return Match.NONE, {}
+
+
+router = APIRouter(route_class=_GapRoute, include_in_schema=False)
+
+
+@router.api_route("/{path:path}", methods=list(_METHODS), response_model=None)
+async def refuse(request: Request) -> NoReturn:
+    gap: Gap = request.scope["gap"]
+    raise NotImplementedHere(gap.sentence(base_url=request.app.state.settings.base_url))

@@ -1,0 +1,40 @@
+"""Finished pages and files: rendered once, then answered from memory."""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from fastapi import Request, Response
+
+# The page brings its own script and style, so nothing else is allowed to run or load.
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    body: bytes
+    media_type: str
+    cache_control: str = "public, max-age=300"
+    policy: str | None = None
+    etag: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "etag", f'"{sha256(self.body).hexdigest()[:32]}"')
+
+
+def answer(request: Request, document: Document) -> Response:
+    """Answer with the document, or with 304 when the caller has it already."""
+    headers = {"ETag": document.etag, "Cache-Control": document.cache_control}
+    if document.policy:
+        headers["Content-Security-Policy"] = document.policy
+    if _has_it(request.headers.getlist("if-none-match"), document.etag):
+        return Response(status_code=304, headers=headers)
+    return Response(document.body, media_type=document.media_type, headers=headers)
+
+
+def _has_it(lines: list[str], etag: str) -> bool:
+    # RFC 9110, 13.1.2: the comparison is the weak one, and "*" means any version.
+    tags = [tag.strip().removeprefix("W/") for line in lines for tag in line.split(",")]
+    return etag in tags or "*" in tags

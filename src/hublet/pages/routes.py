@@ -1,0 +1,108 @@
+"""HTTP for the landing page and for the description in its three forms."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+
+import hublet
+from hublet.core.errors import NotFound
+from hublet.description import describe, to_json, to_markdown
+from hublet.description.outline import outline_of
+from hublet.pages.documents import PAGE_POLICY, Document, answer
+from hublet.pages.rendering import render
+from hublet.pages.static_files import STATIC_FILES, address_of
+
+router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Documents:
+    openapi: Document
+    markdown: Document
+    docs: Document
+    landing: Document
+
+
+def _answers(media_type: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+    headers = {
+        "ETag": {"description": "The version.", "required": True, "schema": {"type": "string"}},
+        "Cache-Control": {"required": True, "schema": {"type": "string"}},
+    }
+    return {
+        200: {"content": {media_type: {"schema": schema}}, "headers": headers},
+        304: {"description": "The version in `If-None-Match` is current.", "headers": headers},
+    }
+
+
+@router.get(
+    "/.well-known/openapi.json",
+    tags=["docs"],
+    summary="Get OpenAPI",
+    response_class=Response,
+    responses=_answers("application/json", {"type": "object"}),
+)
+async def get_openapi_json(request: Request) -> Response:
+    """Get this description as OpenAPI 3.1.0."""
+    return answer(request, _documents_of(request.app).openapi)
+
+
+@router.get(
+    "/.well-known/openapi.md",
+    tags=["docs"],
+    summary="Get Markdown",
+    response_class=Response,
+    responses=_answers("text/markdown", {"type": "string"}),
+)
+async def get_openapi_markdown(request: Request) -> Response:
+    """Get this description as Markdown, for people and agents."""
+    return answer(request, _documents_of(request.app).markdown)
+
+
+@router.get(
+    "/docs",
+    tags=["docs"],
+    summary="Get the reference page",
+    response_class=Response,
+    responses=_answers("text/html", {"type": "string"}),
+)
+async def get_docs_page(request: Request) -> Response:
+    """Get this description as a page for the browser."""
+    return answer(request, _documents_of(request.app).docs)
+
+
+@router.get("/", include_in_schema=False)
+async def get_landing_page(request: Request) -> Response:
+    return answer(request, _documents_of(request.app).landing)
+
+
+@router.get("/static/{name}", include_in_schema=False)
+async def get_static_file(request: Request, name: str) -> Response:
+    if name not in STATIC_FILES:
+        raise NotFound(f"There is no file {name}.")
+    return answer(request, STATIC_FILES[name])
+
+
+def _documents_of(app: FastAPI) -> _Documents:
+    # The routes of an app do not change while it runs, so its first reader pays for all.
+    if not hasattr(app.state, "documents"):
+        app.state.documents = _render(app)
+    documents: _Documents = app.state.documents
+    return documents
+
+
+def _render(app: FastAPI) -> _Documents:
+    base_url: str = app.state.settings.base_url
+    description = describe(app, base_url=base_url)
+    outline = outline_of(description)
+    return _Documents(
+        openapi=Document(body=to_json(description), media_type="application/json"),
+        markdown=Document(body=to_markdown(description).encode(), media_type="text/markdown"),
+        docs=_page("docs.html", outline=outline),
+        landing=_page("landing.html", base_url=base_url, version=hublet.__version__),
+    )
+
+
+def _page(template: str, **values: Any) -> Document:
+    body = render(template, address_of=address_of, **values)
+    return Document(body=body, media_type="text/html", policy=PAGE_POLICY)
