@@ -1,0 +1,5 @@
+"""Lets `python -m hublet` do what the command does."""
+
+from hublet.cli import main
+
+main()

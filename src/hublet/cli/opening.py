@@ -1,0 +1,33 @@
+"""Opening a hub for a command, whether or not a server runs on it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hublet.core.config import Settings
+    from hublet.core.database import Database
+
+
+@asynccontextmanager
+async def opened(settings: "Settings") -> AsyncIterator["Database"]:
+    """Open the data; an empty database is prepared, an old one is left to its operator.
+
+    No administrator is created: that is for the first `hublet serve` without one.
+    """
+    from hublet.core.database.migrations import SchemaError, known_migrations, migrate, pending
+    from hublet.first_start import claim
+    from hublet.serving import open_hub
+
+    async with open_hub(settings) as database:
+        missing = await pending(database)
+        if 0 < len(missing) < len(known_migrations()):
+            raise SchemaError(
+                f"The database is older than this version (it lacks {', '.join(missing)}): run "
+                "hublet migrate first."
+            )
+        if missing:
+            await migrate(database)
+        async with database.transaction() as conn:
+            await claim(conn)
+        yield database

@@ -1,0 +1,193 @@
+"""Commands for organizations and their members."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from hublet.cli.commands import changing, listing
+from hublet.cli.options import a_group
+from hublet.cli.output import Answer, Table
+from hublet.cli.pages import every
+
+if TYPE_CHECKING:
+    from hublet.accounts.records import Organization, Role, User
+    from hublet.core.database import Connection, Reader
+
+# The values of `accounts.records`, written out: importing those would make help slower.
+PlanName = Literal["free", "team", "enterprise", "enterprise-plus"]
+RoleName = Literal["read", "contributor", "write", "admin"]
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The organization's name.")]
+_Organization = Annotated[str, typer.Argument(metavar="ORG", help="The organization's name.")]
+_User = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
+
+
+def register(app: typer.Typer) -> None:
+    groups = a_group("Add, list and change organizations.")
+    changing(groups, "add", add, example="hublet org add acme --plan team --owner ada")
+    listing(groups, "list", list_organizations, example="hublet org list --json")
+    changing(groups, "plan", set_plan, example="hublet org plan acme enterprise")
+    members = a_group("Who belongs to an organization, as what.")
+    changing(members, "add", add_member, example="hublet org member add acme ada --role admin")
+    changing(members, "role", set_role, example="hublet org member role acme ada write")
+    changing(members, "remove", remove_member, example="hublet org member remove acme ada")
+    listing(members, "list", list_members, example="hublet org member list acme")
+    groups.add_typer(members, name="member")
+    app.add_typer(groups, name="org")
+
+
+async def add(
+    conn: "Connection",
+    name: _Name,
+    plan: Annotated[PlanName, typer.Option(help="The plan.")] = "free",
+    fullname: Annotated[str | None, typer.Option(metavar="TEXT", help="The name to show.")] = None,
+    owner: Annotated[
+        str | None, typer.Option(metavar="USER", help="The first member, with the role admin.")
+    ] = None,
+) -> Answer:
+    """Create an organization."""
+    from hublet.accounts.organizations import service
+    from hublet.accounts.records import OPERATOR, Plan
+    from hublet.accounts.service import get_user
+
+    user = await get_user(conn, owner) if owner is not None else None
+    created = await service.create(
+        conn, OPERATOR, name, fullname=fullname, plan=Plan(plan), owner=user
+    )
+    return _on_plan(created, words=f"Created the organization {created.name}.")
+
+
+async def list_organizations(conn: "Reader") -> Table:
+    """List all organizations, oldest first."""
+    from hublet.accounts.organizations import store
+
+    found = await every(lambda after: store.list_all(conn, after=after), lambda each: each.id)
+    return Table(
+        rows=[_row(organization) for organization in found],
+        columns={"name": "name", "full name": "fullname", "plan": "plan", "created": "createdAt"},
+        name="name",
+        empty="There are no organizations yet.",
+    )
+
+
+async def set_plan(
+    conn: "Connection",
+    name: _Name,
+    plan: Annotated[PlanName, typer.Argument(metavar="PLAN", help="The plan.")],
+) -> Answer:
+    """Put an organization on another plan."""
+    from hublet.accounts.organizations import service
+    from hublet.accounts.records import OPERATOR, Plan
+
+    organization = await service.get(conn, name)
+    changed = await service.set_plan(conn, OPERATOR, organization, Plan(plan))
+    return _on_plan(changed, words=f"{changed.name} is on the plan {changed.plan}.")
+
+
+async def add_member(
+    conn: "Connection",
+    organization: _Organization,
+    user: _User,
+    role: Annotated[RoleName, typer.Option(help="What the member may do.")] = "read",
+) -> Answer:
+    """Add a member to an organization."""
+    from hublet.core.errors import Conflict
+
+    place, person, before = await _find(conn, organization, user)
+    if before is not None and before != role:
+        # The default role must not take rights away from somebody who has them already.
+        raise Conflict(
+            f"{person.name} is a member of {place.name} already, with the role {before}: change "
+            "that with hublet org member role."
+        )
+    return await _set_role(conn, place, person, role)
+
+
+async def set_role(
+    conn: "Connection",
+    organization: _Organization,
+    user: _User,
+    role: Annotated[RoleName, typer.Argument(metavar="ROLE", help="What the member may do.")],
+) -> Answer:
+    """Give a member another role."""
+    from hublet.accounts.errors import NotAMember
+
+    place, person, before = await _find(conn, organization, user)
+    if before is None:
+        raise NotAMember(person.name, place.name)
+    return await _set_role(conn, place, person, role)
+
+
+async def remove_member(conn: "Connection", organization: _Organization, user: _User) -> Answer:
+    """Remove a member from an organization."""
+    from hublet.accounts.organizations import service
+    from hublet.accounts.records import OPERATOR
+
+    place, person, _ = await _find(conn, organization, user)
+    await service.remove_member(conn, OPERATOR, place, person)
+    return Answer(
+        data={"organization": place.name, "user": person.name, "role": None},
+        words=f"{person.name} is no longer a member of {place.name}.",
+    )
+
+
+async def list_members(conn: "Reader", organization: _Organization) -> Table:
+    """List the members of an organization."""
+    from hublet.accounts.organizations import service, store
+
+    place = await service.get(conn, organization)
+    members = await every(
+        lambda after: store.list_members(conn, place.id, after=after),
+        lambda member: member.user.id,
+    )
+    return Table(
+        rows=[
+            {"id": each.user.id, "name": each.user.name, "fullname": each.user.fullname}
+            | {"role": each.role, "disabled": each.user.disabled_at is not None}
+            for each in members
+        ],
+        columns={"name": "name", "full name": "fullname", "role": "role", "disabled": "disabled"},
+        name="name",
+        empty=f"{place.name} has no members.",
+    )
+
+
+async def _find(
+    conn: "Connection", organization: str, user: str
+) -> tuple["Organization", "User", "Role | None"]:
+    from hublet.accounts.organizations import service, store
+    from hublet.accounts.service import get_user
+
+    place = await service.get(conn, organization)
+    person = await get_user(conn, user)
+    return place, person, await store.role_of(conn, place.id, user_id=person.id)
+
+
+async def _set_role(
+    conn: "Connection", organization: "Organization", user: "User", role: RoleName
+) -> Answer:
+    from hublet.accounts.organizations import service
+    from hublet.accounts.records import OPERATOR, Role
+
+    await service.set_member(conn, OPERATOR, organization, user, Role(role))
+    return Answer(
+        data={"organization": organization.name, "user": user.name, "role": role},
+        words=f"{user.name} is a member of {organization.name} with the role {role}.",
+    )
+
+
+def _on_plan(organization: "Organization", *, words: str) -> Answer:
+    return Answer(
+        data={"id": organization.id, "name": organization.name, "plan": organization.plan},
+        words=words,
+    )
+
+
+def _row(organization: "Organization") -> dict[str, object]:
+    return {
+        "id": organization.id,
+        "name": organization.name,
+        "fullname": organization.fullname,
+        "plan": organization.plan,
+        "createdAt": organization.created_at,
+    }

@@ -1,0 +1,164 @@
+"""What a command prints: data on stdout, words on stderr, tables that fit the terminal."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import typer
+
+from hublet.cli.environment import has_colours
+
+_GAP = "  "
+_NOTHING = "-"
+_NARROWEST = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a change has to say once it is committed."""
+
+    # Printed with --json.
+    data: Mapping[str, object]
+    # Printed on stdout without --json: what a script wants, and nothing else.
+    text: str | None = None
+    # A sentence for whoever watches, on stderr.
+    words: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A list: each row as --json shows it, and which parts of it a person sees."""
+
+    rows: Sequence[Mapping[str, object]]
+    # The heading of each column, and the key of its values.
+    columns: Mapping[str, str]
+    # The key of what --quiet prints.
+    name: str
+    # The sentence for a list without rows.
+    empty: str
+    note: str | None = None
+
+
+def show(answer: Answer, *, as_json: bool) -> None:
+    if as_json:
+        show_json(answer.data)
+        return
+    if answer.text is not None:
+        typer.echo(answer.text)
+    if answer.words is not None:
+        say(answer.words)
+
+
+def show_table(table: Table, *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        show_json(table.rows)
+        return
+    if quiet:
+        for row in table.rows:
+            typer.echo(cell(row[table.name]))
+        return
+    if table.rows:
+        rows = [[cell(row[key]) for key in table.columns.values()] for row in table.rows]
+        heading, *lines = aligned([list(table.columns), *rows], width=_terminal_width())
+        typer.echo("\n".join([painted(heading, bold=True), *lines]))
+    for words in filter(None, (None if table.rows else table.empty, table.note)):
+        say(words)
+
+
+def show_json(data: object) -> None:
+    import json
+
+    typer.echo(json.dumps(data, default=_moment))
+
+
+def say(words: str) -> None:
+    typer.echo(words, err=True)
+
+
+def painted(text: str, *, colour: str | None = None, bold: bool = False) -> str:
+    """Return the text for stdout, in colour where somebody sees it."""
+    return typer.style(text, fg=colour, bold=bold or None) if has_colours(sys.stdout) else text
+
+
+def cell(value: object) -> str:
+    """Write a value on one line; never empty, so that columns can be counted."""
+    if value is None:
+        return _NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M")
+    if isinstance(value, list | tuple):
+        return ", ".join(map(cell, value)) or _NOTHING
+    return printable(str(value)) or _NOTHING
+
+
+def printable(text: str) -> str:
+    """Replace what would move the cursor or break the line: users choose some of these texts."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
+
+
+def aligned(rows: Sequence[Sequence[str]], *, width: int | None) -> list[str]:
+    """Put cells under each other; within a width, the widest columns are cut first."""
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    if width is not None:
+        widths = _fitted(widths, width)
+    return [_line(row, widths) for row in rows]
+
+
+def _fitted(widths: Iterable[int], available: int) -> list[int]:
+    fitted = list(widths)
+    while sum(fitted) + len(_GAP) * (len(fitted) - 1) > available:
+        widest = max(fitted)
+        if widest <= _NARROWEST:
+            break
+        fitted[fitted.index(widest)] -= 1
+    return fitted
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = (_cut(text, width) for text, width in zip(row, widths, strict=True))
+    padded = (
+        text + " " * (width - _width(text)) for text, width in zip(cells, widths, strict=True)
+    )
+    return _GAP.join(padded).rstrip()
+
+
+def _cut(text: str, width: int) -> str:
+    if _width(text) <= width:
+        return text
+    kept = ""
+    for letter in text:
+        if _width(kept + letter) >= width:
+            break
+        kept += letter
+    return f"{kept}…"
+
+
+def _width(text: str) -> int:
+    """Count columns, not characters: names may be written in wide or combining letters."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    marks = sum(1 for letter in text if unicodedata.combining(letter))
+    wide = sum(1 for letter in text if unicodedata.east_asian_width(letter) in "WF")
+    return len(text) + wide - marks
+
+
+def _terminal_width() -> int | None:
+    # What goes into a pipe or a file is not cut: somebody searches it.
+    return typer.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _moment(value: object) -> str:
+    from hublet.core.clock import wire
+
+    if isinstance(value, datetime):
+        return wire(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON.")

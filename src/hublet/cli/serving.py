@@ -1,0 +1,178 @@
+"""Commands that run the hub."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hublet.cli.loop import run_loop
+from hublet.cli.options import NOT_GIVEN, AsJson, Config, DatabaseUrl, DataDir, settings_from
+from hublet.cli.output import show_json
+
+if TYPE_CHECKING:
+    from hublet.core.config import Settings
+    from hublet.first_start import FirstAdministrator
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: hublet serve --port 9000 --data-dir ./hub")(serve)
+    app.command(epilog="Example: hublet worker --database-url postgresql://hub@db/hub")(worker)
+    app.command(epilog="Example: hublet migrate --database-url postgresql://hub@db/hub")(migrate)
+    app.command(epilog="Example: hublet version --json", context_settings=NOT_GIVEN)(version)
+
+
+def serve(
+    *,
+    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 0 takes any free one.")] = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="What every link in an answer begins with.")
+    ] = None,
+    test_mode: Annotated[
+        bool | None,
+        typer.Option("--test-mode", help="Loopback targets, quiet limits, movable clock."),
+    ] = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start the hub: API and worker in one process."""
+    from dataclasses import replace
+
+    from hublet.serving import listen, open_folder
+    from hublet.serving import serve as run
+
+    settings = settings_from(
+        data_dir=data_dir,
+        database_url=database_url,
+        config=config,
+        server__host=host,
+        server__port=port,
+        server__base_url=base_url,
+        server__test_mode=test_mode,
+    )
+    _configure_logs(settings)
+    open_folder(settings.database.data_dir)
+    listener = listen(settings.server.host, settings.server.port)
+    server = replace(settings.server, port=listener.getsockname()[1])
+    settings = replace(settings, server=server)
+
+    def when_ready(first: "FirstAdministrator | None") -> None:
+        (_announce_as_json if as_json else _announce)(settings, first)
+
+    run_loop(run(settings, listener, when_ready=when_ready))
+
+
+def worker(
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run only a worker; any number may run beside the servers of one database."""
+    from hublet.serving import run_worker
+
+    settings = settings_from(data_dir=data_dir, database_url=database_url, config=config)
+    _configure_logs(settings)
+
+    def when_ready(name: str) -> None:
+        if as_json:
+            show_json({"worker": name})
+        else:
+            typer.echo(f"Worker {name} is running.")
+
+    run_loop(run_worker(settings, when_ready=when_ready))
+
+
+def migrate(
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the database to this version's schema (serve and worker do it too)."""
+    from hublet.core.database.migrations import migrate as apply
+    from hublet.serving import open_hub
+
+    settings = settings_from(data_dir=data_dir, database_url=database_url, config=config)
+
+    async def run() -> list[str]:
+        async with open_hub(settings) as database:
+            return await apply(database)
+
+    applied = run_loop(run())
+    if as_json:
+        show_json({"applied": applied})
+    else:
+        typer.echo(f"Applied: {', '.join(applied)}." if applied else "Nothing to do.")
+
+
+def version(as_json: AsJson = False) -> None:
+    """Print the version."""
+    from hublet import __version__
+
+    if as_json:
+        show_json({"version": __version__})
+    else:
+        typer.echo(f"hublet {__version__}")
+
+
+def _configure_logs(settings: "Settings") -> None:
+    from hublet.core.logs import configure
+
+    configure(settings.logs, prefix=settings.tokens.prefix)
+
+
+def _announce(settings: "Settings", first: "FirstAdministrator | None") -> None:
+    if first is not None:
+        typer.echo(_box(settings, first))
+    typer.echo(f"Hublet is ready at {settings.base_url} (stop with Ctrl+C).", err=True)
+    if settings.server.test_mode:
+        typer.echo(
+            "TEST MODE: loopback targets are allowed, limits never refuse, and anybody can move "
+            "the clock. Never use it for data that matters.",
+            err=True,
+        )
+
+
+def _announce_as_json(settings: "Settings", first: "FirstAdministrator | None") -> None:
+    told: dict[str, object] = {"address": settings.base_url}
+    if first is not None:
+        told |= {"user": first.name, "password": first.password, "token": first.token}
+    show_json(told)
+    sys.stdout.flush()
+
+
+def _box(settings: "Settings", first: "FirstAdministrator") -> str:
+    """Show the secrets of the first start; they are printed this once and stored nowhere."""
+    lines = [
+        "Your hub is ready. This is shown once: keep it.",
+        "",
+        f"address   {settings.base_url}",
+        f"user      {first.name}",
+        f"password  {first.password}",
+        f"token     {first.token}",
+        "",
+        "Try it:",
+        f"  export HF_ENDPOINT={settings.base_url}",
+        f"  export HF_TOKEN={first.token}",
+        "  hf auth whoami",
+    ]
+    width = max(map(len, lines))
+    body = [f"│ {line.ljust(width)} │" for line in lines]
+    edge = "─" * (width + 2)
+    box = "\n".join([f"╭{edge}╮", *body, f"╰{edge}╯"])
+    return box if _can_be_written(box) else box.translate(_PLAIN_FRAME)
+
+
+_PLAIN_FRAME = str.maketrans("╭╮╰╯─│", "++++-|")
+
+
+def _can_be_written(text: str) -> bool:
+    # A terminal may know only Latin-1; failing here would lose the secrets for good.
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,212 @@
+"""Commands for tokens."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from hublet.cli.commands import changing, listing
+from hublet.cli.durations import read_duration
+from hublet.cli.options import a_group
+from hublet.cli.output import Answer, Table
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from hublet.accounts.records import User
+    from hublet.core.database import Connection, Reader
+    from hublet.tokens.records import Grants, Scope, Token
+
+_User = Annotated[str, typer.Argument(metavar="USER", help="The owner's name.")]
+
+
+def register(app: typer.Typer) -> None:
+    tokens = a_group("Create, list and revoke tokens.")
+    changing(tokens, "create", create, example="hublet token create ada --scope jobs --org acme")
+    listing(tokens, "list", list_tokens, example="hublet token list ada")
+    changing(tokens, "revoke", revoke, example="hublet token revoke --value-stdin < leaked.txt")
+    app.add_typer(tokens, name="token")
+
+
+async def create(
+    conn: "Connection",
+    user: _User,
+    *,
+    role: Annotated[
+        Literal["read", "write"] | None, typer.Option(help="What it may do; else write.")
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SCOPE", help="Make it fine-grained, with this scope; may be repeated."
+        ),
+    ] = None,
+    org: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ORG", help="The scopes hold only in this organization."),
+    ] = None,
+    name: Annotated[str, typer.Option(metavar="TEXT", help="What it is for.")] = "command line",
+    expires_in: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long it works: 90m, 12h, 30d or 8w.")
+    ] = None,
+    value: Annotated[
+        str | None, typer.Option(metavar="TOKEN", help="Import this value instead of a new one.")
+    ] = None,
+) -> Answer:
+    """Create a token. It is printed alone on standard output, this once."""
+    from hublet.accounts.service import get_user
+    from hublet.tokens import service
+    from hublet.tokens.records import TokenRole
+
+    scopes = _scopes(scope or [], role=role)
+    expires_at = _expiry(expires_in)
+    owner = await get_user(conn, user)
+    grants = await _grants(conn, owner, scopes, organizations=org or [])
+    token, text = await service.issue(
+        conn,
+        user_id=owner.id,
+        name=name,
+        role=TokenRole(role or "write") if grants is None else TokenRole.fine_grained,
+        grants=grants,
+        expires_at=expires_at,
+        value=value,
+    )
+    return Answer(
+        data={"user": owner.name} | _row(token) | {"token": text},
+        text=text,
+        words=f"Created the token {token.id} of {owner.name}. It is shown this once.",
+    )
+
+
+async def list_tokens(conn: "Reader", user: _User) -> Table:
+    """List the tokens of a user that were not revoked."""
+    from hublet.accounts.service import get_user
+    from hublet.tokens import store
+
+    owner = await get_user(conn, user)
+    tokens = await store.list_of(conn, user_id=owner.id)
+    return Table(
+        rows=[_row(token) for token in tokens],
+        columns={
+            "id": "id",
+            "name": "name",
+            "token": "hint",
+            "role": "role",
+            "scopes": "scopes",
+            "in": "organizations",
+            "created": "createdAt",
+            "expires": "expiresAt",
+            "last used": "lastUsedAt",
+        },
+        name="id",
+        empty=f"{owner.name} has no tokens.",
+    )
+
+
+async def revoke(
+    conn: "Connection",
+    user: Annotated[str | None, typer.Argument(metavar="USER", help="The owner's name.")] = None,
+    token_id: Annotated[str | None, typer.Argument(metavar="ID", help="The token's id.")] = None,
+    value_stdin: Annotated[
+        bool, typer.Option("--value-stdin", help="Read the token itself from standard input.")
+    ] = False,
+) -> Answer:
+    """Revoke a token for good, by its owner and id or by its value."""
+    from hublet.accounts.records import OPERATOR
+    from hublet.accounts.service import get_user
+    from hublet.tokens import service
+
+    if value_stdin is (user is not None) or (user is None) is not (token_id is None):
+        raise typer.BadParameter("Give USER and ID, or --value-stdin.")
+    if user is not None and token_id is not None:
+        owner_id, found_id = (await get_user(conn, user)).id, token_id
+    else:
+        owner_id, found_id = await _holder(conn, sys.stdin.read().strip())
+    await service.revoke(conn, token_id=found_id, user_id=owner_id, reason=OPERATOR.name)
+    return Answer(data={"id": found_id, "revoked": True}, words=f"Revoked the token {found_id}.")
+
+
+async def _holder(conn: "Connection", value: str) -> tuple[str, str]:
+    """Return the ids of the owner and of the token that has this value."""
+    from hublet.core.errors import NotFound
+    from hublet.tokens import service
+
+    caller = await service.find_caller(conn, value)
+    if caller is None:
+        raise NotFound(
+            "No token that works has this value: it is unknown, expired or revoked, or its owner "
+            "is disabled."
+        )
+    return caller.user_id, caller.token.id
+
+
+def _scopes(names: list[str], *, role: str | None) -> "frozenset[Scope]":
+    from hublet.tokens.records import Grants, Scope, TokenRole, scopes_of
+
+    if unknown := sorted(set(names) - set(Scope)):
+        raise typer.BadParameter(
+            f"There is no scope {unknown[0]}; the scopes are {', '.join(Scope)}.",
+            param_hint="--scope",
+        )
+    scopes = frozenset(map(Scope, names))
+    if role == "read" and (beyond := sorted(scopes - scopes_of(TokenRole.read, Grants()))):
+        raise typer.BadParameter(
+            f"The scope {beyond[0]} goes beyond --role read.", param_hint="--scope"
+        )
+    return scopes
+
+
+async def _grants(
+    conn: "Connection", owner: "User", scopes: "frozenset[Scope]", *, organizations: list[str]
+) -> "Grants | None":
+    """Return what a fine-grained token is given, or None when it is none."""
+    from hublet.accounts.errors import NotAMember
+    from hublet.accounts.organizations import service, store
+    from hublet.tokens.records import Grants, ScopedGrant
+
+    if organizations and not scopes:
+        raise typer.BadParameter("It narrows scopes: name them with --scope.", param_hint="--org")
+    scoped: list[ScopedGrant] = []
+    for name in dict.fromkeys(organizations):
+        place = await service.get(conn, name)
+        if await store.role_of(conn, place.id, user_id=owner.id) is None:
+            raise NotAMember(owner.name, place.name)
+        scoped.append(
+            ScopedGrant(
+                entity_id=place.id, entity_type="org", entity_name=place.name, scopes=scopes
+            )
+        )
+    if scoped:
+        return Grants(scoped=tuple(scoped))
+    return Grants(everywhere=scopes) if scopes else None
+
+
+def _expiry(text: str | None) -> "datetime | None":
+    from hublet.core.clock import now
+
+    if text is None:
+        return None
+    length = read_duration(text)
+    if length is None:
+        raise typer.BadParameter(
+            f"{text} is not a time such as 90m, 12h, 30d or 8w.", param_hint="--expires-in"
+        )
+    return now() + length
+
+
+def _row(token: "Token") -> dict[str, object]:
+    from hublet.tokens.records import TokenRole, scopes_of
+
+    fine_grained = token.role is TokenRole.fine_grained
+    return {
+        "id": token.id,
+        "name": token.name,
+        "role": token.role,
+        # The other roles say it all.
+        "scopes": sorted(scopes_of(token.role, token.grants)) if fine_grained else None,
+        "organizations": [grant.entity_name for grant in token.grants.scoped],
+        "hint": token.hint,
+        "createdAt": token.created_at,
+        "expiresAt": token.expires_at,
+        "lastUsedAt": token.last_used_at,
+    }

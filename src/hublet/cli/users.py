@@ -1,0 +1,160 @@
+"""Commands for users."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hublet.cli.commands import changing, listing
+from hublet.cli.options import a_group
+from hublet.cli.output import Answer, Table
+from hublet.cli.pages import every
+
+if TYPE_CHECKING:
+    from hublet.accounts.records import User
+    from hublet.core.database import Connection, Reader
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The user's name.")]
+_Password = Annotated[
+    str | None,
+    typer.Option("--password", metavar="TEXT", help="The password; else one is made up."),
+]
+_FromStdin = Annotated[
+    bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    users = a_group("Add, list, disable and enable users.")
+    changing(users, "add", add, example="hublet user add ada --email ada@example.com --admin")
+    listing(users, "list", list_users, example="hublet user list --quiet")
+    changing(users, "disable", disable, example="hublet user disable ada")
+    changing(users, "enable", enable, example="hublet user enable ada")
+    changing(users, "password", set_password, example="hublet user password ada")
+    app.add_typer(users, name="user")
+
+
+async def add(
+    conn: "Connection",
+    name: _Name,
+    *,
+    email: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A verified e-mail address.")
+    ] = None,
+    fullname: Annotated[str | None, typer.Option(metavar="TEXT", help="The name to show.")] = None,
+    password: _Password = None,
+    password_stdin: _FromStdin = False,
+    admin: Annotated[
+        bool, typer.Option("--admin", help="Make an administrator of the hub.")
+    ] = False,
+) -> Answer:
+    """Create a user. Without a password, one is made up and printed this once."""
+    from hublet.accounts import service
+
+    given = _given(password, from_stdin=password_stdin)
+    chosen = _made_up() if given is None else given
+    user = await service.create_user(
+        conn, name, fullname=fullname, email=email, password=chosen, is_admin=admin
+    )
+    return _with_password(
+        user, chosen if given is None else None, words=f"Created the user {user.name}."
+    )
+
+
+async def list_users(conn: "Reader") -> Table:
+    """List all users, oldest first."""
+    from hublet.accounts import store
+
+    users = await every(lambda after: store.list_all(conn, after=after), lambda user: user.id)
+    return Table(
+        rows=[_row(user) for user in users],
+        columns={
+            "name": "name",
+            "full name": "fullname",
+            "type": "type",
+            "admin": "isAdmin",
+            "disabled": "disabled",
+            "created": "createdAt",
+        },
+        name="name",
+        empty="There are no users yet.",
+    )
+
+
+async def disable(conn: "Connection", name: _Name) -> Answer:
+    """Switch a user off: the tokens and the password fail from now on."""
+    from hublet.accounts import service
+
+    user = await service.get_user(conn, name)
+    await service.disable_user(conn, user)
+    words = "was disabled already" if user.disabled_at else "is disabled: tokens and password fail"
+    return _switched(user, disabled=True, words=f"{user.name} {words}.")
+
+
+async def enable(conn: "Connection", name: _Name) -> Answer:
+    """Switch a disabled user on again."""
+    from hublet.accounts import service
+
+    user = await service.get_user(conn, name)
+    await service.enable_user(conn, user)
+    words = "is enabled again" if user.disabled_at else "was not disabled"
+    return _switched(user, disabled=False, words=f"{user.name} {words}.")
+
+
+async def set_password(
+    conn: "Connection", name: _Name, password: _Password = None, password_stdin: _FromStdin = False
+) -> Answer:
+    """Set a user's password. Without one, a password is made up and printed this once."""
+    from hublet.accounts import service
+
+    given = _given(password, from_stdin=password_stdin)
+    chosen = _made_up() if given is None else given
+    user = await service.get_user(conn, name)
+    await service.set_password(conn, user, chosen)
+    return _with_password(
+        user, chosen if given is None else None, words=f"{user.name} has a new password."
+    )
+
+
+def _given(password: str | None, *, from_stdin: bool) -> str | None:
+    if not from_stdin:
+        return password
+    if password is not None:
+        raise typer.BadParameter("Give --password or --password-stdin, not both.")
+    if text := sys.stdin.readline().rstrip("\r\n"):
+        return text
+    raise typer.BadParameter("Standard input is empty.", param_hint="--password-stdin")
+
+
+def _made_up() -> str:
+    from hublet.accounts.passwords import new_password
+
+    return new_password()
+
+
+def _with_password(user: "User", made_up: str | None, *, words: str) -> Answer:
+    """Answer with a password only if nobody knows it yet."""
+    data = {"id": user.id, "name": user.name}
+    if made_up is None:
+        return Answer(data=data, words=words)
+    return Answer(
+        data=data | {"password": made_up},
+        text=f"password  {made_up}",
+        words=f"{words} The password is shown this once.",
+    )
+
+
+def _switched(user: "User", *, disabled: bool, words: str) -> Answer:
+    return Answer(data={"id": user.id, "name": user.name, "disabled": disabled}, words=words)
+
+
+def _row(user: "User") -> dict[str, object]:
+    return {
+        "id": user.id,
+        "name": user.name,
+        "fullname": user.fullname,
+        "type": user.type,
+        "isAdmin": user.is_admin,
+        "disabled": user.disabled_at is not None,
+        "createdAt": user.created_at,
+    }
