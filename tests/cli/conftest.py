@@ -1,0 +1,42 @@
+"""The command on a hub of each kind."""
+
+import io
+import os
+import sys
+
+import pytest
+from argon2 import PasswordHasher
+
+from cli.running import Hublet, Outcome, where
+from hublet.cli import main
+from hublet.core.config import Settings
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Hublet:
+    """Runs the command in this process, with exactly these arguments."""
+    for name in [name for name in os.environ if name.startswith("HUBLET_")]:
+        monkeypatch.delenv(name)
+    # Strong hashes are tested elsewhere; here they would take a third of the time.
+    weak = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+    monkeypatch.setattr("hublet.accounts.passwords._hasher", weak)
+
+    def run(*arguments: str, stdin: str = "") -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["hublet", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        captured = capsys.readouterr()
+        return Outcome(code=int(stopped.value.code or 0), out=captured.out, err=captured.err)
+
+    return run
+
+
+@pytest.fixture
+def hublet(settings: Settings, run: Hublet) -> Hublet:
+    """Runs the command in this process on the hub of the settings."""
+
+    def on_the_hub(*arguments: str, stdin: str = "") -> Outcome:
+        return run(*arguments, *where(settings), stdin=stdin)
+
+    return on_the_hub

@@ -1,0 +1,214 @@
+"""The doctor's checks that need no hub."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from hublet.cli.doctor import configuration, folder, keys, times
+from hublet.cli.doctor.findings import Finding, ok, problem, warning
+from hublet.core.config import Settings, load
+from hublet.core.sealing import KeyRing
+
+NOW = datetime(2026, 11, 15, 1, 44, 56, tzinfo=UTC)
+
+
+def settings(**server: object) -> Settings:
+    return load({f"server.{name}": value for name, value in server.items()}, {})
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "status"),
+    [
+        pytest.param("127.0.0.1", None, "ok", id="for this machine alone"),
+        pytest.param("localhost", None, "ok", id="by its name"),
+        pytest.param("::1", None, "ok", id="in the new protocol"),
+        pytest.param("0.0.0.0", None, "warning", id="for everybody, without a base URL"),
+        pytest.param("::", None, "warning", id="the same in the new protocol"),
+        pytest.param("hub.example.com", None, "warning", id="under a public name"),
+        pytest.param("0.0.0.0", "http://hub.example.com", "warning", id="without TLS"),
+        pytest.param("0.0.0.0", "https://hub.example.com", "ok", id="behind TLS"),
+        pytest.param("127.0.0.1", "http://hub.example.com", "ok", id="behind a proxy of its own"),
+    ],
+)
+def test_a_public_hub_needs_https(host: str, url: str | None, status: str) -> None:
+    finding = configuration.base_url(settings(host=host, base_url=url))
+
+    assert finding.status == status
+    assert (finding.advice is None) == (status == "ok")
+
+
+@pytest.mark.parametrize(
+    ("networks", "status"),
+    [
+        pytest.param([], "ok", id="nothing"),
+        pytest.param(["10.0.0.0/8", "fc00::/7", "192.168.1.7/32"], "ok", id="private networks"),
+        pytest.param(["0.0.0.0/0"], "warning", id="everything"),
+        pytest.param(["10.0.0.0/8", "::/0"], "warning", id="everything in the new protocol"),
+        pytest.param(["0.0.0.0/1", "128.0.0.0/1"], "warning", id="everything in two halves"),
+    ],
+)
+def test_an_allow_list_that_opens_everything_is_a_warning(networks: list[str], status: str) -> None:
+    allow = tuple(map(ip_network, networks))
+
+    finding = configuration.outgoing(
+        replace(Settings(), outgoing=replace(Settings().outgoing, allow=allow))
+    )
+
+    assert finding.status == status
+    assert all(network in finding.found for network in networks)
+
+
+def test_test_mode_is_a_warning() -> None:
+    finding = configuration.outgoing(settings(test_mode=True))
+
+    assert finding == warning(
+        "outgoing",
+        "Test mode lets webhooks reach this machine itself.",
+        "Never use test mode for data that matters.",
+    )
+
+
+def test_the_sources_of_settings_are_named_without_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hublet.toml").write_text("")
+    monkeypatch.setenv("HUBLET_PORT", "9000")
+    monkeypatch.setenv("HUBLET_SERVER_METRICS_TOKEN", "s3cret")
+
+    finding = configuration.sources(load({"database.data_dir": tmp_path}), config=None)
+
+    assert finding == ok(
+        "settings",
+        f"They come from {tmp_path}/hublet.toml, HUBLET_PORT, HUBLET_SERVER_METRICS_TOKEN, flags "
+        "and defaults.",
+    )
+
+
+def test_a_named_settings_file_comes_before_the_one_in_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hublet.toml").write_text("")
+    (tmp_path / "flag.toml").write_text("")
+    (tmp_path / "variable.toml").write_text("")
+    loaded = load({"database.data_dir": tmp_path})
+    monkeypatch.setenv("HUBLET_CONFIG", str(tmp_path / "variable.toml"))
+
+    by_variable = configuration.sources(loaded, config=None)
+    by_flag = configuration.sources(loaded, config=tmp_path / "flag.toml")
+
+    assert by_variable.found == f"They come from {tmp_path}/variable.toml, flags and defaults."
+    assert by_flag.found == f"They come from {tmp_path}/flag.toml, flags and defaults."
+
+
+@pytest.mark.parametrize(
+    ("now", "newest", "test_mode", "status"),
+    [
+        pytest.param(NOW, None, False, "ok", id="no row to compare with"),
+        pytest.param(NOW, NOW - timedelta(days=9), False, "ok", id="rows of the past"),
+        pytest.param(NOW, NOW + timedelta(seconds=60), False, "ok", id="clocks differ a little"),
+        pytest.param(NOW, NOW + timedelta(seconds=61), False, "problem", id="it went back"),
+        pytest.param(NOW, NOW + timedelta(days=1), True, "warning", id="test mode moved it"),
+        pytest.param(NOW, None, True, "warning", id="test mode may move it"),
+        pytest.param(NOW.replace(year=1970), None, False, "problem", id="it was never set"),
+        pytest.param(NOW.replace(year=2100), None, True, "problem", id="a far future"),
+    ],
+)
+def test_the_clock_is_judged(
+    now: datetime, newest: datetime | None, *, test_mode: bool, status: str
+) -> None:
+    finding = times.check(now=now, newest=newest, test_mode=test_mode)
+
+    assert finding.status == status
+    assert f"{now:%Y-%m-%d}" in finding.found
+
+
+@pytest.mark.parametrize(
+    ("free", "status"),
+    [
+        pytest.param(99_999_999, "problem", id="nothing left"),
+        pytest.param(100_000_000, "warning", id="a little left"),
+        pytest.param(999_999_999, "warning", id="nearly enough"),
+        pytest.param(1_000_000_000, "ok", id="enough"),
+    ],
+)
+def test_room_on_the_disk_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, status: str
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": free}))
+
+    assert folder.check(tmp_path).status == status
+
+
+def test_a_folder_open_to_others_is_a_warning(tmp_path: Path) -> None:
+    tmp_path.chmod(0o750)
+
+    assert folder.check(tmp_path) == warning(
+        "data folder",
+        f"{tmp_path} is open to other users (mode 0750).",
+        f"Run: chmod 700 {tmp_path}",
+    )
+
+
+def in_folder(path: Path, ring: str | None = None) -> Settings:
+    changes = {"database.data_dir": path, "keys.ring": ring}
+    return load(changes, {})
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "finding"),
+    [
+        pytest.param(
+            None,
+            0,
+            warning("keys", "There is no {}.", "The first hublet serve makes it."),
+            id="no file yet",
+        ),
+        pytest.param(
+            "nonsense",
+            0o600,
+            problem(
+                "keys",
+                "The key ring {} is broken. Entry 1 of the key ring is not `id:` and 32 bytes in "
+                "base64url.",
+                "No token can be checked until it is mended.",
+            ),
+            id="a broken file",
+        ),
+        pytest.param(
+            "a:" + "A" * 43,
+            0o640,
+            problem(
+                "keys",
+                "The key ring {} is open to others than its owner. Run: chmod 600 {}",
+                "No token can be checked until it is mended.",
+            ),
+            id="an open file",
+        ),
+        pytest.param("a:" + "A" * 43, 0o600, ok("keys", "1 key in {}."), id="a good file"),
+    ],
+)
+def test_the_key_file_is_judged(
+    tmp_path: Path, content: str | None, mode: int, finding: Finding
+) -> None:
+    path = tmp_path / "secret.keys"
+    if content is not None:
+        path.write_text(content)
+        path.chmod(mode)
+    where = in_folder(tmp_path)
+
+    judged = keys.alone(where, keys.find_ring(where))
+
+    assert judged == replace(finding, found=finding.found.replace("{}", str(path)))
+    assert path.exists() == (content is not None)
+
+
+def test_keys_may_come_from_a_setting(tmp_path: Path) -> None:
+    where = in_folder(tmp_path, ring=f"a:{'A' * 43},b:{'B' * 42}A")
+
+    ring = keys.find_ring(where)
+
+    assert isinstance(ring, KeyRing)
+    assert keys.alone(where, ring) == ok("keys", "2 keys in the setting keys.ring.")

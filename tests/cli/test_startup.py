@@ -1,0 +1,63 @@
+"""Help and version start fast: what they import is counted, because time on a busy machine lies."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+# Each takes longer to import than all of the command line.
+HEAVY = {
+    "argon2",
+    "asyncio",
+    "asyncpg",
+    "cryptography",
+    "fastapi",
+    "json",
+    "msgspec",
+    "pydantic",
+    "rich",
+    "sqlite3",
+    "starlette",
+    "structlog",
+    "uvicorn",
+}
+# Typer itself brings about 140.
+MOST = 190
+
+_SCRIPT = """
+import sys
+sys.argv = ["hublet", *sys.argv[1:]]
+from hublet.cli import main
+try:
+    main()
+except SystemExit as stopped:
+    assert not stopped.code, stopped.code
+finally:
+    modules = list(sys.modules)
+    import json
+    sys.stderr.write(json.dumps(modules))
+"""
+
+
+def modules_of(*arguments: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", _SCRIPT, *arguments], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stderr))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["--help"], id="help"),
+        pytest.param(["version"], id="version"),
+        pytest.param(["org", "member", "add", "--help"], id="help of a command"),
+    ],
+)
+def test_nothing_heavy_is_imported(arguments: list[str]) -> None:
+    modules = modules_of(*arguments)
+
+    assert modules & HEAVY == set()
+    assert {name for name in modules if name.startswith("hublet.") and ".cli" not in name} == set()
+    assert len(modules) < MOST

