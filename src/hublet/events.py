@@ -247,9 +247,9 @@ class CredentialCreated(Event):
 class CredentialRevoked(Event):
     """A credential stopped working for good; its owner is to be told.
 
-    `reason` is `owner`, `administrator`, `organization` (an administrator of the organization
-    that the service account belongs to) or `reported` (somebody presented its raw value to
-    the public revoke call, from `address`).
+    `reason` is `owner`, `administrator` (of the hub), `operator` (by a command), `organization`
+    (an administrator of the organization that the service account belongs to) or `reported`
+    (somebody presented its raw value to the public revoke call, from `address`).
     """
 
     kind = "credential.revoked"

@@ -5,22 +5,18 @@ from dataclasses import dataclass
 from itertools import count
 
 from hublet.accounts import service as accounts
-from hublet.accounts import store as users
 from hublet.accounts.errors import NameTaken
 from hublet.accounts.passwords import new_password
 from hublet.accounts.records import User
 from hublet.core import facts
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.migrations import migrate
+from hublet.core.sealing import WrongKeys
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
 
 ADMINISTRATOR = "admin"
 _KEYS_FACT = "key_ring"
-
-
-class WrongKeys(Exception):
-    """The key ring is not the one this database was written with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +33,10 @@ async def prepare(database: Database) -> FirstAdministrator | None:
     await migrate(database)
     async with database.transaction() as conn:
         await claim(conn)
-        return None if await _has_administrator(conn) else await _create_administrator(conn)
+        # Whoever disabled the last administrator did not ask for another.
+        if await accounts.has_administrator(conn):
+            return None
+        return await _create_administrator(conn)
 
 
 async def claim(conn: Connection) -> None:
@@ -50,10 +49,7 @@ async def claim(conn: Connection) -> None:
 async def check_keys(conn: Connection) -> None:
     """Remember which key ring the database belongs to; refuse a ring that cannot read it."""
     if not await keys_fit(conn):
-        raise WrongKeys(
-            "The key ring does not belong to this database, so no stored token could be checked: "
-            "restore the file secret.keys of its data folder, or set HUBLET_KEYS_RING."
-        )
+        raise WrongKeys
     current = conn.hub.keys.fingerprint()
     if await facts.find(conn, _KEYS_FACT) != current:
         await facts.set_value(conn, _KEYS_FACT, current)
@@ -63,17 +59,6 @@ async def keys_fit(conn: Reader) -> bool:
     """Tell whether the key ring can read this database; a new database fits every ring."""
     known = await facts.find(conn, _KEYS_FACT)
     return known is None or known in conn.hub.keys.fingerprints()
-
-
-async def _has_administrator(conn: Reader) -> bool:
-    """Look for one, disabled or not: whoever disabled the last one did not ask for another."""
-    after = ""
-    # The administrator is nearly always among the oldest users, so one page is read.
-    while page := await users.list_all(conn, after=after):
-        if any(user.is_admin for user in page):
-            return True
-        after = page[-1].id
-    return False
 
 
 async def _create_administrator(conn: Connection) -> FirstAdministrator:

@@ -4,46 +4,20 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from pathlib import Path
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from hublet.app import create_application, with_edge
-from hublet.core.config import Settings, safe_database_url
-from hublet.core.database import Database, DatabaseUnavailable, open_database
-from hublet.core.hub import Hub
+from hublet.core.config import Settings
+from hublet.core.database import Database
 from hublet.core.logs import AccessLog
-from hublet.core.sealing import KeyRing
+from hublet.core.opening import CannotStart, open_hub
 from hublet.first_start import FirstAdministrator, prepare
 from hublet.worker import Worker
 
 _FLUSH_SECONDS = 0.2
-
-
-class CannotServe(Exception):
-    """The hub cannot start. The message is one sentence that says what to do."""
-
-
-def load_keys(settings: Settings) -> KeyRing:
-    if settings.keys.ring is not None:
-        return KeyRing.parse(settings.keys.ring)
-    return KeyRing.load_or_create(settings.database.data_dir / "secret.keys")
-
-
-def open_folder(folder: Path) -> None:
-    """Create the data folder, for its owner's eyes only."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise CannotServe(
-            f"The data folder {folder} cannot be written ({error.strerror}): choose another with "
-            "--data-dir, or give this user the right to write there."
-        ) from error
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -55,28 +29,11 @@ def listen(host: str, port: int) -> socket.socket:
         listener.listen(2048)
     except (OSError, OverflowError) as error:
         listener.close()
-        raise CannotServe(
+        raise CannotStart(
             f"{host}:{port} cannot be used ({getattr(error, 'strerror', None) or error}): choose "
             "another with --host and --port, or stop what listens there."
         ) from error
     return listener
-
-
-@asynccontextmanager
-async def open_hub(settings: Settings) -> AsyncIterator[Database]:
-    """Open the data folder, the keys and the database; the schema is not touched."""
-    open_folder(settings.database.data_dir)
-    hub = Hub(settings=settings, keys=load_keys(settings))
-    async with AsyncExitStack() as stack:
-        try:
-            database = await stack.enter_async_context(open_database(hub))
-        except DatabaseUnavailable as error:
-            raise CannotServe(
-                f"The database {safe_database_url(settings.database_url)} cannot be opened "
-                f"({' '.join(error.reason.split())}): see that it runs and lets this user in, or "
-                "name another with --database-url."
-            ) from error
-        yield database
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from jsonschema import Draft202012Validator, FormatChecker
 
 # Pages and their files are for people; the description does not list them.
-PAGES = frozenset({"/", "/static/docs.js", "/static/hublet.css"})
+PAGES = frozenset({"/", "/static/docs.js", "/static/hublet.css", "/static/icon.svg"})
 
 _formats = FormatChecker(formats=())
 

@@ -14,7 +14,7 @@ from small_hub import BASE_URL, small_hub
 from small_hub import router as small
 
 DOCUMENTS = ["/.well-known/openapi.json", "/.well-known/openapi.md", "/docs", "/"]
-STATIC_FILES = ["/static/docs.js", "/static/hublet.css"]
+STATIC_FILES = ["/static/docs.js", "/static/hublet.css", "/static/icon.svg"]
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; form-action 'none'"

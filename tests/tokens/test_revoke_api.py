@@ -1,6 +1,7 @@
 """`POST /api/credentials/revoke`: interface 4.2, 7 and 8."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import httpx2
 import pytest
@@ -175,3 +176,18 @@ async def test_a_fine_grained_token_can_be_reported_too(
     await drain(database)
 
     assert (await client.get(WHOAMI, headers=headers)).status_code == 401
+
+
+async def test_a_report_goes_ahead_of_everything_that_waits(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    async with database.transaction() as conn:
+        await queue.add_many(conn, [queue.NewTask(kind="waiting", body="{}") for _ in range(3)])
+
+    await client.post(PATH, json={"credentials": ["x"]})
+
+    async with database.transaction() as conn:
+        first = await queue.claim(
+            conn, worker="w", slow=False, limit=1, lease=timedelta(seconds=30)
+        )
+    assert [task.kind for task in first] == ["credentials.revoke"]

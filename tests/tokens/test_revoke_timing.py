@@ -36,7 +36,7 @@ from people import a_token, a_user
 PATH = "/api/credentials/revoke"
 CALLS = 400
 # What a look-up costs is multiplied, the noise of a call is not.
-VALUES_PER_CALL = 5
+VALUES_PER_CALL = 3
 TRIES = 3
 BOUND = 4 * sqrt((2 * CALLS + 1) / (12 * CALLS**2))
 # These differ from call to call, whatever it holds.

@@ -156,5 +156,6 @@ async def find_by_password(conn: Reader, name: str, password: str) -> User | Non
     return user if user and fits and user.disabled_at is None else None
 
 
-async def count_users(conn: Reader) -> int:
-    return await store.count_all(conn)
+async def has_administrator(conn: Reader) -> bool:
+    """Tell whether the hub has an administrator, disabled or not."""
+    return await store.has_administrator(conn)

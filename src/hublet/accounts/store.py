@@ -54,9 +54,8 @@ async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[U
     return [user_record(row) for row in rows]
 
 
-async def count_all(conn: Reader) -> int:
-    count: int = await conn.fetch_value("SELECT count(*) FROM users")
-    return count
+async def has_administrator(conn: Reader) -> bool:
+    return await conn.fetch_one("SELECT 1 FROM users WHERE is_admin LIMIT 1") is not None
 
 
 async def count_other_administrators(conn: Reader, user_id: str) -> int:

@@ -39,11 +39,10 @@ def _errors_for_people() -> tuple[type[Exception], ...]:
     from hublet.core.config import ConfigurationError
     from hublet.core.database.migrations import SchemaError
     from hublet.core.errors import HubError
+    from hublet.core.opening import CannotStart
     from hublet.core.sealing import KeyRingError
-    from hublet.first_start import WrongKeys
-    from hublet.serving import CannotServe
 
-    return (ConfigurationError, SchemaError, HubError, KeyRingError, WrongKeys, CannotServe)
+    return (ConfigurationError, SchemaError, HubError, KeyRingError, CannotStart)
 
 
 def _sentence(error: Exception) -> str:

@@ -101,5 +101,4 @@ def _register(
     arguments = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
     # Typer reads the signature, so the command shows the arguments of the work.
     command.__dict__["__signature__"] = inspect.Signature([*arguments, *options])
-    command.__annotations__ = {}
     group.command(name, help=work.__doc__, epilog=f"Example: {example}")(command)

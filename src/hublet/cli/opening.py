@@ -16,8 +16,8 @@ async def opened(settings: "Settings") -> AsyncIterator["Database"]:
     No administrator is created: that is for the first `hublet serve` without one.
     """
     from hublet.core.database.migrations import SchemaError, known_migrations, migrate, pending
+    from hublet.core.opening import open_hub
     from hublet.first_start import claim
-    from hublet.serving import open_hub
 
     async with open_hub(settings) as database:
         missing = await pending(database)

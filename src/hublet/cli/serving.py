@@ -40,7 +40,8 @@ def serve(
     """Start the hub: API and worker in one process."""
     from dataclasses import replace
 
-    from hublet.serving import listen, open_folder
+    from hublet.core.opening import open_folder
+    from hublet.serving import listen
     from hublet.serving import serve as run
 
     settings = settings_from(
@@ -93,7 +94,7 @@ def migrate(
 ) -> None:
     """Bring the database to this version's schema (serve and worker do it too)."""
     from hublet.core.database.migrations import migrate as apply
-    from hublet.serving import open_hub
+    from hublet.core.opening import open_hub
 
     settings = settings_from(data_dir=data_dir, database_url=database_url, config=config)
 

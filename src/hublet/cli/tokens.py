@@ -119,25 +119,12 @@ async def revoke(
     if value_stdin is (user is not None) or (user is None) is not (token_id is None):
         raise typer.BadParameter("Give USER and ID, or --value-stdin.")
     if user is not None and token_id is not None:
-        owner_id, found_id = (await get_user(conn, user)).id, token_id
+        owner = await get_user(conn, user)
+        await service.revoke(conn, token_id=token_id, user_id=owner.id, reason=OPERATOR.name)
     else:
-        owner_id, found_id = await _holder(conn, sys.stdin.read().strip())
-    await service.revoke(conn, token_id=found_id, user_id=owner_id, reason=OPERATOR.name)
-    return Answer(data={"id": found_id, "revoked": True}, words=f"Revoked the token {found_id}.")
-
-
-async def _holder(conn: "Connection", value: str) -> tuple[str, str]:
-    """Return the ids of the owner and of the token that has this value."""
-    from hublet.core.errors import NotFound
-    from hublet.tokens import service
-
-    caller = await service.find_caller(conn, value)
-    if caller is None:
-        raise NotFound(
-            "No token that works has this value: it is unknown, expired or revoked, or its owner "
-            "is disabled."
-        )
-    return caller.user_id, caller.token.id
+        value = sys.stdin.read().strip()
+        token_id = (await service.revoke_by_value(conn, value, reason=OPERATOR.name)).id
+    return Answer(data={"id": token_id, "revoked": True}, words=f"Revoked the token {token_id}.")
 
 
 def _scopes(names: list[str], *, role: str | None) -> "frozenset[Scope]":

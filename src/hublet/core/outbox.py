@@ -1,6 +1,6 @@
 """Facts leave through the database: published with the change, handed on by a worker."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
@@ -62,10 +62,18 @@ def _task_kind(event_kind: str, reaction: str) -> str:
 
 async def publish(conn: Connection, event: Event) -> None:
     """Commit the fact together with the change it tells of."""
-    await conn.execute(
+    await publish_many(conn, [event])
+
+
+async def publish_many(conn: Connection, events: Iterable[Event]) -> None:
+    now = micros()
+    await conn.execute_many(
         "INSERT INTO outbox (id, kind, body, published_at) VALUES ($1, $2, $3, $4)",
-        new_object_id(), event.kind, msgspec.json.encode(event).decode(), micros(),
-    )  # fmt: skip
+        [
+            (new_object_id(), event.kind, msgspec.json.encode(event).decode(), now)
+            for event in events
+        ],
+    )
     conn.wake(CHANNEL)
 
 

@@ -33,6 +33,16 @@ class KeyRingError(Exception):
     """The file of the key ring is open to others, broken, or out of reach."""
 
 
+class WrongKeys(KeyRingError):
+    """The key ring is not the one this database was written with."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The key ring does not belong to this database, so no stored token could be checked: "
+            "restore the file secret.keys of its data folder, or set HUBLET_KEYS_RING."
+        )
+
+
 class SealBroken(Exception):
     """The value was changed, moved to another context, or sealed with a key we do not have."""
 

@@ -1,10 +1,14 @@
-"""The style and the script of the pages, from inside the package."""
+"""The style, the script and the icon of the pages, from inside the package."""
 
 from importlib.resources import files
 
 from hublet.pages.documents import Document
 
-_MEDIA_TYPES = {"docs.js": "text/javascript", "hublet.css": "text/css"}
+_MEDIA_TYPES = {
+    "docs.js": "text/javascript",
+    "hublet.css": "text/css",
+    "icon.svg": "image/svg+xml",
+}
 
 
 def _load(name: str) -> Document:

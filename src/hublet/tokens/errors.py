@@ -47,6 +47,11 @@ class TokenNotFound(NotFound):
         super().__init__(f"There is no token {token_id}.")
 
 
+class UnknownValue(NotFound):
+    def __init__(self) -> None:
+        super().__init__("No token has this value: it is unknown, or revoked already.")
+
+
 class TokenExists(Conflict):
     def __init__(self) -> None:
         super().__init__("This value was issued or imported before; choose another one.")

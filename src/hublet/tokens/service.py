@@ -10,11 +10,16 @@ from hublet.core import queue
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
-from hublet.core.outbox import publish
+from hublet.core.outbox import publish, publish_many
 from hublet.core.sealing import KeyRing
 from hublet.events import CredentialCreated, CredentialRevoked
 from hublet.tokens import store
-from hublet.tokens.errors import InvalidTokenRequest, TokenExists, TokenNotFound
+from hublet.tokens.errors import (
+    InvalidTokenRequest,
+    TokenExists,
+    TokenNotFound,
+    UnknownValue,
+)
 from hublet.tokens.format import Kind, hint, is_importable, new_credential
 from hublet.tokens.records import Caller, Grants, Token, TokenRole
 
@@ -73,7 +78,16 @@ async def revoke(conn: Connection, *, token_id: str, user_id: str, reason: str) 
     if token is None:
         raise TokenNotFound(token_id)
     if await store.revoke(conn, token_id):
-        await _tell(conn, token, reason=reason, address=None)
+        await _tell(conn, [token], reason=reason)
+
+
+async def revoke_by_value(conn: Connection, value: str, *, reason: str) -> Token:
+    """Revoke the token that has this value, whoever holds it and whether or not it still works."""
+    revoked = await store.revoke_by_digests(conn, digests_of(conn.hub.keys, value))
+    if not revoked:
+        raise UnknownValue
+    await _tell(conn, revoked, reason=reason)
+    return revoked[0]
 
 
 class ReportedCredentials(msgspec.Struct, frozen=True):
@@ -93,24 +107,29 @@ async def report(conn: Connection, values: Sequence[str], *, address: str) -> No
         digest for value in dict.fromkeys(values) for digest in digests_of(conn.hub.keys, value)
     ]
     body = msgspec.json.encode(ReportedCredentials(digests=digests, address=address)).decode()
-    await queue.add(conn, queue.NewTask(kind=REVOKE_TASK, body=body))
+    await queue.add(conn, queue.NewTask(kind=REVOKE_TASK, body=body, urgent=True))
 
 
 async def revoke_reported(conn: Connection, reported: ReportedCredentials) -> None:
-    for token in await store.revoke_by_digests(conn, reported.digests):
-        await _tell(conn, token, reason="reported", address=reported.address)
+    tokens = await store.revoke_by_digests(conn, reported.digests)
+    await _tell(conn, tokens, reason="reported", address=reported.address)
 
 
-async def _tell(conn: Connection, token: Token, *, reason: str, address: str | None) -> None:
+async def _tell(
+    conn: Connection, tokens: Sequence[Token], *, reason: str, address: str | None = None
+) -> None:
     conn.wake(CREDENTIALS_CHANNEL)
-    await publish(
+    await publish_many(
         conn,
-        CredentialRevoked(
-            token_id=token.id,
-            user_id=token.user_id,
-            name=token.name,
-            hint=token.hint,
-            reason=reason,
-            address=address,
-        ),
+        [
+            CredentialRevoked(
+                token_id=token.id,
+                user_id=token.user_id,
+                name=token.name,
+                hint=token.hint,
+                reason=reason,
+                address=address,
+            )
+            for token in tokens
+        ],
     )

@@ -1,5 +1,6 @@
 """Facts of other features that belong into an organization's audit log."""
 
+from hublet.accounts import store as users
 from hublet.accounts.audit import service
 from hublet.accounts.organizations import store as organizations
 from hublet.accounts.records import Actor
@@ -16,13 +17,17 @@ async def record_revocation(conn: Connection, event: CredentialRevoked) -> None:
     if event.reason == "organization":
         # Its line was written with the revocation and names who did it.
         return
-    actor = Actor(
-        id=None if event.reason == "reported" else event.user_id,
-        name=_ANONYMOUS if event.reason == "reported" else event.reason,
-        address=event.address,
-    )
+    actor = await _actor(conn, event)
     for membership in await organizations.memberships_of(conn, user_id=event.user_id):
         await service.record(
             conn, membership.organization.id, actor, "credential.revoke", target=event.name,
             details={"token_id": event.token_id, "hint": event.hint, "reason": event.reason},
         )  # fmt: skip
+
+
+async def _actor(conn: Connection, event: CredentialRevoked) -> Actor:
+    owner = await users.find(conn, event.user_id) if event.reason == "owner" else None
+    if owner is not None:
+        return Actor(id=owner.id, name=owner.name, address=event.address)
+    name = _ANONYMOUS if event.reason == "reported" else event.reason
+    return Actor(id=None, name=name, address=event.address)

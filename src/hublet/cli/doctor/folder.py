@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 from hublet.cli.doctor.findings import Finding, ok, problem, warning
-from hublet.serving import CannotServe, open_folder
+from hublet.core.opening import CannotStart, open_folder
 
 _CHECK = "data folder"
 _MEGABYTE = 1_000_000
@@ -20,7 +20,7 @@ def check(folder: Path) -> Finding:
         )
     try:
         open_folder(folder)
-    except CannotServe as error:
+    except CannotStart as error:
         return problem(_CHECK, str(error), "Without it the hub does not start.")
     return _mode(folder) or _space(folder, free=shutil.disk_usage(folder).free)
 

@@ -3,9 +3,9 @@
 from hublet.cli.doctor.findings import Finding, Status, ok, problem, warning
 from hublet.core.config import Settings
 from hublet.core.database import Reader
+from hublet.core.opening import load_keys
 from hublet.core.sealing import KeyRing, KeyRingError
 from hublet.first_start import keys_fit
-from hublet.serving import load_keys
 
 _CHECK = "keys"
 _FILE = "secret.keys"

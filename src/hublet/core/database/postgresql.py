@@ -268,7 +268,8 @@ class PostgresDatabase(Database):
         """Hear what other processes commit; come back after every loss of the connection."""
         while True:
             try:
-                raw = await asyncpg.connect(self._url, timeout=self.patience)
+                # Its default is a whole number, from which the type is guessed.
+                raw = await asyncpg.connect(self._url, timeout=self.patience)  # pyright: ignore[reportArgumentType]
                 try:
                     await self._relay_notices(raw)
                 finally:

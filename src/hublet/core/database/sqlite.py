@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,17 +25,22 @@ from hublet.core.hub import Hub
 _WATCH_SECONDS = 0.2
 
 
-class SqliteReader(Reader):
+class SqliteReader(Reader, AbstractAsyncContextManager[Reader]):
+    """The one reading connection. There is nothing to give back, so it is its own context."""
+
     def __init__(self, hub: Hub, raw: sqlite3.Connection) -> None:
         self.hub = hub
         self._raw = raw
 
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
     async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]:
-        with engine_errors():
+        with engine_errors:
             return self._raw.execute(translate(sql), values).fetchall()
 
     async def fetch_one(self, sql: str, *values: Any) -> Row | None:
-        with engine_errors():
+        with engine_errors:
             row: Row | None = self._raw.execute(translate(sql), values).fetchone()
             return row
 
@@ -61,7 +66,7 @@ class SqliteConnection(Connection):
 
     async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]:
         raw = await self._ready()
-        with engine_errors():
+        with engine_errors:
             return raw.execute(translate(sql), values).fetchall()
 
     async def fetch_one(self, sql: str, *values: Any) -> Row | None:
@@ -70,7 +75,7 @@ class SqliteConnection(Connection):
 
     async def execute(self, sql: str, *values: Any) -> int:
         raw = await self._ready()
-        with engine_errors():
+        with engine_errors:
             cursor = raw.execute(translate(sql), values)
             # A statement with RETURNING has counted its rows only when they are all fetched.
             cursor.fetchall()
@@ -78,7 +83,7 @@ class SqliteConnection(Connection):
 
     async def execute_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         raw = await self._ready()
-        with engine_errors():
+        with engine_errors:
             raw.executemany(translate(sql), rows)
 
     async def claim(self, sql: str, *values: Any) -> Sequence[Row]:
@@ -135,7 +140,7 @@ class SqliteDatabase(Database):
     def __init__(self, hub: Hub, path: Path) -> None:
         super().__init__(hub)
         self._patience = hub.settings.database.busy_timeout_seconds
-        with engine_errors():
+        with engine_errors:
             self.writer = self._connect(path)
             self._raw_reader = self._connect(path)
             self._raw_reader.execute("PRAGMA query_only = ON")
@@ -176,10 +181,9 @@ class SqliteDatabase(Database):
             raise
         await conn.commit()
 
-    @asynccontextmanager
-    async def read(self) -> AsyncIterator[Reader]:
+    def read(self) -> AbstractAsyncContextManager[Reader]:
         self._check_open()
-        yield self._reader
+        return self._reader
 
     def _check_open(self) -> None:
         if self._closed:
@@ -204,7 +208,7 @@ class SqliteDatabase(Database):
         pause = 0.001
         while True:
             try:
-                with engine_errors():
+                with engine_errors:
                     self.writer.execute("BEGIN IMMEDIATE")
             except DatabaseUnavailable:
                 if monotonic() > deadline:
@@ -233,7 +237,7 @@ class SqliteDatabase(Database):
     def _commit(self) -> None:
         try:
             self.check_whole()
-            with engine_errors():
+            with engine_errors:
                 self.writer.execute("COMMIT")
         except BaseException:
             self.undo()

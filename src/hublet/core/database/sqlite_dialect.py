@@ -3,8 +3,9 @@
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import lru_cache
+from types import TracebackType
 
 from hublet.core.database.engine import DatabaseUnavailable, UniqueViolation
 
@@ -16,6 +17,8 @@ _AWAY = {
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_CORRUPT,
 }
 _SAME_KEY = {
     sqlite3.SQLITE_CONSTRAINT_UNIQUE,
@@ -44,16 +47,19 @@ def statements(script: str) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-@contextmanager
-def engine_errors() -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.IntegrityError as error:
-        if error.sqlite_errorcode in _SAME_KEY:
+class EngineErrors(AbstractContextManager[None]):
+    """Turns SQLite's errors into ours. It holds nothing, so one serves every statement."""
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        if error is None:
+            return
+        if isinstance(error, sqlite3.IntegrityError) and error.sqlite_errorcode in _SAME_KEY:
             raise UniqueViolation(str(error)) from error
-        raise
-    except sqlite3.OperationalError as error:
         # The low byte is the primary code, whatever the extended one.
-        if error.sqlite_errorcode & 0xFF in _AWAY:
+        if isinstance(error, sqlite3.DatabaseError) and error.sqlite_errorcode & 0xFF in _AWAY:
             raise DatabaseUnavailable(str(error)) from error
-        raise
+
+
+engine_errors = EngineErrors()

@@ -213,11 +213,21 @@ async def move(conn: Connection, task: Task, *, slow: bool) -> None:
 async def take_over(conn: Connection, *, worker: str) -> int:
     """Make everything a dead worker held due at once.
 
-    The attempt stays counted: a task that kills its worker must end up parked.
+    The attempt stays counted: a task that kills its worker must end up parked. Only when
+    a quick task was running alone, as suspects do, it is to blame and not the slow ones.
     """
-    count = await conn.execute(
-        "UPDATE tasks SET claimed_by = NULL, due_at = $1 WHERE claimed_by = $2", micros(), worker
+    quick = await conn.fetch_all(
+        "SELECT attempts FROM tasks WHERE claimed_by = $1 AND slow = $2", worker, False
     )
+    one_to_blame = len(quick) == 1 and quick[0]["attempts"] > 1
+    count = await conn.execute(
+        """
+        UPDATE tasks SET claimed_by = NULL, due_at = $1,
+            attempts = attempts - CASE WHEN slow THEN $2 ELSE 0 END
+        WHERE claimed_by = $3
+        """,
+        micros(), 1 if one_to_blame else 0, worker,
+    )  # fmt: skip
     if count:
         conn.wake(CHANNEL)
     return count

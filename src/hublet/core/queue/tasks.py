@@ -19,6 +19,8 @@ class NewTask:
     # A second task with the same key is not added while the first exists.
     key: str | None = None
     delay: timedelta = timedelta()
+    # Claimed before everything that merely waits its turn.
+    urgent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +49,17 @@ async def add_many(conn: Connection, tasks: Sequence[NewTask]) -> None:
         [
             (
                 task.key or new_object_id(), task.kind, _is_slow(task.kind), task.body,
-                now, now + task.delay // timedelta(microseconds=1),
+                now, _due(task, now),
             )
             for task in tasks
         ],
     )  # fmt: skip
     conn.wake(CHANNEL)
+
+
+def _due(task: NewTask, now: int) -> int:
+    # Tasks are claimed in the order they became due, and nothing has been due for longer.
+    return 0 if task.urgent else now + task.delay // timedelta(microseconds=1)
 
 
 def _is_slow(kind: str) -> bool:

@@ -1,0 +1,161 @@
+"""A credential that is taken away in one process fails in every other within a second."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from hublet.accounts.service import disable_user
+from hublet.core.database import Connection
+from hublet.core.opening import open_hub
+from hublet.tokens import service as tokens
+from people import a_token, a_user
+from processes import Place, Process, Server, serving, started, wait_until
+
+PROMISE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hub:
+    """On PostgreSQL two servers; on SQLite one, which is then both."""
+
+    place: Place
+    here: Server
+    there: Server
+
+
+@pytest.fixture(scope="module")
+def hub(shared_place: Place) -> Iterator[Hub]:
+    with ExitStack() as stack:
+        here = stack.enter_context(serving(shared_place, "--test-mode"))
+        several = shared_place.database_url is not None
+        there = stack.enter_context(serving(shared_place, "--test-mode")) if several else here
+        yield Hub(place=shared_place, here=here, there=there)
+
+
+@dataclass(slots=True)
+class Calls:
+    """What came of one call after the other with the same token: when, and with what status."""
+
+    answers: list[tuple[float, int]] = field(default_factory=list)
+
+    def last_success(self) -> float:
+        return max(at for at, status in self.answers if status == 200)
+
+    def have_failed(self) -> bool:
+        return self.answers[-1][1] == 401
+
+
+@contextmanager
+def calling(server: Server, token: str) -> Iterator[Calls]:
+    """Ask who the token belongs to, without a pause, until the end."""
+    calls, stop = Calls(), threading.Event()
+
+    def call() -> None:
+        with server.client(token) as client:
+            while not stop.is_set():
+                status = client.get("/api/whoami-v2").status_code
+                calls.answers.append((time.monotonic(), status))
+
+    caller = threading.Thread(target=call)
+    caller.start()
+    try:
+        wait_until(lambda: len(calls.answers) > 10, seconds=10)
+        yield calls
+    finally:
+        stop.set()
+        caller.join()
+
+
+def assert_fails_in_time(hub: Hub, token: str, take_away: Callable[[], None]) -> None:
+    """The token works there until it is taken away, and not a second longer."""
+    with calling(hub.there, token) as calls:
+        assert not calls.have_failed()
+        take_away()
+        taken_away = time.monotonic()
+        wait_until(calls.have_failed, seconds=10)
+        # Long enough for a remembered answer to come back, if one could.
+        time.sleep(0.6)
+
+    assert calls.last_success() - taken_away < PROMISE_SECONDS
+    assert {status for _, status in calls.answers} == {200, 401}
+
+
+@asynccontextmanager
+async def _changing(hub: Hub) -> AsyncIterator[Connection]:
+    async with open_hub(hub.place.settings) as database, database.transaction() as conn:
+        yield conn
+
+
+def _a_token(hub: Hub, user: str) -> str:
+    async def create() -> str:
+        async with open_hub(hub.place.settings) as database:
+            return await a_token(database, user)
+
+    return asyncio.run(create())
+
+
+def test_a_token_reported_at_one_server_fails_at_the_other(hub: Hub) -> None:
+    token = _a_token(hub, "ada")
+
+    def report() -> None:
+        with hub.here.client() as client:
+            answer = client.post("/api/credentials/revoke", json={"credentials": [token]})
+        assert (answer.status_code, answer.json()) == (202, {})
+
+    assert_fails_in_time(hub, token, report)
+
+
+def test_a_token_reported_by_another_program_fails_at_a_server(hub: Hub) -> None:
+    token = _a_token(hub, "ada")
+
+    async def report() -> None:
+        async with _changing(hub) as conn:
+            await tokens.report(conn, [token], address="192.0.2.7")
+
+    assert_fails_in_time(hub, token, lambda: asyncio.run(report()))
+
+
+def test_a_token_revoked_by_another_program_fails_at_a_server(hub: Hub) -> None:
+    value = _a_token(hub, "ada")
+
+    async def revoke() -> None:
+        async with _changing(hub) as conn:
+            caller = await tokens.find_caller(conn, value)
+            assert caller is not None
+            await tokens.revoke(
+                conn, token_id=caller.token.id, user_id=caller.user_id, reason="administrator"
+            )
+
+    assert_fails_in_time(hub, value, lambda: asyncio.run(revoke()))
+
+
+def test_a_user_disabled_by_another_program_is_refused_at_a_server(hub: Hub) -> None:
+    token = _a_token(hub, "grace")
+
+    async def disable() -> None:
+        async with open_hub(hub.place.settings) as database:
+            grace = await a_user(database, "grace")
+            async with database.transaction() as conn:
+                await disable_user(conn, grace)
+
+    assert_fails_in_time(hub, token, lambda: asyncio.run(disable()))
+
+
+def test_servers_that_start_together_make_one_administrator(
+    fresh_url: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = Place(folder=tmp_path_factory.mktemp("hub"), database_url=fresh_url())
+    flags = ("serve", "--port", "0", "--json")
+    with started(place, *flags) as one, started(place, *flags) as other:
+        told = [_keys_of(one), _keys_of(other)]
+
+    assert sorted(told, key=len) == [{"address"}, {"address", "user", "password", "token"}]
+
+
+def _keys_of(process: Process) -> set[str]:
+    return set(process.told())
