@@ -78,7 +78,6 @@ GET PATCH        /api/organizations/{org}/settings/network-security             
 PUT              /api/organizations/{org}/settings/sso/credentials                      orgs                single sign-on
 GET              /api/organizations/{org}/settings/tokens                               orgs                token lists for organizations
 POST             /api/organizations/{org}/settings/tokens/{id}/revoke                   orgs                token lists for organizations
-GET              /api/organizations/{org}/service-accounts/{id}                         service-accounts    service account details
 PATCH            /api/organizations/{org}/service-accounts/{id}/tokens/{token}          service-accounts    changes to service account tokens
 POST             /api/organizations/{org}/service-accounts/{id}/tokens/{token}/rotate   service-accounts    rotation of service account tokens
 POST             /api/organizations/{org}/resource-groups/{id}/(settings|users)         resource-groups     resource group members at this address

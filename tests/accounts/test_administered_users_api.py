@@ -1,7 +1,6 @@
 """Users as a hub administrator manages them."""
 
 import asyncio
-from typing import Any
 
 import httpx2
 import pytest
@@ -12,7 +11,6 @@ from hublet.core.clock import monotonic
 from hublet.core.database import Database, open_database
 from hublet.events import AdministratorChanged, PasswordChanged, UserDisabled, UserEnabled
 from hublet.tokens.cache import CallerCache
-from hublet.tokens.records import TokenRole
 from people import Headers, a_user, an_organization, sign_in
 from published import published
 
@@ -202,21 +200,6 @@ async def test_the_last_administrator_stays(
     assert allowed.status_code == 200
 
 
-async def test_two_administrators_cannot_demote_each_other_at_once(
-    client: httpx2.AsyncClient, database: Database, admin: Headers
-) -> None:
-    second = await sign_in(database, "second", is_admin=True)
-
-    await asyncio.gather(
-        client.patch(f"{PATH}/second", headers=admin, json={"isAdmin": False}),
-        client.patch(f"{PATH}/root", headers=second, json={"isAdmin": False}),
-    )
-
-    async with database.read() as conn:
-        users = [await accounts.get_user(conn, name) for name in ("root", "second")]
-    assert sorted(user.is_admin for user in users) == [False, True]
-
-
 async def test_an_administrator_sets_a_password(
     client: httpx2.AsyncClient, database: Database, admin: Headers
 ) -> None:
@@ -264,59 +247,3 @@ async def test_a_service_account_gets_neither_password_nor_rights(
         400,
         {"error": "bot is a service account: it cannot be a hub administrator."},
     )
-
-
-OPERATIONS: list[tuple[str, str, Any]] = [
-    ("GET", PATH, None),
-    ("POST", PATH, {"name": "eve"}),
-    ("PATCH", f"{PATH}/bob", {"isAdmin": True}),
-    ("PUT", f"{PATH}/bob/password", {"password": "a new password"}),
-    ("GET", f"{PATH}/bob/tokens", None),
-    ("POST", f"{PATH}/bob/tokens", {"name": "x", "role": "write"}),
-    ("DELETE", f"{PATH}/bob/tokens/1", None),
-    ("GET", "/api/admin/organizations", None),
-    ("POST", "/api/admin/organizations", {"name": "engines"}),
-    ("PUT", "/api/admin/organizations/engines/plan", {"plan": "team"}),
-    ("PUT", "/api/admin/organizations/engines/members/bob", {"role": "admin"}),
-    ("DELETE", "/api/admin/organizations/engines/members/bob", None),
-    ("GET", "/api/admin/tasks", None),
-    ("POST", "/api/admin/tasks/retry", {}),
-]
-
-
-@pytest.mark.parametrize(("method", "path", "body"), OPERATIONS)
-async def test_only_administrators_with_a_write_token_administer(
-    client: httpx2.AsyncClient, database: Database, method: str, path: str, body: object
-) -> None:
-    callers: list[Headers] = [
-        {},
-        await sign_in(database, "bob"),
-        await sign_in(database, "root", is_admin=True, role=TokenRole.read),
-        await sign_in(database, "root", scopes=["read-memberships"]),
-    ]
-
-    answers = [
-        await client.request(method, path, headers=headers, json=body) for headers in callers
-    ]
-
-    assert [answer.status_code for answer in answers] == [401, 403, 403, 403]
-    sentence = "This needs a hub administrator's token with the role write."
-    assert {answer.json()["error"] for answer in answers[1:]} == {sentence}
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body"), [entry for entry in OPERATIONS if "/bob" in entry[1]]
-)
-async def test_an_unknown_user_is_not_found(
-    client: httpx2.AsyncClient,
-    database: Database,
-    admin: Headers,
-    method: str,
-    path: str,
-    body: object,
-) -> None:
-    await an_organization(database, "engines")
-
-    response = await client.request(method, path, headers=admin, json=body)
-
-    assert (response.status_code, response.json()) == (404, {"error": "There is no user bob."})

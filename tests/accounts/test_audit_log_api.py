@@ -9,7 +9,7 @@ import pytest
 from draining import drain
 from hublet.accounts.records import Role
 from hublet.core import clock
-from hublet.core.clock import now, wire
+from hublet.core.clock import from_micros, now, wire
 from hublet.core.database import Database
 from hublet.tokens.records import TokenRole
 from people import Headers, a_token, a_user, an_organization, sign_in
@@ -21,7 +21,7 @@ PATH = "/api/organizations/engines/audit-log"
 async def engines(client: httpx2.AsyncClient, database: Database, ada: Headers) -> None:
     """An organization that ada founded through the API."""
     await client.post("/api/organizations", headers=ada, json={"name": "engines"})
-    await a_user(database, "bob")
+    await a_user(database, "Bob")
 
 
 async def set_role(client: httpx2.AsyncClient, who: Headers, role: str) -> None:
@@ -50,7 +50,7 @@ async def test_a_line_tells_who_did_what_to_whom_from_where(
         "at": line["at"],
         "action": "member.add",
         "actor": {"id": (await a_user(database, "ada")).id, "name": "ada"},
-        "target": "bob",
+        "target": "Bob",
         "details": {"role": "write"},
         "address": "127.0.0.1",
     }
@@ -92,7 +92,7 @@ async def test_lines_can_be_found_by_action_and_actor(
     await set_role(client, bob, "read")
 
     assert await read(client, ada, "action=member.add") == ["member.add", "member.add"]
-    assert await read(client, ada, "actor=BOB") == ["member.role"]
+    assert await read(client, ada, "actor=bOB") == ["member.role"]
     assert await read(client, ada, "action=member.add&actor=bob") == []
     assert await read(client, ada, "action=member") == []
 
@@ -110,6 +110,20 @@ async def test_lines_can_be_found_by_time(client: httpx2.AsyncClient, ada: Heade
     assert await read(client, ada, f"until={between}") == ["member.add", "organization.create"]
     assert await read(client, ada, f"since={between}&until={between}") == []
     assert len(await read(client, ada, "since=0001-01-01T00:00:00Z")) == 3
+
+
+@pytest.mark.usefixtures("engines")
+async def test_since_takes_the_moment_in_and_until_leaves_it_out(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    clock.move(timedelta(hours=1))
+    await set_role(client, ada, "write")
+    async with database.read() as conn:
+        at = from_micros(await conn.fetch_value("SELECT max(at) FROM audit_log"))
+    moment = quote(at.isoformat())
+
+    assert await read(client, ada, f"since={moment}") == ["member.add"]
+    assert await read(client, ada, f"until={moment}") == ["member.add", "organization.create"]
 
 
 @pytest.mark.usefixtures("engines")

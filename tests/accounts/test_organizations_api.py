@@ -1,12 +1,11 @@
 """Organizations: creating, showing, changing and following them."""
 
-from typing import Any
-
 import httpx2
 import pytest
 
+from account_answers import audit_lines, pages_of, user_card
 from hublet.accounts import service as accounts
-from hublet.accounts.records import Plan, Role, User
+from hublet.accounts.records import Plan, Role
 from hublet.core.clock import wire
 from hublet.core.database import Database
 from hublet.events import (
@@ -20,17 +19,6 @@ from people import Headers, a_user, an_organization, sign_in
 from published import published
 
 PATH = "/api/organizations"
-
-
-def card(user: User) -> dict[str, Any]:
-    return {
-        "_id": user.id,
-        "user": user.name,
-        "fullname": user.fullname,
-        "avatarUrl": f"http://hub.test/avatars/{user.id}",
-        "isPro": False,
-        "type": "user",
-    }
 
 
 async def test_who_creates_an_organization_administers_it(
@@ -59,7 +47,7 @@ async def test_who_creates_an_organization_administers_it(
     }
     user = await a_user(database, "ada")
     members = (await client.get(f"{PATH}/engines/members")).json()
-    assert members == [card(user) | {"role": "admin"}]
+    assert members == [user_card(user, role="admin")]
     assert await published(database, OrganizationCreated, MemberAdded) == [
         {"organization_id": created["_id"], "name": "Engines"},
         {"organization_id": created["_id"], "user_id": user.id, "role": "admin"},
@@ -192,7 +180,7 @@ async def test_following_an_organization_is_told_once(
 
     overview = (await client.get(f"{PATH}/engines/overview", headers=ada)).json()
     assert (overview["numFollowers"], overview["isFollowing"]) == (1, True)
-    assert (await client.get(f"{PATH}/engines/followers")).json() == [card(user)]
+    assert (await client.get(f"{PATH}/engines/followers")).json() == [user_card(user)]
     assert await published(database, UserFollowed) == [
         {"follower_id": user.id, "account_id": organization.id}
     ]
@@ -216,12 +204,9 @@ async def test_followers_come_page_by_page(client: httpx2.AsyncClient, database:
     for name in ("ada", "bob", "eve"):
         await client.post(f"{PATH}/engines/follow", headers=await sign_in(database, name))
 
-    first = await client.get(f"{PATH}/engines/followers?limit=2")
-    second = await client.get(first.links["next"]["url"])
+    pages = await pages_of(client, f"{PATH}/engines/followers?limit=2", "user")
 
-    assert [user["user"] for user in first.json()] == ["ada", "bob"]
-    assert [user["user"] for user in second.json()] == ["eve"]
-    assert "next" not in second.links
+    assert pages == [["ada", "bob"], ["eve"]]
 
 
 async def test_an_administrator_changes_the_full_name(
@@ -237,9 +222,8 @@ async def test_an_administrator_changes_the_full_name(
     overview = await client.get(f"{PATH}/engines/overview", headers=ada)
     assert changed.json() == overview.json()
     assert await published(database, OrganizationUpdated) == [{"organization_id": organization.id}]
-    log = await client.get(f"{PATH}/engines/audit-log?action=organization.update", headers=ada)
-    assert [(line["target"], line["details"]) for line in log.json()] == [
-        ("engines", {"fullname": "Engines!"})
+    assert await audit_lines(client, ada) == [
+        ("organization.update", "engines", {"fullname": "Engines!"})
     ]
 
 

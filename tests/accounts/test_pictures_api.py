@@ -3,6 +3,7 @@
 import httpx2
 import pytest
 
+from account_answers import audit_lines
 from hublet.accounts import service as accounts
 from hublet.accounts.avatars import MAX_AVATAR_BYTES, default_avatar
 from hublet.accounts.records import Role
@@ -177,10 +178,9 @@ async def test_an_administrator_sets_the_picture_of_an_organization(
     assert drawn.content == default_avatar(organization.id, "engines")
     fact = {"organization_id": organization.id}
     assert await published(database, OrganizationUpdated) == [fact, fact]
-    log = (await client.get("/api/organizations/engines/audit-log?actor=ada", headers=ada)).json()
-    assert [(line["action"], line["target"], line["details"]) for line in log] == [
-        ("organization.update", "engines", {"picture": "removed"}),
+    assert await audit_lines(client, ada) == [
         ("organization.update", "engines", {"picture": "set"}),
+        ("organization.update", "engines", {"picture": "removed"}),
     ]
 
 

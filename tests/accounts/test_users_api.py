@@ -1,12 +1,11 @@
 """Users as everybody may see them, and following them."""
 
-from typing import Any
-
 import httpx2
 import pytest
 
+from account_answers import pages_of, user_card
 from hublet.accounts import service as accounts
-from hublet.accounts.records import Role, User
+from hublet.accounts.records import Role
 from hublet.core.clock import wire
 from hublet.core.database import Database
 from hublet.events import UserFollowed
@@ -15,17 +14,6 @@ from people import Headers, a_user, an_organization, sign_in
 from published import published
 
 PUBLIC = ["overview", "followers", "following", "avatar"]
-
-
-def card(user: User) -> dict[str, Any]:
-    return {
-        "_id": user.id,
-        "user": user.name,
-        "fullname": user.fullname,
-        "avatarUrl": f"http://hub.test/avatars/{user.id}",
-        "isPro": False,
-        "type": "user",
-    }
 
 
 async def follow(client: httpx2.AsyncClient, who: Headers, name: str) -> None:
@@ -45,7 +33,7 @@ async def test_anybody_sees_an_overview(client: httpx2.AsyncClient, database: Da
     response = await client.get("/api/users/ADA/overview")
 
     assert response.status_code == 200
-    assert response.json() == card(user) | {
+    assert response.json() == user_card(user) | {
         "createdAt": wire(user.created_at),
         "numModels": 0,
         "numDatasets": 0,
@@ -90,8 +78,8 @@ async def test_following_again_changes_nothing_and_is_told_once(
         response = await client.post("/api/users/BOB/follow", headers=ada)
         assert (response.status_code, response.json()) == (200, {})
 
-    assert (await client.get("/api/users/bob/followers")).json() == [card(follower)]
-    assert (await client.get("/api/users/ada/following")).json() == [card(followed)]
+    assert (await client.get("/api/users/bob/followers")).json() == [user_card(follower)]
+    assert (await client.get("/api/users/ada/following")).json() == [user_card(followed)]
     assert await published(database, UserFollowed) == [
         {"follower_id": follower.id, "account_id": followed.id}
     ]
@@ -148,21 +136,12 @@ async def test_followers_and_following_come_page_by_page(
         await follow(client, await sign_in(database, name), "ada")
         await follow(client, ada, name)
 
-    assert await names_on_pages(client, "/api/users/ada/followers?limit=2") == [
+    assert await pages_of(client, "/api/users/ada/followers?limit=2", "user") == [
         names[:2], names[2:4], names[4:],
     ]  # fmt: skip
-    assert await names_on_pages(client, "/api/users/ada/following?limit=3") == [
+    assert await pages_of(client, "/api/users/ada/following?limit=3", "user") == [
         names[:3], names[3:],
     ]  # fmt: skip
-
-
-async def names_on_pages(client: httpx2.AsyncClient, url: str | None) -> list[list[str]]:
-    pages: list[list[str]] = []
-    while url:
-        response = await client.get(url)
-        pages.append([user["user"] for user in response.json()])
-        url = response.links.get("next", {}).get("url")
-    return pages
 
 
 async def test_a_followed_organization_is_not_among_followed_users(

@@ -141,11 +141,11 @@ async def test_a_fact_of_another_version_waits_for_a_worker_that_knows_it(
 async def test_one_function_may_react_to_several_kinds(database: Database) -> None:
     seen: list[Event] = []
 
-    @reacts_to(_Knitted)
-    @reacts_to(_Unravelled)
     async def see(_conn: Connection, event: Event) -> None:
         seen.append(event)
 
+    reacts_to(_Knitted)(see)
+    reacts_to(_Unravelled)(see)
     async with database.transaction() as conn:
         await publish(conn, _Knitted(rows=3))
         await publish(conn, _Unravelled(reason="moths"))

@@ -135,6 +135,30 @@ async def test_what_a_dead_worker_held_is_due_at_once_and_counted(database: Data
     assert [(task.id, task.attempts) for task in await claim(database, "eve")] == [("a", 2)]
 
 
+@pytest.mark.parametrize(
+    ("times", "counted"),
+    [
+        pytest.param(1, 1, id="beside a fresh one, anybody may have done it"),
+        pytest.param(2, 0, id="beside a suspect that ran alone, they are innocent"),
+    ],
+)
+async def test_slow_tasks_do_not_pay_for_a_quick_one_that_died_again(
+    database: Database, times: int, counted: int
+) -> None:
+    await add(database, "quick", "slow")
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE tasks SET slow = $1 WHERE id = 'slow'", True)
+    for _ in range(times):
+        await claim(database, "ada", slow=False, lease=-SECOND)
+    await claim(database, "ada", slow=True)
+
+    async with database.transaction() as conn:
+        assert await queue.take_over(conn, worker="ada") == 2
+
+    assert [task.attempts for task in await claim(database, slow=False)] == [times + 1]
+    assert [task.attempts for task in await claim(database, slow=True)] == [counted + 1]
+
+
 async def test_a_task_in_the_wrong_lane_is_moved_and_not_counted(database: Database) -> None:
     await add(database, "a")
     (task,) = await claim(database, slow=False)

@@ -1,5 +1,6 @@
 """A user's own tokens."""
 
+import asyncio
 from datetime import timedelta
 
 import httpx2
@@ -68,6 +69,10 @@ async def test_a_fine_grained_token_lists_its_scopes(
         ),
         ({"role": "fineGrained"}, "Scopes belong to fine-grained tokens, and those need some."),
         ({"expiresAt": "2020-01-01T00:00:00Z"}, "expiresAt must lie in the future."),
+        (
+            {"expiresAt": "2099-01-01T00:00:00"},
+            "expiresAt must be a timestamp with a time zone, such as 2026-11-15T01:44:56Z.",
+        ),
         ({"value": "hf_mine"}, "value is not a known field."),
     ],
 )
@@ -138,3 +143,14 @@ async def test_last_use_is_remembered(
     await app.state.callers.flush()
 
     assert "lastUsedAt" in (await client.get(PATH, headers=ada)).json()[0]
+
+
+async def test_many_callers_at_once_do_not_keep_connections_from_each_other(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    # More than the pool of the tests holds, and each token must be looked up first.
+    callers = [await sign_in(database, f"caller-{n}") for n in range(12)]
+
+    answers = await asyncio.gather(*(client.get(PATH, headers=caller) for caller in callers))
+
+    assert {answer.status_code for answer in answers} == {200}

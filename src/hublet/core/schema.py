@@ -1,9 +1,9 @@
 """Shapes on the wire: closed objects, and the scalar types they share."""
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import (
+    AwareDatetime,
     BaseModel,
     ConfigDict,
     Field,
@@ -42,7 +42,7 @@ ObjectId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
 
 # The clients need a literal Z at the end; "+00:00" makes them fail.
 Timestamp = Annotated[
-    datetime,
+    AwareDatetime,
     PlainSerializer(wire, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": "Z$"}),
 ]

@@ -1,9 +1,10 @@
 """Finished pages and files: rendered once, then answered from memory."""
 
 from dataclasses import dataclass, field
-from hashlib import sha256
 
 from fastapi import Request, Response
+
+from hublet.core.http.versions import etag_of, has_version
 
 # The page brings its own script and style, so nothing else is allowed to run or load.
 PAGE_POLICY = (
@@ -21,7 +22,7 @@ class Document:
     etag: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "etag", f'"{sha256(self.body).hexdigest()[:32]}"')
+        object.__setattr__(self, "etag", etag_of(self.body))
 
 
 def answer(request: Request, document: Document) -> Response:
@@ -29,12 +30,6 @@ def answer(request: Request, document: Document) -> Response:
     headers = {"ETag": document.etag, "Cache-Control": document.cache_control}
     if document.policy:
         headers["Content-Security-Policy"] = document.policy
-    if _has_it(request.headers.getlist("if-none-match"), document.etag):
+    if has_version(request, document.etag):
         return Response(status_code=304, headers=headers)
     return Response(document.body, media_type=document.media_type, headers=headers)
-
-
-def _has_it(lines: list[str], etag: str) -> bool:
-    # RFC 9110, 13.1.2: the comparison is the weak one, and "*" means any version.
-    tags = [tag.strip().removeprefix("W/") for line in lines for tag in line.split(",")]
-    return etag in tags or "*" in tags

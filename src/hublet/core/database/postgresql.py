@@ -45,21 +45,36 @@ class _PlainConnection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg shi
 
 
 class PostgresReader(Reader):
-    """Reads without a transaction: each statement is its own snapshot, as READ COMMITTED is."""
+    """Reads without a transaction: each statement is its own snapshot, as READ COMMITTED is.
 
-    def __init__(self, hub: Hub, raw: Any) -> None:
-        self.hub = hub
-        self._raw = raw
+    It takes a connection with its first statement. A request that only might read must not
+    keep one from others while it still waits for something else.
+    """
+
+    def __init__(self, database: "PostgresDatabase") -> None:
+        self.hub = database.hub
+        self._database = database
+        self._raw: Any = None
 
     async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]:
-        with engine_errors(self._raw):
-            rows: Sequence[Row] = await self._raw.fetch(translate(sql), *values)
+        raw = self._raw or await self._take()
+        with engine_errors(raw):
+            rows: Sequence[Row] = await raw.fetch(translate(sql), *values)
             return rows
 
     async def fetch_one(self, sql: str, *values: Any) -> Row | None:
-        with engine_errors(self._raw):
-            row: Row | None = await self._raw.fetchrow(translate(sql), *values)
+        raw = self._raw or await self._take()
+        with engine_errors(raw):
+            row: Row | None = await raw.fetchrow(translate(sql), *values)
             return row
+
+    async def _take(self) -> Any:
+        self._raw = await self._database.acquire()
+        return self._raw
+
+    async def give_back(self) -> None:
+        if self._raw is not None:
+            await self._database.release(self._raw)
 
 
 class PostgresConnection(Connection):
@@ -244,11 +259,11 @@ class PostgresDatabase(Database):
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Reader]:
-        raw = await self.acquire()
+        reader = PostgresReader(self)
         try:
-            yield PostgresReader(self.hub, raw)
+            yield reader
         finally:
-            await self.release(raw)
+            await reader.give_back()
 
     async def check(self) -> None:
         async with self.read() as reader:

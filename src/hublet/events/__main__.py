@@ -1,0 +1,7 @@
+"""Writes the documentation of the facts: `python -m hublet.events > docs/events.md`."""
+
+import sys
+
+from hublet.events.documentation import as_markdown
+
+sys.stdout.write(as_markdown())

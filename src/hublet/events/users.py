@@ -1,0 +1,113 @@
+"""Facts about users."""
+
+from dataclasses import dataclass
+
+from hublet.core.outbox import Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserCreated(Event):
+    """A person's account was created."""
+
+    kind = "user.created"
+    user_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserDisabled(Event):
+    """An account was switched off: none of its credentials works any more."""
+
+    kind = "user.disabled"
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserEnabled(Event):
+    """A disabled account was switched on again, with the credentials it had."""
+
+    kind = "user.enabled"
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PasswordChanged(Event):
+    """A password was set, by its owner or by an administrator."""
+
+    kind = "user.password-changed"
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserUpdated(Event):
+    """A user's full name or picture changed."""
+
+    kind = "user.updated"
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdministratorChanged(Event):
+    """A user became a hub administrator, or is none any more."""
+
+    kind = "user.administrator-changed"
+    user_id: str
+    is_admin: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmailAdded(Event):
+    """An e-mail address, not verified yet, was added to an account by its owner."""
+
+    kind = "user.email-added"
+    user_id: str
+    email_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmailRemoved(Event):
+    """An e-mail address was removed from an account."""
+
+    kind = "user.email-removed"
+    user_id: str
+    email_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimaryEmailChanged(Event):
+    """Another e-mail address of an account became the primary one."""
+
+    kind = "user.primary-email-changed"
+    user_id: str
+    email_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshKeyAdded(Event):
+    """An SSH key was added to an account."""
+
+    kind = "user.ssh-key-added"
+    user_id: str
+    key_id: str
+    title: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshKeyRemoved(Event):
+    """An SSH key was removed from an account."""
+
+    kind = "user.ssh-key-removed"
+    user_id: str
+    key_id: str
+    title: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserFollowed(Event):
+    """Somebody began to follow a user or an organization."""
+
+    kind = "user.followed"
+    follower_id: str
+    account_id: str
