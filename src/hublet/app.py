@@ -1,5 +1,7 @@
 """Builds the application from the features: the only module that knows all of them."""
 
+from functools import partial
+
 from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp
 
@@ -30,6 +32,7 @@ from hublet.core.metrics import Metrics
 from hublet.gaps import router as gaps
 from hublet.pages.routes import router as pages
 from hublet.tokens.administration.routes import router as administered_tokens
+from hublet.tokens.auth import known_caller
 from hublet.tokens.cache import CallerCache
 from hublet.tokens.routes import router as tokens
 from hublet.tokens.service_accounts.routes import router as service_account_tokens
@@ -85,17 +88,11 @@ def create_application(database: Database) -> FastAPI:
 
 
 def with_edge(app: FastAPI, *, access_log: AccessLog | None = None) -> ASGIApp:
-    callers: CallerCache = app.state.callers
-
-    def known_user(authorization: str) -> str | None:
-        caller = callers.known(authorization.partition(" ")[2].strip())
-        return caller.user_name if caller else None
-
     return Edge(
         app,
         settings=app.state.settings,
         hot=hot_handlers(app.routes),
-        known_user=known_user,
+        known_caller=partial(known_caller, app.state.callers),
         access_log=access_log,
         metrics=app.state.metrics,
     )

@@ -1,6 +1,7 @@
 """Runs a whole hub in this process: database, application, worker."""
 
 import asyncio
+import gc
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -85,6 +86,9 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        # What exists now stays until the end: no collection need look at it again.
+        gc.collect()
+        gc.freeze()
         self._when_ready()
 
 

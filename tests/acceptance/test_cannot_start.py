@@ -133,6 +133,21 @@ def test_a_wrong_password_is_not_repeated(fresh_url: Callable[[], str], tmp_path
     )
 
 
+def test_a_user_who_may_not_create_tables_is_told(
+    fresh_url: Callable[[], str], tmp_path: Path
+) -> None:
+    url = fresh_url()
+    asyncio.run(_ask(url, "CREATE ROLE onlooker LOGIN"))
+    onlooker = url.replace("//postgres:@", "//onlooker@")
+    ended = _serve(Place(folder=tmp_path, database_url=onlooker))
+
+    assert _told(ended) == (
+        "hublet: The schema could not be brought up to date (InsufficientPrivilegeError: "
+        "permission denied for schema public): see that the database runs and that its user may "
+        "create tables."
+    )
+
+
 def _start_once(place: Place) -> None:
     async def start() -> None:
         async with open_hub(place.settings) as database:

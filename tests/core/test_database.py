@@ -221,8 +221,8 @@ async def test_a_mistake_of_ours_does_not_look_like_an_absent_database(
         async with database.transaction() as conn:
             await conn.fetch_all(statement, *values)
 
-    assert not isinstance(read.value, DatabaseUnavailable)
-    assert not isinstance(written.value, DatabaseUnavailable)
+    for error in (read.value, written.value):
+        assert type(error).__module__.partition(".")[0] in {"sqlite3", "asyncpg"}
     await write_note(database, "a")
 
 

@@ -268,7 +268,9 @@ async def _touch_all(conn: Connection) -> None:
 
 
 async def test_nobody_waits_for_a_free_session_without_end(database: Database) -> None:
-    async with database.read(), database.read(), database.read():
+    async with database.read() as first, database.read() as second, database.read() as third:
+        for reader in (first, second, third):
+            await reader.fetch_value("SELECT 1")
         with pytest.raises(DatabaseUnavailable):
             await write_note(database, "a")
 

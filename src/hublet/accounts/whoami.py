@@ -16,7 +16,7 @@ PLAN_ON_THE_WIRE = {
 
 
 def whoami_answer(
-    rows: Sequence[Row], *, base_url: str, scopes: frozenset[str], auth: dict[str, Any]
+    rows: Sequence[Row], *, base_url: str, scopes: frozenset[str], auth: object
 ) -> dict[str, Any]:
     """Show the user of these rows (one per membership) as far as the scopes reach."""
     user = rows[0]

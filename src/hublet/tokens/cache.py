@@ -53,14 +53,15 @@ class CallerCache:
         return found[1]
 
     async def find(self, value: str) -> Caller | None:
-        caller = self.known(value)
-        if caller is None:
-            caller = await self._look_up(value)
-        if caller is not None:
-            if caller.token.expires_at is not None and _is_past(caller):
-                return None
-            self._used[caller.token.id] = micros()
-        return caller
+        caller = self.known(value) or await self._look_up(value)
+        return caller if caller is not None and self.use(caller) else None
+
+    def use(self, caller: Caller) -> bool:
+        """Note that the token is used now; False when its time is up."""
+        if caller.token.expires_at is not None and _is_past(caller):
+            return False
+        self._used[caller.token.id] = micros()
+        return True
 
     async def _look_up(self, value: str) -> Caller | None:
         # An answer that was read before a revocation must not be remembered after it.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from hublet.tokens.format import Kind
 
@@ -140,6 +141,8 @@ class Caller:
     is_admin: bool
     token: Token
     scopes: frozenset[Scope]
+    # Parts of answers that depend on nothing else, kept for as long as the caller is remembered.
+    kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def may(self, scope: Scope, *, on: str) -> bool:
         """Tell whether a scope holds for what this user or organization (by id) owns."""

@@ -40,14 +40,40 @@ async def test_every_answer_has_a_request_id_of_its_own(client: httpx2.AsyncClie
     assert first.headers["x-request-id"] != second.headers["x-request-id"]
 
 
-async def test_security_headers_are_on_every_answer(client: httpx2.AsyncClient) -> None:
-    for path in ("/healthz", "/api/nothing"):
-        headers = (await client.get(path)).headers
-        assert headers["x-content-type-options"] == "nosniff"
-        assert headers["x-frame-options"] == "DENY"
-        assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
-        assert headers["cache-control"] == "no-store"
-        assert "strict-transport-security" not in headers
+@pytest.mark.parametrize("path", ["/healthz", "/api/nothing", "/"])
+async def test_security_headers_are_on_every_answer(client: httpx2.AsyncClient, path: str) -> None:
+    headers = (await client.get(path)).headers
+
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert "strict-transport-security" not in headers
+
+
+async def test_an_answer_with_data_is_neither_kept_nor_run(
+    client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    headers = (await client.get(WHOAMI, headers=ada)).headers
+
+    assert headers["cache-control"] == "no-store"
+    assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+
+
+async def test_a_page_is_not_framed_and_tells_nobody_where_one_came_from(
+    client: httpx2.AsyncClient,
+) -> None:
+    headers = (await client.get("/docs")).headers
+
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "same-origin"
+
+
+async def test_a_hot_answer_is_open_to_scripts_of_other_origins(
+    client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    answer = await client.get(WHOAMI, headers=ada | {"origin": "https://app.example"})
+
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "X-Request-Id" in answer.headers["access-control-expose-headers"]
 
 
 async def test_https_is_remembered_by_browsers(app: FastAPI) -> None:

@@ -1,11 +1,13 @@
 """Brings a database to the schema this version knows."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 
 from hublet.core.clock import micros
-from hublet.core.database.engine import Connection, Database
+from hublet.core.database.engine import Connection, Database, DatabaseUnavailable
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS migrations (
@@ -51,13 +53,26 @@ async def migrate(database: Database, migrations: list[Migration] | None = None)
     Processes that start at the same time wait for each other.
     """
     known = known_migrations() if migrations is None else migrations
-    missing = await _missing(database, known)
-    return [migration.name for migration in missing if await _apply(database, migration, known)]
+    with _told_what_to_do():
+        missing = await _missing(database, known)
+        return [migration.name for migration in missing if await _apply(database, migration, known)]
 
 
 async def pending(database: Database) -> list[str]:
     """Return the names of the migrations that the database lacks."""
-    return [migration.name for migration in await _missing(database, known_migrations())]
+    with _told_what_to_do():
+        return [migration.name for migration in await _missing(database, known_migrations())]
+
+
+@contextmanager
+def _told_what_to_do() -> Iterator[None]:
+    try:
+        yield
+    except DatabaseUnavailable as error:
+        raise SchemaError(
+            f"The schema could not be brought up to date ({' '.join(error.reason.split())}): see "
+            "that the database runs and that its user may create tables."
+        ) from error
 
 
 async def _missing(database: Database, known: list[Migration]) -> list[Migration]:

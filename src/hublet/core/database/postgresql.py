@@ -24,13 +24,9 @@ from hublet.core.database.postgresql_dialect import (
     terminate,
     translate,
 )
+from hublet.core.database.postgresql_notices import CHANNEL, listen
 from hublet.core.hub import Hub
-from hublet.core.logs import get_logger
 
-log = get_logger("database")
-
-_CHANNEL = "hublet"
-_RECONNECT_SECONDS = 0.5
 # A server that vanished without a word is noticed after this long.
 _SILENCE_SECONDS = 60.0
 _MIGRATION_SECONDS = 86400.0
@@ -186,7 +182,7 @@ class PostgresConnection(Connection):
 
     async def _commit(self, raw: Any) -> None:
         # One round trip: the notices leave with the commit or not at all.
-        notices = [f"NOTIFY {_CHANNEL}, {quoted(channel)}; " for channel in self._wakes]
+        notices = [f"NOTIFY {CHANNEL}, {quoted(channel)}; " for channel in self._wakes]
         with engine_errors(raw):
             done = await raw.execute("".join(notices) + "COMMIT")
         # The server answers the commit of a failed transaction with a polite ROLLBACK.
@@ -230,7 +226,9 @@ class PostgresDatabase(Database):
                 init=self._prepare,
                 server_settings={"application_name": "hublet", "timezone": "UTC"},
             )
-        self._listener = asyncio.create_task(self._listen(), name="postgresql-listen")
+        self._listener = asyncio.create_task(
+            listen(self, self._url, patience=self.patience), name="postgresql-listen"
+        )
 
     async def _prepare(self, raw: Any) -> None:
         """Let a statement outside a transaction only read, and let none wait long for a lock."""
@@ -278,30 +276,3 @@ class PostgresDatabase(Database):
                 await self._pool.close()
         except (*AWAY, asyncpg.InterfaceError):
             self._pool.terminate()
-
-    async def _listen(self) -> None:
-        """Hear what other processes commit; come back after every loss of the connection."""
-        while True:
-            try:
-                # Its default is a whole number, from which the type is guessed.
-                raw = await asyncpg.connect(self._url, timeout=self.patience)  # pyright: ignore[reportArgumentType]
-                try:
-                    await self._relay_notices(raw)
-                finally:
-                    raw.terminate()
-            except Exception as error:  # noqa: BLE001 - whatever it was, listening must come back
-                log.warning("notices cannot be heard", reason=f"{type(error).__name__}: {error}")
-            await asyncio.sleep(_RECONNECT_SECONDS)
-
-    async def _relay_notices(self, raw: Any) -> None:
-        lost = asyncio.Event()
-        raw.add_termination_listener(lambda _: lost.set())
-        await raw.add_listener(_CHANNEL, lambda *notice: self.ring([notice[3]]))
-        # Whatever was committed while nobody listened is found by looking once.
-        self.ring_all()
-        while not lost.is_set():
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_SILENCE_SECONDS):
-                    await lost.wait()
-            if not lost.is_set():
-                await raw.execute("SELECT 1", timeout=self.patience)

@@ -21,6 +21,7 @@ AWAY = (
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
+    asyncpg.InsufficientPrivilegeError,
     asyncpg.InvalidCachedStatementError,
     asyncpg.TargetServerAttributeNotMatched,
 )

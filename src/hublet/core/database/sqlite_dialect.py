@@ -53,12 +53,14 @@ class EngineErrors(AbstractContextManager[None]):
     def __exit__(
         self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> None:
-        if error is None:
+        if not isinstance(error, sqlite3.DatabaseError):
             return
-        if isinstance(error, sqlite3.IntegrityError) and error.sqlite_errorcode in _SAME_KEY:
+        # Errors of Python's own module, such as a value too few, come without a code.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        if code in _SAME_KEY:
             raise UniqueViolation(str(error)) from error
         # The low byte is the primary code, whatever the extended one.
-        if isinstance(error, sqlite3.DatabaseError) and error.sqlite_errorcode & 0xFF in _AWAY:
+        if code & 0xFF in _AWAY:
             raise DatabaseUnavailable(str(error)) from error
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,7 +25,7 @@ log = get_logger("http")
 _UNLIMITED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
 # Who is behind an Authorization header, if that is known without asking the database.
-KnownUser = Callable[[str], str | None]
+KnownCaller = Callable[[str], Any | None]
 
 
 class Edge:
@@ -36,13 +37,13 @@ class Edge:
         *,
         settings: Settings,
         hot: dict[tuple[str, str], Handler],
-        known_user: KnownUser,
+        known_caller: KnownCaller,
         access_log: AccessLog | None,
         metrics: Metrics,
     ) -> None:
         self._app = app
         self._hot = hot
-        self._known_user = known_user
+        self._known_caller = known_caller
         self._access_log = access_log
         self._metrics = metrics
         self._trusted = settings.server.trusted_proxies
@@ -84,11 +85,14 @@ class Edge:
     def _open(self, scope: Scope, headers: dict[bytes, bytes]) -> Exchange:
         raw = headers.get(b"authorization")
         authorization = None if raw is None else raw.decode("latin-1")
+        caller = None if authorization is None else self._known_caller(authorization)
         return Exchange(
             request_id=new_request_id(),
             address=self._address(scope),
             authorization=authorization,
-            user=self._known_user(authorization) if authorization else None,
+            known_caller=caller,
+            user=None if caller is None else caller.user_name,
+            has_origin=b"origin" in headers,
         )
 
     def _address(self, scope: Scope) -> str:
@@ -146,7 +150,7 @@ class Edge:
     def _start(self, message: Message, path: str, exchange: Exchange) -> Message:
         body, verdict = message.get("hot"), exchange.verdict
         if body is not None and verdict is not None:
-            headers = self._added.of_hot_answer(body, exchange.request_id, verdict)
+            headers = self._added.of_hot_answer(body, exchange, verdict)
         else:
             own = list(message.get("headers", ()))
             headers = self._added.of(own, path, exchange.request_id, verdict)

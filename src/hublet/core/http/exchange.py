@@ -1,6 +1,7 @@
 """One request and what becomes known about it on the way."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.requests import Request
 
@@ -13,7 +14,11 @@ class Exchange:
     address: str
     # As sent, such as "Bearer hf_…"; never written to a log.
     authorization: str | None
+    # Who calls, if that is known before any route; the edge knows only that it has a user_name.
+    known_caller: Any | None
     user: str | None
+    # Whether a browser asks for a script of another origin.
+    has_origin: bool = False
     verdict: Verdict | None = None
     status: int = 0
     bytes_out: int = 0

@@ -1,13 +1,15 @@
 """The headers that the edge adds to every answer."""
 
+from hublet.core.http.exchange import Exchange
 from hublet.core.limits import Verdict
 
 Headers = list[tuple[bytes, bytes]]
 
 _CORS_PATHS = ("/api/", "/oauth/", "/.well-known/")
 
-_SECURITY: Headers = [
-    (b"x-content-type-options", b"nosniff"),
+_NO_SNIFFING = (b"x-content-type-options", b"nosniff")
+# What only a page that a person looks at has a use for.
+_FOR_PAGES: Headers = [
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"same-origin"),
 ]
@@ -39,29 +41,34 @@ def is_for_other_origins(path: str) -> bool:
 
 
 class AddedHeaders:
-    """Adds what is missing; lists that never change are put together once."""
+    """Adds what is missing; lists that never change are put together once.
+
+    Few and short: the server checks each header's name and value once more.
+    """
 
     def __init__(self, *, https: bool) -> None:
-        self._always = [*_SECURITY, _HTTPS_ONLY] if https else _SECURITY
-        # A hot answer is always JSON of the API.
-        self._hot = [
-            (b"content-type", b"application/json"), *self._always, *_UNLESS_SET, *_CORS,
-        ]  # fmt: skip
+        self._always = [_NO_SNIFFING, _HTTPS_ONLY] if https else [_NO_SNIFFING]
+        # A hot answer is always JSON of the API, and never kept: it need not be the same for a
+        # script of another origin and for everybody else.
+        self._hot = [(b"content-type", b"application/json"), *self._always, *_UNLESS_SET]
+        self._hot_for_others = [*self._hot, *_CORS]
 
     def of(self, own: Headers, path: str, request_id: str, verdict: Verdict | None) -> Headers:
         headers = [*own, *self._always, (b"x-request-id", request_id.encode())]
         if is_for_other_origins(path):
             headers += _CORS
+        else:
+            headers += _FOR_PAGES
         names = {name for name, _ in own}
         headers += [pair for pair in _UNLESS_SET if pair[0] not in names]
         if verdict is not None and b"ratelimit" not in names:
             headers += verdict.raw_headers()
         return headers
 
-    def of_hot_answer(self, body: bytes, request_id: str, verdict: Verdict) -> Headers:
+    def of_hot_answer(self, body: bytes, exchange: Exchange, verdict: Verdict) -> Headers:
         return [
-            *self._hot,
+            *(self._hot_for_others if exchange.has_origin else self._hot),
             (b"content-length", b"%d" % len(body)),
-            (b"x-request-id", request_id.encode()),
+            (b"x-request-id", exchange.request_id.encode()),
             *verdict.raw_headers(),
         ]
