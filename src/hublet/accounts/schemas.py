@@ -99,10 +99,6 @@ class Whoami(Schema):
     auth: Auth
 
 
-class Done(Schema):
-    """It was done; there is nothing more to say."""
-
-
 class UserCard(Schema):
     """A user in a list."""
 

@@ -50,3 +50,7 @@ Timestamp = Annotated[
 
 # A line a person typed: outer blanks do not count, and it may not be empty.
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+
+
+class Done(Schema):
+    """It was done; there is nothing more to say."""

@@ -6,6 +6,7 @@ from pydantic import MISSING
 from hublet.core.http import Conn, ReadConn
 from hublet.core.http.exchange import exchange_of
 from hublet.core.limits import Limiter, Policy, refuse_when_spent
+from hublet.core.schema import Done
 from hublet.tokens import service, store
 from hublet.tokens.auth import AccountOwner
 from hublet.tokens.records import Grants, TokenRole
@@ -51,7 +52,7 @@ async def create_token(conn: Conn, caller: AccountOwner, body: CreateToken) -> C
 
 
 @router.delete("/api/settings/tokens/{token_id}")
-async def revoke_token(conn: Conn, caller: AccountOwner, token_id: str) -> Accepted:
+async def revoke_token(conn: Conn, caller: AccountOwner, token_id: str) -> Done:
     """Revoke one of the caller's own tokens, effective in every process within a second."""
     await service.revoke(conn, token_id=token_id, user_id=caller.user_id, reason="owner")
-    return Accepted()
+    return Done()

@@ -15,10 +15,11 @@ from hublet.accounts.organizations.schemas import (
     UpdateOrganization,
 )
 from hublet.accounts.records import Member, Organization, Role
-from hublet.accounts.schemas import Done, MemberCard, UserCard
+from hublet.accounts.schemas import MemberCard, UserCard
 from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn
 from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, MaybeCaller, actor_of
 
 router = APIRouter(prefix="/api/organizations", tags=["orgs"])

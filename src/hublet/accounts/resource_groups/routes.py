@@ -12,9 +12,9 @@ from hublet.accounts.resource_groups.schemas import (
     ResourceGroupDetails,
     UpdateResourceGroup,
 )
-from hublet.accounts.schemas import Done
 from hublet.core.http import Conn, ReadConn
 from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, actor_of
 
 router = APIRouter(

@@ -3,11 +3,11 @@
 from fastapi import APIRouter, Request
 from pydantic import MISSING
 
-from hublet.accounts.schemas import Done
 from hublet.accounts.service_accounts import service, store
 from hublet.accounts.service_accounts.schemas import CreateServiceAccount, ServiceAccount
 from hublet.core.http import Conn, ReadConn
 from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, actor_of
 
 router = APIRouter(

@@ -4,10 +4,10 @@ from fastapi import APIRouter
 from pydantic import MISSING
 
 from hublet.accounts import service as accounts
-from hublet.accounts.schemas import Done
 from hublet.accounts.settings import service
 from hublet.accounts.settings.schemas import ChangePassword, Profile, UpdateProfile
 from hublet.core.http import Conn, ReadConn
+from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner
 
 router = APIRouter(prefix="/api/settings", tags=["users"])

@@ -8,11 +8,12 @@ from hublet.accounts.follows import service as follows
 from hublet.accounts.follows import store as follows_store
 from hublet.accounts.organizations import store as organizations
 from hublet.accounts.records import User
-from hublet.accounts.schemas import AvatarUrl, Done, UserCard
+from hublet.accounts.schemas import AvatarUrl, UserCard
 from hublet.accounts.users.schemas import UserOverview
 from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn
 from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, MaybeCaller
 
 router = APIRouter(prefix="/api/users", tags=["users"])

@@ -5,11 +5,12 @@ from pydantic import MISSING
 
 from hublet.accounts import service as accounts
 from hublet.core.http import Conn, ReadConn
+from hublet.core.schema import Done
 from hublet.tokens import service, store
 from hublet.tokens.administration.schemas import IssueToken
 from hublet.tokens.auth import Administrator
 from hublet.tokens.records import Grants, TokenRole
-from hublet.tokens.schemas import Accepted, CreatedToken, Token
+from hublet.tokens.schemas import CreatedToken, Token
 
 router = APIRouter(prefix="/api/admin/users/{name}/tokens", tags=["administration"])
 
@@ -40,10 +41,8 @@ async def issue_user_token(
 
 
 @router.delete("/{token_id}")
-async def revoke_user_token(
-    conn: Conn, _caller: Administrator, name: str, token_id: str
-) -> Accepted:
+async def revoke_user_token(conn: Conn, _caller: Administrator, name: str, token_id: str) -> Done:
     """Revoke a user's token, effective in every process within a second."""
     user = await accounts.get_user(conn, name)
     await service.revoke(conn, token_id=token_id, user_id=user.id, reason="administrator")
-    return Accepted()
+    return Done()

@@ -6,9 +6,10 @@ from hublet.accounts.records import Organization, User
 from hublet.accounts.service_accounts import service as service_accounts
 from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn
+from hublet.core.schema import Done
 from hublet.tokens import store
 from hublet.tokens.auth import AccountOwner, actor_of
-from hublet.tokens.schemas import Accepted, CreatedToken, CreateToken, Token
+from hublet.tokens.schemas import CreatedToken, CreateToken, Token
 from hublet.tokens.service_accounts import service
 
 router = APIRouter(
@@ -52,11 +53,11 @@ async def revoke_service_account_token(
     organization: str,
     account_id: str,
     token_id: str,
-) -> Accepted:
+) -> Done:
     """Revoke a token of a service account, effective in every process within a second."""
     found, account = await _administered(conn, caller, organization, account_id)
     await service.revoke(conn, actor_of(request, caller), found, account, token_id)
-    return Accepted()
+    return Done()
 
 
 async def _administered(

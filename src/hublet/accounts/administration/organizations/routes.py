@@ -12,9 +12,10 @@ from hublet.accounts.administration.organizations.schemas import (
 from hublet.accounts.organizations import service, store
 from hublet.accounts.organizations.schemas import SetMember
 from hublet.accounts.records import Member
-from hublet.accounts.schemas import Done, MemberCard
+from hublet.accounts.schemas import MemberCard
 from hublet.core.http import Conn, ReadConn
 from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.schema import Done
 from hublet.tokens.auth import Administrator, actor_of
 
 router = APIRouter(prefix="/api/admin/organizations", tags=["administration"])

@@ -12,9 +12,9 @@ from hublet.accounts.administration.users.schemas import (
     SetPassword,
     UpdateUser,
 )
-from hublet.accounts.schemas import Done
 from hublet.core.http import Conn, ReadConn
 from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.schema import Done
 from hublet.tokens.auth import Administrator
 
 router = APIRouter(prefix="/api/admin/users", tags=["administration"])

@@ -7,8 +7,9 @@ from hublet.accounts.organizations.schemas import SetMember
 from hublet.accounts.records import Member
 from hublet.accounts.resource_groups import service as groups
 from hublet.accounts.resource_groups.members import service
-from hublet.accounts.schemas import Done, MemberCard
+from hublet.accounts.schemas import MemberCard
 from hublet.core.http import Conn
+from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, actor_of
 
 router = APIRouter(

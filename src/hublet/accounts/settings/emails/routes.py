@@ -4,10 +4,10 @@ from fastapi import APIRouter
 
 from hublet.accounts import service as accounts
 from hublet.accounts import store as users
-from hublet.accounts.schemas import Done
 from hublet.accounts.settings.emails import service
 from hublet.accounts.settings.emails.schemas import AddEmail, Email
 from hublet.core.http import Conn, ReadConn
+from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner
 
 router = APIRouter(prefix="/api/settings/emails", tags=["users"])

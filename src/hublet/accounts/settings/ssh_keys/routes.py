@@ -2,10 +2,10 @@
 
 from fastapi import APIRouter
 
-from hublet.accounts.schemas import Done
 from hublet.accounts.settings.ssh_keys import service, store
 from hublet.accounts.settings.ssh_keys.schemas import AddSshKey, SshKey
 from hublet.core.http import Conn, ReadConn
+from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner
 
 router = APIRouter(prefix="/api/settings/ssh-keys", tags=["users"])
