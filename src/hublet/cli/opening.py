@@ -16,9 +16,12 @@ async def opened(settings: "Settings") -> AsyncIterator["Database"]:
     No administrator is created: that is for the first `hublet serve` without one.
     """
     from hublet.core.database.migrations import SchemaError, known_migrations, migrate, pending
+    from hublet.core.logs import configure
     from hublet.core.opening import open_hub
     from hublet.first_start import claim
 
+    # Before that a record would go to standard output, among the data.
+    configure(settings.logs, prefix=settings.tokens.prefix)
     async with open_hub(settings) as database:
         missing = await pending(database)
         if 0 < len(missing) < len(known_migrations()):

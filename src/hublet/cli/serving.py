@@ -97,6 +97,7 @@ def migrate(
     from hublet.core.opening import open_hub
 
     settings = settings_from(data_dir=data_dir, database_url=database_url, config=config)
+    _configure_logs(settings)
 
     async def run() -> list[str]:
         async with open_hub(settings) as database:
