@@ -1,12 +1,14 @@
 """Workers inside a test: started, watched and stopped."""
 
+import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 from hublet.core import queue
-from hublet.core.database import Database
+from hublet.core.database import Connection, Database
 from hublet.core.queue import NewTask, ParkedTask
 from hublet.worker import Worker
 from scratch import soon
@@ -61,3 +63,76 @@ async def until_all_ended(database: Database) -> None:
             return await queue.count_waiting(conn) == 0
 
     await soon(all_ended)
+
+
+async def note(conn: Connection, note_id: str) -> None:
+    await conn.execute("INSERT INTO notes (id) VALUES ($1)", note_id)
+
+
+def noting() -> None:
+    """Register a handler that writes a note."""
+
+    @queue.handles("test.note")
+    async def write_note(conn: Connection, body: dict[str, Any]) -> None:
+        await note(conn, body["name"])
+
+
+def failing(*errors: BaseException) -> list[str]:
+    """Register a handler that writes a note, then raises each of these in turn, then succeeds."""
+    names: list[str] = []
+    left = list(errors)
+
+    @queue.handles("test.fail")
+    async def write_note_and_fail(conn: Connection, body: dict[str, Any]) -> None:
+        names.append(body["name"])
+        await note(conn, body["name"])
+        if left:
+            raise left.pop(0)
+
+    return names
+
+
+class Watched:
+    """Counts how often tasks were run, and how many ran at the same time."""
+
+    def __init__(self) -> None:
+        self.runs: Counter[str] = Counter()
+        self.inside: Counter[str] = Counter()
+        self.most_at_once = 0
+        self.overlaps: list[str] = []
+        self.cancelled: list[str] = []
+
+    async def run(self, name: str, seconds: float) -> None:
+        self.runs[name] += 1
+        if self.inside[name]:
+            self.overlaps.append(name)
+        self.inside[name] += 1
+        self.most_at_once = max(self.most_at_once, self.inside.total())
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            self.cancelled.append(name)
+            raise
+        finally:
+            self.inside[name] -= 1
+
+
+def sailing(seconds: float) -> Watched:
+    """Register a slow handler that takes so long."""
+    watched = Watched()
+
+    @queue.handles_slowly("test.sail")
+    async def sail(_database: Database, body: dict[str, Any]) -> None:
+        await watched.run(body["name"], seconds)
+
+    return watched
+
+
+async def is_running(watched: Watched, name: str) -> bool:
+    return watched.inside[name] > 0
+
+
+async def state_of(database: Database) -> list[tuple[str, int, str | None]]:
+    async with database.read() as conn:
+        rows = await conn.fetch_all("SELECT id, attempts, claimed_by FROM tasks ORDER BY id")
+    return [tuple(row) for row in rows]

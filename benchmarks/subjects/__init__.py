@@ -1,0 +1,29 @@
+"""One module for each thing that is measured, under the name it is asked for by."""
+
+from collections.abc import Callable, Iterator
+
+from benchmarks.figures import Row
+from benchmarks.subjects import (
+    bearer,
+    cli,
+    events,
+    group_commit,
+    memory,
+    revoke,
+    start,
+    whoami,
+)
+from benchmarks.workbench import Workbench
+
+Measure = Callable[[Workbench], Iterator[Row]]
+
+SUBJECTS: dict[str, Measure] = {
+    "whoami": whoami.measure,
+    "bearer": bearer.measure,
+    "start": start.measure,
+    "memory": memory.measure,
+    "cli": cli.measure,
+    "revoke": revoke.measure,
+    "events": events.measure,
+    "group_commit": group_commit.measure,
+}

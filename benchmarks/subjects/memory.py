@@ -1,0 +1,56 @@
+"""Resident memory of `hublet serve`: at rest, and after many requests."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.figures import Goal, Row
+from benchmarks.hubs import ENGINES, Engine, furnish, serving
+from benchmarks.load import Plan
+from benchmarks.rounds import apply_load, request_bytes
+from benchmarks.subjects.whoami import CONNECTIONS, PATH
+from benchmarks.workbench import Workbench
+from hublet.cli.loop import run_loop
+
+REQUESTS = 20_000
+_REST_SECONDS = 3.0
+_LONGEST_SECONDS = 120.0
+_GOAL = Goal(aim=120, more_is_better=False, of="ours")
+
+
+def measure(bench: Workbench) -> Iterator[Row]:
+    """Megabytes that the serving process holds, at rest and after 20,000 requests."""
+    for engine in ENGINES:
+        yield from _on(bench, engine)
+
+
+def _on(bench: Workbench, engine: Engine) -> Iterator[Row]:
+    site = bench.site(engine)
+    token = run_loop(furnish(site.settings()))
+    request = request_bytes("GET", PATH, headers={"authorization": f"Bearer {token}"})
+    with serving(site, core=bench.cores.server) as hub:
+        time.sleep(_REST_SECONDS)
+        yield _row(f"memory at rest, {engine}", hub.child.id)
+        plan = Plan(
+            port=hub.port,
+            request=request,
+            connections=CONNECTIONS,
+            seconds=_LONGEST_SECONDS,
+            most=REQUESTS,
+            core=bench.cores.load,
+        )
+        answers = apply_load(plan, name=PATH).answers
+        yield _row(f"memory after {answers:,} requests, {engine}", hub.child.id)
+
+
+def _row(subject: str, process_id: int) -> Row:
+    status = Path(f"/proc/{process_id}/status").read_text()
+    sizes = dict(line.split(":", 1) for line in status.splitlines())
+    megabytes = {name: int(sizes[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM")}
+    return Row(
+        subject=subject,
+        unit="MB",
+        ours=megabytes["VmRSS"],
+        goal=_GOAL,
+        note=f"{megabytes['VmHWM']:.0f} MB at the most",
+    )
