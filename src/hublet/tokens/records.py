@@ -64,6 +64,7 @@ _INCLUDED = {
     Scope.write_endpoints: {Scope.read_endpoints},
 }
 
+ALL_SCOPES = frozenset(Scope)
 _READING = frozenset(
     {
         Scope.openid,
@@ -111,7 +112,7 @@ class Grants:
 def scopes_of(role: TokenRole, grants: Grants) -> frozenset[Scope]:
     """Return every scope that holds at least somewhere."""
     if role is TokenRole.write:
-        return frozenset(Scope)
+        return ALL_SCOPES
     if role is TokenRole.read:
         return _READING
     return with_included(grants.everywhere.union(*(grant.scopes for grant in grants.scoped)))

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Sequence
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.tokens.format import Kind
-from hublet.tokens.records import Caller, Grants, Scope, ScopedGrant, Token, TokenRole, scopes_of
+from hublet.tokens.records import (
+    ALL_SCOPES,
+    Caller,
+    Grants,
+    Scope,
+    ScopedGrant,
+    Token,
+    TokenRole,
+    scopes_of,
+)
 
 _COLUMNS = (
     "t.id, t.kind, t.user_id, t.name, t.role, t.grants, t.hint, t.created_at, t.expires_at, "
@@ -127,7 +136,14 @@ def _grants_text(grants: Grants) -> str:
     )
 
 
+_NO_GRANTS = Grants()
+_NO_GRANTS_TEXT = _grants_text(_NO_GRANTS)
+
+
 def _grants(text: str) -> Grants:
+    # Most tokens are not fine-grained, and this is on the way of every look-up.
+    if text == _NO_GRANTS_TEXT:
+        return _NO_GRANTS
     stored = json.loads(text)
     return Grants(
         everywhere=_known(stored["global"]),
@@ -143,9 +159,6 @@ def _grants(text: str) -> Grants:
     )
 
 
-_SCOPES = frozenset(Scope)
-
-
 def _known(names: list[str]) -> frozenset[Scope]:
     """Leave out scopes that this version does not know, as after a downgrade."""
-    return frozenset(Scope(name) for name in names if name in _SCOPES)
+    return frozenset(Scope(name) for name in names if name in ALL_SCOPES)

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
 import asyncpg
@@ -40,7 +40,7 @@ class _PlainConnection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg shi
         return ""
 
 
-class PostgresReader(Reader):
+class PostgresReader(Reader, AbstractAsyncContextManager[Reader]):
     """Reads without a transaction: each statement is its own snapshot, as READ COMMITTED is.
 
     It takes a connection with its first statement. A request that only might read must not
@@ -68,9 +68,10 @@ class PostgresReader(Reader):
         self._raw = await self._database.acquire()
         return self._raw
 
-    async def give_back(self) -> None:
-        if self._raw is not None:
-            await self._database.release(self._raw)
+    async def __aexit__(self, *_: object) -> None:
+        raw, self._raw = self._raw, None
+        if raw is not None:
+            await self._database.release(raw)
 
 
 class PostgresConnection(Connection):
@@ -239,7 +240,9 @@ class PostgresDatabase(Database):
 
     async def acquire(self) -> Any:
         with engine_errors():
-            return await self._pool.acquire(timeout=self.patience)
+            # Waiting with a limit costs more than taking a connection that lies ready.
+            limit = None if self._pool.get_idle_size() else self.patience
+            return await self._pool.acquire(timeout=limit)
 
     async def release(self, raw: Any) -> None:
         with suppress(*AWAY, asyncpg.InterfaceError):
@@ -255,13 +258,8 @@ class PostgresDatabase(Database):
             raise
         await conn.commit()
 
-    @asynccontextmanager
-    async def read(self) -> AsyncIterator[Reader]:
-        reader = PostgresReader(self)
-        try:
-            yield reader
-        finally:
-            await reader.give_back()
+    def read(self) -> AbstractAsyncContextManager[Reader]:
+        return PostgresReader(self)
 
     async def check(self) -> None:
         async with self.read() as reader:

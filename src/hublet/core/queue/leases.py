@@ -1,6 +1,6 @@
 """Who works on which task, for how long, and how that ends."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 import msgspec
@@ -136,6 +136,16 @@ async def finish(conn: Connection, task: Task) -> bool:
         "DELETE FROM tasks WHERE id = $1 AND claimed_by = $2 AND attempts = $3",
         task.id, task.claimed_by, task.attempts,
     ) == 1  # fmt: skip
+
+
+async def finish_all(conn: Connection, tasks: Sequence[Task], *, worker: str) -> bool:
+    """Remove tasks that were done together; False when a lease of one was lost."""
+    ids = msgspec.json.encode([task.id for task in tasks]).decode()
+    rows = await conn.fetch_all(
+        "DELETE FROM tasks WHERE id IN each($1) AND claimed_by = $2 RETURNING id, attempts",
+        ids, worker,
+    )  # fmt: skip
+    return {tuple(row) for row in rows} == {(task.id, task.attempts) for task in tasks}
 
 
 async def fail(
