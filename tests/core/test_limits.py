@@ -84,3 +84,14 @@ def test_memory_is_bounded_and_the_idle_are_forgotten_first(
 
     assert limiter.count(POLICY, "ada").allowed is False
     assert limiter.count(POLICY, "bob").remaining == 1
+
+
+def test_a_count_can_be_taken_back(seconds: list[float]) -> None:
+    limiter = Limiter()
+    limiter.count(POLICY, "ada")
+
+    limiter.forgive(POLICY, "ada")
+    limiter.forgive(POLICY, "ada")
+    limiter.forgive(POLICY, "nobody")
+
+    assert limiter.count(POLICY, "ada").remaining == 1

@@ -46,7 +46,15 @@ router.add_api_route(
 )
 
 
-def _auth(caller: AnyCaller) -> dict[str, Any]:
+def _auth(caller: AnyCaller) -> msgspec.Raw:
+    """Show the token; nothing in it changes, so it is rendered once while it is remembered."""
+    rendered: msgspec.Raw | None = caller.kept.get("auth")
+    if rendered is None:
+        rendered = caller.kept["auth"] = msgspec.Raw(msgspec.json.encode(_shown_auth(caller)))
+    return rendered
+
+
+def _shown_auth(caller: AnyCaller) -> dict[str, Any]:
     token = caller.token
     shown: dict[str, Any] = {
         "displayName": token.name,

@@ -81,6 +81,12 @@ class Limiter:
             ceil(window.ends - now - 1e-6),
         )
 
+    def forgive(self, policy: Policy, key: str) -> None:
+        """Take back one count, of a request that turned out to be somebody else's."""
+        window = self._windows.get((policy.name, key))
+        if window is not None:
+            window.seen = max(window.seen - 1, 0)
+
 
 def refuse_when_spent(verdict: Verdict) -> None:
     if not verdict.allowed:

@@ -37,7 +37,7 @@ async def caller_of(request: Request) -> Caller:
         caller = None
     if caller is None:
         raise InvalidToken
-    exchange.user = caller.user_name
+    exchange.identify(caller.user_name)
     return caller
 
 

@@ -12,7 +12,7 @@ from hublet.app import create_application, with_edge
 from hublet.core.config import Settings
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.core.http.hot import hot_handlers
-from people import Headers
+from people import Headers, sign_in
 
 WHOAMI = "/api/whoami-v2"
 REVOKE = "/api/credentials/revoke"
@@ -220,6 +220,31 @@ async def test_a_known_user_has_a_quota_of_their_own(app: FastAPI, ada: Headers)
         answers = [await client.get(WHOAMI, headers=ada) for _ in range(5)]
 
     assert [a.status_code for a in answers] == [200] * 5
+
+
+async def test_people_who_share_an_address_do_not_share_a_quota(
+    app: FastAPI, database: Database
+) -> None:
+    people = [await sign_in(database, f"user-{n}") for n in range(4)]
+
+    # Each token is unknown at first, and looked up.
+    async with reaching(app, limits={"anonymous_requests": 1}) as client:
+        answers = [await client.get(WHOAMI, headers=person) for person in people]
+        cached = [await client.get(WHOAMI, headers=person) for person in people]
+
+    assert [a.status_code for a in [*answers, *cached]] == [200] * 8
+    assert answers[0].headers["ratelimit"] == '"api";r=29999;t=300'
+
+
+async def test_a_user_who_asks_too_much_is_refused_also_at_the_first_look(
+    app: FastAPI, database: Database
+) -> None:
+    ada, again = await sign_in(database, "ada"), await sign_in(database, "ada")
+
+    async with reaching(app, limits={"authenticated_requests": 1}) as client:
+        answers = [await client.get(WHOAMI, headers=token) for token in (ada, again)]
+
+    assert [a.status_code for a in answers] == [200, 429]
 
 
 async def test_health_checks_are_not_limited(app: FastAPI) -> None:

@@ -14,9 +14,10 @@ from hublet.core.http.bodies import bounded
 from hublet.core.http.exchange import Exchange
 from hublet.core.http.headers import PREFLIGHT, AddedHeaders, is_for_other_origins
 from hublet.core.http.hot import Handler
+from hublet.core.http.quotas import Quotas
 from hublet.core.http.rendering import hub_error_response, unexpected_response
 from hublet.core.ids import new_request_id
-from hublet.core.limits import Limiter, Policy, Verdict, refuse_when_spent
+from hublet.core.limits import refuse_when_spent
 from hublet.core.logs import AccessLog, get_logger
 from hublet.core.metrics import Metrics
 
@@ -47,14 +48,9 @@ class Edge:
         self._access_log = access_log
         self._metrics = metrics
         self._trusted = settings.server.trusted_proxies
-        self._limits = settings.limits
-        self._limiter = Limiter(quiet=settings.server.test_mode)
-        self._anonymous = self._policy(settings.limits.anonymous_requests)
-        self._authenticated = self._policy(settings.limits.authenticated_requests)
+        self._largest_body = settings.limits.body_bytes
+        self._quotas = Quotas(settings)
         self._added = AddedHeaders(https=settings.base_url.startswith("https://"))
-
-    def _policy(self, quota: int) -> Policy:
-        return Policy(name="api", quota=quota, window_seconds=self._limits.window_seconds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,7 +65,7 @@ class Edge:
             scope = {**scope, "method": "GET"}
         try:
             self._check(scope, exchange)
-            receive = await bounded(headers, receive, largest=self._limits.body_bytes)
+            receive = await bounded(headers, receive, largest=self._largest_body)
             await self._dispatch(scope, receive, answer)
         except HubError as error:
             await hub_error_response(error)(scope, receive, answer)
@@ -104,17 +100,12 @@ class Edge:
 
     def _check(self, scope: Scope, exchange: Exchange) -> None:
         if scope["path"] not in _UNLIMITED_PATHS:
-            exchange.verdict = self._count(exchange)
+            exchange.quotas = self._quotas
+            exchange.verdict = self._quotas.count(user=exchange.user, address=exchange.address)
             if not exchange.verdict.allowed:
                 refuse_when_spent(exchange.verdict)
         if b"%00" in scope.get("raw_path", b"") or b"%00" in scope["query_string"]:
             raise InvalidRequest("The address must not contain the NUL character.")
-
-    def _count(self, exchange: Exchange) -> Verdict:
-        if exchange.user is not None:
-            return self._limiter.count(self._authenticated, exchange.user)
-        # Unknown tokens count for the address they come from: guessing is limited too.
-        return self._limiter.count(self._anonymous, exchange.address)
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]

@@ -5,6 +5,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from hublet.core.http.quotas import Quotas
 from hublet.core.limits import Verdict
 
 
@@ -24,6 +25,13 @@ class Exchange:
     bytes_out: int = 0
     started: bool = False
     finished: bool = False
+    quotas: Quotas | None = None
+
+    def identify(self, user: str) -> None:
+        """Note whose request it is; from now on it counts for that user."""
+        if self.user is None and self.quotas is not None:
+            self.verdict = self.quotas.recount(user=user, address=self.address)
+        self.user = user
 
 
 def exchange_of(request: Request) -> Exchange:
