@@ -69,11 +69,9 @@ class QuickLane:
         PostgreSQL the savepoint and the end of each task would take longer than most tasks.
         """
         failed: dict[str, BaseException] = {}
+        limit = asyncio.timeout(self._settings.lease_seconds)
         try:
-            async with (
-                asyncio.timeout(self._settings.lease_seconds) as limit,
-                self._database.transaction() as conn,
-            ):
+            async with limit, self._database.transaction() as conn:
                 for task in tasks:
                     await self._handle_noting(conn, task, failed)
                 await self._finish_together(conn, tasks)
