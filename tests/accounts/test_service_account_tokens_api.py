@@ -1,7 +1,6 @@
 """Tokens of service accounts."""
 
 from datetime import timedelta
-from typing import Any
 
 import httpx2
 import pytest
@@ -15,32 +14,14 @@ from hublet.events import CredentialRevoked
 from hublet.tokens.records import Scope
 from people import Headers, an_organization
 from published import published
+from service_accounts import PATH, create, issue
 
-PATH = "/api/organizations/engines/service-accounts"
 WHOAMI = "/api/whoami-v2"
 
 
 async def engines(database: Database) -> None:
     """Create the organization that ada administers."""
     await an_organization(database, "engines", plan=Plan.enterprise, members={"ada": Role.admin})
-
-
-async def create(client: httpx2.AsyncClient, headers: Headers, name: str = "bot") -> dict[str, Any]:
-    response = await client.post(PATH, headers=headers, json={"name": name, "role": "write"})
-    assert response.status_code == 200
-    created: dict[str, Any] = response.json()
-    return created
-
-
-async def issue(
-    client: httpx2.AsyncClient, headers: Headers, account_id: str, **body: object
-) -> dict[str, Any]:
-    response = await client.post(
-        f"{PATH}/{account_id}/tokens", headers=headers, json={"name": "ci"} | body
-    )
-    assert response.status_code == 200
-    created: dict[str, Any] = response.json()
-    return created
 
 
 def bearer(value: str) -> Headers:

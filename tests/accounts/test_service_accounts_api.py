@@ -1,7 +1,5 @@
 """Service accounts of an organization."""
 
-from typing import Any
-
 import httpx2
 import pytest
 
@@ -12,8 +10,8 @@ from hublet.events import MemberAdded, ServiceAccountCreated, UserDisabled
 from hublet.tokens.records import TokenRole
 from people import Headers, a_user, an_organization, sign_in
 from published import published
+from service_accounts import PATH, create, issue
 
-PATH = "/api/organizations/engines/service-accounts"
 WHOAMI = "/api/whoami-v2"
 
 OPERATIONS: list[tuple[str, str, object]] = [
@@ -31,26 +29,6 @@ async def engines(database: Database, *, plan: Plan = Plan.enterprise, **members
     """Create the organization that ada administers, and return its id."""
     everybody = {"ada": Role.admin} | members
     return (await an_organization(database, "engines", plan=plan, members=everybody)).id
-
-
-async def create(
-    client: httpx2.AsyncClient, headers: Headers, name: str = "bot", role: str = "write"
-) -> dict[str, Any]:
-    response = await client.post(PATH, headers=headers, json={"name": name, "role": role})
-    assert response.status_code == 200
-    created: dict[str, Any] = response.json()
-    return created
-
-
-async def issue(
-    client: httpx2.AsyncClient, headers: Headers, account_id: str, **body: object
-) -> dict[str, Any]:
-    response = await client.post(
-        f"{PATH}/{account_id}/tokens", headers=headers, json={"name": "ci"} | body
-    )
-    assert response.status_code == 200
-    created: dict[str, Any] = response.json()
-    return created
 
 
 def bearer(value: str) -> Headers:

@@ -1,11 +1,13 @@
 """The description of the real hub, held against the interface document."""
 
+import re
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
 
 from hublet.description import describe, to_json, to_markdown
+from hublet.gaps import GAPS
 from hublet.tokens.records import Scope
 
 # Interface 1, in its order.
@@ -120,3 +122,13 @@ def test_the_markdown_holds_every_operation(described: dict[str, Any]) -> None:
 
     missing = [name for name in operations(described) if name.replace(" ", " `", 1) not in text]
     assert [name for name in missing if name.split()[1] not in text] == []
+
+
+def test_what_the_hub_has_is_no_gap_any_more(described: dict[str, Any]) -> None:
+    def shape(path: str) -> str:
+        return re.sub(r"{[^}]*}", "{}", path)
+
+    built = {tuple(map(shape, name.split())) for name in operations(described)}
+    gaps = {(gap.method, shape(gap.path)) for gap in GAPS}
+
+    assert built & gaps == set()
