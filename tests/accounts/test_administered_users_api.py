@@ -124,11 +124,7 @@ async def test_a_disabled_users_token_fails_at_once(
     assert (await client.get(WHOAMI, headers=ada)).status_code == 200
 
     disabled = await client.patch(f"{PATH}/ADA", headers=admin, json={"disabled": True})
-    start = monotonic()
-    while (await client.get(WHOAMI, headers=ada)).status_code == 200:
-        # Left alone, what a process remembers of a token would last twice as long.
-        assert monotonic() - start < 0.25
-        await asyncio.sleep(0.01)
+    assert (await client.get(WHOAMI, headers=ada)).status_code == 401
     enabled = await client.patch(f"{PATH}/ada", headers=admin, json={"disabled": False})
 
     assert (disabled.json()["disabled"], enabled.json()["disabled"]) == (True, False)
@@ -164,7 +160,6 @@ async def test_a_promotion_and_its_end_count_at_once(
     for is_admin, status in ((True, 200), (True, 200), (False, 403)):
         changed = await client.patch(f"{PATH}/ada", headers=admin, json={"isAdmin": is_admin})
         assert changed.json()["isAdmin"] is is_admin
-        await asyncio.sleep(0)
         assert (await client.get(PATH, headers=ada)).status_code == status
 
     assert await published(database, AdministratorChanged) == [

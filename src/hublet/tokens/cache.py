@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
+from contextlib import ExitStack
 
 from hublet.accounts.service import CREDENTIALS_CHANNEL
 from hublet.core.clock import micros, monotonic
@@ -13,15 +14,14 @@ from hublet.tokens.records import Caller
 log = get_logger("tokens")
 
 _FLUSH_SECONDS = 5.0
-# Revocations reach every process through the channel; this is the pause after one is heard.
-_BACK_STOP_SECONDS = 60.0
 
 
 class CallerCache:
     """Callers by token value, for at most a second and at most so many.
 
-    Only tokens that work are remembered, so guesses cannot fill it. A revocation empties
-    it at once where it is heard of (this process, or NOTIFY); elsewhere entries run out.
+    Only tokens that work are remembered, so guesses cannot fill it. Whatever was remembered
+    before a revocation counts for nothing once that is committed in this process, or heard
+    of from another.
     """
 
     def __init__(self, database: Database) -> None:
@@ -31,22 +31,27 @@ class CallerCache:
         self._size = settings.cache_size
         self._callers: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
         self._used: dict[str, int] = {}
-        self._jobs: list[asyncio.Task[None]] = []
+        self._open = ExitStack()
+        self._revocations = self._open.enter_context(database.subscribe(CREDENTIALS_CHANNEL))
+        self._rings = 0
+        self._flushing: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._jobs = [
-            asyncio.create_task(self._listen(), name="token-cache"),
-            asyncio.create_task(self._keep_flushing(), name="token-uses"),
-        ]
+        self._flushing = asyncio.create_task(self._keep_flushing(), name="token-uses")
 
     async def stop(self) -> None:
-        for job in self._jobs:
-            job.cancel()
-        await asyncio.gather(*self._jobs, return_exceptions=True)
+        self._open.close()
+        if self._flushing is not None:
+            self._flushing.cancel()
+            await asyncio.gather(self._flushing, return_exceptions=True)
         await self.flush()
 
     def known(self, value: str) -> Caller | None:
         """Return the caller if that is known without asking the database."""
+        # Looking costs nothing and leaves no moment between a revocation and its effect.
+        if self._rings != self._revocations.rings:
+            self._callers.clear()
+            self._rings = self._revocations.rings
         found = self._callers.get(value)
         if found is None or found[0] <= monotonic():
             return None
@@ -65,21 +70,15 @@ class CallerCache:
 
     async def _look_up(self, value: str) -> Caller | None:
         # An answer that was read before a revocation must not be remembered after it.
-        callers = self._callers
+        rings = self._revocations.rings
         async with self._database.read() as conn:
             caller = await service.find_caller(conn, value)
-        if caller is not None and self._seconds and callers is self._callers:
+        if caller is not None and self._seconds and rings == self._revocations.rings:
             self._callers[value] = (monotonic() + self._seconds, caller)
             self._callers.move_to_end(value)
             if len(self._callers) > self._size:
                 self._callers.popitem(last=False)
         return caller
-
-    async def _listen(self) -> None:
-        with self._database.subscribe(CREDENTIALS_CHANNEL) as bell:
-            while True:
-                if await bell.wait(timeout=_BACK_STOP_SECONDS):
-                    self._callers = OrderedDict()
 
     async def _keep_flushing(self) -> None:
         while True:
