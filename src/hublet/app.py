@@ -6,6 +6,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp
 
 import hublet.accounts.audit.reactions
+import hublet.repos.reactions
 import hublet.tokens.reactions  # noqa: F401 - importing registers what a worker runs
 from hublet.accounts.administration.organizations.routes import router as administered_organizations
 from hublet.accounts.administration.tasks.routes import router as administered_tasks
@@ -31,6 +32,7 @@ from hublet.core.logs import AccessLog
 from hublet.core.metrics import Metrics
 from hublet.gaps import router as gaps
 from hublet.pages.routes import router as pages
+from hublet.repos.routes import router as repos
 from hublet.tokens.administration.routes import router as administered_tokens
 from hublet.tokens.auth import known_caller
 from hublet.tokens.cache import CallerCache
@@ -57,6 +59,7 @@ FEATURES: tuple[APIRouter, ...] = (
     tokens,
     service_account_tokens,
     administered_tokens,
+    repos,
     pages,
     gaps,
 )

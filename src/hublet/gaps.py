@@ -139,8 +139,7 @@ GET              /api/containers                                                
 ANY              /api/containers/{rest:path}                                            containers          containers
 
 # Client contract 6: repositories and their content.
-POST             /api/repos/(create|move)                                               repos               repositories
-DELETE           /api/repos/delete                                                      repos               repositories
+POST             /api/repos/move                                                      repos               repositories
 POST             /api/validate-yaml                                                     repos               repositories
 GET POST         /api/quicksearch                                                       repo-search         search
 GET              /api/search/full-text                                                  repo-search         search

@@ -15,7 +15,7 @@ Raise one from any floor; `hublet.core.http` alone turns it into a response.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class HubError(Exception):
@@ -25,10 +25,18 @@ class HubError(Exception):
     # Sent as X-Error-Code only where the public clients know the code.
     code: ClassVar[str | None] = None
 
-    def __init__(self, message: str, *, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.headers = dict(headers or {})
+        # What the clients read from the body beside the sentence.
+        self.extra = dict(extra or {})
 
 
 class InvalidRequest(HubError):

@@ -4,6 +4,15 @@ Each one is published in the transaction of the change it tells of. Its docstrin
 documentation: `python -m hublet.events` writes docs/events.md from this package.
 """
 
+from hublet.events.community import (
+    CommentCreated,
+    CommentSnapshot,
+    CommentUpdated,
+    ThreadCreated,
+    ThreadDeleted,
+    ThreadSnapshot,
+    ThreadUpdated,
+)
 from hublet.events.credentials import (
     CredentialCreated,
     CredentialRevoked,
@@ -22,6 +31,20 @@ from hublet.events.organizations import (
     ResourceGroupUpdated,
     ServiceAccountCreated,
 )
+from hublet.events.repos import (
+    AccessDecided,
+    AccessRequested,
+    RepoConfigUpdated,
+    RepoContentUpdated,
+    RepoCreated,
+    RepoDeleted,
+    RepoFilesUpdated,
+    RepoLiked,
+    RepoMoved,
+    RepoSnapshot,
+    UpdatedFile,
+    UpdatedRef,
+)
 from hublet.events.users import (
     AdministratorChanged,
     EmailAdded,
@@ -38,7 +61,12 @@ from hublet.events.users import (
 )
 
 __all__ = [
+    "AccessDecided",
+    "AccessRequested",
     "AdministratorChanged",
+    "CommentCreated",
+    "CommentSnapshot",
+    "CommentUpdated",
     "CredentialCreated",
     "CredentialRevoked",
     "EmailAdded",
@@ -51,6 +79,14 @@ __all__ = [
     "OrganizationUpdated",
     "PasswordChanged",
     "PrimaryEmailChanged",
+    "RepoConfigUpdated",
+    "RepoContentUpdated",
+    "RepoCreated",
+    "RepoDeleted",
+    "RepoFilesUpdated",
+    "RepoLiked",
+    "RepoMoved",
+    "RepoSnapshot",
     "ResourceGroupCreated",
     "ResourceGroupDeleted",
     "ResourceGroupMemberRemoved",
@@ -59,6 +95,12 @@ __all__ = [
     "ServiceAccountCreated",
     "SshKeyAdded",
     "SshKeyRemoved",
+    "ThreadCreated",
+    "ThreadDeleted",
+    "ThreadSnapshot",
+    "ThreadUpdated",
+    "UpdatedFile",
+    "UpdatedRef",
     "UserCreated",
     "UserDisabled",
     "UserEnabled",

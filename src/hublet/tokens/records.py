@@ -145,6 +145,11 @@ class Caller:
     # Parts of answers that depend on nothing else, kept for as long as the caller is remembered.
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
+    @property
+    def origin(self) -> str:
+        """What this token belongs to, for rights over what the same origin created."""
+        return self.token.id
+
     def may(self, scope: Scope, *, on: str) -> bool:
         """Tell whether a scope holds for what this user or organization (by id) owns."""
         if self.token.role is not TokenRole.fine_grained:

@@ -55,6 +55,16 @@ async def get_visible(
     return group
 
 
+async def role_in(
+    conn: Reader, organization: Organization, group_id: str, *, user_id: str
+) -> Role | None:
+    """Return the role a user has in a group; the organization's administrators are its own too."""
+    group = await get(conn, organization, group_id)
+    if await organizations_store.role_of(conn, organization.id, user_id=user_id) is Role.admin:
+        return Role.admin
+    return await members.role_of(conn, group.id, user_id=user_id)
+
+
 async def create(
     conn: Connection, actor: Actor, organization: Organization, *, name: str, description: str
 ) -> ResourceGroup:

@@ -3,6 +3,6 @@
 from hublet.core.http.edge import Edge
 from hublet.core.http.hot import HotRoute
 from hublet.core.http.rendering import install_error_handlers
-from hublet.core.http.transactions import Conn, ReadConn
+from hublet.core.http.transactions import Conn, Db, ReadConn
 
-__all__ = ["Conn", "Edge", "HotRoute", "ReadConn", "install_error_handlers"]
+__all__ = ["Conn", "Db", "Edge", "HotRoute", "ReadConn", "install_error_handlers"]

@@ -1,8 +1,23 @@
 """Bodies that are too large are refused before a route sees them."""
 
+import re
+
 from starlette.types import Message, Receive
 
 from hublet.core.errors import TooLarge
+
+# Addresses whose bodies may be of any size, by method: their routes read them piece by piece
+# and hold them to a limit of their own.
+_streamed: dict[str, list[re.Pattern[str]]] = {}
+
+
+def streams(method: str, path: str) -> None:
+    """Let the bodies sent to these paths (a regular expression) through unread."""
+    _streamed.setdefault(method, []).append(re.compile(path))
+
+
+def is_streamed(method: str, path: str) -> bool:
+    return any(pattern.fullmatch(path) for pattern in _streamed.get(method, ()))
 
 
 async def bounded(headers: dict[bytes, bytes], receive: Receive, *, largest: int) -> Receive:

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hublet.core.config import Settings
 from hublet.core.errors import HubError, InvalidRequest
 from hublet.core.http.addresses import client_address
-from hublet.core.http.bodies import bounded
+from hublet.core.http.bodies import bounded, is_streamed
 from hublet.core.http.exchange import Exchange
 from hublet.core.http.headers import PREFLIGHT, AddedHeaders, is_for_other_origins
 from hublet.core.http.hot import Handler
@@ -65,7 +65,8 @@ class Edge:
             scope = {**scope, "method": "GET"}
         try:
             self._check(scope, exchange)
-            receive = await bounded(headers, receive, largest=self._largest_body)
+            if not is_streamed(scope["method"], scope["path"]):
+                receive = await bounded(headers, receive, largest=self._largest_body)
             await self._dispatch(scope, receive, answer)
         except HubError as error:
             await hub_error_response(error)(scope, receive, answer)

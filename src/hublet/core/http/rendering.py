@@ -1,6 +1,7 @@
 """Turns every error into the one form the clients read."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request
@@ -29,9 +30,10 @@ def error_response(
     status: int,
     code: str | None = None,
     headers: Mapping[str, str] | None = None,
+    extra: Mapping[str, Any] | None = None,
 ) -> Response:
     response = Response(
-        msgspec.json.encode({"error": message}),
+        msgspec.json.encode({"error": message, **(extra or {})}),
         status_code=status,
         media_type="application/json",
         headers=dict(headers or {}),
@@ -48,7 +50,11 @@ def hub_error_response(error: HubError) -> Response:
     if isinstance(error, DatabaseUnavailable):
         log.warning("database unavailable", reason=error.reason)
     return error_response(
-        error.message, status=error.status, code=error.code, headers=error.headers
+        error.message,
+        status=error.status,
+        code=error.code,
+        headers=error.headers,
+        extra=error.extra,
     )
 
 

@@ -26,3 +26,12 @@ async def reading(request: Request) -> AsyncIterator[Reader]:
 Conn = Annotated[Connection, Depends(transaction, scope="function")]
 
 ReadConn = Annotated[Reader, Depends(reading, scope="function")]
+
+
+async def _database(request: Request) -> Database:
+    database: Database = request.app.state.database
+    return database
+
+
+# For routes that must not hold a transaction while they work: they open their own.
+Db = Annotated[Database, Depends(_database)]

@@ -1,0 +1,1 @@
+"""Discussions and pull requests, papers, posts and blogs: threads with comments."""

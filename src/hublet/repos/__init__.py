@@ -1,0 +1,1 @@
+"""The six repository types: records, rights, content."""

@@ -1,0 +1,76 @@
+"""Who may do what with a repository: pure rules over what is known of the caller."""
+
+from hublet.accounts.records import Role
+from hublet.repos.records import Gated, Repo, Right, Visibility
+from hublet.tokens.records import Caller, Scope
+
+# What a member needs to be in the organization, and what the token needs to be good for.
+_ROLE = {
+    Right.see: Role.read,
+    Right.read: Role.read,
+    Right.discuss: Role.read,
+    Right.write: Role.write,
+    Right.manage: Role.write,
+}
+_SCOPE = {
+    Right.see: Scope.read_repos,
+    Right.read: Scope.read_repos,
+    Right.discuss: Scope.write_discussions,
+    Right.write: Scope.write_repos,
+    Right.manage: Scope.manage_repos,
+}
+
+
+def scope_for(right: Right) -> Scope:
+    return _SCOPE[right]
+
+
+def role_in_repo(repo: Repo, *, organization: Role | None, group: Role | None) -> Role | None:
+    """Return the role that counts: in a resource group only its own members have one.
+
+    An administrator of the organization keeps that role everywhere in it.
+    """
+    if repo.resource_group_id is None or organization is Role.admin:
+        return organization
+    return group if organization is not None else None
+
+
+def may_as_member(repo: Repo, user_id: str, role: Role | None, right: Right) -> bool:
+    """Tell whether the person may, whatever the token."""
+    if repo.owner_id == user_id:
+        return True
+    if role is None:
+        return False
+    # A contributor does with the repositories they created what a writer does with all.
+    own = repo.creator_id == user_id and role.covers(Role.contributor)
+    return own or role.covers(_ROLE[right])
+
+
+def token_reaches(repo: Repo, caller: Caller, right: Right) -> bool:
+    """Tell whether the token may do in this repository what its holder may."""
+    if caller.may(_SCOPE[right], on=repo.owner_id):
+        return True
+    if right is Right.discuss:
+        # Discussing needs to see the repository, and a scope that holds on everything.
+        return False
+    # Interface 5.3: contribute-repos reaches what the same app created.
+    created = repo.created_with is not None and repo.created_with == caller.origin
+    return created and caller.may(Scope.contribute_repos, on=repo.owner_id)
+
+
+def is_open(repo: Repo, right: Right) -> bool:
+    """Tell whether anybody may, with or without a token."""
+    if repo.visibility is not Visibility.public:
+        return False
+    return right is Right.see or (right is Right.read and repo.gated is None)
+
+
+def why_gated(repo: Repo, status: str | None) -> str:
+    """Say what somebody who was not let in can do now."""
+    if status == "pending":
+        return "your request is waiting for its owner to decide."
+    if status == "rejected":
+        return "its owner rejected your request."
+    if repo.gated is Gated.auto:
+        return "accept its conditions on its page, then it opens at once."
+    return "ask for access on its page; its owner decides."

@@ -1,0 +1,96 @@
+"""Blobs on the disk. Writing is in two steps: spool what arrives, then keep it under its digest.
+
+Every function blocks on the disk; call them from a thread where a file can be large.
+"""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hublet.repos.blobs.records import Blob
+
+_CHUNK = 1 << 20
+
+
+def blobs_folder(data_dir: Path) -> Path:
+    return data_dir / "blobs"
+
+
+def path_of(data_dir: Path, sha256: str) -> Path:
+    return blobs_folder(data_dir) / sha256[:2] / sha256[2:4] / sha256
+
+
+class Spool:
+    """Bytes that arrive piece by piece; they vanish unless `keep` is called."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        incoming = blobs_folder(data_dir) / "incoming"
+        incoming.mkdir(parents=True, exist_ok=True)
+        self._file = tempfile.NamedTemporaryFile(dir=incoming, delete=False)  # noqa: SIM115
+        self._sha256 = hashlib.sha256()
+        self.size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._file.write(data)
+        self._sha256.update(data)
+        self.size += len(data)
+
+    @property
+    def path(self) -> Path:
+        return Path(self._file.name)
+
+    @property
+    def sha256(self) -> str:
+        return self._sha256.hexdigest()
+
+    def read_all(self) -> bytes:
+        """Return everything; only for what is known to be small."""
+        self._file.flush()
+        return self.path.read_bytes()
+
+    def git_sha1(self) -> str:
+        """Return what git would call these bytes; reads them once more."""
+        self._file.flush()
+        # Git's names are SHA-1 by definition; nothing here rests on its strength.
+        digest = hashlib.sha1(b"blob %d\x00" % self.size, usedforsecurity=False)
+        with self.path.open("rb") as file:
+            while data := file.read(_CHUNK):
+                digest.update(data)
+        return digest.hexdigest()
+
+    def keep(self) -> Blob:
+        """Put the bytes, safe on the disk, where their digest says; return what they are now."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        target = path_of(self._data_dir, self.sha256)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Replacing bytes by the same bytes harms nobody who reads them, and makes them new:
+        # what is cleared away is old and belongs to nobody.
+        self.path.replace(target)
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        self._file.close()
+        return Blob(sha256=self.sha256, size=self.size)
+
+    def close(self) -> None:
+        """Forget what was not kept."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)

@@ -1,0 +1,11 @@
+"""What a blob is."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    sha256: str
+    size: int
+    # What git would call the same bytes, where it is known.
+    git_sha1: str | None = None

@@ -1,0 +1,111 @@
+"""What a repository is."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+
+class RepoType(StrEnum):
+    model = "model"
+    dataset = "dataset"
+    space = "space"
+    kernel = "kernel"
+    bucket = "bucket"
+    container = "container"
+
+    @property
+    def plural(self) -> str:
+        """The word for it in an address: `/api/models/…`."""
+        return f"{self}s"
+
+    @property
+    def prefix(self) -> str:
+        """What stands before owner/name in the address of a page or a download."""
+        return "" if self is RepoType.model else f"{self.plural}/"
+
+    @property
+    def has_git(self) -> bool:
+        # Interface 1: buckets are git-free, containers mirror them.
+        return self not in {RepoType.bucket, RepoType.container}
+
+
+class Visibility(StrEnum):
+    public = "public"
+    private = "private"
+    # A space whose app anybody may use and whose files only its members see.
+    protected = "protected"
+
+
+class Gated(StrEnum):
+    """How somebody gets to read a gated repository: by asking, or by being accepted."""
+
+    auto = "auto"
+    manual = "manual"
+
+
+class Right(StrEnum):
+    """What a caller wants to do with a repository."""
+
+    # Know that it exists, and read about it.
+    see = "see"
+    # Read its content; the gate of a gated repository stands here.
+    read = "read"
+    discuss = "discuss"
+    write = "write"
+    # Change its settings, move it, delete it.
+    manage = "manage"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repo:
+    id: str
+    type: RepoType
+    owner_id: str
+    owner_name: str
+    # Either "user" or "org".
+    owner_type: str
+    name: str
+    visibility: Visibility
+    gated: Gated | None = None
+    discussions_disabled: bool = False
+    sdk: str | None = None
+    resource_group_id: str | None = None
+    creator_id: str
+    created_with: str | None = None
+    head_sha: str | None = None
+    card: dict[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+    size: int = 0
+    total_files: int = 0
+    downloads: int = 0
+    likes: int = 0
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.owner_name}/{self.name}"
+
+    @property
+    def is_private(self) -> bool:
+        """Whether strangers see nothing of it; the app of a protected space is not its files."""
+        return self.visibility is not Visibility.public
+
+    def url(self, base_url: str) -> str:
+        return f"{base_url}/{self.type.prefix}{self.full_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoAddress:
+    """Which repository a request names."""
+
+    type: RepoType
+    namespace: str
+    name: str
+    # The address of the whole request, from the path on; where a moved repository is looked for.
+    requested: str = field(default="", compare=False)
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.namespace}/{self.name}"

@@ -1,0 +1,72 @@
+"""SQL of refs."""
+
+import json
+
+from hublet.core.clock import micros
+from hublet.core.database import Connection, Reader
+from hublet.events import UpdatedRef
+from hublet.repos.refs.records import Card, Ref
+
+
+async def find(conn: Reader, repo_id: str, name: str) -> str | None:
+    """Return the commit a ref points to."""
+    sha: str | None = await conn.fetch_value(
+        "SELECT sha FROM repo_refs WHERE repo_id = $1 AND name = $2", repo_id, name
+    )
+    return sha
+
+
+async def list_of(conn: Reader, repo_id: str) -> list[Ref]:
+    rows = await conn.fetch_all(
+        "SELECT name, sha FROM repo_refs WHERE repo_id = $1 ORDER BY name", repo_id
+    )
+    return [Ref(name=row["name"], sha=row["sha"]) for row in rows]
+
+
+async def version_of(conn: Reader, repo_id: str) -> int:
+    """Return a number that grows with every change of the repository's refs."""
+    version: int = await conn.fetch_value("SELECT refs_version FROM repos WHERE id = $1", repo_id)
+    return version
+
+
+async def move(conn: Connection, repo_id: str, update: UpdatedRef) -> bool:
+    """Create, move or delete a ref; False when it is not where the update takes it from."""
+    if update.old_sha is None:
+        changed = await conn.execute(
+            """
+            INSERT INTO repo_refs (repo_id, name, sha, updated_at) VALUES ($1, $2, $3, $4)
+            ON CONFLICT DO NOTHING
+            """,
+            repo_id, update.ref, update.new_sha, micros(),
+        )  # fmt: skip
+    elif update.new_sha is None:
+        changed = await conn.execute(
+            "DELETE FROM repo_refs WHERE repo_id = $1 AND name = $2 AND sha = $3",
+            repo_id, update.ref, update.old_sha,
+        )  # fmt: skip
+    else:
+        changed = await conn.execute(
+            """
+            UPDATE repo_refs SET sha = $4, updated_at = $5
+            WHERE repo_id = $1 AND name = $2 AND sha = $3
+            """,
+            repo_id, update.ref, update.old_sha, update.new_sha, micros(),
+        )  # fmt: skip
+    return changed == 1
+
+
+async def note_change(conn: Connection, repo_id: str, *, added_bytes: int) -> None:
+    await conn.execute(
+        """
+        UPDATE repos SET refs_version = refs_version + 1, size = size + $2, updated_at = $3
+        WHERE id = $1
+        """,
+        repo_id, added_bytes, micros(),
+    )  # fmt: skip
+
+
+async def set_head(conn: Connection, repo_id: str, sha: str, card: Card) -> None:
+    await conn.execute(
+        "UPDATE repos SET head_sha = $2, card = $3, tags = $4 WHERE id = $1",
+        repo_id, sha, None if card.data is None else json.dumps(card.data), json.dumps(card.tags),
+    )  # fmt: skip

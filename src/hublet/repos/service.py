@@ -1,0 +1,116 @@
+"""Rules of repositories: who finds them, who creates and removes them."""
+
+import json
+
+from hublet.core.database import Connection, Reader
+from hublet.core.outbox import publish
+from hublet.core.queue import NewTask
+from hublet.core.queue import add as add_task
+from hublet.events import RepoCreated, RepoDeleted, RepoSnapshot
+from hublet.repos import access, store
+from hublet.repos.errors import AccessNotGranted, RepoMoved, RepoNotFound, RightNeeded
+from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.tokens.records import Caller, Scope
+
+REMOVE_FOLDER = "repos.remove-folder"
+
+
+def snapshot(repo: Repo) -> RepoSnapshot:
+    """Return the repository as facts tell of it."""
+    return RepoSnapshot(
+        id=repo.id,
+        type=repo.type,
+        name=repo.full_name,
+        owner_id=repo.owner_id,
+        private=repo.is_private,
+        resource_group_id=repo.resource_group_id,
+        head_sha=repo.head_sha,
+        tags=repo.tags,
+    )
+
+
+async def get(conn: Reader, caller: Caller | None, address: RepoAddress, right: Right) -> Repo:
+    """Return the repository that a request names when the caller has this right to it.
+
+    Who cannot see it hears that there is none.
+    """
+    repo = await store.find_by_name(conn, address)
+    moved = None if repo else await store.find_by_old_name(conn, address)
+    found = repo or moved
+    if found is None or not await may(conn, caller, found, Right.see):
+        raise RepoNotFound(address.type, address.full_name)
+    if moved is not None and address.requested:
+        raise RepoMoved(moved.full_name, location=_location(conn, address, moved))
+    if right is not Right.see:
+        await check(conn, caller, found, right)
+    return found
+
+
+def _location(conn: Reader, address: RepoAddress, moved: Repo) -> str:
+    path = address.requested.replace(f"/{address.full_name}", f"/{moved.full_name}", 1)
+    return f"{conn.hub.settings.base_url}{path}"
+
+
+async def may(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> bool:
+    """Tell whether the caller has this right; the gate is looked at as well."""
+    if access.is_open(repo, right):
+        return True
+    if caller is None:
+        return False
+    if access.token_reaches(repo, caller, right) and await _is_member(conn, caller, repo, right):
+        return True
+    if right is Right.read and _is_granted_scope(repo, caller):
+        return await store.access_status(conn, repo.id, user_id=caller.user_id) == "accepted"
+    if right is Right.discuss:
+        return access.is_open(repo, Right.see) and access.token_reaches(repo, caller, right)
+    return False
+
+
+async def _is_member(conn: Reader, caller: Caller, repo: Repo, right: Right) -> bool:
+    return await may_user(conn, caller.user_id, repo, right)
+
+
+async def may_user(conn: Reader, user_id: str, repo: Repo, right: Right) -> bool:
+    """Tell whether a person may, whatever the token; anybody's rights are not looked at."""
+    organization, group = await store.roles_of(conn, repo, user_id=user_id)
+    role = access.role_in_repo(repo, organization=organization, group=group)
+    return access.may_as_member(repo, user_id, role, right)
+
+
+def _is_granted_scope(repo: Repo, caller: Caller) -> bool:
+    # Interface 5.3: gated-repos reads public gated repositories, never private ones.
+    return access.is_open(repo, Right.see) and (
+        caller.may(Scope.gated_repos, on=repo.owner_id)
+        or caller.may(Scope.read_repos, on=repo.owner_id)
+    )
+
+
+async def check(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> None:
+    """Refuse, with the reason, somebody who may see the repository but not do this with it."""
+    if await may(conn, caller, repo, right):
+        return
+    if right is Right.read:
+        user_id = caller.user_id if caller else ""
+        status = await store.access_status(conn, repo.id, user_id=user_id)
+        raise AccessNotGranted(repo.full_name, access.why_gated(repo, status))
+    if caller is None:
+        raise RightNeeded(repo.full_name, "it needs a token.")
+    if not access.token_reaches(repo, caller, right):
+        raise RightNeeded(repo.full_name, f"the token lacks the scope {access.scope_for(right)}.")
+    raise RightNeeded(repo.full_name, f"you have no {right} access to it.")
+
+
+async def add(conn: Connection, repo: Repo) -> bool:
+    """Keep a new repository and tell of it; False when the name is taken."""
+    if not await store.add(conn, repo):
+        return False
+    await store.remove_redirect(conn, repo)
+    await publish(conn, RepoCreated(repo=snapshot(repo), actor_id=repo.creator_id))
+    return True
+
+
+async def delete(conn: Connection, caller: Caller, repo: Repo) -> None:
+    """Forget a repository; what lies on the disk goes when nobody can see it any more."""
+    await store.remove(conn, repo.id)
+    await add_task(conn, NewTask(kind=REMOVE_FOLDER, body=json.dumps({"repo_id": repo.id})))
+    await publish(conn, RepoDeleted(repo=snapshot(repo), actor_id=caller.user_id))

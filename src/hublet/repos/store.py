@@ -1,0 +1,130 @@
+"""SQL of repositories."""
+
+import json
+
+from hublet.accounts.names import name_key
+from hublet.accounts.records import Role
+from hublet.core.clock import from_micros, micros, to_micros
+from hublet.core.database import Connection, Reader, Row
+from hublet.repos.names import repo_name_key
+from hublet.repos.records import Gated, Repo, RepoAddress, RepoType, Visibility
+
+COLUMNS = """
+    r.id, r.type, r.owner_id, o.name AS owner_name, o.type AS owner_type, r.name, r.visibility,
+    r.gated, r.discussions_disabled, r.sdk, r.resource_group_id, r.creator_id, r.created_with,
+    r.head_sha, r.card, r.tags, r.size, r.total_files, r.downloads, r.likes,
+    r.created_at, r.updated_at
+"""
+_FROM = "FROM repos r JOIN owners o ON o.id = r.owner_id"
+
+
+async def add(conn: Connection, repo: Repo) -> bool:
+    """Add a repository; False when its owner has one of this type and name."""
+    return await conn.execute(
+        """
+        INSERT INTO repos
+            (id, type, owner_id, name, name_key, visibility, gated, sdk, resource_group_id,
+             creator_id, created_with, head_sha, tags, total_files, size, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $16)
+        ON CONFLICT DO NOTHING
+        """,
+        repo.id, repo.type, repo.owner_id, repo.name, repo_name_key(repo.name), repo.visibility,
+        repo.gated, repo.sdk, repo.resource_group_id, repo.creator_id, repo.created_with,
+        repo.head_sha, json.dumps(repo.tags), repo.total_files, repo.size,
+        to_micros(repo.created_at),
+    ) == 1  # fmt: skip
+
+
+async def find(conn: Reader, repo_id: str) -> Repo | None:
+    row = await conn.fetch_one(f"SELECT {COLUMNS} {_FROM} WHERE r.id = $1", repo_id)
+    return record(row) if row else None
+
+
+async def find_by_name(conn: Reader, address: RepoAddress) -> Repo | None:
+    row = await conn.fetch_one(
+        f"""
+        SELECT {COLUMNS} {_FROM} JOIN names n ON n.account_id = r.owner_id
+        WHERE r.type = $1 AND n.key = $2 AND r.name_key = $3
+        """,
+        address.type, name_key(address.namespace), repo_name_key(address.name),
+    )  # fmt: skip
+    return record(row) if row else None
+
+
+async def find_by_old_name(conn: Reader, address: RepoAddress) -> Repo | None:
+    row = await conn.fetch_one(
+        f"""
+        SELECT {COLUMNS} {_FROM} JOIN repo_redirects d ON d.repo_id = r.id
+        JOIN names n ON n.account_id = d.owner_id
+        WHERE d.type = $1 AND n.key = $2 AND d.name_key = $3
+        """,
+        address.type, name_key(address.namespace), repo_name_key(address.name),
+    )  # fmt: skip
+    return record(row) if row else None
+
+
+async def remove(conn: Connection, repo_id: str) -> None:
+    await conn.execute("DELETE FROM repos WHERE id = $1", repo_id)
+
+
+async def remove_redirect(conn: Connection, repo: Repo) -> None:
+    """Forget that another repository once had this one's name."""
+    await conn.execute(
+        "DELETE FROM repo_redirects WHERE type = $1 AND owner_id = $2 AND name_key = $3",
+        repo.type, repo.owner_id, repo_name_key(repo.name),
+    )  # fmt: skip
+
+
+async def roles_of(conn: Reader, repo: Repo, *, user_id: str) -> tuple[Role | None, Role | None]:
+    """Return the user's role in the owning organization and in the repository's resource group."""
+    row = await conn.fetch_one(
+        """
+        SELECT m.role AS organization, g.role AS resource_group
+        FROM memberships m LEFT JOIN resource_group_members g
+            ON g.user_id = m.user_id AND g.resource_group_id = $3
+        WHERE m.organization_id = $1 AND m.user_id = $2
+        """,
+        repo.owner_id, user_id, repo.resource_group_id,
+    )  # fmt: skip
+    if row is None:
+        return None, None
+    return Role(row["organization"]), Role(row["resource_group"]) if row["resource_group"] else None
+
+
+async def access_status(conn: Reader, repo_id: str, *, user_id: str) -> str | None:
+    """Return what became of the user's request to read a gated repository."""
+    status: str | None = await conn.fetch_value(
+        "SELECT status FROM access_requests WHERE repo_id = $1 AND user_id = $2", repo_id, user_id
+    )
+    return status
+
+
+async def touch(conn: Connection, repo_id: str) -> None:
+    await conn.execute("UPDATE repos SET updated_at = $1 WHERE id = $2", micros(), repo_id)
+
+
+def record(row: Row) -> Repo:
+    return Repo(
+        id=row["id"],
+        type=RepoType(row["type"]),
+        owner_id=row["owner_id"],
+        owner_name=row["owner_name"],
+        owner_type=row["owner_type"],
+        name=row["name"],
+        visibility=Visibility(row["visibility"]),
+        gated=Gated(row["gated"]) if row["gated"] else None,
+        discussions_disabled=bool(row["discussions_disabled"]),
+        sdk=row["sdk"],
+        resource_group_id=row["resource_group_id"],
+        creator_id=row["creator_id"],
+        created_with=row["created_with"],
+        head_sha=row["head_sha"],
+        card=json.loads(row["card"]) if row["card"] else None,
+        tags=tuple(json.loads(row["tags"])),
+        size=row["size"],
+        total_files=row["total_files"],
+        downloads=row["downloads"],
+        likes=row["likes"],
+        created_at=from_micros(row["created_at"]),
+        updated_at=from_micros(row["updated_at"]),
+    )
