@@ -1,0 +1,1 @@
+"""What discussions, papers, posts and blogs share: comments, mentions, participants, muting."""

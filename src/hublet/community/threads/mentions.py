@@ -1,0 +1,76 @@
+"""Whom a text mentions: `@name`, but not inside code, addresses or e-mail addresses.
+
+Every step passes over the text once, so that no text can keep the hub busy.
+"""
+
+import re
+from collections.abc import Iterator
+
+# What one text may set in motion is bounded, whoever writes it.
+MAX_MENTIONS = 50
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_TICKS = re.compile("`+")
+_HTML_CODE = re.compile(r"</?(?:code|pre)\b[^<>]{0,200}>", re.IGNORECASE)
+
+_MENTION = re.compile(
+    # Not in the middle of a word, an e-mail address, a path, or behind a backslash.
+    r"(?<![\w.+\-/@\\#=&])@"
+    r"(?P<name>[A-Za-z0-9](?:-?[A-Za-z0-9]){1,41})"
+    # Not `@scope/package`, `@example.com`, `@user@host`, nor the start of a longer word.
+    r"(?![\w@]|-\w|[./]\w)"
+)
+
+
+def mentioned_names(text: str) -> list[str]:
+    """Return each name that is mentioned, once, in the order of appearance, in lower case."""
+    prose = _without_html_code(_without_spans("\n".join(_prose_lines(text))))
+    names = dict.fromkeys(match["name"].lower() for match in _MENTION.finditer(prose))
+    return list(names)[:MAX_MENTIONS]
+
+
+def _prose_lines(text: str) -> Iterator[str]:
+    """Leave out fenced blocks, to the end if they never close, and indented ones."""
+    fence, indented, after_blank = "", False, True
+    for line in text.splitlines():
+        found = _FENCE.match(line)
+        if fence:
+            closes = found and found[1].startswith(fence) and not found[2].strip()
+            fence = "" if closes else fence
+            continue
+        if found and not (found[1][0] == "`" and "`" in found[2]):
+            fence = found[1]
+            continue
+        indented = line.startswith(("    ", "\t")) and (after_blank or indented)
+        after_blank = not line.strip()
+        # What is left out still parts what stands around it.
+        yield "" if indented else line
+
+
+def _without_spans(text: str) -> str:
+    """Leave out spans of code: they end with exactly as many backticks as they began with."""
+    runs = list(_TICKS.finditer(text))
+    later: dict[int, list[int]] = {}
+    for index in range(len(runs) - 1, -1, -1):
+        later.setdefault(len(runs[index][0]), []).append(index)
+    kept, position, index = [], 0, 0
+    while index < len(runs):
+        same = later[len(runs[index][0])]
+        while same and same[-1] <= index:
+            same.pop()
+        if same:
+            kept.append(text[position : runs[index].start()])
+            index = same.pop()
+            position = runs[index].end()
+        index += 1
+    return "`".join([*kept, text[position:]])
+
+
+def _without_html_code(text: str) -> str:
+    kept, position, depth = [], 0, 0
+    for tag in _HTML_CODE.finditer(text):
+        if depth == 0:
+            kept.append(text[position : tag.start()])
+        depth = max(depth - 1, 0) if tag[0].startswith("</") else depth + 1
+        position = tag.end()
+    return " ".join([*kept, text[position:] if depth == 0 else ""])

@@ -1,0 +1,263 @@
+"""Rules that hold for every kind of thread; who may read or write one its own kind decides."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hublet.community.threads import store
+from hublet.community.threads.errors import CommentHidden, CommentNotFound, NoReplyThere
+from hublet.community.threads.mentions import mentioned_names
+from hublet.community.threads.records import Change, Comment, Part, Thread
+from hublet.core.clock import now
+from hublet.core.database import Connection, Reader
+from hublet.core.ids import new_object_id
+from hublet.core.outbox import publish
+from hublet.events import (
+    CommentCreated,
+    CommentSnapshot,
+    CommentUpdated,
+    RepoSnapshot,
+    ThreadCreated,
+    ThreadDeleted,
+    ThreadSnapshot,
+    ThreadUpdated,
+)
+
+# Tells whether a user may read the thread: nobody learns of it by being mentioned in it.
+MayRead = Callable[[Reader, str], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a thread stands: the repository it is in, if any, and who may read it."""
+
+    may_read: MayRead
+    repo: RepoSnapshot | None = None
+
+
+def snapshot(thread: Thread, place: Place) -> ThreadSnapshot:
+    """Return the thread as facts tell of it; a discussion with its repository."""
+    return ThreadSnapshot(
+        id=thread.id,
+        kind=thread.kind,
+        title=thread.title,
+        author_id=thread.author_id,
+        repo=place.repo,
+        number=thread.number,
+        is_pull_request=thread.is_pull_request,
+        status=thread.status,
+        pinned=thread.pinned,
+        base=thread.base,
+        merge_commit_id=thread.merge_commit_id,
+        paper_id=thread.paper_id,
+        slug=thread.slug,
+    )
+
+
+def comment_snapshot(comment: Comment) -> CommentSnapshot:
+    return CommentSnapshot(
+        id=comment.id,
+        author_id=comment.author_id,
+        hidden=comment.hidden,
+        content=None if comment.hidden else comment.raw,
+        parent_id=comment.parent_id,
+    )
+
+
+async def open_thread(
+    conn: Connection,
+    thread: Thread,
+    place: Place,
+    *,
+    actor_id: str,
+    message: str | None,
+) -> Comment | None:
+    """Tell of a thread that was added, with its first message if it has one.
+
+    A thread without a message (a post, a blog, a paper) mentions whom its body mentions.
+    """
+    comment = None
+    if message is not None:
+        comment = await _add_comment(conn, thread, author_id=actor_id, raw=message, parent_id=None)
+    text = message if message is not None else thread.body or ""
+    mentioned = await _mentioned(conn, text, place=place, besides=actor_id)
+    await _note_parts(conn, thread, mentioned)
+    if thread.author_id is not None:
+        await store.add_parts(conn, thread.id, {thread.author_id: Part.opened})
+    await publish(
+        conn,
+        ThreadCreated(
+            thread=snapshot(thread, place),
+            comment=comment_snapshot(comment) if comment else None,
+            mentioned_ids=tuple(mentioned),
+            actor_id=actor_id,
+        ),
+    )
+    return comment
+
+
+async def add_comment(
+    conn: Connection,
+    thread: Thread,
+    place: Place,
+    *,
+    author_id: str,
+    raw: str,
+    parent_id: str | None = None,
+) -> Comment:
+    if parent_id is not None:
+        await _check_parent(conn, thread, parent_id)
+    comment = await _add_comment(conn, thread, author_id=author_id, raw=raw, parent_id=parent_id)
+    await store.add_parts(conn, thread.id, {author_id: Part.commented})
+    mentioned = await _mentioned(conn, raw, place=place, besides=author_id)
+    await _note_parts(conn, thread, mentioned)
+    await publish(
+        conn,
+        CommentCreated(
+            thread=snapshot(thread, place),
+            comment=comment_snapshot(comment),
+            mentioned_ids=tuple(mentioned),
+            actor_id=author_id,
+        ),
+    )
+    return comment
+
+
+async def _check_parent(conn: Reader, thread: Thread, parent_id: str) -> None:
+    parent = await store.find_comment(conn, parent_id, thread_id=thread.id)
+    if parent is None or parent.hidden:
+        raise NoReplyThere
+
+
+async def _add_comment(
+    conn: Connection, thread: Thread, *, author_id: str, raw: str, parent_id: str | None
+) -> Comment:
+    comment = Comment(
+        id=new_object_id(),
+        thread_id=thread.id,
+        author_id=author_id,
+        parent_id=parent_id,
+        raw=raw,
+        created_at=now(),
+    )
+    await store.add_comment(conn, comment)
+    return comment
+
+
+async def get_comment(conn: Reader, thread: Thread, comment_id: str) -> Comment:
+    comment = await store.find_comment(conn, comment_id, thread_id=thread.id)
+    if comment is None:
+        raise CommentNotFound(comment_id)
+    return comment
+
+
+async def edit_comment(
+    conn: Connection,
+    thread: Thread,
+    place: Place,
+    comment: Comment,
+    *,
+    actor_id: str,
+    raw: str,
+) -> Comment:
+    """Replace a comment's text; only those whom it did not mention before are told."""
+    if comment.hidden:
+        raise CommentHidden
+    if raw == comment.raw:
+        return comment
+    await store.set_raw(conn, comment, raw)
+    before = set(mentioned_names(comment.raw))
+    fresh = " ".join(f"@{name}" for name in mentioned_names(raw) if name not in before)
+    mentioned = await _mentioned(conn, fresh, place=place, besides=actor_id)
+    await _note_parts(conn, thread, mentioned)
+    edited = replace(comment, raw=raw, edited_at=now())
+    await _tell_of_update(
+        conn, snapshot(thread, place), edited, actor_id=actor_id, mentioned=mentioned
+    )
+    return edited
+
+
+async def hide_comment(
+    conn: Connection, thread: Thread, place: Place, comment: Comment, *, actor_id: str
+) -> Comment:
+    """Hide a comment for good; its text leaves the hub's answers and its facts."""
+    if comment.hidden:
+        return comment
+    await store.set_hidden(conn, comment.id, by=actor_id)
+    hidden = replace(comment, hidden=True, hidden_by=actor_id)
+    await _tell_of_update(conn, snapshot(thread, place), hidden, actor_id=actor_id, mentioned=[])
+    return hidden
+
+
+async def _tell_of_update(
+    conn: Connection,
+    thread: ThreadSnapshot,
+    comment: Comment,
+    *,
+    actor_id: str,
+    mentioned: list[str],
+) -> None:
+    await publish(
+        conn,
+        CommentUpdated(
+            thread=thread,
+            comment=comment_snapshot(comment),
+            mentioned_ids=tuple(mentioned),
+            actor_id=actor_id,
+        ),
+    )
+
+
+async def change(
+    conn: Connection,
+    thread: Thread,
+    place: Place,
+    *,
+    actor_id: str,
+    changed: tuple[str, ...],
+) -> None:
+    """Keep a thread as it is now and tell what changed in it."""
+    await store.update(conn, thread)
+    await store.add_parts(conn, thread.id, {actor_id: Part.changed})
+    await publish(
+        conn, ThreadUpdated(thread=snapshot(thread, place), changed=changed, actor_id=actor_id)
+    )
+
+
+async def note(
+    conn: Connection,
+    thread: Thread,
+    type: str,  # noqa: A002 - the client's word
+    *,
+    actor_id: str,
+    data: dict[str, Any],
+) -> Change:
+    """Write into the thread's history what happened beside comments."""
+    happened = Change(
+        id=new_object_id(),
+        thread_id=thread.id,
+        type=type,
+        author_id=actor_id,
+        data=data,
+        created_at=now(),
+    )
+    await store.add_change(conn, happened)
+    return happened
+
+
+async def delete(conn: Connection, thread: Thread, place: Place, *, actor_id: str) -> None:
+    await store.remove(conn, thread.id)
+    await publish(conn, ThreadDeleted(thread=snapshot(thread, place), actor_id=actor_id))
+
+
+async def _mentioned(conn: Reader, text: str, *, place: Place, besides: str) -> list[str]:
+    names = mentioned_names(text)
+    if not names:
+        return []
+    users = await store.find_users(conn, names)
+    ids = [users[name] for name in names if name in users and users[name] != besides]
+    return [user_id for user_id in ids if await place.may_read(conn, user_id)]
+
+
+async def _note_parts(conn: Connection, thread: Thread, mentioned: list[str]) -> None:
+    await store.add_parts(conn, thread.id, dict.fromkeys(mentioned, Part.mentioned))

@@ -1,0 +1,266 @@
+"""SQL of threads, their comments and who has to do with them."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from hublet.community.threads.records import (
+    Change,
+    Comment,
+    Part,
+    Participant,
+    Status,
+    Thread,
+    ThreadKind,
+    Version,
+)
+from hublet.core.clock import from_micros, micros, to_micros
+from hublet.core.database import Connection, Reader, Row
+
+COLUMNS = """
+    t.id, t.kind, t.title, t.author_id, t.owner_id, t.repo_id, t.number, t.is_pull_request,
+    t.status, t.pinned, t.base, t.merge_commit_id, t.paper_id, t.slug, t.body, t.details,
+    t.comment_count, t.created_at, t.updated_at
+"""
+_COMMENT = """
+    c.id, c.thread_id, c.author_id, c.parent_id, c.raw, c.hidden, c.hidden_by, c.created_at,
+    c.edited_at
+"""
+
+
+async def add(conn: Connection, thread: Thread) -> bool:
+    """Add a thread; False when its paper id, slug or number is taken."""
+    return await conn.execute(
+        """
+        INSERT INTO threads
+            (id, kind, title, author_id, owner_id, repo_id, number, is_pull_request, status,
+             base, paper_id, slug, body, details, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)
+        ON CONFLICT DO NOTHING
+        """,
+        thread.id, thread.kind, thread.title, thread.author_id, thread.owner_id, thread.repo_id,
+        thread.number, thread.is_pull_request, thread.status, thread.base, thread.paper_id,
+        thread.slug, thread.body, None if thread.details is None else json.dumps(thread.details),
+        to_micros(thread.created_at),
+    ) == 1  # fmt: skip
+
+
+async def find(conn: Reader, thread_id: str) -> Thread | None:
+    row = await conn.fetch_one(f"SELECT {COLUMNS} FROM threads t WHERE t.id = $1", thread_id)
+    return record(row) if row else None
+
+
+async def update(conn: Connection, thread: Thread) -> None:
+    """Write what can change in a thread."""
+    await conn.execute(
+        """
+        UPDATE threads SET title = $2, status = $3, pinned = $4, merge_commit_id = $5, body = $6,
+            details = $7, updated_at = $8
+        WHERE id = $1
+        """,
+        thread.id, thread.title, thread.status, thread.pinned, thread.merge_commit_id,
+        thread.body, None if thread.details is None else json.dumps(thread.details), micros(),
+    )  # fmt: skip
+
+
+async def remove(conn: Connection, thread_id: str) -> None:
+    await conn.execute("DELETE FROM threads WHERE id = $1", thread_id)
+
+
+async def add_comment(conn: Connection, comment: Comment) -> None:
+    await conn.execute(
+        """
+        INSERT INTO comments (id, thread_id, author_id, parent_id, raw, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        """,
+        comment.id, comment.thread_id, comment.author_id, comment.parent_id, comment.raw,
+        to_micros(comment.created_at),
+    )  # fmt: skip
+    await conn.execute(
+        "UPDATE threads SET comment_count = comment_count + 1, updated_at = $2 WHERE id = $1",
+        comment.thread_id, micros(),
+    )  # fmt: skip
+
+
+async def find_comment(conn: Reader, comment_id: str, *, thread_id: str) -> Comment | None:
+    row = await conn.fetch_one(
+        f"SELECT {_COMMENT} FROM comments c WHERE c.id = $1 AND c.thread_id = $2",
+        comment_id, thread_id,
+    )  # fmt: skip
+    return _comment(row) if row else None
+
+
+async def list_comments(
+    conn: Reader, thread_id: str, *, after: str = "", limit: int = 10_000
+) -> list[Comment]:
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_COMMENT} FROM comments c WHERE c.thread_id = $1 AND c.id > $2
+        ORDER BY c.id LIMIT $3
+        """,
+        thread_id, after, limit,
+    )  # fmt: skip
+    return [_comment(row) for row in rows]
+
+
+async def set_raw(conn: Connection, comment: Comment, raw: str) -> None:
+    """Replace a comment's text; what it said before is kept as a version."""
+    await conn.execute(
+        """
+        INSERT INTO comment_versions (comment_id, number, author_id, raw, written_at)
+        SELECT $1, count(*) + 1, $2, $3, $4 FROM comment_versions WHERE comment_id = $1
+        """,
+        comment.id, comment.author_id, comment.raw,
+        to_micros(comment.edited_at or comment.created_at),
+    )  # fmt: skip
+    await conn.execute(
+        "UPDATE comments SET raw = $2, edited_at = $3 WHERE id = $1", comment.id, raw, micros()
+    )
+
+
+async def set_hidden(conn: Connection, comment_id: str, *, by: str) -> None:
+    await conn.execute(
+        "UPDATE comments SET hidden = TRUE, hidden_by = $2 WHERE id = $1", comment_id, by
+    )
+
+
+async def list_versions(conn: Reader, thread_id: str) -> dict[str, list[Version]]:
+    """Return, by comment, what the comments of a thread said before they were edited."""
+    rows = await conn.fetch_all(
+        """
+        SELECT v.comment_id, v.author_id, v.raw, v.written_at
+        FROM comment_versions v JOIN comments c ON c.id = v.comment_id
+        WHERE c.thread_id = $1 ORDER BY v.comment_id, v.number
+        """,
+        thread_id,
+    )
+    versions: dict[str, list[Version]] = {}
+    for row in rows:
+        version = Version(
+            author_id=row["author_id"], raw=row["raw"], written_at=from_micros(row["written_at"])
+        )
+        versions.setdefault(row["comment_id"], []).append(version)
+    return versions
+
+
+async def add_change(conn: Connection, change: Change) -> None:
+    await conn.execute(
+        """
+        INSERT INTO thread_changes (id, thread_id, type, author_id, data, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        """,
+        change.id, change.thread_id, change.type, change.author_id, json.dumps(change.data),
+        to_micros(change.created_at),
+    )  # fmt: skip
+
+
+async def list_changes(conn: Reader, thread_id: str) -> list[Change]:
+    rows = await conn.fetch_all(
+        """
+        SELECT id, thread_id, type, author_id, data, created_at FROM thread_changes
+        WHERE thread_id = $1 ORDER BY id
+        """,
+        thread_id,
+    )
+    return [
+        Change(
+            id=row["id"],
+            thread_id=row["thread_id"],
+            type=row["type"],
+            author_id=row["author_id"],
+            data=json.loads(row["data"]),
+            created_at=from_micros(row["created_at"]),
+        )
+        for row in rows
+    ]
+
+
+async def add_parts(conn: Connection, thread_id: str, parts: Mapping[str, Part]) -> None:
+    """Note how users have to do with a thread, beside what is known of them."""
+    for part in Part:
+        users = [user_id for user_id, has in parts.items() if has is part]
+        await conn.execute_many(
+            f"""
+            INSERT INTO thread_participants (thread_id, user_id, {part}, since)
+            VALUES ($1, $2, TRUE, $3)
+            ON CONFLICT (thread_id, user_id) DO UPDATE SET {part} = TRUE
+            """,
+            [(thread_id, user_id, micros()) for user_id in users],
+        )
+
+
+async def list_participants(conn: Reader, thread_id: str) -> list[Participant]:
+    rows = await conn.fetch_all(
+        """
+        SELECT user_id, opened, commented, changed, mentioned FROM thread_participants
+        WHERE thread_id = $1 ORDER BY since, user_id
+        """,
+        thread_id,
+    )
+    return [
+        Participant(user_id=row["user_id"], parts=frozenset(p for p in Part if row[p]))
+        for row in rows
+    ]
+
+
+async def set_muted(conn: Connection, thread_id: str, *, user_id: str, muted: bool) -> None:
+    if muted:
+        await conn.execute(
+            """
+            INSERT INTO thread_mutes (thread_id, user_id, muted_at) VALUES ($1, $2, $3)
+            ON CONFLICT DO NOTHING
+            """,
+            thread_id, user_id, micros(),
+        )  # fmt: skip
+    else:
+        await conn.execute(
+            "DELETE FROM thread_mutes WHERE thread_id = $1 AND user_id = $2", thread_id, user_id
+        )
+
+
+async def list_muted(conn: Reader, thread_id: str) -> set[str]:
+    """Return who wants to hear nothing more of a thread."""
+    rows = await conn.fetch_all("SELECT user_id FROM thread_mutes WHERE thread_id = $1", thread_id)
+    return {row["user_id"] for row in rows}
+
+
+async def find_users(conn: Reader, names: Iterable[str]) -> dict[str, str]:
+    """Return the ids of those names (in lower case) that belong to users who are not disabled."""
+    rows = await conn.fetch_all(
+        """
+        SELECT n.key, u.id FROM names n JOIN users u ON u.id = n.account_id
+        WHERE n.key IN each($1) AND u.disabled_at IS NULL
+        """,
+        msgspec.json.encode(list(names)).decode(),
+    )
+    return {row["key"]: row["id"] for row in rows}
+
+
+def record(row: Row) -> Thread:
+    values: dict[str, Any] = dict(row)
+    return Thread(
+        **values
+        | {
+            "kind": ThreadKind(row["kind"]),
+            "status": Status(row["status"]) if row["status"] else None,
+            "is_pull_request": bool(row["is_pull_request"]),
+            "pinned": bool(row["pinned"]),
+            "details": json.loads(row["details"]) if row["details"] else None,
+            "created_at": from_micros(row["created_at"]),
+            "updated_at": from_micros(row["updated_at"]),
+        }
+    )
+
+
+def _comment(row: Row) -> Comment:
+    values: dict[str, Any] = dict(row)
+    return Comment(
+        **values
+        | {
+            "hidden": bool(row["hidden"]),
+            "created_at": from_micros(row["created_at"]),
+            "edited_at": from_micros(row["edited_at"]) if row["edited_at"] else None,
+        }
+    )
