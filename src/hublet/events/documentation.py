@@ -1,9 +1,14 @@
 """The catalogue as a page."""
 
+import re
 from dataclasses import fields
+from types import GenericAlias
+from typing import Any
 
-import hublet.events  # noqa: F401 - brings the whole catalogue
+import hublet.events
 from hublet.core.outbox import Event
+
+_WORDS = {"str": "string", "int": "integer", "bool": "boolean"}
 
 
 def as_markdown() -> str:
@@ -16,11 +21,22 @@ def as_markdown() -> str:
         ),
     ]
     for kind, event in sorted(_catalogue().items()):
-        rows = [f"| `{field.name}` | {_type_in_words(field.type)} |" for field in fields(event)]  # type: ignore[arg-type]
-        table = "\n".join(["| field | type |", "|---|---|", *rows])
-        lines = [line.strip() for line in (event.__doc__ or "").strip().splitlines()]
-        parts += [f"## `{kind}`", "\n".join(lines), table]
+        parts += _section(f"`{kind}`", event)
+    parts += [part for shape in _shapes() for part in _section(shape.__name__, shape)]
     return "\n\n".join(parts) + "\n"
+
+
+def _section(title: str, shape: Any) -> list[str]:
+    rows = [f"| `{field.name}` | {_type_in_words(field.type)} |" for field in fields(shape)]
+    table = "\n".join(["| field | type |", "|---|---|", *rows])
+    lines = [line.strip() for line in (shape.__doc__ or "").strip().splitlines()]
+    return [f"## {title}", "\n".join(lines), table]
+
+
+def _shapes() -> list[type]:
+    """Return what facts are made of beside plain values, in the order of their names."""
+    public = (getattr(hublet.events, name) for name in hublet.events.__all__)
+    return [shape for shape in public if not issubclass(shape, Event)]
 
 
 def _catalogue() -> dict[str, type[Event]]:
@@ -30,6 +46,11 @@ def _catalogue() -> dict[str, type[Event]]:
 
 def _type_in_words(annotation: object) -> str:
     name = annotation.__name__ if isinstance(annotation, type) else str(annotation)
-    return {"str": "string", "int": "integer", "bool": "boolean"}.get(
-        name, name.replace("str", "string").replace(" | None", ", may be absent")
-    )
+    if isinstance(annotation, GenericAlias):
+        name = str(annotation)
+    name = re.sub(r"hublet\.events\.\w+\.", "", name)
+    name = re.sub(r"tuple\[(.+), \.\.\.\]", r"list of \1", name)
+    name = re.sub(r"dict\[(\w+), (.+)\]", r"object of \2", name)
+    for ours, word in _WORDS.items():
+        name = re.sub(rf"\b{ours}\b", word, name)
+    return name.replace(" | None", ", may be absent").replace(" | ", " or ")
