@@ -35,11 +35,11 @@ def filled(gap: Gap) -> str:
 
 
 async def test_a_gap_answers_501_with_a_sentence(caller: httpx2.AsyncClient) -> None:
-    response = await caller.get("/api/daily_papers")
+    response = await caller.get("/api/trending")
 
     assert response.status_code == 501
     assert response.json() == {
-        "error": "This hub has no papers yet: GET /api/daily_papers is not available here. "
+        "error": "This hub has no trending lists yet: GET /api/trending is not available here. "
         "See http://hub.test/docs for what is."
     }
 
@@ -71,41 +71,26 @@ async def test_an_address_that_nobody_has_is_404(caller: httpx2.AsyncClient) -> 
 @pytest.mark.parametrize(
     ("method", "path", "what"),
     [
-        pytest.param("GET", "/api/models/ada/engine", "repositories", id="a repo id has a slash"),
-        pytest.param("GET", "/api/models/gpt2", "repositories", id="a repo id without a slash"),
+        pytest.param(
+            "GET", "/api/models/ada/engine/scan", "security scans", id="a repo id has a slash"
+        ),
+        pytest.param(
+            "GET", "/api/models/gpt2/scan", "security scans", id="a repo id without a slash"
+        ),
         pytest.param(
             "GET",
-            "/api/datasets/ada/engine/tree/refs%2Fpr%2F1/sub%2Fdir",
-            "repository files",
-            id="a revision and a folder with encoded slashes",
-        ),
-        pytest.param(
-            "POST",
-            "/api/spaces/ada/engine/commit/refs%2Fpr%2F2",
+            "/api/datasets/ada/engine/compare/refs%2Fpr%2F1..main",
             "commits",
-            id="a commit to a pull request",
+            id="a revision with encoded slashes",
         ),
         pytest.param(
-            "DELETE", "/api/models/ada/engine/branch/feat/x", "branches", id="a branch with a slash"
-        ),
-        pytest.param("GET", "/ada/engine/resolve/main/a/b.txt", "downloads", id="a model's file"),
-        pytest.param(
-            "GET", "/datasets/ada/engine/resolve/main/b.txt", "downloads", id="a dataset's file"
-        ),
-        pytest.param(
-            "POST",
-            "/spaces/ada/engine.git/info/lfs/objects/batch",
-            "large file storage",
-            id="large files over git",
+            "GET", "/ada/engine/user-access-report", "access requests", id="a page of a model"
         ),
         pytest.param(
             "PATCH",
             "/api/collections/ada/slug-64f/items/1",
             "collections",
             id="a slug with a slash",
-        ),
-        pytest.param(
-            "GET", "/api/buckets/ada/box/tree/a/b", "buckets", id="a prefix inside a bucket"
         ),
     ],
 )

@@ -6,6 +6,9 @@ from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp
 
 import hublet.accounts.audit.reactions
+import hublet.community.discussions.pull_requests.reactions
+import hublet.repos.blobs.reactions
+import hublet.repos.maintenance.reactions
 import hublet.repos.reactions
 import hublet.tokens.reactions  # noqa: F401 - importing registers what a worker runs
 from hublet.accounts.administration.organizations.routes import router as administered_organizations
@@ -22,6 +25,14 @@ from hublet.accounts.settings.emails.routes import router as emails
 from hublet.accounts.settings.routes import router as own_settings
 from hublet.accounts.settings.ssh_keys.routes import router as ssh_keys
 from hublet.accounts.users.routes import router as users
+from hublet.community.blogs.comments.routes import router as blog_comments
+from hublet.community.blogs.routes import router as blogs
+from hublet.community.discussions.pull_requests.routes import router as pull_requests
+from hublet.community.discussions.routes import router as discussions
+from hublet.community.papers.comments.routes import router as paper_comments
+from hublet.community.papers.routes import router as papers
+from hublet.community.posts.comments.routes import router as post_comments
+from hublet.community.posts.routes import router as posts
 from hublet.core.database import Database
 from hublet.core.http import Edge, install_error_handlers
 from hublet.core.http.hot import hot_handlers
@@ -32,7 +43,28 @@ from hublet.core.logs import AccessLog
 from hublet.core.metrics import Metrics
 from hublet.gaps import router as gaps
 from hublet.pages.routes import router as pages
+from hublet.repos.attachments.routes import router as attachments
+from hublet.repos.cards.routes import router as cards
+from hublet.repos.commits.routes import router as commits
+from hublet.repos.downloads.counting import DownloadCounter
+from hublet.repos.downloads.routes import router as downloads
+from hublet.repos.files.batch.routes import buckets as bucket_batches
+from hublet.repos.files.batch.routes import containers as container_batches
+from hublet.repos.files.buckets.routes import buckets, containers
+from hublet.repos.files.routes import buckets as bucket_files
+from hublet.repos.files.routes import containers as container_files
+from hublet.repos.gating.routes import router as gating
+from hublet.repos.information.routes import router as repo_information
+from hublet.repos.lfs.management.routes import router as lfs_files
+from hublet.repos.lfs.routes import router as lfs
+from hublet.repos.lfs.transfers.routes import router as lfs_transfers
+from hublet.repos.likes.routes import router as likes
+from hublet.repos.lists.routes import router as repo_lists
+from hublet.repos.refs.routes import router as refs
 from hublet.repos.routes import router as repos
+from hublet.repos.settings.routes import router as repo_settings
+from hublet.repos.smart_http.routes import router as smart_http
+from hublet.repos.trees.routes import router as trees
 from hublet.tokens.administration.routes import router as administered_tokens
 from hublet.tokens.auth import known_caller
 from hublet.tokens.cache import CallerCache
@@ -60,6 +92,35 @@ FEATURES: tuple[APIRouter, ...] = (
     service_account_tokens,
     administered_tokens,
     repos,
+    repo_lists,
+    repo_information,
+    repo_settings,
+    gating,
+    likes,
+    buckets,
+    bucket_files,
+    bucket_batches,
+    containers,
+    container_files,
+    container_batches,
+    attachments,
+    commits,
+    refs,
+    cards,
+    trees,
+    downloads,
+    lfs,
+    lfs_transfers,
+    lfs_files,
+    smart_http,
+    discussions,
+    pull_requests,
+    papers,
+    paper_comments,
+    posts,
+    post_comments,
+    blogs,
+    blog_comments,
     pages,
     gaps,
 )
@@ -85,6 +146,7 @@ def create_application(database: Database) -> FastAPI:
     app.state.database = database
     app.state.settings = settings
     app.state.callers = CallerCache(database)
+    app.state.downloads = DownloadCounter(database)
     app.state.limiter = Limiter(quiet=settings.server.test_mode)
     app.state.metrics = Metrics()
     return app

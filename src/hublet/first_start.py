@@ -12,6 +12,8 @@ from hublet.core import facts
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.migrations import migrate
 from hublet.core.sealing import WrongKeys
+from hublet.repos import sweeping as repositories
+from hublet.repos.blobs import sweeping as blobs
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
 
@@ -33,6 +35,8 @@ async def prepare(database: Database) -> FirstAdministrator | None:
     await migrate(database)
     async with database.transaction() as conn:
         await claim(conn)
+        await repositories.plan(conn)
+        await blobs.plan(conn)
         # Whoever disabled the last administrator did not ask for another.
         if await accounts.has_administrator(conn):
             return None

@@ -63,17 +63,14 @@ PUT              /api/scheduled-jobs/{namespace}/{id}/labels                    
 # Client contract 7: people and organizations.
 GET              /api/users/{user}/socials                                              users               social handles
 GET              /api/users/{user}/following/orgs                                       users               lists of followed organizations
-GET              /api/users/{user}/likes                                                users               likes
 GET              /api/users/{user}/billing/usage/live                                   users               billing
 GET              /api/avatars/{namespace}                                               users               avatars
-GET              /api/settings/repositories                                             users               repository lists by owner
 GET              /api/settings/metrics/live                                             users               live metrics
 GET              /api/settings/billing/{rest:path}                                      users               billing
 GET              /api/organizations/{org}/socials                                       orgs                social handles
 PUT              /api/organizations/{org}/members/{user}/role                           orgs                member roles at this address
 GET              /api/organizations/{org}/audit-log/export                              orgs                audit log export
 GET              /api/organizations/{org}/billing/{rest:path}                           orgs                billing
-GET              /api/organizations/{org}/settings/repositories                         orgs                repository lists by owner
 GET PATCH        /api/organizations/{org}/settings/network-security                     orgs                network security settings
 PUT              /api/organizations/{org}/settings/sso/credentials                      orgs                single sign-on
 GET              /api/organizations/{org}/settings/tokens                               orgs                token lists for organizations
@@ -91,30 +88,12 @@ PATCH DELETE     /api/collections/{slug:path}/items/{id}                        
 POST             /api/collections/{slug:path}/items                                     collections         collections
 GET POST         /api/collections/{slug:path}/resource-group                            collections         collections
 GET PATCH DELETE /api/collections/{slug:path}                                           collections         collections
-GET              /api/(papers|daily_papers|papers/search)                               papers              papers
-POST             /api/papers/index                                                      papers              papers
-GET              /api/papers/{id}                                                       papers              papers
-POST             /api/papers/{id}/(links|comment)                                       papers              papers
-POST             /api/papers/{id}/comment/{comment}/{action}                            papers              paper comments
-GET              /papers/{id}.md                                                        papers              papers
-POST             /api/settings/papers/claim                                             papers              papers
-DELETE           /api/posts/{user}/{slug}                                               discussions         posts
-POST             /api/posts/{user}/{slug}/comment                                       discussions         posts
-POST             /api/posts/{user}/{slug}/comment/{comment}/{action}                    discussions         posts
-POST             /api/blog/{slug:path}/comment/{comment}/{action}                       discussions         community blogs
-POST             /api/blog/{slug:path}/comment                                          discussions         community blogs
-GET POST         /api/blog/{slug:path}/resource-group                                   discussions         community blogs
+POST             /api/papers/{id}/links                                                 papers              links of papers
+POST             /api/settings/papers/claim                                             papers              claims of papers
+GET POST         /api/blog/{slug:path}/resource-group                                   discussions         resource groups of blogs
 
 # Client contract 5: discussions and pull requests.
-GET POST         /api/{repos}/{repo:path}/discussions                                   discussions         discussions
-POST             /api/{repos}/{repo:path}/discussions/{num}/comment                     discussions         discussions
-POST             /api/{repos}/{repo:path}/discussions/{num}/comment/{comment}/{action}  discussions         discussions
-POST             /api/{repos}/{repo:path}/discussions/{num}/(title|status|pin|ignore)   discussions         discussions
-POST             /api/{repos}/{repo:path}/discussions/{num}/merge                       discussions         pull requests
-DELETE           /api/{repos}/{repo:path}/discussions/{num}/ref                         discussions         pull requests
 GET              /api/{repos}/{repo:path}/discussions/{num}/storage                     discussions         pull requests
-GET DELETE       /api/{repos}/{repo:path}/discussions/{num}                             discussions         discussions
-POST             /uploads                                                               discussions         attachments
 
 # Client contract 7 and 8: what only datasets, spaces, kernels and containers have.
 POST             /api/{repos}/{repo:path}/sql-console/embed                             sql-console         SQL console
@@ -136,57 +115,27 @@ POST             /api/kernels/access-request/approve                            
 GET              /api/registry/token                                                    containers          containers
 ANY              /v2/{rest:path}                                                        containers          container registry
 GET              /api/containers                                                        containers          containers
-ANY              /api/containers/{rest:path}                                            containers          containers
 
 # Client contract 6: repositories and their content.
-POST             /api/repos/move                                                      repos               repositories
-POST             /api/validate-yaml                                                     repos               repositories
 GET POST         /api/quicksearch                                                       repo-search         search
 GET              /api/search/full-text                                                  repo-search         search
 GET              /api/trending                                                          repo-search         trending lists
 GET              /api/(tasks|models-tags-by-type)                                       models              tasks
 GET              /api/datasets-tags-by-type                                             datasets            dataset tags
 GET              /api/{repos}/{repo:path}/duplicate/status                              repos               repository copies
-PUT              /api/{repos}/{repo:path}/settings                                      {repos}             repositories
-GET              /api/{repos}/{repo:path}/(auth-check|auth-check/write)                 {repos}             repositories
-GET              /api/{repos}/{repo:path}/revision/{rev:path}                           {repos}             repositories
-GET              /api/{repos}/{repo:path}/(tree|treesize)/{rest:path}                   {repos}             repository files
-POST             /api/{repos}/{repo:path}/paths-info/{rev:path}                         {repos}             repository files
-POST             /api/{repos}/{repo:path}/preupload/{rev:path}                          {repos}             uploads
-POST             /api/{repos}/{repo:path}/commit/{rev:path}                             {repos}             commits
-GET              /api/{repos}/{repo:path}/commits/{rev:path}                            {repos}             commits
 GET              /api/{repos}/{repo:path}/compare/{rest:path}                           {repos}             commits
-POST             /api/{repos}/{repo:path}/super-squash/{rev:path}                       {repos}             commits
-GET              /api/{repos}/{repo:path}/refs                                          {repos}             branches and tags
-POST DELETE      /api/{repos}/{repo:path}/branch/{rev:path}                             {repos}             branches
-POST DELETE      /api/{repos}/{repo:path}/tag/{rev:path}                                {repos}             tags
 GET              /api/{repos}/{repo:path}/xet-(read|write)-token/{rev:path}             {repos}             Xet storage
-POST             /api/{repos}/{repo:path}/lfs-files/(batch|duplicate)                   {repos}             large file management
-DELETE           /api/{repos}/{repo:path}/lfs-files/{sha}                               {repos}             large file management
-GET              /api/{repos}/{repo:path}/lfs-files                                     {repos}             large file management
 POST             /api/{repos}/{repo:path}/duplicate                                     repos               repository copies
-GET              /api/{repos}/{repo:path}/likers                                        {repos}             likes
-POST DELETE      /api/{repos}/{repo:path}/like                                          {repos}             likes
-GET POST         /api/{repos}/{repo:path}/user-access-request/{action}                  {repos}             access requests
-GET POST         /api/{repos}/{repo:path}/resource-group                                {repos}             resource groups
 GET              /api/{repos}/{repo:path}/scan                                          {repos}             security scans
 GET              /api/{repos}/{repo:path}/jwt                                           {repos}             repository tokens
 GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
-GET              /api/resolve-cache/{repos}/{rest:path}                                 {repos}             repository files
-GET              /api/{repos}/{repo:path}                                               {repos}             repositories
-GET              /api/{repos}                                                           {repos}             repositories
 
-# Client contract 8: buckets.
-GET              /api/buckets/{namespace}                                               buckets             buckets
-GET POST DELETE  /api/buckets/{namespace}/{name}                                        buckets             buckets
-PUT              /api/buckets/{namespace}/{name}/settings                               buckets             buckets
-GET              /api/buckets/{namespace}/{name}/tree                                   buckets             buckets
-GET              /api/buckets/{namespace}/{name}/tree/{prefix:path}                     buckets             buckets
-POST             /api/buckets/{namespace}/{name}/(paths-info|batch|lfs-files/duplicate) buckets             buckets
-GET POST         /api/buckets/{namespace}/{name}/resource-group                         buckets             buckets
+# Client contract 8: buckets, and containers, which mirror them.
+POST             /api/buckets/{namespace}/{name}/lfs-files/duplicate                     buckets             large file management
 GET              /api/buckets/{namespace}/{name}/xet-(read|write)-token                 buckets             Xet storage
 GET              /api/buckets/{namespace}/{name}/events                                 buckets             bucket events
-GET              /buckets/{namespace}/{name}/resolve/{file:path}                        buckets             buckets
+GET              /api/containers/{namespace}/{name}/xet-(read|write)-token              containers          Xet storage
+GET              /api/containers/{namespace}/{name}/events                              containers          container events
 
 # Inference, agents and documents of the public service.
 GET POST         /api/partners/{provider}/models                                        inference-providers inference providers
@@ -198,11 +147,6 @@ GET POST         /api/agentic/provisioning/{rest:path}                          
 GET              /api/(docs|docs/search|docs/search/full-text)                          docs                documentation search
 
 # Client contract 6: downloads and git, at the root of the hub.
-GET              /{repo:path}/(resolve|raw)/{rest:path}                                 repos               downloads
-POST             /{repo:path}.git/info/lfs/objects/batch                                repos               large file storage
-GET              /{repo:path}/info/refs                                                 repos               git access
-POST             /{repo:path}/git-(upload|receive)-pack                                 repos               git access
-POST             /{repo:path}/ask-access                                                repos               access requests
 GET              /{repo:path}/user-access-report                                        repos               access requests
 """
 

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 from hublet.app import create_application, with_edge
 from hublet.core.config import Settings
 from hublet.core.database import Database
+from hublet.core.http.zero_copy import ZeroCopyProtocol
 from hublet.core.logs import AccessLog
 from hublet.core.opening import CannotStart, open_hub
 from hublet.first_start import FirstAdministrator, prepare
@@ -54,6 +55,7 @@ async def running(database: Database, *, with_worker: bool = True) -> AsyncItera
         if worker is not None:
             await worker.stop()
         await app.state.callers.stop()
+        await app.state.downloads.stop()
         flushing.cancel()
         with suppress(asyncio.CancelledError):
             await flushing
@@ -89,6 +91,7 @@ class _Server(uvicorn.Server):
         # What exists now stays until the end: no collection need look at it again.
         gc.collect()
         gc.freeze()
+        gc.enable()
         self._when_ready()
 
 
@@ -104,7 +107,7 @@ async def serve(
         async with running(database) as app:
             config = uvicorn.Config(
                 app,
-                http="httptools",
+                http=ZeroCopyProtocol,
                 lifespan="off",
                 log_config=None,
                 access_log=False,

@@ -39,8 +39,8 @@ def test_a_healthy_hub_has_no_problem(hublet: Hublet, settings: Settings, used: 
 
     assert examined.code == 0
     assert statuses(examined) == dict.fromkeys(
-        ["settings", "base URL", "outgoing", "data folder", "keys", "clock", "database", "schema",
-         "events", "tasks"],
+        ["settings", "base URL", "outgoing", "data folder", "git", "keys", "clock", "database",
+         "schema", "events", "tasks"],
         "ok",
     )  # fmt: skip
     assert found(examined, "keys") == {
@@ -56,7 +56,7 @@ def test_a_person_reads_one_line_for_each_check(hublet: Hublet, used: None) -> N
     examined = hublet("doctor")
 
     lines = examined.out.splitlines()
-    assert len(lines) == 10
+    assert len(lines) == 11
     assert {line.split()[0] for line in lines} <= {"ok", "warning"}
 
 
@@ -76,7 +76,7 @@ def test_a_parked_task_is_a_problem(hublet: Hublet, settings: Settings, used: No
         ),
         "advice": "Mend the cause, then run hublet task retry --all; hublet task list shows them.",
     }
-    assert len(hublet("doctor").out.splitlines()) == 10
+    assert len(hublet("doctor").out.splitlines()) == 11
 
 
 def test_wrong_keys_are_a_problem(hublet: Hublet, settings: Settings, used: None) -> None:
@@ -220,6 +220,7 @@ def test_the_doctor_makes_nothing(run: Hublet, tmp_path: Path) -> None:
         "base URL": "ok",
         "outgoing": "ok",
         "data folder": "warning",
+        "git": "ok",
         "keys": "warning",
         "clock": "ok",
         "database": "warning",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hublet.cli.doctor import configuration, folder, keys, times
+from hublet.cli.doctor import configuration, folder, keys, programs, times
 from hublet.cli.doctor.findings import Finding, ok, problem, warning
 from hublet.core.config import Settings, load
 from hublet.core.sealing import KeyRing
@@ -212,3 +212,25 @@ def test_keys_may_come_from_a_setting(tmp_path: Path) -> None:
 
     assert isinstance(ring, KeyRing)
     assert keys.alone(where, ring) == ok("keys", "2 keys in the setting keys.ring.")
+
+
+def test_a_machine_without_git_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert programs.check() == warning(
+        "git",
+        "It is not installed: clones and pushes are answered with 503.",
+        "Install git, and restart the hub.",
+    )
+
+
+def test_a_git_that_does_not_run_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "git").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+
+    finding = programs.check()
+
+    assert (finding.check, finding.status) == ("git", "problem")

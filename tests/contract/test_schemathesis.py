@@ -18,6 +18,10 @@ _CHECKS = (
 _EXAMPLES = 12
 # Methods that no operation has are the gaps' business; those answer 501 on purpose.
 _CONFIGURATION = "[phases.coverage]\nunexpected-methods = []\n"
+_HOOKS = {
+    "SCHEMATHESIS_HOOKS": "schemathesis_hooks",
+    "PYTHONPATH": str(Path(__file__).parent),
+}
 # What is generated is the same in each run, so a failure can be looked at again.
 _SEED = 20261115
 
@@ -44,7 +48,7 @@ def test_generated_requests_are_answered_as_described(
                 "--no-color",
             ],
             cwd=tmp_path,
-            env=clean_environment(),
+            env=clean_environment(_HOOKS),
             capture_output=True,
             text=True,
             timeout=300,

@@ -1,5 +1,6 @@
 """Accounts on the wire."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import MISSING, Field, WithJsonSchema
@@ -133,6 +134,12 @@ def _card(user: User, base_url: str) -> dict[str, Any]:
         "isPro": False,
         "type": user.type,
     }
+
+
+def repo_counts(repos: Mapping[str, int]) -> dict[str, int]:
+    """Return how many repositories somebody has, by their type, as overviews name them."""
+    types = {"Models": "model", "Datasets": "dataset", "Spaces": "space"}
+    return {f"num{name}": repos.get(type_, 0) for name, type_ in types.items()}
 
 
 class AvatarUrl(Schema):

@@ -54,6 +54,29 @@ async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[U
     return [user_record(row) for row in rows]
 
 
+async def count_public_repos(conn: Reader, owner_id: str) -> dict[str, int]:
+    """Count what everybody may see of an owner's repositories, by their type."""
+    rows = await conn.fetch_all(
+        """
+        SELECT type, count(*) AS count FROM repos
+        WHERE owner_id = $1 AND visibility = 'public' GROUP BY type
+        """,
+        owner_id,
+    )
+    return {row["type"]: row["count"] for row in rows}
+
+
+async def count_public_likes(conn: Reader, user_id: str) -> int:
+    count: int = await conn.fetch_value(
+        """
+        SELECT count(*) FROM likes l JOIN repos r ON r.id = l.repo_id
+        WHERE l.user_id = $1 AND r.visibility = 'public'
+        """,
+        user_id,
+    )
+    return count
+
+
 async def has_administrator(conn: Reader) -> bool:
     return await conn.fetch_one("SELECT 1 FROM users WHERE is_admin LIMIT 1") is not None
 

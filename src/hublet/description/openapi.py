@@ -89,7 +89,7 @@ def _seen_routes(app: FastAPI) -> Iterator[Route]:
                 path=context.path_format or "",
                 method=method.lower(),
                 function=context.original_route.endpoint.__name__,
-                slashes=frozenset(re.findall(r"{(\w+):path}", context.path or "")),
+                slashes=frozenset(re.findall(r"{(\w+):(?:path|repo)}", context.path or "")),
             )
 
 

@@ -62,12 +62,14 @@ class ThreadCreated(Event):
 class ThreadUpdated(Event):
     """A thread's title, status or pin changed, or a pull request was merged.
 
-    `changed` names what: title, status, pinned, content.
+    `changed` names what: title, status, pinned, content. `mentioned_ids` are the users whom
+    a changed text did not mention before.
     """
 
     kind = "thread.updated"
     thread: ThreadSnapshot
     changed: tuple[str, ...]
+    mentioned_ids: tuple[str, ...] = ()
     actor_id: str
 
 

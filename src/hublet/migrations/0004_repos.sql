@@ -40,9 +40,16 @@ CREATE TABLE repos (
     UNIQUE (type, owner_id, name_key)
 );
 
-CREATE INDEX repos_of_owner ON repos (owner_id, type, id);
-CREATE INDEX repos_of_type ON repos (type, id);
-CREATE INDEX repos_by_update ON repos (type, updated_at, id);
+CREATE INDEX repos_of_owner ON repos (owner_id, type, created_at, id);
+-- Lists of what everybody may see, in each of their orders, read like a book.
+CREATE INDEX public_repos_by_creation ON repos (type, created_at, id)
+WHERE visibility = 'public';
+CREATE INDEX public_repos_by_update ON repos (type, updated_at, id)
+WHERE visibility = 'public';
+CREATE INDEX public_repos_by_likes ON repos (type, likes, id)
+WHERE visibility = 'public';
+CREATE INDEX public_repos_by_downloads ON repos (type, downloads, id)
+WHERE visibility = 'public';
 CREATE INDEX repos_of_resource_group ON repos (resource_group_id)
 WHERE resource_group_id IS NOT NULL;
 

@@ -1,7 +1,9 @@
 """Who may do what with a repository: pure rules over what is known of the caller."""
 
+from collections.abc import Mapping
+
 from hublet.accounts.records import Role
-from hublet.repos.records import Gated, Repo, Right, Visibility
+from hublet.repos.records import Gated, Reach, Repo, Right, Visibility
 from hublet.tokens.records import Caller, Scope
 
 # What a member needs to be in the organization, and what the token needs to be good for.
@@ -63,6 +65,26 @@ def is_open(repo: Repo, right: Right) -> bool:
     if repo.visibility is not Visibility.public:
         return False
     return right is Right.see or (right is Right.read and repo.gated is None)
+
+
+def reach_of(caller: Caller, roles: Mapping[str, Role]) -> Reach | None:
+    """Return which private repositories a caller may see, for lists; None when there are none.
+
+    `roles` are those in the caller's organizations, by the organization's id. This says of many
+    repositories what `token_reaches` and `may_as_member` say of one.
+    """
+    owners = [caller.user_id, *roles]
+    readable = [owner for owner in owners if caller.may(Scope.read_repos, on=owner)]
+    created = [owner for owner in owners if caller.may(Scope.contribute_repos, on=owner)]
+    if not readable and not created:
+        return None
+    return Reach(
+        user_id=caller.user_id,
+        readable=tuple(readable),
+        where_created=tuple(created),
+        created_with=caller.origin,
+        administered=tuple(owner for owner, role in roles.items() if role is Role.admin),
+    )
 
 
 def why_gated(repo: Repo, status: str | None) -> str:

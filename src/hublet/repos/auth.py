@@ -1,12 +1,13 @@
 """Which repository a request is about, as a type that a route names."""
 
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from starlette.convertors import Convertor, register_url_convertor
 
 from hublet.repos.records import RepoAddress, RepoType
+from hublet.repos.schemas import Moved
 
 
 class GitRepoKind(StrEnum):
@@ -22,9 +23,7 @@ class GitRepoKind(StrEnum):
         return RepoType(self.removesuffix("s"))
 
 
-class _GitRepoKindConvertor(Convertor[str]):
-    regex = "models|datasets|spaces|kernels"
-
+class _Text(Convertor[str]):
     def convert(self, value: str) -> str:
         return value
 
@@ -32,15 +31,57 @@ class _GitRepoKindConvertor(Convertor[str]):
         return value
 
 
-register_url_convertor("kind", _GitRepoKindConvertor())
+class _KindConvertor(_Text):
+    regex = "models|datasets|spaces|kernels"
+
+
+class _PrefixConvertor(_Text):
+    regex = "datasets|spaces|kernels"
+
+
+class _OwnerConvertor(_Text):
+    # The public service has `/api/spaces/zero-gpu/quota`, where an owner would stand.
+    regex = "(?!zero-gpu/)[^/]+"
+
+
+class _LoneNameConvertor(_Text):
+    # These the public service has under /api/spaces, where a name would stand.
+    regex = "(?!(?:featured|hardware|templates|semantic-search)$)[^/]+"
+
+
+class _RootRepoConvertor(_Text):
+    # Models stand at the root of the hub, the other types under their own word.
+    regex = "(?:(?:datasets|spaces|kernels)/[^/]+|(?!api/)[^/]+)/[^/]+"
+
+
+register_url_convertor("kind", _KindConvertor())
+register_url_convertor("repo", _RootRepoConvertor())
+register_url_convertor("prefix", _PrefixConvertor())
+register_url_convertor("owner", _OwnerConvertor())
+register_url_convertor("lone", _LoneNameConvertor())
+
+# What a route belongs to that serves the four types.
+GIT_TAGS: list[str | Enum] = ["models", "datasets", "spaces", "kernels"]
 
 # For the `responses` of a router whose routes name a repository in their path.
 MOVED: dict[int | str, dict[str, Any]] = {
-    307: {"description": "The repository has another name now; `Location` is its new address."}
+    307: {
+        "model": Moved,
+        "description": "The repository has another name now; `Location` is its new address.",
+        "headers": {
+            "Location": {
+                "description": "The same request at the new address.",
+                "required": True,
+                "schema": {"type": "string"},
+            }
+        },
+    }
 }
 
+# The address of all repositories of a type with git.
+GIT_REPOS = "/api/{kind:kind}"
 # The address of a repository with git, in front of what is asked of it.
-GIT_REPO = "/api/{kind:kind}/{namespace}/{name}"
+GIT_REPO = "/api/{kind:kind}/{namespace:owner}/{name}"
 
 
 async def _git_repo(request: Request, kind: GitRepoKind, namespace: str, name: str) -> RepoAddress:
@@ -48,6 +89,61 @@ async def _git_repo(request: Request, kind: GitRepoKind, namespace: str, name: s
 
 
 GitRepo = Annotated[RepoAddress, Depends(_git_repo)]
+
+
+async def _git_repo_type(kind: GitRepoKind) -> RepoType:
+    return kind.type
+
+
+GitRepoType = Annotated[RepoType, Depends(_git_repo_type)]
+
+
+# Where a repository's pages, downloads and git are; `ada/engine.git` is the same repository.
+ROOT_REPO = "/{repo:repo}"
+
+
+async def _root_repo(request: Request, repo: str) -> RepoAddress:
+    *kind, namespace, name = repo.split("/")
+    return RepoAddress(
+        type=GitRepoKind(kind[0]).type if kind else RepoType.model,
+        namespace=namespace,
+        name=name.removesuffix(".git"),
+        requested=requested(request),
+    )
+
+
+RootRepo = Annotated[RepoAddress, Depends(_root_repo)]
+
+
+class PrefixedKind(StrEnum):
+    """The types whose pages and downloads have the type in their address; models have none."""
+
+    datasets = "datasets"
+    spaces = "spaces"
+    kernels = "kernels"
+
+    @property
+    def type(self) -> RepoType:
+        return RepoType(self.removesuffix("s"))
+
+
+async def _model_page(request: Request, namespace: str, name: str) -> RepoAddress:
+    return RepoAddress(
+        type=RepoType.model, namespace=namespace, name=name, requested=requested(request)
+    )
+
+
+async def _repo_page(
+    request: Request, kind: PrefixedKind, namespace: str, name: str
+) -> RepoAddress:
+    return RepoAddress(type=kind.type, namespace=namespace, name=name, requested=requested(request))
+
+
+# The addresses of pages, `/ada/engine` and `/datasets/ada/engine`, and which repository they mean.
+MODEL_PAGE = "/{namespace:owner}/{name}"
+REPO_PAGE = "/{kind:prefix}/{namespace:owner}/{name}"
+ModelPage = Annotated[RepoAddress, Depends(_model_page)]
+RepoPage = Annotated[RepoAddress, Depends(_repo_page)]
 
 
 def requested(request: Request) -> str:

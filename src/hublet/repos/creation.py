@@ -7,14 +7,15 @@ from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.ids import new_object_id
 from hublet.events import UpdatedRef
-from hublet.repos import service
-from hublet.repos.errors import RepoExists
+from hublet.repos import service, store
+from hublet.repos.errors import InvalidRepo, RepoExists
 from hublet.repos.git import folders, initial
 from hublet.repos.names import check_repo_name
 from hublet.repos.namespaces import get_namespace
 from hublet.repos.records import Repo, RepoType, Visibility
 from hublet.repos.refs import store as refs
 from hublet.repos.refs.records import MAIN
+from hublet.repos.visibility import check_visibility
 from hublet.tokens.records import Caller
 
 
@@ -31,9 +32,11 @@ class NewRepo:
 
 async def create(database: Database, caller: Caller, wanted: NewRepo) -> Repo:
     """Create a repository; one with git starts with a commit that holds .gitattributes."""
-    check_repo_name(wanted.name)
+    _check(wanted)
     async with database.read() as conn:
         repo = await _planned(conn, caller, wanted)
+        if await store.find_by_name(conn, repo.address) is not None:
+            raise _taken(conn, repo)
     if not repo.type.has_git:
         async with database.transaction() as conn:
             await _add(conn, repo)
@@ -51,9 +54,22 @@ async def create(database: Database, caller: Caller, wanted: NewRepo) -> Repo:
     return repo
 
 
+def _check(wanted: NewRepo) -> None:
+    check_repo_name(wanted.name, wanted.type)
+    check_visibility(wanted.type, wanted.visibility)
+    if wanted.type is RepoType.space and wanted.sdk is None:
+        raise InvalidRepo("sdk is required for a space: gradio, streamlit, docker or static.")
+    if wanted.type is not RepoType.space and wanted.sdk is not None:
+        raise InvalidRepo(f"sdk is for spaces only, not for a {wanted.type}.")
+
+
 async def _add(conn: Connection, repo: Repo) -> None:
     if not await service.add(conn, repo):
-        raise RepoExists(repo.full_name, url=repo.url(conn.hub.settings.base_url))
+        raise _taken(conn, repo)
+
+
+def _taken(conn: Reader, repo: Repo) -> RepoExists:
+    return RepoExists(repo.full_name, url=repo.url(conn.hub.settings.base_url))
 
 
 async def _planned(conn: Reader, caller: Caller, wanted: NewRepo) -> Repo:

@@ -8,6 +8,15 @@ class InvalidRepoName(InvalidRequest):
         super().__init__(f"This is no name for a repository: {rule}.")
 
 
+class InvalidRepo(InvalidRequest):
+    """What is asked for does not go together."""
+
+
+class InvalidPath(InvalidRequest):
+    def __init__(self, rule: str) -> None:
+        super().__init__(f"This is no path of a file: {rule}.")
+
+
 class RepoNotFound(NotFound):
     """It does not exist, or the caller may not know that it does."""
 

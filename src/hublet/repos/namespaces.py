@@ -42,10 +42,10 @@ async def get_namespace(
 async def _organization(
     conn: Reader, caller: Caller, name: str, *, resource_group_id: str | None
 ) -> Namespace:
+    # In a resource group the role there decides, as long as one is a member at all.
+    needed = Role.contributor if resource_group_id is None else Role.read
     try:
-        organization = await organizations.get_as(
-            conn, name, user_id=caller.user_id, needed=Role.contributor
-        )
+        organization = await organizations.get_as(conn, name, user_id=caller.user_id, needed=needed)
     except OrganizationNotFound:
         raise CannotCreateThere(name, "it is neither you nor one of your organizations.") from None
     if resource_group_id is not None:

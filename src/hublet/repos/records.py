@@ -92,8 +92,28 @@ class Repo:
         """Whether strangers see nothing of it; the app of a protected space is not its files."""
         return self.visibility is not Visibility.public
 
+    @property
+    def address(self) -> "RepoAddress":
+        return RepoAddress(type=self.type, namespace=self.owner_name, name=self.name)
+
     def url(self, base_url: str) -> str:
         return f"{base_url}/{self.type.prefix}{self.full_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """Which repositories that are not public somebody may see, by what all of them have in common.
+
+    Those in a resource group are seen by its members and by the organization's administrators.
+    """
+
+    user_id: str
+    # Owners of whom the token reads everything, and those of whom it reads what it created.
+    readable: tuple[str, ...]
+    where_created: tuple[str, ...]
+    created_with: str
+    # Organizations where the user is an administrator.
+    administered: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,10 @@
 """Rules of repositories: who finds them, who creates and removes them."""
 
 import json
+from itertools import pairwise
+from urllib.parse import unquote
 
+from hublet.accounts.names import name_key
 from hublet.core.database import Connection, Reader
 from hublet.core.outbox import publish
 from hublet.core.queue import NewTask
@@ -9,6 +12,7 @@ from hublet.core.queue import add as add_task
 from hublet.events import RepoCreated, RepoDeleted, RepoSnapshot
 from hublet.repos import access, store
 from hublet.repos.errors import AccessNotGranted, RepoMoved, RepoNotFound, RightNeeded
+from hublet.repos.names import repo_name_key
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.tokens.records import Caller, Scope
 
@@ -37,18 +41,49 @@ async def get(conn: Reader, caller: Caller | None, address: RepoAddress, right: 
     repo = await store.find_by_name(conn, address)
     moved = None if repo else await store.find_by_old_name(conn, address)
     found = repo or moved
-    if found is None or not await may(conn, caller, found, Right.see):
+    if found is None or not await _may_know(conn, caller, found, right):
         raise RepoNotFound(address.type, address.full_name)
-    if moved is not None and address.requested:
-        raise RepoMoved(moved.full_name, location=_location(conn, address, moved))
+    if moved is not None and (path := _new_path(address, moved)) is not None:
+        raise RepoMoved(moved.full_name, location=conn.hub.settings.base_url + path)
     if right is not Right.see:
         await check(conn, caller, found, right)
     return found
 
 
-def _location(conn: Reader, address: RepoAddress, moved: Repo) -> str:
-    path = address.requested.replace(f"/{address.full_name}", f"/{moved.full_name}", 1)
-    return f"{conn.hub.settings.base_url}{path}"
+async def _may_know(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> bool:
+    # Interface 5.3: write-discussions alone is enough to discuss, in private repositories too.
+    may_discuss = right is Right.discuss and await may(conn, caller, repo, right)
+    return may_discuss or await may(conn, caller, repo, Right.see)
+
+
+async def get_as_named(
+    conn: Reader, caller: Caller | None, address: RepoAddress, right: Right
+) -> Repo:
+    """Like `get`, for what cannot be undone: a name that the repository once had is not enough."""
+    repo = await get(conn, caller, address, right)
+    if not is_named(repo, address):
+        raise RepoNotFound(address.type, address.full_name)
+    return repo
+
+
+def is_named(repo: Repo, address: RepoAddress) -> bool:
+    return (name_key(repo.owner_name), repo_name_key(repo.name)) == (
+        name_key(address.namespace),
+        repo_name_key(address.name),
+    )
+
+
+def _new_path(address: RepoAddress, moved: Repo) -> str | None:
+    """Return the path of the request with the new name; None when it does not show the old one."""
+    path, mark, query = address.requested.partition("?")
+    segments = path.split("/")
+    for place, (owner, name) in enumerate(pairwise(segments)):
+        bare = name.removesuffix(".git")
+        if (unquote(owner), unquote(bare)) == (address.namespace, address.name):
+            new_name = moved.name + name.removeprefix(bare)
+            segments[place : place + 2] = [moved.owner_name, new_name]
+            return "/".join(segments) + mark + query
+    return None
 
 
 async def may(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> bool:
@@ -111,6 +146,7 @@ async def add(conn: Connection, repo: Repo) -> bool:
 
 async def delete(conn: Connection, caller: Caller, repo: Repo) -> None:
     """Forget a repository; what lies on the disk goes when nobody can see it any more."""
-    await store.remove(conn, repo.id)
+    if not await store.remove(conn, repo.id):
+        raise RepoNotFound(repo.type, repo.full_name)
     await add_task(conn, NewTask(kind=REMOVE_FOLDER, body=json.dumps({"repo_id": repo.id})))
     await publish(conn, RepoDeleted(repo=snapshot(repo), actor_id=caller.user_id))

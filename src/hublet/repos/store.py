@@ -1,6 +1,7 @@
 """SQL of repositories."""
 
 import json
+from collections.abc import Iterable
 
 from hublet.accounts.names import name_key
 from hublet.accounts.records import Role
@@ -9,13 +10,20 @@ from hublet.core.database import Connection, Reader, Row
 from hublet.repos.names import repo_name_key
 from hublet.repos.records import Gated, Repo, RepoAddress, RepoType, Visibility
 
+# Where repositories are called `r` and joined with `OWNER`; `record` reads them. Joining the view
+# of owners instead would make SQLite do everything twice, once for users and once for the others.
 COLUMNS = """
-    r.id, r.type, r.owner_id, o.name AS owner_name, o.type AS owner_type, r.name, r.visibility,
+    r.id, r.type, r.owner_id, coalesce(owning_user.name, owning_org.name) AS owner_name,
+    CASE WHEN owning_user.id IS NULL THEN 'org' ELSE 'user' END AS owner_type, r.name, r.visibility,
     r.gated, r.discussions_disabled, r.sdk, r.resource_group_id, r.creator_id, r.created_with,
     r.head_sha, r.card, r.tags, r.size, r.total_files, r.downloads, r.likes,
     r.created_at, r.updated_at
 """
-_FROM = "FROM repos r JOIN owners o ON o.id = r.owner_id"
+OWNER = """
+    LEFT JOIN users owning_user ON owning_user.id = r.owner_id
+    LEFT JOIN organizations owning_org ON owning_org.id = r.owner_id
+"""
+_FROM = f"FROM repos r {OWNER}"
 
 
 async def add(conn: Connection, repo: Repo) -> bool:
@@ -63,8 +71,43 @@ async def find_by_old_name(conn: Reader, address: RepoAddress) -> Repo | None:
     return record(row) if row else None
 
 
-async def remove(conn: Connection, repo_id: str) -> None:
-    await conn.execute("DELETE FROM repos WHERE id = $1", repo_id)
+async def existing_of(conn: Reader, repo_ids: Iterable[str]) -> set[str]:
+    """Return those of these ids that a repository has."""
+    rows = await conn.fetch_all(
+        "SELECT id FROM repos WHERE id IN each($1)", json.dumps(list(repo_ids))
+    )
+    return {row["id"] for row in rows}
+
+
+async def remove(conn: Connection, repo_id: str) -> bool:
+    """Remove a repository with all that hangs on it; False when it is gone already."""
+    return await conn.execute("DELETE FROM repos WHERE id = $1", repo_id) == 1
+
+
+async def set_name(conn: Connection, *, before: Repo, after: Repo) -> bool:
+    """Change name and owner; False when the repository is not where it was any more.
+
+    Raises UniqueViolation when the name is taken.
+    """
+    return await conn.execute(
+        """
+        UPDATE repos SET owner_id = $4, name = $5, name_key = $6, resource_group_id = $7
+        WHERE id = $1 AND owner_id = $2 AND name_key = $3
+        """,
+        before.id, before.owner_id, repo_name_key(before.name),
+        after.owner_id, after.name, repo_name_key(after.name), after.resource_group_id,
+    ) == 1  # fmt: skip
+
+
+async def add_redirect(conn: Connection, repo: Repo) -> None:
+    """Lead from the name that the repository has in this record to where it is."""
+    await conn.execute(
+        """
+        INSERT INTO repo_redirects (type, owner_id, name_key, repo_id) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (type, owner_id, name_key) DO UPDATE SET repo_id = excluded.repo_id
+        """,
+        repo.type, repo.owner_id, repo_name_key(repo.name), repo.id,
+    )  # fmt: skip
 
 
 async def remove_redirect(conn: Connection, repo: Repo) -> None:

@@ -4,6 +4,7 @@ A route asks for the caller by the scope it needs (`WebhookManager`), by the rig
 for the account itself (`AccountOwner`), or by neither (`AnyCaller`, `MaybeCaller`).
 """
 
+from base64 import b64decode
 from typing import Annotated
 
 from fastapi import Depends, Request, Security
@@ -15,6 +16,7 @@ from hublet.core.http.exchange import exchange_of
 from hublet.tokens.cache import CallerCache
 from hublet.tokens.errors import (
     AdministratorNeeded,
+    InvalidGitToken,
     InvalidToken,
     ScopeNeeded,
     TokenNeeded,
@@ -68,8 +70,37 @@ async def identify_if_given(request: Request, _shown: Credentials) -> Caller | N
     return None if exchange_of(request).authorization is None else await caller_of(request)
 
 
+async def identify_for_git(request: Request, _shown: Credentials) -> Caller | None:
+    """Git sends the token as a password; those who have none yet are challenged by the route."""
+    exchange = exchange_of(request)
+    if exchange.authorization is None:
+        return None
+    cache: CallerCache = request.app.state.callers
+    caller = await cache.find(_token_for_git(exchange.authorization))
+    if caller is None:
+        raise InvalidGitToken
+    exchange.identify(caller.user_name)
+    return caller
+
+
+def _token_for_git(authorization: str) -> str:
+    scheme, _, value = authorization.partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip()
+    if scheme.lower() != "basic":
+        raise InvalidGitToken
+    try:
+        user, _, password = b64decode(value.strip(), validate=True).decode().partition(":")
+    except ValueError:
+        raise InvalidGitToken from None
+    # `https://hf_…@hub/…` gives the token as the user, without a password.
+    return password or user
+
+
 AnyCaller = Annotated[Caller, Security(identify)]
 MaybeCaller = Annotated[Caller | None, Depends(identify_if_given)]
+# None without a token; see `GitTokenNeeded` for what a route answers that needs one.
+GitCaller = Annotated[Caller | None, Depends(identify_for_git)]
 
 
 async def identify_owner(caller: AnyCaller) -> Caller:

@@ -23,6 +23,25 @@ class InvalidToken(AuthenticationNeeded):
         self.headers["WWW-Authenticate"] = 'Bearer error="invalid_token"'
 
 
+# Git asks for a password, and repeats the request with it, only when it is challenged for one.
+_BASIC = 'Basic realm="hublet"'
+
+
+class GitTokenNeeded(AuthenticationNeeded):
+    def __init__(self) -> None:
+        super().__init__(
+            "There is no such repository, or it needs a token: "
+            "give the token as the password, with any user name."
+        )
+        self.headers["WWW-Authenticate"] = _BASIC
+
+
+class InvalidGitToken(AuthenticationNeeded):
+    def __init__(self) -> None:
+        super().__init__("Invalid credentials in Authorization header")
+        self.headers["WWW-Authenticate"] = _BASIC
+
+
 class ScopeNeeded(NotAllowed):
     def __init__(self, scopes: Iterable[str]) -> None:
         missing = " ".join(sorted(scopes))

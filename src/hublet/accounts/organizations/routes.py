@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request
 from pydantic import MISSING
 
 from hublet.accounts import service as accounts
+from hublet.accounts import store as accounts_store
 from hublet.accounts.follows import service as follows
 from hublet.accounts.follows import store as follows_store
 from hublet.accounts.names import name_key
@@ -139,6 +140,7 @@ async def _overview(
         organization,
         base_url=conn.hub.settings.base_url,
         members=await store.count_members(conn, organization.id),
+        repos=await accounts_store.count_public_repos(conn, organization.id),
         followers=await follows_store.count_followers(conn, account_id=organization.id),
         is_following=await follows.is_following(
             conn, viewer_id=viewer_id, account_id=organization.id

@@ -1,12 +1,13 @@
 """Organizations on the wire."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import MISSING, Field
 
 from hublet.accounts import records
 from hublet.accounts.avatars import avatar_url
-from hublet.accounts.schemas import AccountName, PlanName
+from hublet.accounts.schemas import AccountName, PlanName, repo_counts
 from hublet.accounts.whoami import PLAN_ON_THE_WIRE
 from hublet.core.schema import Line, ObjectId, Schema, Timestamp
 
@@ -36,10 +37,10 @@ class OrganizationOverview(Schema):
     createdAt: Timestamp
     numUsers: int
     numFollowers: int
-    # Zero until the hub has what they count.
-    numModels: int = 0
-    numDatasets: int = 0
-    numSpaces: int = 0
+    # What everybody may see.
+    numModels: int
+    numDatasets: int
+    numSpaces: int
     # Whether the holder of the token follows this organization; absent without a token.
     isFollowing: bool | MISSING = MISSING
 
@@ -50,6 +51,7 @@ class OrganizationOverview(Schema):
         *,
         base_url: str,
         members: int,
+        repos: Mapping[str, int],
         followers: int,
         is_following: bool | None,
     ) -> Self:
@@ -62,6 +64,7 @@ class OrganizationOverview(Schema):
                 "plan": PLAN_ON_THE_WIRE.get(organization.plan, MISSING),
                 "createdAt": organization.created_at,
                 "numUsers": members,
+                **repo_counts(repos),
                 "numFollowers": followers,
                 "isFollowing": MISSING if is_following is None else is_following,
             }

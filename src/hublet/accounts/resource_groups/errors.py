@@ -13,6 +13,13 @@ class ResourceGroupNameTaken(Conflict):
         super().__init__(f"The organization has a resource group {name} already.")
 
 
+class ResourceGroupInUse(Conflict):
+    """Without its group, what lies in it would be open to the whole organization."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} still has repositories: take them out or delete them first.")
+
+
 class NotInResourceGroup(NotFound):
     def __init__(self, user: str, group: str) -> None:
         super().__init__(f"{user} is not a member of the resource group {group}.")

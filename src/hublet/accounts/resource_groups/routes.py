@@ -89,11 +89,11 @@ async def update_resource_group(
     return ResourceGroup.of(group)
 
 
-@router.delete("/{group_id}")
+@router.delete("/{group_id}", responses={409: {"description": "It still has repositories."}})
 async def delete_resource_group(
     request: Request, conn: Conn, caller: AccountOwner, organization: str, group_id: str
 ) -> Done:
-    """Delete a resource group; its members stay in the organization."""
+    """Delete a resource group that has no repositories; its members stay in the organization."""
     found = await service.get_organization(conn, organization, user_id=caller.user_id)
     group = await service.get(conn, found, group_id)
     await service.delete(conn, actor_of(request, caller), group)

@@ -8,7 +8,11 @@ from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store as organizations_store
 from hublet.accounts.records import Actor, Organization, Plan, Role
 from hublet.accounts.resource_groups import store
-from hublet.accounts.resource_groups.errors import ResourceGroupNameTaken, ResourceGroupNotFound
+from hublet.accounts.resource_groups.errors import (
+    ResourceGroupInUse,
+    ResourceGroupNameTaken,
+    ResourceGroupNotFound,
+)
 from hublet.accounts.resource_groups.members import store as members
 from hublet.accounts.resource_groups.records import ResourceGroup
 from hublet.core.clock import now
@@ -121,6 +125,8 @@ async def update(
 
 
 async def delete(conn: Connection, actor: Actor, group: ResourceGroup) -> None:
+    if await store.has_repos(conn, group.id):
+        raise ResourceGroupInUse(group.name)
     await store.remove(conn, group.id)
     await audit.record(
         conn, group.organization_id, actor, "resource-group.delete", target=group.name

@@ -53,6 +53,13 @@ async def update(conn: Connection, group: ResourceGroup) -> None:
     )  # fmt: skip
 
 
+async def has_repos(conn: Reader, group_id: str) -> bool:
+    found = await conn.fetch_one(
+        "SELECT 1 FROM repos WHERE resource_group_id = $1 LIMIT 1", group_id
+    )
+    return found is not None
+
+
 async def remove(conn: Connection, group_id: str) -> None:
     """Remove a group together with its list of members."""
     await conn.execute("DELETE FROM resource_group_members WHERE resource_group_id = $1", group_id)

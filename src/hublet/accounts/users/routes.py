@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from hublet.accounts import service
+from hublet.accounts import service, store
 from hublet.accounts.avatars import avatar_url
 from hublet.accounts.follows import service as follows
 from hublet.accounts.follows import store as follows_store
@@ -27,6 +27,8 @@ async def get_user_overview(conn: ReadConn, caller: MaybeCaller, name: str) -> U
         user,
         base_url=conn.hub.settings.base_url,
         memberships=await organizations.memberships_of(conn, user_id=user.id),
+        counts=await store.count_public_repos(conn, user.id)
+        | {"like": await store.count_public_likes(conn, user.id)},
         followers=await follows_store.count_followers(conn, account_id=user.id),
         following=await follows_store.count_followed_users(conn, follower_id=user.id),
         is_following=await follows.is_following(

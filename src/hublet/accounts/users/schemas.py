@@ -1,13 +1,13 @@
 """Users as everybody may see them, on the wire."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 from pydantic import MISSING
 
 from hublet.accounts.avatars import avatar_url
 from hublet.accounts.records import Membership, User
-from hublet.accounts.schemas import UserCard
+from hublet.accounts.schemas import UserCard, repo_counts
 from hublet.core.schema import ObjectId, Schema, Timestamp
 
 
@@ -22,14 +22,15 @@ class OrganizationCard(Schema):
 
 class UserOverview(UserCard):
     createdAt: Timestamp
+    # What everybody may see.
+    numModels: int
+    numDatasets: int
+    numSpaces: int
+    numLikes: int
     # Zero until the hub has what they count.
-    numModels: int = 0
-    numDatasets: int = 0
-    numSpaces: int = 0
     numDiscussions: int = 0
     numPapers: int = 0
     numUpvotes: int = 0
-    numLikes: int = 0
     numFollowers: int
     numFollowing: int
     # Whether the holder of the token follows this user; absent without a token.
@@ -37,12 +38,13 @@ class UserOverview(UserCard):
     orgs: list[OrganizationCard]
 
     @classmethod
-    def of_user(
+    def of_user(  # noqa: PLR0913 - an overview has as many parts, all named by the caller
         cls,
         user: User,
         *,
         base_url: str,
         memberships: Sequence[Membership],
+        counts: Mapping[str, int],
         followers: int,
         following: int,
         is_following: bool | None,
@@ -51,6 +53,8 @@ class UserOverview(UserCard):
             {
                 **UserCard.of(user, base_url=base_url).model_dump(by_alias=True),
                 "createdAt": user.created_at,
+                **repo_counts(counts),
+                "numLikes": counts["like"],
                 "numFollowers": followers,
                 "numFollowing": following,
                 "isFollowing": MISSING if is_following is None else is_following,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hublet.cli.doctor import configuration, database, folder, keys, store, times, work
+from hublet.cli.doctor import configuration, database, folder, keys, programs, store, times, work
 from hublet.cli.doctor.findings import Finding, problem
 from hublet.cli.options import settings_from
 from hublet.core.clock import from_micros, now
@@ -28,6 +28,7 @@ async def examine(
         configuration.base_url(settings),
         configuration.outgoing(settings),
         folder.check(settings.database.data_dir),
+        programs.check(),
         *await _data(settings),
     ]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from hublet.community.threads import store
@@ -80,8 +81,7 @@ async def open_thread(
     if message is not None:
         comment = await _add_comment(conn, thread, author_id=actor_id, raw=message, parent_id=None)
     text = message if message is not None else thread.body or ""
-    mentioned = await _mentioned(conn, text, place=place, besides=actor_id)
-    await _note_parts(conn, thread, mentioned)
+    mentioned = await _note_mentions(conn, thread, place, text, actor_id=actor_id)
     if thread.author_id is not None:
         await store.add_parts(conn, thread.id, {thread.author_id: Part.opened})
     await publish(
@@ -89,7 +89,7 @@ async def open_thread(
         ThreadCreated(
             thread=snapshot(thread, place),
             comment=comment_snapshot(comment) if comment else None,
-            mentioned_ids=tuple(mentioned),
+            mentioned_ids=mentioned,
             actor_id=actor_id,
         ),
     )
@@ -109,14 +109,13 @@ async def add_comment(
         await _check_parent(conn, thread, parent_id)
     comment = await _add_comment(conn, thread, author_id=author_id, raw=raw, parent_id=parent_id)
     await store.add_parts(conn, thread.id, {author_id: Part.commented})
-    mentioned = await _mentioned(conn, raw, place=place, besides=author_id)
-    await _note_parts(conn, thread, mentioned)
+    mentioned = await _note_mentions(conn, thread, place, raw, actor_id=author_id)
     await publish(
         conn,
         CommentCreated(
             thread=snapshot(thread, place),
             comment=comment_snapshot(comment),
-            mentioned_ids=tuple(mentioned),
+            mentioned_ids=mentioned,
             actor_id=author_id,
         ),
     )
@@ -165,12 +164,11 @@ async def edit_comment(
         raise CommentHidden
     if raw == comment.raw:
         return comment
-    await store.set_raw(conn, comment, raw)
-    before = set(mentioned_names(comment.raw))
-    fresh = " ".join(f"@{name}" for name in mentioned_names(raw) if name not in before)
-    mentioned = await _mentioned(conn, fresh, place=place, besides=actor_id)
-    await _note_parts(conn, thread, mentioned)
     edited = replace(comment, raw=raw, edited_at=now())
+    await store.set_raw(conn, before=comment, after=edited)
+    mentioned = await _note_mentions(
+        conn, thread, place, raw, actor_id=actor_id, before=comment.raw
+    )
     await _tell_of_update(
         conn, snapshot(thread, place), edited, actor_id=actor_id, mentioned=mentioned
     )
@@ -185,7 +183,7 @@ async def hide_comment(
         return comment
     await store.set_hidden(conn, comment.id, by=actor_id)
     hidden = replace(comment, hidden=True, hidden_by=actor_id)
-    await _tell_of_update(conn, snapshot(thread, place), hidden, actor_id=actor_id, mentioned=[])
+    await _tell_of_update(conn, snapshot(thread, place), hidden, actor_id=actor_id, mentioned=())
     return hidden
 
 
@@ -195,14 +193,14 @@ async def _tell_of_update(
     comment: Comment,
     *,
     actor_id: str,
-    mentioned: list[str],
+    mentioned: tuple[str, ...],
 ) -> None:
     await publish(
         conn,
         CommentUpdated(
             thread=thread,
             comment=comment_snapshot(comment),
-            mentioned_ids=tuple(mentioned),
+            mentioned_ids=mentioned,
             actor_id=actor_id,
         ),
     )
@@ -215,12 +213,27 @@ async def change(
     *,
     actor_id: str,
     changed: tuple[str, ...],
+    body_before: str | None = None,
 ) -> None:
-    """Keep a thread as it is now and tell what changed in it."""
+    """Keep a thread as it is now and tell what changed in it.
+
+    With the body as it was, those are told whom only the new one mentions.
+    """
     await store.update(conn, thread)
     await store.add_parts(conn, thread.id, {actor_id: Part.changed})
+    mentioned: tuple[str, ...] = ()
+    if body_before is not None:
+        mentioned = await _note_mentions(
+            conn, thread, place, thread.body or "", actor_id=actor_id, before=body_before
+        )
     await publish(
-        conn, ThreadUpdated(thread=snapshot(thread, place), changed=changed, actor_id=actor_id)
+        conn,
+        ThreadUpdated(
+            thread=snapshot(thread, place),
+            changed=changed,
+            mentioned_ids=mentioned,
+            actor_id=actor_id,
+        ),
     )
 
 
@@ -231,15 +244,16 @@ async def note(
     *,
     actor_id: str,
     data: dict[str, Any],
+    at: datetime | None = None,
 ) -> Change:
-    """Write into the thread's history what happened beside comments."""
+    """Write into the thread's history what happened beside comments, now unless said otherwise."""
     happened = Change(
         id=new_object_id(),
         thread_id=thread.id,
         type=type,
         author_id=actor_id,
         data=data,
-        created_at=now(),
+        created_at=at or now(),
     )
     await store.add_change(conn, happened)
     return happened
@@ -250,14 +264,17 @@ async def delete(conn: Connection, thread: Thread, place: Place, *, actor_id: st
     await publish(conn, ThreadDeleted(thread=snapshot(thread, place), actor_id=actor_id))
 
 
-async def _mentioned(conn: Reader, text: str, *, place: Place, besides: str) -> list[str]:
-    names = mentioned_names(text)
-    if not names:
-        return []
-    users = await store.find_users(conn, names)
-    ids = [users[name] for name in names if name in users and users[name] != besides]
-    return [user_id for user_id in ids if await place.may_read(conn, user_id)]
+async def _note_mentions(
+    conn: Connection, thread: Thread, place: Place, text: str, *, actor_id: str, before: str = ""
+) -> tuple[str, ...]:
+    """Note and return those users whom a text mentions and did not mention before.
 
-
-async def _note_parts(conn: Connection, thread: Thread, mentioned: list[str]) -> None:
+    Nobody mentions themselves, and nobody is mentioned who may not read the thread.
+    """
+    known = set(mentioned_names(before))
+    names = [name for name in mentioned_names(text) if name not in known]
+    users = await store.find_users(conn, names) if names else {}
+    ids = [users[name] for name in names if name in users and users[name] != actor_id]
+    mentioned = tuple([user_id for user_id in ids if await place.may_read(conn, user_id)])
     await store.add_parts(conn, thread.id, dict.fromkeys(mentioned, Part.mentioned))
+    return mentioned

@@ -105,19 +105,19 @@ async def list_comments(
     return [_comment(row) for row in rows]
 
 
-async def set_raw(conn: Connection, comment: Comment, raw: str) -> None:
+async def set_raw(conn: Connection, *, before: Comment, after: Comment) -> None:
     """Replace a comment's text; what it said before is kept as a version."""
     await conn.execute(
         """
         INSERT INTO comment_versions (comment_id, number, author_id, raw, written_at)
         SELECT $1, count(*) + 1, $2, $3, $4 FROM comment_versions WHERE comment_id = $1
         """,
-        comment.id, comment.author_id, comment.raw,
-        to_micros(comment.edited_at or comment.created_at),
+        before.id, before.author_id, before.raw, to_micros(before.edited_at or before.created_at),
     )  # fmt: skip
     await conn.execute(
-        "UPDATE comments SET raw = $2, edited_at = $3 WHERE id = $1", comment.id, raw, micros()
-    )
+        "UPDATE comments SET raw = $2, edited_at = $3 WHERE id = $1",
+        after.id, after.raw, to_micros(after.edited_at or after.created_at),
+    )  # fmt: skip
 
 
 async def set_hidden(conn: Connection, comment_id: str, *, by: str) -> None:

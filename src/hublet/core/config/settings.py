@@ -106,6 +106,9 @@ class WorkerSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
     body_bytes: int = _setting(1_048_576, COUNT, "The largest request body, in bytes.")
+    file_bytes: int = _setting(
+        53_687_091_200, number(1, 10**15, int), "The largest file of a repository, in bytes."
+    )
     anonymous_requests: int = _setting(
         3000, COUNT, "Requests of an address without a token in a window; quiet in test mode."
     )

@@ -63,6 +63,7 @@ class Edge:
         if scope["method"] == "HEAD":
             # Routes answer GET; the body is dropped on the way out. The server keeps its own view.
             scope = {**scope, "method": "GET"}
+            exchange.without_body = True
         try:
             self._check(scope, exchange)
             if not is_streamed(scope["method"], scope["path"]):

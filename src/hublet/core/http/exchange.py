@@ -25,6 +25,8 @@ class Exchange:
     bytes_out: int = 0
     started: bool = False
     finished: bool = False
+    # Whether the answer's body is dropped on the way out; who makes a large one need not.
+    without_body: bool = False
     quotas: Quotas | None = None
 
     def identify(self, user: str) -> None:

@@ -6,6 +6,8 @@ from hublet.core.limits import Verdict
 Headers = list[tuple[bytes, bytes]]
 
 _CORS_PATHS = ("/api/", "/oauth/", "/.well-known/")
+# Downloads and large files lie under the names of repositories.
+_CORS_PARTS = ("/resolve/", "/raw/", "/info/lfs/")
 
 _NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 # What only a page that a person looks at has a use for.
@@ -20,8 +22,8 @@ _UNLESS_SET: Headers = [
     (b"cache-control", b"no-store"),
 ]
 _EXPOSED = (
-    b"ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Error-Code, X-Error-Message, "
-    b"X-Request-Id"
+    b"Accept-Ranges, Content-Range, ETag, Link, RateLimit, RateLimit-Policy, Retry-After, "
+    b"X-Error-Code, X-Error-Message, X-Linked-Etag, X-Linked-Size, X-Repo-Commit, X-Request-Id"
 )
 # Bearer tokens are sent by scripts on purpose, so any origin may call; cookies never count here.
 _CORS: Headers = [
@@ -37,7 +39,7 @@ PREFLIGHT: Headers = [
 
 
 def is_for_other_origins(path: str) -> bool:
-    return path.startswith(_CORS_PATHS)
+    return path.startswith(_CORS_PATHS) or any(part in path for part in _CORS_PARTS)
 
 
 class AddedHeaders:

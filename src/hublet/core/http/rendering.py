@@ -7,6 +7,7 @@ import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from hublet.core.database import DatabaseUnavailable
@@ -87,8 +88,14 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     return error_response(message, status=error.status_code, headers=error.headers)
 
 
+async def _broken_off(_request: Request, _error: Exception) -> Response:
+    # Nobody is there to hear it; for the log it is no fault of ours.
+    return error_response("The body ended too early.", status=400)
+
+
 def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HubError, _hub_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_exception)
+    app.add_exception_handler(ClientDisconnect, _broken_off)
     app.add_exception_handler(Exception, _unexpected)

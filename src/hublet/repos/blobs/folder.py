@@ -19,19 +19,33 @@ def blobs_folder(data_dir: Path) -> Path:
     return data_dir / "blobs"
 
 
+def incoming_folder(data_dir: Path) -> Path:
+    return blobs_folder(data_dir) / "incoming"
+
+
+def parts_folder(data_dir: Path) -> Path:
+    """Where the parts of uploads wait that come in several."""
+    return blobs_folder(data_dir) / "parts"
+
+
 def path_of(data_dir: Path, sha256: str) -> Path:
     return blobs_folder(data_dir) / sha256[:2] / sha256[2:4] / sha256
 
 
 class Spool:
-    """Bytes that arrive piece by piece; they vanish unless `keep` is called."""
+    """Bytes that arrive piece by piece; they vanish unless `keep` is called.
 
-    def __init__(self, data_dir: Path) -> None:
+    Git's name for them begins with their size: when that is known before they arrive, the name
+    is found on the way, and the blob that `keep` returns has it.
+    """
+
+    def __init__(self, data_dir: Path, *, size: int | None = None) -> None:
         self._data_dir = data_dir
-        incoming = blobs_folder(data_dir) / "incoming"
+        incoming = incoming_folder(data_dir)
         incoming.mkdir(parents=True, exist_ok=True)
         self._file = tempfile.NamedTemporaryFile(dir=incoming, delete=False)  # noqa: SIM115
         self._sha256 = hashlib.sha256()
+        self._sha1 = None if size is None else _git_digest(size)
         self.size = 0
 
     def __enter__(self) -> Self:
@@ -48,7 +62,14 @@ class Spool:
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self._file.write(data)
         self._sha256.update(data)
+        if self._sha1 is not None:
+            self._sha1.update(data)
         self.size += len(data)
+
+    def write_file(self, path: Path) -> None:
+        with path.open("rb") as file:
+            while data := file.read(_CHUNK):
+                self.write(data)
 
     @property
     def path(self) -> Path:
@@ -66,8 +87,7 @@ class Spool:
     def git_sha1(self) -> str:
         """Return what git would call these bytes; reads them once more."""
         self._file.flush()
-        # Git's names are SHA-1 by definition; nothing here rests on its strength.
-        digest = hashlib.sha1(b"blob %d\x00" % self.size, usedforsecurity=False)
+        digest = _git_digest(self.size)
         with self.path.open("rb") as file:
             while data := file.read(_CHUNK):
                 digest.update(data)
@@ -88,9 +108,21 @@ class Spool:
         finally:
             os.close(folder)
         self._file.close()
-        return Blob(sha256=self.sha256, size=self.size)
+        git_sha1 = None if self._sha1 is None else self._sha1.hexdigest()
+        return Blob(sha256=self.sha256, size=self.size, git_sha1=git_sha1)
+
+    def move_to(self, target: Path) -> None:
+        """Put the bytes, which need not survive a power cut, under a name of their own."""
+        self._file.close()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.path.replace(target)
 
     def close(self) -> None:
         """Forget what was not kept."""
         self._file.close()
         self.path.unlink(missing_ok=True)
+
+
+def _git_digest(size: int) -> "hashlib._Hash":
+    # Git's names are SHA-1 by definition; nothing here rests on its strength.
+    return hashlib.sha1(b"blob %d\x00" % size, usedforsecurity=False)

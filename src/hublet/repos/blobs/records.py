@@ -1,6 +1,7 @@
 """What a blob is."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -9,3 +10,12 @@ class Blob:
     size: int
     # What git would call the same bytes, where it is known.
     git_sha1: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedBlob:
+    """A blob that a repository brought along, and when."""
+
+    sha256: str
+    size: int
+    pushed_at: datetime

@@ -8,8 +8,12 @@ import pygit2
 _DOMAIN = "users.noreply.invalid"
 
 
+def email_of(user_name: str) -> str:
+    return f"{user_name}@{_DOMAIN}"
+
+
 def signature(user_name: str, *, at: datetime) -> pygit2.Signature:
-    return pygit2.Signature(user_name, f"{user_name}@{_DOMAIN}", int(at.timestamp()), 0)
+    return pygit2.Signature(user_name, email_of(user_name), int(at.timestamp()), 0)
 
 
 def user_of(email: str) -> str | None:

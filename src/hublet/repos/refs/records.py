@@ -20,6 +20,17 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewBranch:
+    name: str
+    # A branch, a tag or a commit; None: main.
+    starting_point: str | None = None
+    # Begin with a commit that holds nothing.
+    is_empty: bool = False
+    # Move the branch when there is one of this name.
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
     """The metadata at the top of README.md, and the tags that follow from it."""
 

@@ -16,6 +16,7 @@ from hublet.repos.blobs import store as blobs
 from hublet.repos.errors import RefChanged, RevisionNotFound
 from hublet.repos.records import Repo
 from hublet.repos.refs import store
+from hublet.repos.refs.errors import RefInTheWay
 from hublet.repos.refs.records import HEADS, MAIN, TAGS, Move
 
 SHA = re.compile(r"[0-9a-f]{40}")
@@ -50,6 +51,10 @@ async def move(conn: Connection, repo: Repo, wanted: Move) -> Repo:
 
     The objects they point to must be in git, on the disk, before this is called.
     """
+    created = [update.ref for update in wanted.updates if update.old_sha is None]
+    if created:
+        # Of two that exclude each other, the second must see the first.
+        await conn.lock(f"names of refs of {repo.id}")
     for update in wanted.updates:
         if not await store.move(conn, repo.id, update):
             raise RefChanged(update.ref.removeprefix(HEADS))
@@ -58,6 +63,9 @@ async def move(conn: Connection, repo: Repo, wanted: Move) -> Repo:
             repo = replace(
                 repo, head_sha=update.new_sha, card=wanted.card.data, tags=wanted.card.tags
             )
+    for name in created:
+        if (other := await store.find_in_the_way(conn, repo.id, name)) is not None:
+            raise RefInTheWay(name, other=other)
     await blobs.add(conn, wanted.blobs)
     await blobs.link(conn, repo.id, [blob.sha256 for blob in wanted.blobs])
     await store.note_change(conn, repo.id, added_bytes=wanted.added_bytes)

@@ -23,6 +23,22 @@ async def list_of(conn: Reader, repo_id: str) -> list[Ref]:
     return [Ref(name=row["name"], sha=row["sha"]) for row in rows]
 
 
+async def find_in_the_way(conn: Reader, repo_id: str, name: str) -> str | None:
+    """Return a ref that this one lies in, or that lies in this one."""
+    parts = name.split("/")
+    above = ["/".join(parts[:count]) for count in range(1, len(parts))]
+    # The character behind the slash is 0, so what lies between begins with the name and a slash.
+    found: str | None = await conn.fetch_value(
+        """
+        SELECT name FROM repo_refs
+        WHERE repo_id = $1 AND (name IN each($2) OR (name > $3 AND name < $4))
+        ORDER BY name LIMIT 1
+        """,
+        repo_id, json.dumps(above), f"{name}/", f"{name}0",
+    )  # fmt: skip
+    return found
+
+
 async def version_of(conn: Reader, repo_id: str) -> int:
     """Return a number that grows with every change of the repository's refs."""
     version: int = await conn.fetch_value("SELECT refs_version FROM repos WHERE id = $1", repo_id)

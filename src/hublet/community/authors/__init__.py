@@ -1,0 +1,1 @@
+"""Who wrote something, as threads show them."""

@@ -1,0 +1,1 @@
+"""Community blogs: articles of users and organizations."""

@@ -1,0 +1,71 @@
+"""Community blogs on the wire."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import MISSING, Field
+
+from hublet.community.authors.records import Accounts
+from hublet.community.authors.schemas import Author
+from hublet.community.threads.records import Thread
+from hublet.community.threads.schemas import NOT_BLANK, Title
+from hublet.core.schema import ObjectId, Schema, Timestamp
+
+MAX_BLOG = 500_000
+
+Content = Annotated[str, Field(min_length=1, max_length=MAX_BLOG), NOT_BLANK]
+
+
+class CreateBlog(Schema):
+    title: Title
+    content: Content
+    # The name of the organization under whose name it stands; the caller's own without one.
+    organization: str | MISSING = MISSING
+
+
+class UpdateBlog(Schema):
+    title: Title | MISSING = MISSING
+    content: Content | MISSING = MISSING
+
+
+class BlogCard(Schema):
+    """A blog in a list."""
+
+    id: ObjectId
+    slug: str
+    title: str
+    # Blogs of the hub itself would be canonical; those of its users never are.
+    canonical: bool = False
+    # Who wrote it.
+    author: Author | MISSING = MISSING
+    # Under whose name it stands, when that is not its author's.
+    organization: Author | MISSING = MISSING
+    publishedAt: Timestamp
+    # When it was last changed or commented on.
+    updatedAt: Timestamp
+    numComments: int
+
+    @classmethod
+    def of(cls, blog: Thread, accounts: Accounts, *, base_url: str) -> Self:
+        return cls.model_validate(_card(blog, accounts, base_url))
+
+
+class Blog(BlogCard):
+    content: str
+
+    @classmethod
+    def of(cls, blog: Thread, accounts: Accounts, *, base_url: str) -> Self:
+        return cls.model_validate(_card(blog, accounts, base_url) | {"content": blog.body or ""})
+
+
+def _card(blog: Thread, accounts: Accounts, base_url: str) -> dict[str, Any]:
+    organization_id = None if blog.owner_id == blog.author_id else blog.owner_id
+    return {
+        "id": blog.id,
+        "slug": blog.slug,
+        "title": blog.title,
+        "author": Author.found(blog.author_id, accounts, base_url=base_url),
+        "organization": Author.found(organization_id, accounts, base_url=base_url),
+        "publishedAt": blog.created_at,
+        "updatedAt": blog.updated_at,
+        "numComments": blog.comment_count,
+    }

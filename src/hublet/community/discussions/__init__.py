@@ -1,0 +1,1 @@
+"""Discussions and pull requests of repositories."""

@@ -1,0 +1,93 @@
+"""What changes in a discussion beside its comments: title, status, pin."""
+
+from dataclasses import replace
+
+from hublet.community.discussions import service
+from hublet.community.discussions.errors import RefGone, StatusStands, TitleStands
+from hublet.community.discussions.records import Discussion
+from hublet.community.threads import service as threads
+from hublet.community.threads.records import Change, Status, Thread
+from hublet.core.database import Connection, Reader
+from hublet.repos.refs import service as refs
+from hublet.tokens.records import Caller
+
+
+async def rename(conn: Connection, caller: Caller, discussion: Discussion, title: str) -> Change:
+    await service.check_author_or_writer(conn, caller, discussion, f"rename this {discussion.noun}")
+    thread = discussion.thread
+    if title == thread.title:
+        raise TitleStands(discussion.noun)
+    happened = await threads.note(
+        conn,
+        thread,
+        "title-change",
+        actor_id=caller.user_id,
+        data={"from": thread.title, "to": title},
+    )
+    await _keep(conn, caller, discussion, replace(thread, title=title), "title")
+    return happened
+
+
+async def set_status(
+    conn: Connection,
+    caller: Caller,
+    discussion: Discussion,
+    status: Status,
+    *,
+    comment: str | None,
+) -> Change:
+    """Close or open a discussion; opening a draft makes it ready, opening a closed one reopens it."""
+    verb = "close" if status is Status.closed else "open"
+    await service.check_author_or_writer(conn, caller, discussion, f"{verb} this {discussion.noun}")
+    if discussion.thread.status in {status, Status.merged}:
+        raise StatusStands(discussion.noun, str(discussion.thread.status))
+    if status is Status.open:
+        await _check_ref(conn, discussion)
+    if comment is not None:
+        await service.comment(conn, caller, discussion, comment)
+    return await note_status(conn, caller, discussion, replace(discussion.thread, status=status))
+
+
+async def _check_ref(conn: Reader, discussion: Discussion) -> None:
+    if discussion.thread.is_pull_request and (
+        await refs.find_sha(conn, discussion.repo, discussion.ref) is None
+    ):
+        raise RefGone
+
+
+async def note_status(
+    conn: Connection,
+    caller: Caller,
+    discussion: Discussion,
+    after: Thread,
+) -> Change:
+    """Keep a thread whose status is another now, and write it into its history."""
+    happened = await threads.note(
+        conn,
+        after,
+        "status-change",
+        actor_id=caller.user_id,
+        data={"status": after.status},
+    )
+    await _keep(conn, caller, discussion, after, "status")
+    return happened
+
+
+async def set_pinned(
+    conn: Connection, caller: Caller, discussion: Discussion, *, pinned: bool
+) -> None:
+    """Keep a discussion on top of the list, or let it go; doing it again changes nothing."""
+    if discussion.thread.pinned is pinned:
+        return
+    after = replace(discussion.thread, pinned=pinned)
+    await threads.note(
+        conn, after, "pinning-change", actor_id=caller.user_id, data={"pinned": pinned}
+    )
+    await _keep(conn, caller, discussion, after, "pinned")
+
+
+async def _keep(
+    conn: Connection, caller: Caller, discussion: Discussion, after: Thread, changed: str
+) -> None:
+    place = service.place_of(discussion.repo)
+    await threads.change(conn, after, place, actor_id=caller.user_id, changed=(changed,))

@@ -1,0 +1,134 @@
+"""How a pull request becomes part of its base: git on the disk first, then the refs."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hublet.community.discussions import changes, service, store
+from hublet.community.discussions.errors import RefGone, StatusStands
+from hublet.community.discussions.pull_requests import comparing
+from hublet.community.discussions.pull_requests import service as pull_requests
+from hublet.community.discussions.pull_requests.comparing import Merge, Sides
+from hublet.community.discussions.records import OPEN, Commit, Discussion
+from hublet.community.threads.records import Status
+from hublet.core.clock import now
+from hublet.core.database import Connection, Database, Reader
+from hublet.events import UpdatedRef
+from hublet.repos.cards.reading import read_card
+from hublet.repos.errors import RefChanged
+from hublet.repos.git import folders
+from hublet.repos.records import RepoAddress, Right
+from hublet.repos.refs import service as refs
+from hublet.repos.refs.records import HEADS, Card, Move
+from hublet.tokens.records import Caller
+
+# How often a merge is made again because one of its sides moved meanwhile.
+RETRIES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    discussion: Discussion
+    sides: Sides
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """What git made of a plan; without a commit the base had it all already."""
+
+    sides: Sides
+    commit: Commit | None
+    card: Card | None
+
+
+async def merge(
+    database: Database, caller: Caller, address: RepoAddress, number: int, *, comment: str | None
+) -> str:
+    """Merge a pull request, draft or not, into its base; return the commit it became."""
+    for _ in range(RETRIES):
+        with suppress(RefChanged):
+            return await _merge(database, caller, address, number, comment=comment)
+    return await _merge(database, caller, address, number, comment=comment)
+
+
+async def _merge(
+    database: Database, caller: Caller, address: RepoAddress, number: int, *, comment: str | None
+) -> str:
+    async with database.read() as conn:
+        plan = await _plan(conn, caller, address, number)
+    folder = folders.folder_of(database.hub.settings.database.data_dir, plan.discussion.repo.id)
+    merged = await asyncio.to_thread(_write, folder, plan, author=caller.user_name)
+    async with database.transaction() as conn:
+        discussion = await service.get_for_change(conn, caller, address, number, right=Right.write)
+        return await _finish(conn, caller, discussion, merged, comment=comment)
+
+
+async def _plan(conn: Reader, caller: Caller, address: RepoAddress, number: int) -> Plan:
+    discussion = await service.get(conn, caller, address, number, right=Right.write)
+    _check(discussion)
+    head = await refs.find_sha(conn, discussion.repo, discussion.ref)
+    if head is None:
+        raise RefGone
+    base = await refs.get_sha(conn, discussion.repo, discussion.base)
+    return Plan(discussion=discussion, sides=Sides(base=base, head=head))
+
+
+def _check(discussion: Discussion) -> None:
+    pull_requests.check_is_one(discussion)
+    if discussion.thread.status not in OPEN:
+        raise StatusStands(discussion.noun, str(discussion.thread.status))
+
+
+def _write(folder: Path, plan: Plan, *, author: str) -> Merged:
+    message = f"{plan.discussion.thread.title} (#{plan.discussion.number})"
+    wanted = Merge(author=author, at=now(), message=message)
+    oid = comparing.merge(folder, plan.sides, wanted)
+    if oid is None:
+        return Merged(sides=plan.sides, commit=None, card=None)
+    card = read_card(folder, oid, plan.discussion.repo.type)
+    return Merged(sides=plan.sides, commit=Commit(oid=oid, subject=message), card=card)
+
+
+async def _finish(
+    conn: Connection,
+    caller: Caller,
+    discussion: Discussion,
+    merged: Merged,
+    *,
+    comment: str | None,
+) -> str:
+    _check(discussion)
+    await _hold_both(conn, discussion, merged.sides)
+    if comment is not None:
+        await service.comment(conn, caller, discussion, comment)
+    if merged.commit is not None:
+        discussion = await _move_base(conn, caller, discussion, merged)
+        await pull_requests.note_commit(
+            conn, discussion.thread, merged.commit, actor_id=caller.user_id
+        )
+    oid = merged.commit.oid if merged.commit else merged.sides.base
+    after = replace(
+        discussion.thread,
+        status=Status.merged,
+        merge_commit_id=oid,
+        details={"head": merged.sides.head},
+    )
+    await changes.note_status(conn, caller, discussion, after)
+    return oid
+
+
+async def _hold_both(conn: Connection, discussion: Discussion, sides: Sides) -> None:
+    """Go on only when both sides are where they were when git merged them."""
+    for ref, sha in ((discussion.ref, sides.head), (discussion.base, sides.base)):
+        if not await store.hold_ref(conn, discussion.repo.id, ref=ref, sha=sha):
+            raise RefChanged(ref.removeprefix(HEADS))
+
+
+async def _move_base(
+    conn: Connection, caller: Caller, discussion: Discussion, merged: Merged
+) -> Discussion:
+    new = merged.commit.oid if merged.commit else merged.sides.base
+    update = UpdatedRef(ref=discussion.base, old_sha=merged.sides.base, new_sha=new)
+    move = Move(updates=(update,), actor_id=caller.user_id, card=merged.card)
+    return replace(discussion, repo=await refs.move(conn, discussion.repo, move))

@@ -1,0 +1,134 @@
+"""Rules of pull requests: their refs, and the commits that come and go with them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from hublet.community.discussions import service as discussions
+from hublet.community.discussions import store
+from hublet.community.discussions.errors import NoPullRequest, NotClosed, RefGone
+from hublet.community.discussions.records import (
+    CLOSED,
+    MAX_TITLE,
+    OPEN,
+    Commit,
+    Discussion,
+    NewDiscussion,
+)
+from hublet.community.threads import service as threads
+from hublet.community.threads import store as thread_store
+from hublet.community.threads.records import Status, Thread
+from hublet.community.threads.schemas import MAX_COMMENT
+from hublet.community.threads.service import Place
+from hublet.core.database import Connection, Reader
+from hublet.events import UpdatedRef
+from hublet.repos import service as repos
+from hublet.repos.commits.pull_requests import NewPullRequest, PullRequest, register
+from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.refs import service as refs
+from hublet.repos.refs.records import MAIN, Move
+from hublet.tokens.records import Caller
+
+
+def check_is_one(discussion: Discussion) -> None:
+    if not discussion.thread.is_pull_request:
+        raise NoPullRequest(discussion.number)
+
+
+async def open_empty(
+    conn: Connection, caller: Caller, address: RepoAddress, wanted: NewDiscussion
+) -> Discussion:
+    """Open a pull request, as a draft, whose ref stands where main stands."""
+    # Interface 5.3: whoever opens one must be able to read what it is to change.
+    repo = await repos.get(conn, caller, address, Right.read)
+    await repos.check(conn, caller, repo, Right.discuss)
+    head = await refs.get_sha(conn, repo, MAIN)
+    draft = replace(wanted, base=MAIN, status=Status.draft)
+    discussion = await discussions.add(conn, caller, repo, draft)
+    await _move(conn, caller, discussion, old=None, new=head)
+    return discussion
+
+
+async def open_with_commit(
+    conn: Connection, caller: Caller, repo: Repo, wanted: NewPullRequest
+) -> PullRequest:
+    """Open a pull request for a commit; whoever made the commit moves the ref there."""
+    title = " ".join(wanted.title.split()) or "Pull request"
+    new = NewDiscussion(
+        title=title[:MAX_TITLE], description=wanted.description[:MAX_COMMENT], base=wanted.base
+    )
+    discussion = await discussions.add(conn, caller, repo, new)
+    commit = Commit(oid=wanted.head_sha, subject=title)
+    await note_commit(conn, discussion.thread, commit, actor_id=caller.user_id)
+    url = discussion.url(conn.hub.settings.base_url)
+    return PullRequest(number=discussion.number, url=url)
+
+
+async def may_commit(conn: Reader, caller: Caller, repo: Repo, number: int) -> bool:
+    """Tell whether somebody may commit to a pull request without writing to the repository."""
+    thread = await store.find(conn, repo.id, number)
+    if thread is None or not thread.is_pull_request:
+        return False
+    return thread.author_id == caller.user_id and thread.status in OPEN
+
+
+register(opener=open_with_commit, check=may_commit)
+
+
+async def delete_ref(conn: Connection, caller: Caller, discussion: Discussion) -> None:
+    """Give up the ref of a pull request that is done with; which commits it had stays known."""
+    check_is_one(discussion)
+    if discussion.thread.status not in CLOSED:
+        raise NotClosed
+    head = await refs.find_sha(conn, discussion.repo, discussion.ref)
+    if head is None:
+        raise RefGone
+    kept = discussion.kept_head or head
+    await thread_store.update(conn, replace(discussion.thread, details={"head": kept}))
+    await _move(conn, caller, discussion, old=head, new=None)
+
+
+async def delete(conn: Connection, caller: Caller, discussion: Discussion) -> None:
+    """Delete a discussion with its comments; a pull request's ref goes with it."""
+    head = await refs.find_sha(conn, discussion.repo, discussion.ref)
+    if head is not None:
+        await _move(conn, caller, discussion, old=head, new=None)
+    place = discussions.place_of(discussion.repo)
+    await threads.delete(conn, discussion.thread, place, actor_id=caller.user_id)
+
+
+async def _move(
+    conn: Connection, caller: Caller, discussion: Discussion, *, old: str | None, new: str | None
+) -> None:
+    update = UpdatedRef(ref=discussion.ref, old_sha=old, new_sha=new)
+    await refs.move(conn, discussion.repo, Move(updates=(update,), actor_id=caller.user_id))
+
+
+async def head_of(conn: Reader, discussion: Discussion) -> str | None:
+    """Return the last commit of a pull request, also when its ref is gone."""
+    return discussion.kept_head or await refs.find_sha(conn, discussion.repo, discussion.ref)
+
+
+async def add_commits(
+    conn: Connection,
+    thread: Thread,
+    place: Place,
+    commits: Sequence[Commit],
+    *,
+    actor_id: str,
+    at: datetime,
+) -> None:
+    """Write commits into a pull request's history, each once however often this is called."""
+    known = await store.list_commits(conn, thread.id)
+    fresh = [commit for commit in commits if commit.oid not in known]
+    for commit in fresh:
+        await note_commit(conn, thread, commit, actor_id=actor_id, at=at)
+    if fresh:
+        await threads.change(conn, thread, place, actor_id=actor_id, changed=("content",))
+
+
+async def note_commit(
+    conn: Connection, thread: Thread, commit: Commit, *, actor_id: str, at: datetime | None = None
+) -> None:
+    data = {"oid": commit.oid, "subject": commit.subject}
+    await threads.note(conn, thread, "commit", actor_id=actor_id, data=data, at=at)

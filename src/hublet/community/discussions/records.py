@@ -1,0 +1,147 @@
+"""What a discussion is: a thread with a number, in a repository."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hublet.community.authors.records import Accounts
+from hublet.community.threads.records import Change, Comment, Status, Thread, Version
+from hublet.repos.records import Repo
+from hublet.repos.refs.records import MAIN, PULL_REQUESTS
+
+MIN_TITLE = 3
+MAX_TITLE = 200
+
+# Where pull requests and discussions that are not done with yet stand, and the others.
+OPEN = frozenset({Status.draft, Status.open})
+CLOSED = frozenset({Status.closed, Status.merged})
+
+
+class Sort(StrEnum):
+    created = "recently-created"
+    # What something happened in last comes first.
+    trending = "trending"
+    # This hub has no reactions; what was answered most comes first.
+    reactions = "reactions"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discussion:
+    """A thread together with the repository it belongs to."""
+
+    repo: Repo
+    thread: Thread
+
+    @property
+    def number(self) -> int:
+        assert self.thread.number is not None  # noqa: S101 - every discussion has one
+        return self.thread.number
+
+    @property
+    def ref(self) -> str:
+        """Where the commits of a pull request are pushed to."""
+        return ref_of(self.number)
+
+    @property
+    def base(self) -> str:
+        """The branch that a pull request wants to change."""
+        return self.thread.base or MAIN
+
+    @property
+    def kept_head(self) -> str | None:
+        """The last commit of a pull request that was merged, or whose ref was deleted."""
+        return (self.thread.details or {}).get("head")
+
+    @property
+    def noun(self) -> str:
+        return "pull request" if self.thread.is_pull_request else "discussion"
+
+    def url(self, base_url: str) -> str:
+        return f"{self.repo.url(base_url)}/discussions/{self.number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDiscussion:
+    title: str
+    description: str
+    # The branch that a pull request wants to change; None for a mere discussion.
+    base: str | None = None
+    status: Status = Status.open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which discussions of a repository are asked for; None asks for all."""
+
+    is_pull_request: bool | None = None
+    statuses: frozenset[Status] = OPEN | CLOSED
+    author: str | None = None
+    # A part of the title.
+    search: str | None = None
+    sort: Sort = Sort.created
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A part of a list, with the accounts that it shows."""
+
+    discussions: Sequence[Discussion]
+    accounts: Accounts
+    # Where in the list the part begins, and how long the list is.
+    start: int
+    count: int
+    # How many are closed or merged, whichever status is asked for.
+    closed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A commit in the history of a pull request."""
+
+    oid: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diff:
+    text: str
+    # Whether there is more than fits.
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What happened in a discussion, and the accounts that had to do with it."""
+
+    comments: Sequence[Comment]
+    versions: Mapping[str, Sequence[Version]]
+    changes: Sequence[Change]
+    accounts: Accounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A pull request beside its base."""
+
+    conflicts: Sequence[str] = ()
+    diff: Diff | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    discussion: Discussion
+    history: History
+    # None for a mere discussion.
+    comparison: Comparison | None = None
+    # Whether the caller may see what is in the repository's files.
+    may_read: bool = True
+
+
+def ref_of(number: int) -> str:
+    return f"{PULL_REQUESTS}{number}"
+
+
+def number_of(ref: str) -> int | None:
+    """Return which pull request a ref belongs to, if any."""
+    number = ref.removeprefix(PULL_REQUESTS)
+    return int(number) if number != ref and number.isdecimal() else None

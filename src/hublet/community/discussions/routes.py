@@ -1,0 +1,197 @@
+"""HTTP for discussions and pull requests."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import MISSING
+
+from hublet.community.authors import store as authors
+from hublet.community.discussions import changes, details, listing, service
+from hublet.community.discussions.auth import DISCUSSIONS, LARGEST, STANDS, Num
+from hublet.community.discussions.pull_requests import service as pull_requests
+from hublet.community.discussions.records import CLOSED, OPEN, Filters, NewDiscussion, Sort
+from hublet.community.discussions.schemas import (
+    ChangeStatus,
+    ChangeTitle,
+    CreatedDiscussion,
+    CreateDiscussion,
+    DiscussionDetails,
+    DiscussionPage,
+    Ignore,
+    NewStatus,
+    NewTitle,
+    Pin,
+    Reply,
+    StatusChange,
+    TitleChange,
+)
+from hublet.community.threads import store as threads
+from hublet.community.threads.records import Comment, Status
+from hublet.community.threads.schemas import (
+    CommentEvent,
+    EditComment,
+    NewComment,
+    UpdatedComment,
+    authors_of,
+)
+from hublet.core.database import Reader
+from hublet.core.http import Conn, Db, ReadConn
+from hublet.core.schema import Done
+from hublet.repos.auth import MOVED, GitRepo
+from hublet.repos.records import Right
+from hublet.tokens.auth import AnyCaller, MaybeCaller
+
+router = APIRouter(prefix=DISCUSSIONS, tags=["discussions"], responses=MOVED)
+
+Text = Annotated[str | None, Query(min_length=1, max_length=200)]
+
+_KINDS = {"all": None, "discussion": False, "pull_request": True}
+_STATUSES = {"all": OPEN | CLOSED, "open": OPEN, "closed": CLOSED}
+
+
+async def _filters(
+    what: Annotated[Literal["all", "discussion", "pull_request"], Query(alias="type")] = "all",
+    status: Annotated[
+        Literal["all", "open", "closed"],
+        Query(description="Drafts count as open, merged ones as closed."),
+    ] = "all",
+    author: Text = None,
+    search: Annotated[Text, Query(description="A part of the title.")] = None,
+    sort: Sort = Sort.created,
+) -> Filters:
+    return Filters(
+        is_pull_request=_KINDS[what],
+        statuses=_STATUSES[status],
+        author=author,
+        search=search,
+        sort=sort,
+    )
+
+
+@router.get("")
+async def list_discussions(
+    conn: ReadConn,
+    caller: MaybeCaller,
+    repo: GitRepo,
+    filters: Annotated[Filters, Depends(_filters)],
+    p: Annotated[int, Query(ge=0, le=LARGEST, description="Which page; the first is 0.")] = 0,
+) -> DiscussionPage:
+    """List a repository's discussions and pull requests, 50 to a page, pinned ones first."""
+    page = await listing.get_page(conn, caller, repo, filters, number=p)
+    return DiscussionPage.of(page, base_url=conn.hub.settings.base_url)
+
+
+@router.post("")
+async def create_discussion(
+    conn: Conn, caller: AnyCaller, repo: GitRepo, body: CreateDiscussion
+) -> CreatedDiscussion:
+    """Open a discussion, or a pull request that starts as a draft without changes."""
+    wanted = NewDiscussion(title=body.title, description=body.description)
+    open_ = pull_requests.open_empty if body.pullRequest else service.open_discussion
+    discussion = await open_(conn, caller, repo, wanted)
+    url = discussion.url(conn.hub.settings.base_url)
+    return CreatedDiscussion(num=discussion.number, url=url, pullRequest=body.pullRequest)
+
+
+@router.get("/{num}")
+async def get_discussion(
+    database: Db,
+    caller: MaybeCaller,
+    repo: GitRepo,
+    num: Num,
+    diff: Annotated[bool, Query(description="Show what a pull request changes.")] = False,  # noqa: FBT002 - as FastAPI reads it
+) -> DiscussionDetails:
+    """Show a discussion with all that happened in it."""
+    found = await details.get(database, caller, repo, num, with_diff=diff)
+    return DiscussionDetails.of_details(found, base_url=database.hub.settings.base_url)
+
+
+@router.delete("/{num}")
+async def delete_discussion(conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num) -> Done:
+    """Delete a discussion with its comments; a pull request's commits go with it."""
+    discussion = await service.get_for_change(conn, caller, repo, num, right=Right.write)
+    await pull_requests.delete(conn, caller, discussion)
+    return Done()
+
+
+@router.post("/{num}/comment", status_code=201)
+async def comment_discussion(
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, body: Reply
+) -> NewComment:
+    """Comment on a discussion, open or closed, or answer a comment."""
+    discussion = await service.get_for_change(conn, caller, repo, num)
+    parent_id = None if body.replyTo is MISSING else body.replyTo
+    comment = await service.comment(conn, caller, discussion, body.comment, parent_id=parent_id)
+    return NewComment(newMessage=await _shown(conn, comment))
+
+
+@router.post("/{num}/comment/{comment_id}/edit", responses=STANDS)
+async def edit_discussion_comment(
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, comment_id: str, body: EditComment
+) -> UpdatedComment:
+    """Replace the text of one's own comment; what it said before stays in its history."""
+    discussion = await service.get_for_change(conn, caller, repo, num)
+    comment = await service.edit_comment(conn, caller, discussion, comment_id, body.content)
+    return UpdatedComment(updatedComment=await _shown(conn, comment))
+
+
+@router.post("/{num}/comment/{comment_id}/hide")
+async def hide_discussion_comment(
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, comment_id: str
+) -> UpdatedComment:
+    """Hide a comment for good: one's own, or any in a repository that one may write to."""
+    discussion = await service.get_for_change(conn, caller, repo, num)
+    comment = await service.hide_comment(conn, caller, discussion, comment_id)
+    return UpdatedComment(updatedComment=await _shown(conn, comment))
+
+
+async def _shown(conn: Reader, comment: Comment) -> CommentEvent:
+    accounts = await authors.find_accounts(conn, authors_of([comment]))
+    versions = (await threads.list_versions(conn, comment.thread_id)).get(comment.id, ())
+    base_url = conn.hub.settings.base_url
+    return CommentEvent.of(comment, accounts, base_url=base_url, versions=versions)
+
+
+@router.post("/{num}/title", responses=STANDS)
+async def rename_discussion(
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, body: ChangeTitle
+) -> NewTitle:
+    """Give a discussion another title: its author and those who may write to the repository."""
+    discussion = await service.get_for_change(conn, caller, repo, num)
+    change = await changes.rename(conn, caller, discussion, body.title)
+    accounts = await authors.find_accounts(conn, [change.author_id])
+    base_url = conn.hub.settings.base_url
+    return NewTitle(newTitle=TitleChange.of(change, accounts, base_url=base_url))
+
+
+@router.post("/{num}/status", responses=STANDS)
+async def change_discussion_status(
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, body: ChangeStatus
+) -> NewStatus:
+    """Close or open a discussion; opening a draft pull request makes it ready to be merged."""
+    discussion = await service.get_for_change(conn, caller, repo, num)
+    comment = None if body.comment is MISSING else body.comment
+    status = Status(body.status)
+    change = await changes.set_status(conn, caller, discussion, status, comment=comment)
+    accounts = await authors.find_accounts(conn, [change.author_id])
+    base_url = conn.hub.settings.base_url
+    return NewStatus(newStatus=StatusChange.of(change, accounts, base_url=base_url))
+
+
+@router.post("/{num}/pin")
+async def pin_discussion(conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, body: Pin) -> Pin:
+    """Keep a discussion on top of the list, or let it go again."""
+    discussion = await service.get_for_change(conn, caller, repo, num, right=Right.write)
+    await changes.set_pinned(conn, caller, discussion, pinned=body.pinned)
+    return body
+
+
+@router.post("/{num}/ignore")
+async def ignore_discussion(
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, body: Ignore | None = None
+) -> Ignore:
+    """Hear nothing more of a discussion, or hear of it again."""
+    asked = body or Ignore()
+    discussion = await service.get(conn, caller, repo, num)
+    await threads.set_muted(conn, discussion.thread.id, user_id=caller.user_id, muted=asked.ignore)
+    return asked

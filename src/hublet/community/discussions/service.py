@@ -1,0 +1,162 @@
+"""Rules of discussions: who may open, read and answer them."""
+
+from hublet.community.discussions import store
+from hublet.community.discussions.errors import (
+    DiscussionNotFound,
+    DiscussionsDisabled,
+    NotYourDiscussion,
+)
+from hublet.community.discussions.records import Discussion, NewDiscussion
+from hublet.community.threads import service as threads
+from hublet.community.threads import store as thread_store
+from hublet.community.threads.errors import NotYourComment
+from hublet.community.threads.records import Comment, Thread, ThreadKind
+from hublet.community.threads.service import Place
+from hublet.core.clock import now
+from hublet.core.database import Connection, Reader
+from hublet.core.ids import new_object_id
+from hublet.repos import service as repos
+from hublet.repos.errors import RepoNotFound
+from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.tokens.records import Caller
+
+
+def place_of(repo: Repo) -> Place:
+    """Return where a repository's discussions stand: who sees the repository may read them."""
+
+    async def may_read(conn: Reader, user_id: str) -> bool:
+        is_open = await repos.may(conn, None, repo, Right.see)
+        return is_open or await repos.may_user(conn, user_id, repo, Right.see)
+
+    return Place(may_read=may_read, repo=repos.snapshot(repo))
+
+
+async def get(
+    conn: Reader,
+    caller: Caller | None,
+    address: RepoAddress,
+    number: int,
+    *,
+    right: Right = Right.see,
+) -> Discussion:
+    return await _in_repo(conn, await repos.get(conn, caller, address, right), number)
+
+
+async def get_for_change(
+    conn: Connection,
+    caller: Caller,
+    address: RepoAddress,
+    number: int,
+    *,
+    right: Right = Right.discuss,
+) -> Discussion:
+    """Like `get`, for whoever has this right; nobody else changes it before this ends."""
+    repo = await repos.get(conn, caller, address, right)
+    await hold(conn, repo.id, number)
+    return await _in_repo(conn, repo, number)
+
+
+async def hold(conn: Connection, repo_id: str, number: int) -> None:
+    """Let nobody else change a discussion before the transaction ends."""
+    await conn.lock(f"discussion {repo_id} {number}")
+
+
+async def _in_repo(conn: Reader, repo: Repo, number: int) -> Discussion:
+    thread = await store.find(conn, repo.id, number)
+    if thread is None:
+        raise DiscussionNotFound(repo.full_name, number)
+    return Discussion(repo=repo, thread=thread)
+
+
+def check_enabled(repo: Repo) -> None:
+    if repo.discussions_disabled:
+        raise DiscussionsDisabled(repo.full_name)
+
+
+async def check_author_or_writer(
+    conn: Reader, caller: Caller, discussion: Discussion, action: str
+) -> None:
+    if discussion.thread.author_id == caller.user_id:
+        return
+    if not await repos.may_user(conn, caller.user_id, discussion.repo, Right.write):
+        raise NotYourDiscussion(action)
+
+
+async def open_discussion(
+    conn: Connection, caller: Caller, address: RepoAddress, wanted: NewDiscussion
+) -> Discussion:
+    repo = await repos.get(conn, caller, address, Right.discuss)
+    return await add(conn, caller, repo, wanted)
+
+
+async def add(conn: Connection, caller: Caller, repo: Repo, wanted: NewDiscussion) -> Discussion:
+    """Add a discussion, or a pull request without its ref, under the next number."""
+    check_enabled(repo)
+    number = await store.take_number(conn, repo.id)
+    if number is None:
+        raise RepoNotFound(repo.type, repo.full_name)
+    at = now()
+    thread = Thread(
+        id=new_object_id(),
+        kind=ThreadKind.discussion,
+        title=wanted.title,
+        author_id=caller.user_id,
+        repo_id=repo.id,
+        number=number,
+        is_pull_request=wanted.base is not None,
+        status=wanted.status,
+        base=wanted.base,
+        created_at=at,
+        updated_at=at,
+    )
+    await thread_store.add(conn, thread)
+    await threads.open_thread(
+        conn, thread, place_of(repo), actor_id=caller.user_id, message=wanted.description
+    )
+    return Discussion(repo=repo, thread=thread)
+
+
+async def comment(
+    conn: Connection,
+    caller: Caller,
+    discussion: Discussion,
+    text: str,
+    *,
+    parent_id: str | None = None,
+) -> Comment:
+    """Answer in a discussion, whatever its status."""
+    check_enabled(discussion.repo)
+    return await threads.add_comment(
+        conn,
+        discussion.thread,
+        place_of(discussion.repo),
+        author_id=caller.user_id,
+        raw=text,
+        parent_id=parent_id,
+    )
+
+
+async def edit_comment(
+    conn: Connection, caller: Caller, discussion: Discussion, comment_id: str, text: str
+) -> Comment:
+    check_enabled(discussion.repo)
+    found = await threads.get_comment(conn, discussion.thread, comment_id)
+    if found.author_id != caller.user_id:
+        raise NotYourComment("edit")
+    place = place_of(discussion.repo)
+    return await threads.edit_comment(
+        conn, discussion.thread, place, found, actor_id=caller.user_id, raw=text
+    )
+
+
+async def hide_comment(
+    conn: Connection, caller: Caller, discussion: Discussion, comment_id: str
+) -> Comment:
+    """Hide one's own comment, or anybody's in a repository that one may write to."""
+    found = await threads.get_comment(conn, discussion.thread, comment_id)
+    is_own = found.author_id == caller.user_id
+    if not is_own and not await repos.may_user(conn, caller.user_id, discussion.repo, Right.write):
+        raise NotYourComment("hide")
+    return await threads.hide_comment(
+        conn, discussion.thread, place_of(discussion.repo), found, actor_id=caller.user_id
+    )

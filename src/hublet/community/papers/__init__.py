@@ -1,0 +1,1 @@
+"""Papers: what was published elsewhere and is talked about here."""

@@ -1,0 +1,1 @@
+"""Comments under papers."""

@@ -1,0 +1,126 @@
+"""Papers on the wire."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import MISSING, Field
+
+from hublet.accounts.avatars import avatar_url
+from hublet.community.authors.records import Accounts
+from hublet.community.papers import records
+from hublet.community.threads.schemas import NOT_BLANK, Title
+from hublet.core.schema import Line, ObjectId, Schema, Timestamp
+
+MAX_SUMMARY = 20_000
+MAX_AUTHORS = 500
+
+_PaperId = Annotated[str, Field(min_length=3, max_length=64)]
+
+
+class IndexPaper(Schema):
+    """A paper with what is known of it; its id stands in one of the first two fields."""
+
+    arxivId: _PaperId | MISSING = MISSING
+    id: _PaperId | MISSING = MISSING
+    title: Title
+    summary: Annotated[str, Field(min_length=1, max_length=MAX_SUMMARY), NOT_BLANK]
+    authors: Annotated[list[Line], Field(min_length=1, max_length=MAX_AUTHORS)]
+    # When it was submitted here, without one.
+    publishedAt: Timestamp | MISSING = MISSING
+    # The name of the user who brings it; only hub administrators name somebody else.
+    submittedBy: str | MISSING = MISSING
+
+
+class Submitter(Schema):
+    id: Annotated[ObjectId, Field(alias="_id")]
+    user: str
+    name: str
+    fullname: str
+    avatarUrl: str
+    type: Literal["user", "service-account"]
+
+    @classmethod
+    def found(cls, user_id: str, accounts: Accounts, *, base_url: str) -> Self | MISSING:
+        account = accounts.get(user_id)
+        if account is None:
+            return MISSING
+        return cls.model_validate(
+            {
+                "_id": account.id,
+                "user": account.name,
+                "name": account.name,
+                "fullname": account.fullname,
+                "avatarUrl": avatar_url(base_url, account.id),
+                "type": account.type,
+            }
+        )
+
+
+class PaperAuthor(Schema):
+    name: str
+    hidden: bool = False
+
+
+class Paper(Schema):
+    object_id: Annotated[ObjectId, Field(alias="_id")]
+    id: str
+    title: str
+    summary: str
+    authors: list[PaperAuthor]
+    publishedAt: Timestamp
+    submittedOnDailyAt: Timestamp
+    submittedOnDailyBy: Submitter | MISSING = MISSING
+    upvotes: int
+    # The thread with its comments.
+    discussionId: ObjectId
+    numComments: int
+
+    @classmethod
+    def of(cls, paper: records.Paper, accounts: Accounts, *, base_url: str) -> Self:
+        return cls.model_validate(
+            {
+                "_id": paper.thread.id,
+                "id": paper.id,
+                "title": paper.thread.title,
+                "summary": paper.summary,
+                "authors": [PaperAuthor(name=name) for name in paper.authors],
+                "publishedAt": paper.published_at,
+                "submittedOnDailyAt": paper.submitted_at,
+                "submittedOnDailyBy": Submitter.found(
+                    paper.submitter_id, accounts, base_url=base_url
+                ),
+                "upvotes": paper.upvotes,
+                "discussionId": paper.thread.id,
+                "numComments": paper.thread.comment_count,
+            }
+        )
+
+
+class PaperItem(Schema):
+    """A paper among the daily ones or those that a search found."""
+
+    paper: Paper
+    title: str
+    summary: str
+    # When it was submitted here: so the clients read it.
+    publishedAt: Timestamp
+    submittedBy: Submitter | MISSING = MISSING
+    numComments: int
+
+    @classmethod
+    def of(cls, paper: records.Paper, accounts: Accounts, *, base_url: str) -> Self:
+        shown = Paper.of(paper, accounts, base_url=base_url)
+        return cls(
+            paper=shown,
+            title=shown.title,
+            summary=shown.summary,
+            publishedAt=shown.submittedOnDailyAt,
+            submittedBy=shown.submittedOnDailyBy,
+            numComments=shown.numComments,
+        )
+
+
+class Upvotes(Schema):
+    """How many voted for a paper, and whether the caller is one of them."""
+
+    upvotes: int
+    isUpvotedByUser: bool

@@ -1,0 +1,86 @@
+"""Rules of papers: who brings them here, and who votes for them."""
+
+from datetime import UTC, datetime, timedelta
+
+from hublet.accounts import service as accounts
+from hublet.accounts.names import name_key
+from hublet.community.commenting.service import PUBLIC, administers, hold, hold_as_writer
+from hublet.community.papers import store
+from hublet.community.papers.errors import CannotSubmitFor, InvalidPaper, PaperExists
+from hublet.community.papers.ids import check_id
+from hublet.community.papers.records import NewPaper, Paper
+from hublet.community.threads import service as threads
+from hublet.community.threads import store as threads_store
+from hublet.community.threads.errors import ThreadNotFound
+from hublet.community.threads.records import Part, Thread, ThreadKind
+from hublet.core.clock import now
+from hublet.core.database import Connection, Reader
+from hublet.core.ids import new_object_id
+from hublet.tokens.records import Caller
+
+_EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
+# Clocks differ, and a journal may print tomorrow's date.
+_AHEAD = timedelta(days=1)
+
+
+async def submit(conn: Connection, caller: Caller, new: NewPaper) -> Paper:
+    """Add a paper; its submitter takes part in its thread, but nobody here is its author."""
+    check_id(new.id)
+    _check_published(new.published_at)
+    submitter_id = await _submitter_id(conn, caller, new.submitted_by)
+    moment = now()
+    thread = Thread(
+        id=new_object_id(),
+        kind=ThreadKind.paper,
+        title=new.title,
+        paper_id=new.id,
+        body=new.summary,
+        details={"authors": list(new.authors)},
+        created_at=moment,
+        updated_at=moment,
+    )
+    if not await threads_store.add(conn, thread):
+        raise PaperExists(new.id)
+    paper = Paper(
+        thread=thread,
+        submitter_id=submitter_id,
+        published_at=new.published_at or moment,
+        submitted_at=moment,
+    )
+    await store.add(conn, paper)
+    await threads_store.add_parts(conn, thread.id, {submitter_id: Part.opened})
+    await threads.open_thread(conn, thread, PUBLIC, actor_id=caller.user_id, message=None)
+    return paper
+
+
+def _check_published(moment: datetime | None) -> None:
+    if moment is not None and not _EARLIEST <= moment <= now() + _AHEAD:
+        raise InvalidPaper("publishedAt must lie between the year 1900 and now.")
+
+
+async def _submitter_id(conn: Reader, caller: Caller, name: str | None) -> str:
+    if name is None or name_key(name) == name_key(caller.user_name):
+        return caller.user_id
+    if not administers(caller):
+        raise CannotSubmitFor(name)
+    return (await accounts.get_visible_user(conn, name, to_administrator=False)).id
+
+
+async def get(conn: Reader, paper_id: str) -> Paper:
+    paper = await store.find(conn, paper_id)
+    if paper is None:
+        raise ThreadNotFound(f"paper {paper_id}")
+    return paper
+
+
+async def delete(conn: Connection, administrator: Caller, paper: Paper) -> None:
+    """Delete a paper with its comments and the votes for it."""
+    thread = await hold(conn, paper.thread)
+    await threads.delete(conn, thread, PUBLIC, actor_id=administrator.user_id)
+
+
+async def vote(conn: Connection, caller: Caller, paper: Paper, *, voted: bool) -> Paper:
+    """Vote for a paper, or take the vote back."""
+    await hold_as_writer(conn, caller, paper.thread)
+    await store.set_vote(conn, paper.thread.id, user_id=caller.user_id, voted=voted)
+    return await get(conn, paper.id)

@@ -1,0 +1,120 @@
+"""SQL of papers and the votes for them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hublet.accounts.names import name_key
+from hublet.community.papers.records import Daily, Paper, Sort
+from hublet.community.threads.store import COLUMNS, record
+from hublet.core.clock import from_micros, micros, to_micros
+from hublet.core.database import Connection, Reader, Row
+
+_PAPER = f"{COLUMNS}, p.submitter_id, p.published_at, p.submitted_at, p.upvotes"
+_FROM = "FROM papers p JOIN threads t ON t.id = p.thread_id"
+
+# How a list can be ordered; each is told apart by the id in the end.
+_ORDER = {
+    Sort.newest: "p.submitted_at DESC, p.thread_id DESC",
+    Sort.trending: "p.upvotes DESC, p.submitted_at DESC, p.thread_id DESC",
+}
+
+
+async def add(conn: Connection, paper: Paper) -> None:
+    """Add what the thread of the paper does not hold."""
+    await conn.execute(
+        """
+        INSERT INTO papers (thread_id, submitter_id, published_at, submitted_at, words)
+        VALUES ($1, $2, $3, $4, $5)
+        """,
+        paper.thread.id, paper.submitter_id, to_micros(paper.published_at),
+        to_micros(paper.submitted_at), _words(paper),
+    )  # fmt: skip
+
+
+def _words(paper: Paper) -> str:
+    return "\n".join([paper.id, paper.thread.title, *paper.authors, paper.summary]).casefold()
+
+
+async def find(conn: Reader, paper_id: str) -> Paper | None:
+    row = await conn.fetch_one(f"SELECT {_PAPER} {_FROM} WHERE t.paper_id = $1", paper_id)
+    return _record(row) if row else None
+
+
+async def list_newest(conn: Reader, *, after: str, limit: int) -> list[Paper]:
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_PAPER} {_FROM} WHERE ($1 = '' OR p.thread_id < $1)
+        ORDER BY p.thread_id DESC LIMIT $2
+        """,
+        after, limit,
+    )  # fmt: skip
+    return [_record(row) for row in rows]
+
+
+async def search(conn: Reader, words: Sequence[str], *, limit: int) -> list[Paper]:
+    """Return papers that hold every one of these words, the newest publications first."""
+    holds = [f"p.words LIKE ${number} ESCAPE '!'" for number, _ in enumerate(words, start=2)]
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_PAPER} {_FROM} WHERE {" AND ".join(["TRUE", *holds])}
+        ORDER BY p.published_at DESC, p.thread_id DESC LIMIT $1
+        """,
+        limit, *map(_pattern, words),
+    )  # fmt: skip
+    return [_record(row) for row in rows]
+
+
+def _pattern(word: str) -> str:
+    for special in "!%_":
+        word = word.replace(special, f"!{special}")
+    return f"%{word.casefold()}%"
+
+
+async def list_daily(conn: Reader, wanted: Daily) -> list[Paper]:
+    """Return what was submitted in a span of time, or ever."""
+    start, end = map(to_micros, wanted.span) if wanted.span else (0, 2**62)
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_PAPER} {_FROM} WHERE p.submitted_at >= $1 AND p.submitted_at < $2
+          AND ($3 = '' OR p.submitter_id = (SELECT account_id FROM names WHERE key = $3))
+        ORDER BY {_ORDER[wanted.sort]} LIMIT $4 OFFSET $5
+        """,
+        start, end, name_key(wanted.submitter), wanted.limit, wanted.page * wanted.limit,
+    )  # fmt: skip
+    return [_record(row) for row in rows]
+
+
+async def set_vote(conn: Connection, thread_id: str, *, user_id: str, voted: bool) -> None:
+    """Keep or take back somebody's vote, and count what is left."""
+    if voted:
+        await conn.execute(
+            """
+            INSERT INTO paper_votes (thread_id, user_id, voted_at) VALUES ($1, $2, $3)
+            ON CONFLICT DO NOTHING
+            """,
+            thread_id, user_id, micros(),
+        )  # fmt: skip
+    else:
+        await conn.execute(
+            "DELETE FROM paper_votes WHERE thread_id = $1 AND user_id = $2", thread_id, user_id
+        )
+    await conn.execute(
+        """
+        UPDATE papers
+        SET upvotes = (SELECT count(*) FROM paper_votes v WHERE v.thread_id = $1)
+        WHERE thread_id = $1
+        """,
+        thread_id,
+    )
+
+
+def _record(row: Row) -> Paper:
+    values: dict[str, Any] = dict(row)
+    return Paper(
+        submitter_id=values.pop("submitter_id"),
+        published_at=from_micros(values.pop("published_at")),
+        submitted_at=from_micros(values.pop("submitted_at")),
+        upvotes=values.pop("upvotes"),
+        # What is left are the columns of the thread.
+        thread=record(values),
+    )

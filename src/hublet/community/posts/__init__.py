@@ -1,0 +1,1 @@
+"""Posts: short texts under a user's name."""

@@ -1,0 +1,1 @@
+"""Pictures, videos and sounds that discussions and comments show."""

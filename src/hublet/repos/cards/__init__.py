@@ -1,0 +1,1 @@
+"""The metadata at the top of README.md: read, checked, and turned into tags."""

@@ -1,0 +1,1 @@
+"""Changing what lies in a repository: one request, one commit."""

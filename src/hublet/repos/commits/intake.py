@@ -1,0 +1,156 @@
+"""Takes the operations of a commit as they arrive: checks them, and puts their content away.
+
+Content that git holds becomes objects, content that is too large for git becomes blobs. None
+of it is visible to anybody before the refs move. Everything here blocks on the disk.
+"""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hublet.repos.blobs.records import Blob
+from hublet.repos.cards import metadata
+from hublet.repos.cards.reading import FILE_NAME as README
+from hublet.repos.commits.body.contents import Content
+from hublet.repos.commits.body.ndjson import CommitParser
+from hublet.repos.commits.errors import InvalidCommit
+from hublet.repos.commits.records import (
+    AddFile,
+    AddLfsFile,
+    DeleteFile,
+    DeleteFolder,
+    Header,
+    Operation,
+)
+from hublet.repos.errors import InvalidPath
+from hublet.repos.git import attributes
+from hublet.repos.git.changes import Changes, Put, paths_above
+from hublet.repos.git.trees import parse_pointer, pointer_to
+from hublet.repos.git.writing import ObjectWriter
+from hublet.repos.paths import check_path
+
+# What is larger lies in the folder of blobs, and git holds a pointer to it.
+LARGEST_IN_GIT = 10 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A whole commit, its content put away."""
+
+    header: Header
+    changes: Changes
+    # Large files that came with this request, and are on the disk.
+    blobs: tuple[Blob, ...]
+    # Files that came before, through LFS, by path; whether they did is not checked yet.
+    lfs_files: tuple[AddLfsFile, ...]
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The paths of a commit, to find those that exclude each other."""
+
+    added: set[str] = field(default_factory=set)
+    # Folders that an added file lies in.
+    folders: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
+
+    def add(self, path: str) -> None:
+        if path in self.added or path in self.deleted:
+            raise InvalidCommit(f"{path} must be there once in a commit.")
+        above = set(paths_above(path))
+        if path in self.folders or not above.isdisjoint(self.added):
+            raise InvalidCommit(f"{path} cannot be a file and a folder in one commit.")
+        self.added.add(path)
+        self.folders |= above
+
+    def delete(self, path: str) -> None:
+        if path in self.added or path in self.deleted:
+            raise InvalidCommit(f"{path} must be there once in a commit.")
+        self.deleted.add(path)
+
+
+class Intake:
+    """Feed it the body of a request, then `finish`; `close` in any case."""
+
+    def __init__(self, *, data_dir: Path, folder: Path, largest_file: int) -> None:
+        self.writer = ObjectWriter(folder)
+        self._parser = CommitParser(data_dir, self._take, largest_file=largest_file)
+        self._changes = Changes()
+        self._attributes: bytes | None = None
+        self._blobs: list[Blob] = []
+        self._lfs_files: list[AddLfsFile] = []
+        self._seen = _Seen()
+
+    def feed(self, data: bytes) -> None:
+        self._parser.feed(data)
+
+    def finish(self) -> Request:
+        header = self._parser.finish()
+        # What lies in a folder that goes need not be deleted on its own.
+        folders = self._changes.deleted_folders
+        files = self._changes.deleted_files
+        kept = {path for path in files if folders.isdisjoint(paths_above(path))}
+        return Request(
+            header=header,
+            changes=replace(self._changes, deleted_files=kept, attributes=self._attributes),
+            blobs=tuple(self._blobs),
+            lfs_files=tuple(self._lfs_files),
+        )
+
+    def close(self) -> None:
+        self._parser.close()
+        self.writer.discard()
+
+    def _take(self, operation: Operation) -> None:
+        try:
+            self._take_checked(operation)
+        finally:
+            if isinstance(operation, AddFile):
+                operation.content.close()
+
+    def _take_checked(self, operation: Operation) -> None:
+        _check(operation.path)
+        match operation:
+            case AddFile(path=path, content=content):
+                self._seen.add(path)
+                self._put(path, content)
+            case AddLfsFile(path=path):
+                self._seen.add(path)
+                self._lfs_files.append(operation)
+            case DeleteFile(path=path):
+                self._seen.delete(path)
+                self._changes.deleted_files.add(path)
+            case DeleteFolder(path=path):
+                self._seen.delete(path)
+                self._changes.deleted_folders.add(path)
+
+    def _put(self, path: str, content: Content) -> None:
+        if content.size > LARGEST_IN_GIT:
+            self._changes.puts[path] = self._put_blob(content)
+            return
+        data = content.read_all()
+        if (lfs := parse_pointer(data)) is not None:
+            # Whoever writes a pointer by hand must have brought what it points to as well.
+            self._lfs_files.append(AddLfsFile(path=path, sha256=lfs.sha256, size=lfs.size))
+            return
+        if path == README:
+            metadata.parse(data.decode(errors="replace"))
+        elif path == attributes.FILE_NAME:
+            self._attributes = data
+        self._changes.puts[path] = Put(oid=self.writer.add("blob", data), size=len(data))
+
+    def _put_blob(self, content: Content) -> Put:
+        spool = content.spooled()
+        git_sha1 = spool.git_sha1()
+        blob = replace(spool.keep(), git_sha1=git_sha1)
+        self._blobs.append(blob)
+        pointer = pointer_to(blob.sha256, blob.size)
+        return Put(oid=self.writer.add("blob", pointer), size=blob.size, is_lfs=True)
+
+
+def _check(path: str) -> None:
+    try:
+        check_path(path)
+    except InvalidPath as error:
+        # Which of many it is, as far as it can be told.
+        shown = path[:200].encode("ascii", "backslashreplace").decode()
+        raise InvalidCommit(f"{shown!r}: {error.message}") from None

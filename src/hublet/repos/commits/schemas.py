@@ -1,0 +1,51 @@
+"""Commits on the wire."""
+
+from typing import Annotated, Literal
+
+from pydantic import MISSING, Field
+
+from hublet.core.schema import Schema
+
+Oid = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+
+
+class CommitMade(Schema):
+    """The commit, or the last one of the branch when nothing changed."""
+
+    success: Literal[True] = True
+    commitUrl: str
+    commitOid: Oid
+    pullRequestUrl: str | MISSING = MISSING
+    hookOutput: str = ""
+
+
+class FileToUpload(Schema):
+    path: Annotated[str, Field(max_length=4096)]
+    # Base64 of the first bytes; this hub decides without them.
+    sample: Annotated[str, Field(max_length=1024)] | MISSING = MISSING
+    size: Annotated[int, Field(ge=0)] | MISSING = MISSING
+    # The JavaScript client may send the digest it knows.
+    sha: str | MISSING = MISSING
+
+
+class Preupload(Schema):
+    """Files that somebody is about to upload."""
+
+    files: Annotated[list[FileToUpload], Field(max_length=1000)]
+    # The .gitignore to go by instead of the one in the repository.
+    gitIgnore: Annotated[str, Field(max_length=65536)] | MISSING = MISSING
+    # Accepted for the JavaScript client; every file is uploaded in the same way here.
+    gitAttributes: str | MISSING = MISSING
+
+
+class UploadAdvice(Schema):
+    """How to upload a file, and what git calls its present content, where there is one."""
+
+    path: str
+    uploadMode: Literal["regular"] = "regular"
+    shouldIgnore: bool
+    oid: Oid | MISSING = MISSING
+
+
+class PreuploadAdvice(Schema):
+    files: list[UploadAdvice]

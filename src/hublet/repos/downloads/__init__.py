@@ -1,0 +1,1 @@
+"""Files of repositories, sent to who may read them."""

@@ -1,0 +1,141 @@
+"""Which bucket or container a request is about, and what it asks of a file."""
+
+from collections.abc import AsyncIterator, Callable
+from functools import wraps
+from typing import Annotated, Any
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi.routing import APIRoute
+from pydantic import AwareDatetime
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from hublet.core.http.paging import Page
+from hublet.core.paging import InvalidCursor, read_cursor
+from hublet.repos.auth import requested
+from hublet.repos.files.digests import announced_digests
+from hublet.repos.files.errors import BodyBroken
+from hublet.repos.files.media import check_media_type, media_type_of
+from hublet.repos.files.records import Condition, Upload
+from hublet.repos.paths import check_path
+from hublet.repos.records import RepoAddress, RepoType
+
+# The address of a bucket, in front of what is asked of it; and the one where its page is.
+BUCKET = "/api/buckets/{namespace}/{name}"
+BUCKET_PAGE = "/buckets/{namespace}/{name}"
+
+MAX_LIMIT = 1000
+
+
+def type_of(request: Request) -> RepoType:
+    """Tell by the address whether a request is about buckets or containers."""
+    path: str = request.scope["path"]
+    return RepoType(path.removeprefix("/api").split("/")[1].removesuffix("s"))
+
+
+async def _files_repo(request: Request, namespace: str, name: str) -> RepoAddress:
+    return RepoAddress(
+        type=type_of(request), namespace=namespace, name=name, requested=requested(request)
+    )
+
+
+FilesRepo = Annotated[RepoAddress, Depends(_files_repo)]
+
+
+async def _tree_page(
+    request: Request,
+    response: Response,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = MAX_LIMIT,
+    cursor: Annotated[str, Query(description="Where to go on, from the `Link` header.")] = "",
+) -> Page:
+    # A path may have characters that a cursor cannot carry, so it is written encoded.
+    after = unquote(read_cursor(cursor)) if cursor else ""
+    if "\x00" in after:
+        raise InvalidCursor
+    return Page(after=after, limit=limit, _request=request, _response=response)
+
+
+TreePage = Annotated[Page, Depends(_tree_page)]
+
+
+IfMatch = Annotated[str | None, Header(description="Versions of which the file must be one.")]
+IfNoneMatch = Annotated[
+    str | None, Header(description="Versions that the file must not be; `*`: there must be none.")
+]
+
+
+async def _condition(if_match: IfMatch = None, if_none_match: IfNoneMatch = None) -> Condition:
+    return Condition(is_one_of=_versions(if_match), is_none_of=_versions(if_none_match))
+
+
+def _versions(header: str | None) -> frozenset[str] | None:
+    if header is None:
+        return None
+    return frozenset(tag.strip().removeprefix("W/").strip('"') for tag in header.split(","))
+
+
+AskedCondition = Annotated[Condition, Depends(_condition)]
+
+
+async def _upload(
+    path: str,
+    condition: AskedCondition,
+    content_type: Annotated[str | None, Header(include_in_schema=False)] = None,
+    x_file_modified_at: Annotated[AwareDatetime | None, Header()] = None,
+    x_content_sha256: Annotated[str | None, Header(pattern="^[0-9A-Fa-f]{64}$")] = None,
+    digest: Annotated[str | None, Header(description="As in `sha-256=<base64>`.")] = None,
+) -> Upload:
+    check_path(path)
+    check_media_type(media_type := content_type or media_type_of(path))
+    return Upload(
+        path=path,
+        media_type=media_type,
+        modified_at=x_file_modified_at,
+        digests=announced_digests(x_content_sha256=x_content_sha256, digest=digest),
+        condition=condition,
+    )
+
+
+AskedUpload = Annotated[Upload, Depends(_upload)]
+
+
+async def body_of(request: Request) -> AsyncIterator[bytes]:
+    """Yield the body piece by piece; a client that goes away is no fault of the hub's."""
+    try:
+        async for chunk in request.stream():
+            yield chunk
+    except ClientDisconnect:
+        raise BodyBroken from None
+
+
+def mirrored(buckets: APIRouter) -> APIRouter:
+    """Return the same routes for containers.
+
+    Interface 1: the file endpoints of containers mirror the bucket ones.
+    """
+    containers = APIRouter(tags=["containers"])
+    for route in buckets.routes:
+        if isinstance(route, APIRoute):
+            containers.add_api_route(
+                route.path.replace("/buckets", "/containers", 1),
+                _of_containers(route.endpoint),
+                methods=sorted(route.methods or ()),
+                response_model=route.response_model,
+                response_class=route.response_class,
+                responses=route.responses,
+                openapi_extra=route.openapi_extra,
+            )
+    return containers
+
+
+def _of_containers(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function under the name, and with the sentence, that containers need."""
+
+    @wraps(endpoint)
+    async def mirror(*args: Any, **kwargs: Any) -> Any:
+        return await endpoint(*args, **kwargs)
+
+    mirror.__name__ = endpoint.__name__.replace("bucket", "container")
+    mirror.__doc__ = (endpoint.__doc__ or "").replace("bucket", "container")
+    return mirror

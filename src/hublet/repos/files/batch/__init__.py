@@ -1,0 +1,1 @@
+"""Many changes of files in one request: all of them, or none."""

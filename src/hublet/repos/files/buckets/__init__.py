@@ -1,0 +1,1 @@
+"""Buckets and containers as such: created, found, listed, deleted."""

@@ -1,0 +1,118 @@
+"""Rules of files without git: where one may lie, and how totals and facts follow a change."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hublet.core.database import Connection, Reader
+from hublet.core.outbox import publish_many
+from hublet.events import RepoFilesUpdated, UpdatedFile
+from hublet.repos.errors import RepoNotFound
+from hublet.repos.files import store
+from hublet.repos.files.errors import ConditionFailed, FileNotFound, PathTaken
+from hublet.repos.files.records import Change, Condition, Entry, File, Removal
+from hublet.repos.records import Repo
+from hublet.repos.service import snapshot
+from hublet.tokens.records import Caller
+
+FILES_IN_A_FACT = 1000
+
+_ALWAYS = Condition()
+
+
+async def get(conn: Reader, repo: Repo, path: str) -> File:
+    file = await store.find(conn, repo.id, path)
+    if file is None:
+        raise FileNotFound(path, full_name=repo.full_name)
+    return file
+
+
+async def list_tree(
+    conn: Reader, repo: Repo, *, prefix: str, after: str, limit: int, recursive: bool
+) -> list[Entry]:
+    """Return what begins with the prefix: every file, or the nearest files and folders."""
+    listing = store.list_files if recursive else store.list_entries
+    return await listing(conn, repo.id, prefix=prefix, after=after, limit=limit)
+
+
+async def change(
+    conn: Connection,
+    caller: Caller,
+    repo: Repo,
+    changes: Sequence[Change],
+    *,
+    on: Condition = _ALWAYS,
+) -> None:
+    """Put and remove files, each path once; totals and facts follow in the same transaction.
+
+    The contents must be blobs already. Who comes second waits for the end of the first.
+    """
+    if not await store.hold(conn, repo.id):
+        raise RepoNotFound(repo.type, repo.full_name)
+    before = await store.find_all(conn, repo.id, [change.path for change in changes])
+    for change in changes:
+        if not on.holds(before.get(change.path)):
+            raise ConditionFailed(change.path)
+    added = [change for change in changes if isinstance(change, File)]
+    removed = [
+        before[change.path]
+        for change in changes
+        if isinstance(change, Removal) and change.path in before
+    ]
+    await store.remove(conn, repo.id, [file.path for file in removed])
+    await _check_places(conn, repo, [file.path for file in added])
+    await store.put(conn, repo.id, added)
+    replaced = [before[file.path] for file in added if file.path in before]
+    await store.grow(
+        conn,
+        repo.id,
+        size=_size(added) - _size(replaced) - _size(removed),
+        files=len(added) - len(replaced) - len(removed),
+    )
+    new = [file for file in added if file.sha256 not in _digest(before.get(file.path))]
+    await _tell(conn, caller, repo, [*_facts("add", new), *_facts("delete", removed)])
+
+
+async def _check_places(conn: Reader, repo: Repo, paths: Sequence[str]) -> None:
+    above = {folder for path in paths for folder in _folders_of(path)}
+    files = {*await store.find_all(conn, repo.id, above), *above.intersection(paths)}
+    folders = set(await store.folders_among(conn, repo.id, paths))
+    taken = [p for p in paths if p in folders or not files.isdisjoint(_folders_of(p))]
+    if taken:
+        raise PathTaken(taken)
+
+
+def _folders_of(path: str) -> Iterator[str]:
+    """Yield every folder that the path lies in."""
+    slash = path.find("/")
+    while slash >= 0:
+        yield path[:slash]
+        slash = path.find("/", slash + 1)
+
+
+def _size(files: Iterable[File]) -> int:
+    return sum(file.size for file in files)
+
+
+def _digest(file: File | None) -> tuple[str, ...]:
+    return (file.sha256,) if file else ()
+
+
+def _facts(action: str, files: Iterable[File]) -> list[UpdatedFile]:
+    return [
+        UpdatedFile(path=file.path, action=action, sha256=file.sha256, size=file.size)
+        for file in files
+    ]
+
+
+async def _tell(
+    conn: Connection, caller: Caller, repo: Repo, updated: Sequence[UpdatedFile]
+) -> None:
+    events = [
+        RepoFilesUpdated(
+            repo=snapshot(repo),
+            updated_files=tuple(updated[start : start + FILES_IN_A_FACT]),
+            actor_id=caller.user_id,
+        )
+        for start in range(0, len(updated), FILES_IN_A_FACT)
+    ]
+    if events:
+        await publish_many(conn, events)

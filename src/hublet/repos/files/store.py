@@ -1,0 +1,183 @@
+"""SQL of the files in buckets and containers."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from hublet.core.clock import from_micros, micros, to_micros
+from hublet.core.database import Connection, Reader, Row
+from hublet.repos.files.records import Entry, File, Folder
+
+_COLUMNS = "f.path, f.sha256, f.size, f.media_type, f.modified_at, f.uploaded_at"
+
+# Longer than any part of a path can be, of the greatest character there is: behind every path.
+_END = "\U0010ffff" * 64
+# The character that follows the slash: `a0` is behind everything in the folder `a/`.
+_BEHIND_SLASH = "0"
+# The least character that a path can have: nothing lies between `a` and `a `.
+_LEAST = " "
+
+
+async def find(conn: Reader, repo_id: str, path: str) -> File | None:
+    row = await conn.fetch_one(
+        f"SELECT {_COLUMNS} FROM repo_files f WHERE f.repo_id = $1 AND f.path = $2", repo_id, path
+    )
+    return _record(row) if row else None
+
+
+async def find_all(conn: Reader, repo_id: str, paths: Iterable[str]) -> dict[str, File]:
+    """Return, by path, those of the files that there are."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_COLUMNS} FROM repo_files f
+        WHERE f.repo_id = $1 AND f.path IN each($2) ORDER BY f.path
+        """,
+        repo_id, _array(paths),
+    )  # fmt: skip
+    return {row["path"]: _record(row) for row in rows}
+
+
+async def sizes_of(conn: Reader, repo_id: str, digests: Iterable[str]) -> dict[str, int]:
+    """Return, by digest, the sizes of those contents that a file of the repository has."""
+    rows = await conn.fetch_all(
+        "SELECT DISTINCT sha256, size FROM repo_files WHERE repo_id = $1 AND sha256 IN each($2)",
+        repo_id, _array(digests),
+    )  # fmt: skip
+    return {row["sha256"]: row["size"] for row in rows}
+
+
+async def list_files(
+    conn: Reader, repo_id: str, *, prefix: str, after: str, limit: int
+) -> list[Entry]:
+    """Return the files whose paths begin so, by path; `after` is a path or empty."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_COLUMNS} FROM repo_files f
+        WHERE f.repo_id = $1 AND f.path >= $2 AND f.path < $3 ORDER BY f.path LIMIT $4
+        """,
+        repo_id, max(prefix, _behind(after)), _end_of(prefix), limit,
+    )  # fmt: skip
+    return [_record(row) for row in rows]
+
+
+async def list_entries(
+    conn: Reader, repo_id: str, *, prefix: str, after: str, limit: int
+) -> list[Entry]:
+    """Return files, and folders in the place of what lies in them, by path.
+
+    `after` is a path, that of a folder with a slash at its end. What lies in a folder is not
+    read but jumped over, so a page takes as many looks at the index as it has entries.
+    """
+    rows = await conn.fetch_all(
+        f"""
+        WITH RECURSIVE shown (path, place) AS (
+            SELECT {_FIRST.format(start="$2")}, 1
+            UNION ALL
+            SELECT {_FIRST.format(start=_NEXT)}, s.place + 1
+            FROM shown s WHERE s.path IS NOT NULL AND s.place < $5
+        )
+        -- A cross join is done in this order; otherwise SQLite would read every file.
+        SELECT {_COLUMNS} FROM shown CROSS JOIN repo_files f
+        WHERE f.repo_id = $1 AND f.path = shown.path ORDER BY f.path
+        """,
+        repo_id, max(prefix, _behind(after)), _end_of(prefix), len(prefix) + 1, limit,
+    )  # fmt: skip
+    return [_entry(row, len(prefix)) for row in rows]
+
+
+_FIRST = """(
+    SELECT f.path FROM repo_files f
+    WHERE f.repo_id = $1 AND f.path >= {start} AND f.path < $3 ORDER BY f.path LIMIT 1
+)"""
+# The rest of a path, without the slash that may follow the prefix, has a tail from its first
+# slash on: with one it stands for a folder, whose name ends where the tail begins.
+_REST = "ltrim(substr(s.path, $4), '/')"
+_TAIL = f"ltrim({_REST}, replace({_REST}, '/', ''))"
+_NEXT = f"""
+    CASE {_TAIL} WHEN '' THEN s.path || '{_LEAST}'
+    ELSE substr(s.path, 1, length(s.path) - length({_TAIL})) || '{_BEHIND_SLASH}' END
+"""
+
+
+def _entry(row: Row, start: int) -> Entry:
+    path: str = row["path"]
+    # A slash right behind the prefix ends no folder: `a` lists what is in `a/`.
+    slash = path.find("/", start + 1 if path[start : start + 1] == "/" else start)
+    return _record(row) if slash < 0 else Folder(path=path[:slash])
+
+
+def _behind(position: str) -> str:
+    if position.endswith("/"):
+        return position[:-1] + _BEHIND_SLASH
+    return position + _LEAST if position else ""
+
+
+def _end_of(prefix: str) -> str:
+    return prefix + _END
+
+
+async def folders_among(conn: Reader, repo_id: str, paths: Iterable[str]) -> list[str]:
+    """Return those of the paths that have files below them."""
+    rows = await conn.fetch_all(
+        f"""
+        WITH wanted (path) AS each($2)
+        SELECT w.path FROM wanted w WHERE EXISTS (
+            SELECT 1 FROM repo_files f
+            WHERE f.repo_id = $1 AND f.path >= w.path || '/' AND f.path < w.path || '{_BEHIND_SLASH}'
+        )
+        """,
+        repo_id, _array(paths),
+    )  # fmt: skip
+    return [row["path"] for row in rows]
+
+
+async def hold(conn: Connection, repo_id: str) -> bool:
+    """Let nobody else change the repository until the end; False when it is gone."""
+    return (
+        await conn.execute("UPDATE repos SET updated_at = $2 WHERE id = $1", repo_id, micros()) == 1
+    )
+
+
+async def grow(conn: Connection, repo_id: str, *, size: int, files: int) -> None:
+    await conn.execute(
+        "UPDATE repos SET size = size + $2, total_files = total_files + $3 WHERE id = $1",
+        repo_id, size, files,
+    )  # fmt: skip
+
+
+async def put(conn: Connection, repo_id: str, files: Sequence[File]) -> None:
+    await conn.execute_many(
+        """
+        INSERT INTO repo_files (repo_id, path, sha256, size, media_type, modified_at, uploaded_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        ON CONFLICT (repo_id, path) DO UPDATE SET
+            sha256 = excluded.sha256, size = excluded.size, media_type = excluded.media_type,
+            modified_at = excluded.modified_at, uploaded_at = excluded.uploaded_at
+        """,
+        [
+            (repo_id, file.path, file.sha256, file.size, file.media_type,
+             to_micros(file.modified_at), to_micros(file.uploaded_at))
+            for file in files
+        ],
+    )  # fmt: skip
+
+
+async def remove(conn: Connection, repo_id: str, paths: Iterable[str]) -> None:
+    await conn.execute(
+        "DELETE FROM repo_files WHERE repo_id = $1 AND path IN each($2)", repo_id, _array(paths)
+    )
+
+
+def _array(texts: Iterable[str]) -> str:
+    return msgspec.json.encode(list(texts)).decode()
+
+
+def _record(row: Row) -> File:
+    return File(
+        path=row["path"],
+        sha256=row["sha256"],
+        size=row["size"],
+        media_type=row["media_type"],
+        modified_at=from_micros(row["modified_at"]),
+        uploaded_at=from_micros(row["uploaded_at"]),
+    )

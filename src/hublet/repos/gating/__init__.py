@@ -1,0 +1,1 @@
+"""Gated repositories: who asked to read one, and who was let in."""

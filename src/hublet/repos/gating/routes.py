@@ -1,0 +1,106 @@
+"""HTTP for gated repositories: asking for access, and deciding about it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body
+from pydantic import MISSING
+
+from hublet.core.database import Connection
+from hublet.core.http import Conn, ReadConn
+from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.schema import Done
+from hublet.repos import service as repos
+from hublet.repos.auth import (
+    GIT_REPO,
+    GIT_TAGS,
+    MODEL_PAGE,
+    MOVED,
+    REPO_PAGE,
+    GitRepo,
+    ModelPage,
+    RepoPage,
+)
+from hublet.repos.gating import service, store
+from hublet.repos.gating.records import AccessStatus
+from hublet.repos.gating.schemas import (
+    AccessRequest,
+    AccessState,
+    AskedFields,
+    GrantAccess,
+    HandleAccessRequest,
+)
+from hublet.repos.records import RepoAddress, Right
+from hublet.tokens.auth import AccountOwner, AnyCaller
+
+router = APIRouter(tags=GIT_TAGS, responses=MOVED)
+
+_Fields = Annotated[AskedFields | None, Body(description="What the page asks for, by name.")]
+
+
+@router.post(f"{MODEL_PAGE}/ask-access")
+async def ask_model_access(
+    conn: Conn, caller: AccountOwner, address: ModelPage, fields: _Fields = None
+) -> AccessState:
+    """Ask to read a gated model; its owners get to know the caller's name and e-mail address.
+
+    An automatic gate opens at once. Asking again changes nothing and tells how things stand.
+    """
+    return await _ask(conn, caller, address, fields)
+
+
+@router.post(f"{REPO_PAGE}/ask-access")
+async def ask_repo_access(
+    conn: Conn, caller: AccountOwner, address: RepoPage, fields: _Fields = None
+) -> AccessState:
+    """Ask to read a gated dataset, space or kernel, as with a model."""
+    return await _ask(conn, caller, address, fields)
+
+
+async def _ask(
+    conn: Connection, caller: AccountOwner, address: RepoAddress, fields: AskedFields | None
+) -> AccessState:
+    repo = await repos.get(conn, caller, address, Right.see)
+    return AccessState(status=(await service.ask(conn, caller, repo, fields or {})).value)
+
+
+@router.post(f"{GIT_REPO}/user-access-request/cancel")
+async def cancel_access_request(conn: Conn, caller: AccountOwner, address: GitRepo) -> Done:
+    """Withdraw the caller's own request while it is pending."""
+    repo = await repos.get(conn, caller, address, Right.see)
+    await service.cancel(conn, caller, repo)
+    return Done()
+
+
+@router.post(f"{GIT_REPO}/user-access-request/handle")
+async def handle_access_request(
+    conn: Conn, caller: AnyCaller, address: GitRepo, body: HandleAccessRequest
+) -> Done:
+    """Accept or reject a request to read a gated repository, or put it back to pending."""
+    repo = await repos.get(conn, caller, address, Right.manage)
+    user = None if body.user is MISSING else body.user
+    request_id = None if body.requestId is MISSING else body.requestId
+    request = await service.get_request(conn, repo, user=user, request_id=request_id)
+    status, reason = AccessStatus(body.status), body.rejectionReason
+    await service.decide(conn, caller, repo, request, status=status, reason=reason)
+    return Done()
+
+
+@router.post(f"{GIT_REPO}/user-access-request/grant")
+async def grant_access(conn: Conn, caller: AnyCaller, address: GitRepo, body: GrantAccess) -> Done:
+    """Let a user read a gated repository, whether they asked or not."""
+    repo = await repos.get(conn, caller, address, Right.manage)
+    await service.grant(conn, caller, repo, body.user)
+    return Done()
+
+
+@router.get(f"{GIT_REPO}/user-access-request/{{status}}", responses=LINKED)
+async def list_access_requests(
+    conn: ReadConn, caller: AnyCaller, address: GitRepo, status: AccessStatus, page: AskedPage
+) -> list[AccessRequest]:
+    """List who asked to read a gated repository, by what became of it, page by page."""
+    repo = await repos.get(conn, caller, address, Right.manage)
+    service.check_gated(repo)
+    found = await store.list_of(conn, repo.id, status, after=page.after, limit=page.reach)
+    base_url = conn.hub.settings.base_url
+    shown = page.cut(found, position=lambda each: each.request.id)
+    return [AccessRequest.of(each, base_url=base_url) for each in shown]

@@ -1,0 +1,160 @@
+"""The patterns of .gitignore and .gitattributes, matched as git matches them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": r" \t",
+    "digit": "0-9",
+    "lower": "a-z",
+    "punct": re.escape("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"),
+    "space": r"\s",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
+
+
+_STARS = re.compile(r"\*+/?")
+_SPECIAL = re.compile(r"[*?\[\\]")
+_NAMED = re.compile(r"\[:(\w+):\]")
+
+
+class Pattern:
+    """One pattern; it matches a name anywhere unless a slash in it ties it to the root."""
+
+    def __init__(self, text: str) -> None:
+        self._is_anchored = "/" in text
+        # A pattern that is malformed matches nothing, as in git.
+        self._regex = _compiled(text.removeprefix("/"))
+
+    def matches(self, path: str) -> bool:
+        subject = path if self._is_anchored else path.rpartition("/")[2]
+        return self._regex is not None and self._regex.fullmatch(subject) is not None
+
+
+def _compiled(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(_expression(list(_tokens(text))), re.DOTALL)
+    except _Malformed:
+        return None
+
+
+class _Malformed(Exception):
+    """A bracket that does not close, or a backslash with nothing behind it."""
+
+
+class _Gap(Enum):
+    """What may stand between two fixed pieces of a path."""
+
+    # A star: anything but a slash.
+    within_name = "[^/]*"
+    # Two stars that are a whole part of the pattern: any number of folders.
+    over_folders = "(?:[^/]+/)*"
+
+
+def _expression(tokens: Sequence[str | _Gap]) -> str:
+    """Put the pieces together so that matching never goes back.
+
+    What the first place fits that comes after a gap also fits the rest, because the next gap
+    takes whatever is left between: so all but the last are atomic, and no pattern is slow.
+    """
+    first, *groups = _split(tokens, _Gap.over_folders)
+    expression = _names(first)
+    for group in groups[:-1]:
+        expression += f"(?>{_Gap.over_folders.value}?{_names(group)})"
+    return expression + "".join(_Gap.over_folders.value + _names(group) for group in groups[-1:])
+
+
+def _names(tokens: Sequence[str | _Gap]) -> str:
+    first, *pieces = ("".join(map(str, piece)) for piece in _split(tokens, _Gap.within_name))
+    expression = first
+    for piece in pieces[:-1]:
+        expression += f"(?>{_Gap.within_name.value}?{piece})"
+    return expression + "".join(_Gap.within_name.value + piece for piece in pieces[-1:])
+
+
+def _split(tokens: Sequence[str | _Gap], gap: _Gap) -> list[list[str | _Gap]]:
+    groups: list[list[str | _Gap]] = [[]]
+    for token in tokens:
+        if token is gap:
+            groups.append([])
+        else:
+            groups[-1].append(token)
+    return groups
+
+
+def _tokens(text: str) -> Iterator[str | _Gap]:
+    position = 0
+    while position < len(text):
+        if stars := _STARS.match(text, position):
+            yield from _gaps(text, stars)
+            position = stars.end()
+        elif text[position] == "[":
+            expression, position = _bracket(text, position + 1)
+            yield expression
+        elif text[position] == "\\":
+            if position + 1 == len(text):
+                raise _Malformed
+            yield re.escape(text[position + 1])
+            position += 2
+        else:
+            yield "[^/]" if text[position] == "?" else re.escape(text[position])
+            position += 1
+
+
+def _gaps(text: str, stars: re.Match[str]) -> Iterator[str | _Gap]:
+    """Two stars span folders only where they are a whole part of the path.
+
+    Or right behind the letters that a path must begin with: git compares those on their own.
+    """
+    before = text[: stars.start()]
+    is_part = not before or before.endswith("/")
+    is_first = "/" in text and not _SPECIAL.search(before)
+    spans = stars[0].startswith("**") and (is_part or is_first)
+    if spans and stars[0].endswith("/"):
+        yield _Gap.over_folders if is_part else "(?:.*/)?"
+    elif spans and stars.end() == len(text):
+        yield ".*"
+    else:
+        yield _Gap.within_name
+        if stars[0].endswith("/"):
+            yield "/"
+
+
+def _bracket(text: str, position: int) -> tuple[str, int]:
+    """Return a class of characters as a regular expression, and where the pattern goes on."""
+    negated = text[position : position + 1] in {"!", "^"}
+    position += negated
+    members = ""
+    first = True
+    while first or text[position : position + 1] != "]":
+        if position >= len(text):
+            raise _Malformed
+        member, position = _member(text, position)
+        members += member
+        first = False
+    return f"(?!/)[{'^' if negated else ''}{members}]", position + 1
+
+
+def _member(text: str, position: int) -> tuple[str, int]:
+    if named := _NAMED.match(text, position):
+        if named[1] not in _CLASSES:
+            raise _Malformed
+        return _CLASSES[named[1]], named.end()
+    low, position = _character(text, position)
+    if text[position : position + 1] == "-" and text[position + 1 : position + 2] not in {"", "]"}:
+        high, position = _character(text, position + 1)
+        # A range that runs backwards holds nothing.
+        return (f"{re.escape(low)}-{re.escape(high)}" if low <= high else ""), position
+    return re.escape(low), position
+
+
+def _character(text: str, position: int) -> tuple[str, int]:
+    if text[position] == "\\":
+        position += 1
+    if position >= len(text):
+        raise _Malformed
+    return text[position], position + 1

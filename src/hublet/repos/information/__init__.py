@@ -1,0 +1,1 @@
+"""What is known of one repository, and whether somebody may reach it."""

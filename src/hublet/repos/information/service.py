@@ -1,0 +1,84 @@
+"""Puts together what is known of one repository."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pygit2
+
+from hublet.accounts.errors import RoleNeeded
+from hublet.accounts.resource_groups.errors import ResourceGroupNotFound
+from hublet.accounts.resource_groups.records import ResourceGroup
+from hublet.core.database import Database, Reader
+from hublet.repos import service as repos
+from hublet.repos.errors import RevisionNotFound
+from hublet.repos.git import folders, trees
+from hublet.repos.information.properties import IN_DETAIL, Property
+from hublet.repos.information.schemas import files_of, group_of, info_of, security_status
+from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.refs import service as refs
+from hublet.repos.settings import service as settings
+from hublet.tokens.records import Caller
+
+# The public client takes a longer list as incomplete, and asks for the tree instead.
+_MOST_FILES = 50_001
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to be told of a repository."""
+
+    # None: main, as the repository's own record knows it.
+    revision: str | None = None
+    shown: frozenset[Property] = IN_DETAIL
+    # Sizes and digests of files.
+    with_blobs: bool = False
+    with_security: bool = False
+
+
+async def get_info(
+    database: Database, caller: Caller | None, address: RepoAddress, asked: Asked
+) -> bytes:
+    """Return what is known of a repository at a revision, as the bytes of an answer."""
+    async with database.read() as conn:
+        repo = await repos.get(conn, caller, address, Right.see)
+        if asked.revision is not None:
+            repo = replace(repo, head_sha=await refs.get_sha(conn, repo, asked.revision))
+        values = info_of(repo, asked.shown)
+        group = await _visible_group(conn, caller, repo)
+    if Property.resource_group in asked.shown and group is not None:
+        values["resourceGroup"] = group_of(group)
+    if asked.with_security:
+        values["securityRepoStatus"] = security_status()
+    folder = folders.folder_of(database.hub.settings.database.data_dir, repo.id)
+    return await asyncio.to_thread(_rendered, values, folder, repo.head_sha or "", asked)
+
+
+async def _visible_group(conn: Reader, caller: Caller | None, repo: Repo) -> ResourceGroup | None:
+    try:
+        return await settings.find_resource_group(conn, caller, repo) if caller else None
+    except (RoleNeeded, ResourceGroupNotFound):
+        return None
+
+
+def _rendered(values: dict[str, Any], folder: Path, sha: str, asked: Asked) -> bytes:
+    if asked.revision is not None:
+        sha = _commit_of(folder, sha)
+        if Property.sha in asked.shown:
+            values["sha"] = sha
+    if Property.siblings in asked.shown:
+        entries = trees.list_tree(folder, sha, recursive=True)
+        files = [entry for entry in entries if entry.type == "file"]
+        values["siblings"] = files_of(files[:_MOST_FILES], with_blobs=asked.with_blobs)
+    return msgspec.json.encode(values)
+
+
+def _commit_of(folder: Path, sha: str) -> str:
+    """Return the commit that this is the id of, or that the tag of this id points to."""
+    try:
+        return str(trees.get_commit(folders.open_folder(folder), sha).id)
+    except pygit2.GitError:
+        # The repository was deleted a moment ago.
+        raise RevisionNotFound(sha) from None

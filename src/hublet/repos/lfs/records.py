@@ -1,0 +1,55 @@
+"""What is asked about large files, and what is answered."""
+
+from dataclasses import dataclass
+
+MIB = 1 << 20
+
+# Larger files come in parts, so that a broken line costs one part and not the whole.
+PART_SIZE = 64 * MIB
+_MOST_PARTS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """An object that a client wants to send or to get."""
+
+    oid: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """Where to go for an object; with several parts, one address for each of them."""
+
+    href: str
+    part_size: int | None = None
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What becomes of one wanted object; without an action or a refusal it is here already."""
+
+    wanted: Wanted
+    upload: Action | None = None
+    download: Action | None = None
+    verify: Action | None = None
+    refusal: Refusal | None = None
+
+
+def part_size_of(size: int) -> int:
+    """Return how large the parts of an object are: more of them only up to a limit."""
+    least = -(-size // _MOST_PARTS)
+    return max(PART_SIZE, -(-least // MIB) * MIB)
+
+
+def part_sizes(size: int) -> list[int]:
+    each = part_size_of(size)
+    whole, rest = divmod(size, each)
+    return [each] * whole + ([rest] if rest else [])

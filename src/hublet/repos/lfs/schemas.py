@@ -1,0 +1,149 @@
+"""Git LFS on the wire, as its own specification and the public clients have it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import MISSING, Field
+
+from hublet.core.schema import Schema
+from hublet.repos.lfs.records import Action, Answer
+
+MOST_OBJECTS = 1000
+
+
+class LfsRef(Schema):
+    name: str
+
+
+class WantedObject(Schema):
+    oid: str
+    size: int
+    # Git LFS may tell more of a file; it changes nothing.
+    name: str | MISSING = MISSING
+    path: str | MISSING = MISSING
+    authenticated: bool | MISSING = MISSING
+
+
+class LfsBatch(Schema):
+    operation: Literal["upload", "download"]
+    transfers: tuple[str, ...] = ("basic",)
+    objects: Annotated[list[WantedObject], Field(max_length=MOST_OBJECTS)]
+    hash_algo: Literal["sha256", "sha_256"] = "sha256"
+    ref: LfsRef | None = None
+
+
+class LfsAction(Schema):
+    """Where to send or get the bytes; no token is needed there.
+
+    With `chunk_size` in the header the object goes up in parts of that size: each to the
+    address under its number, counted from 1. A POST to `href` then puts them together.
+    """
+
+    href: str
+    header: dict[str, str] | MISSING = MISSING
+    expires_in: int | MISSING = MISSING
+
+    @classmethod
+    def of(cls, action: Action, *, expires_in: int | None) -> Self:
+        shown: dict[str, Any] = {"href": action.href}
+        if action.part_size is not None:
+            numbered = {str(number): url for number, url in enumerate(action.parts, start=1)}
+            shown["header"] = {"chunk_size": str(action.part_size), **numbered}
+        if expires_in is not None:
+            shown["expires_in"] = expires_in
+        return cls.model_validate(shown)
+
+
+class LfsActions(Schema):
+    upload: LfsAction | MISSING = MISSING
+    download: LfsAction | MISSING = MISSING
+    verify: LfsAction | MISSING = MISSING
+
+
+class LfsError(Schema):
+    code: int
+    message: str
+
+
+class LfsObject(Schema):
+    """One object of the answer; without actions and error it is on the hub already."""
+
+    oid: str
+    size: int
+    actions: LfsActions | MISSING = MISSING
+    error: LfsError | MISSING = MISSING
+
+    @classmethod
+    def of(cls, answer: Answer, *, expires_in: int) -> Self:
+        shown: dict[str, Any] = {"oid": answer.wanted.oid, "size": answer.wanted.size}
+        if answer.refusal is not None:
+            shown["error"] = {"code": answer.refusal.code, "message": answer.refusal.message}
+        actions = {
+            name: LfsAction.of(action, expires_in=None if name == "verify" else expires_in)
+            for name in ("upload", "download", "verify")
+            if (action := getattr(answer, name)) is not None
+        }
+        if actions:
+            shown["actions"] = actions
+        return cls.model_validate(shown)
+
+
+class LfsBatchAnswer(Schema):
+    transfer: Literal["basic", "multipart"]
+    objects: list[LfsObject]
+    hash_algo: Literal["sha256"] = "sha256"
+
+    @classmethod
+    def of(cls, answers: Sequence[Answer], *, life: timedelta) -> Self:
+        has_parts = any(each.upload and each.upload.part_size for each in answers)
+        seconds = round(life.total_seconds())
+        return cls(
+            transfer="multipart" if has_parts else "basic",
+            objects=[LfsObject.of(each, expires_in=seconds) for each in answers],
+        )
+
+
+class VerifyObject(Schema):
+    oid: str
+    size: int
+
+
+class LinkQuery(Schema):
+    """What makes an address good by itself."""
+
+    size: Annotated[int, Field(ge=0, lt=2**63)]
+    expires: Annotated[int, Field(ge=0, lt=2**63)]
+    signature: str
+    # How many parts there are to put together.
+    count: Annotated[int, Field(ge=0, lt=2**31)] = 0
+
+
+class CompletedPart(Schema):
+    partNumber: int
+    # As it was answered, with or without its quotes.
+    etag: Annotated[str, Field(pattern=r'^"?[0-9a-f]{64}"?$')]
+
+
+class CompleteUpload(Schema):
+    oid: str
+    parts: Annotated[list[CompletedPart], Field(max_length=10_000)]
+
+
+class ListedLocks(Schema):
+    """This hub has no locks."""
+
+    locks: list[None] = Field(default_factory=list)
+
+
+class VerifiedLocks(Schema):
+    """This hub has no locks, so nobody's are in the way of a push."""
+
+    ours: list[None] = Field(default_factory=list)
+    theirs: list[None] = Field(default_factory=list)
+
+
+class VerifyLocks(Schema):
+    ref: LfsRef | None = None
+    cursor: str | None = None
+    limit: int | None = None

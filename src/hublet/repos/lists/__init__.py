@@ -1,0 +1,1 @@
+"""Lists of repositories: of a type for everybody, of an owner for those who belong there."""

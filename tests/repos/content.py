@@ -1,0 +1,61 @@
+"""Content of repositories for tests, put there without the commit endpoint."""
+
+import hashlib
+from collections.abc import Mapping
+
+from hublet.core.database import Database
+from hublet.events import UpdatedRef
+from hublet.repos import store as repos
+from hublet.repos.blobs import store as blobs
+from hublet.repos.blobs.folder import Spool
+from hublet.repos.blobs.records import Blob
+from hublet.repos.git import folders
+from hublet.repos.git.trees import pointer_to
+from hublet.repos.refs import service as refs
+from hublet.repos.refs import store as ref_store
+from hublet.repos.refs.records import MAIN, Card, Move
+from repos.bare import commit_files
+
+
+async def put(
+    database: Database,
+    repo_id: str,
+    files: Mapping[str, bytes],
+    *,
+    ref: str = MAIN,
+    at: int = 0,
+    message: str = "Add files.",
+) -> str:
+    """Make a commit on top of the ref that holds exactly these files; return its id."""
+    folder = folders.folder_of(database.hub.settings.database.data_dir, repo_id)
+    async with database.transaction() as conn:
+        repo = await repos.find(conn, repo_id)
+        assert repo is not None
+        old = await ref_store.find(conn, repo_id, ref)
+        parents = () if old is None else (old,)
+        new = commit_files(folder, files, parents=parents, at=at, message=message)
+        update = UpdatedRef(ref=ref, old_sha=old, new_sha=new)
+        card = Card() if ref == MAIN else None
+        await refs.move(conn, repo, Move(updates=(update,), actor_id=repo.owner_id, card=card))
+    return new
+
+
+async def put_blob(database: Database, repo_id: str | None, content: bytes) -> Blob:
+    """Keep content in the folder of blobs, and let a repository point to it."""
+    with Spool(database.hub.settings.database.data_dir) as spool:
+        spool.write(content)
+        blob = spool.keep()
+    async with database.transaction() as conn:
+        await blobs.add(conn, [blob])
+        if repo_id is not None:
+            await blobs.link(conn, repo_id, [blob.sha256])
+    return blob
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def pointer(content: bytes) -> bytes:
+    """What git holds in place of this content."""
+    return pointer_to(sha256(content), len(content))

@@ -1,0 +1,147 @@
+"""The metadata at the top of README.md."""
+
+import httpx2
+import pytest
+
+from hublet.repos.cards.errors import InvalidCard
+from hublet.repos.cards.metadata import parse
+from hublet.repos.cards.tags import tags_of
+from hublet.repos.records import RepoType
+
+EMPTY = "There is no metadata at the top of README.md; it helps others to find the repository."
+
+
+def card(text: str) -> str:
+    return f"---\n{text}\n---\n# Title\n"
+
+
+async def test_good_metadata_is_good(client: httpx2.AsyncClient) -> None:
+    response = await client.post(
+        "/api/validate-yaml", json={"content": card("license: mit"), "repoType": "model"}
+    )
+
+    assert (response.status_code, response.json()) == (200, {"errors": [], "warnings": []})
+
+
+@pytest.mark.parametrize(
+    "content", ["# Title", "", card(""), card("# nothing"), "---\nlicense: mit"]
+)
+async def test_no_metadata_is_worth_a_warning(client: httpx2.AsyncClient, content: str) -> None:
+    response = await client.post("/api/validate-yaml", json={"content": content})
+
+    assert (response.status_code, response.json()) == (
+        200,
+        {"errors": [], "warnings": [{"message": EMPTY}]},
+    )
+
+
+async def test_each_problem_is_told(client: httpx2.AsyncClient) -> None:
+    response = await client.post(
+        "/api/validate-yaml",
+        json={"content": card("license: {a: b}\npipeline_tag: [x]"), "repoType": "space"},
+    )
+
+    first = '"pipeline_tag" must be a string.'
+    second = '"license" must be a string or a list of strings.'
+    assert (response.status_code, response.json()) == (
+        400,
+        {
+            "error": f"The metadata in README.md is not valid: {first} {second}",
+            "errors": [{"message": first}, {"message": second}],
+            "warnings": [],
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param(
+            "tags: [", "It is no YAML: did not find expected node content in line 3 of README.md.",
+            id="broken",
+        ),
+        pytest.param(
+            "a: b: c",
+            "It is no YAML: mapping values are not allowed in this context in line 2 of README.md.",
+            id="two colons",
+        ),
+        pytest.param("- a", "It must be a list of names with values.", id="a list"),
+        pytest.param("a: &x [b]\nc: *x", "It must not use aliases (*name).", id="an alias"),
+        pytest.param("a: " + "[" * 30, "It is nested more than 20 times.", id="nesting"),
+        pytest.param("a: 0x" + "f" * 20, "It has a number that is too large.", id="a number"),
+        pytest.param('a: "\\0"', "It must not contain the NUL character.", id="NUL"),
+        pytest.param("a: " + "9" * 5000, "It is no YAML.", id="a number without end"),
+        pytest.param(
+            "a: !!python/name:os.system x",
+            "It is no YAML: could not determine a constructor for the tag "
+            "'tag:yaml.org,2002:python/name:os.system' in line 2 of README.md.",
+            id="code",
+        ),
+        pytest.param("a: " + "x" * (1 << 20), "It has more than 1048576 characters.", id="length"),
+    ],
+)  # fmt: skip
+def test_bad_metadata_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(InvalidCard) as refused:
+        parse(card(text))
+
+    assert refused.value.problems == (problem,)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("a: 2024-01-31", {"a": "2024-01-31"}, id="a day"),
+        pytest.param("a: .nan\nb: 1.5", {"a": "nan", "b": 1.5}, id="numbers"),
+        pytest.param("2: x\ntrue: y", {"2": "x", "True": "y"}, id="names that are no text"),
+        pytest.param("a: !!set {b}", {"a": ["b"]}, id="a set"),
+        pytest.param("a: ~\nb: true", {"a": None, "b": True}, id="nothing, and truth"),
+        pytest.param("language: no", {"language": "no"}, id="Norwegian"),
+    ],
+)
+def test_metadata_is_plain_json(text: str, expected: dict[str, object]) -> None:
+    assert parse(card(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("\ufeff---\na: b\n---\n", id="a mark of the byte order"),
+        pytest.param("\n\n---  \na: b\n---", id="blanks around"),
+        pytest.param("---\r\na: b\r\n---\r\n", id="lines of Windows"),
+    ],
+)
+def test_metadata_is_found_as_editors_leave_it(content: str) -> None:
+    assert parse(content) == {"a": "b"}
+
+
+def test_the_tags_of_a_model() -> None:
+    data = {
+        "library_name": "torch",
+        "pipeline_tag": "text-generation",
+        "tags": ["small", "small", " ", 5, "x" * 201],
+        "language": "en",
+        "datasets": ["ada/words"],
+        "base_model": "ada/bigger",
+        "license": "mit",
+    }
+
+    assert tags_of(data, RepoType.model) == (
+        "torch", "text-generation", "small", "en", "dataset:ada/words", "base_model:ada/bigger",
+        "license:mit",
+    )  # fmt: skip
+
+
+def test_the_tags_of_a_dataset() -> None:
+    data = {
+        "task_categories": ["translation"],
+        "language": ["en"],
+        "license": "mit",
+        "size_categories": "n<1K",
+        "tags": ["small"],
+    }
+
+    assert tags_of(data, RepoType.dataset) == (
+        "task_categories:translation", "language:en", "license:mit", "size_categories:n<1K",
+        "small",
+    )  # fmt: skip
+    assert tags_of(None, RepoType.dataset) == ()

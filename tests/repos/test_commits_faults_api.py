@@ -1,0 +1,185 @@
+"""Commits beside each other, and commits that fail half-way."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from hublet.core.database import Database, DatabaseUnavailable
+from hublet.events import RepoContentUpdated
+from hublet.repos.commits import service
+from hublet.repos.errors import RefChanged
+from hublet.repos.git import folders, history
+from hublet.repos.git.writing import ObjectWriter
+from hublet.repos.refs import service as refs
+from people import Headers
+from published import published
+from repos.commits import ARepo, a_repo, file, header, ndjson
+
+
+@pytest.fixture
+async def repo(client: httpx2.AsyncClient, database: Database, ada: Headers) -> ARepo:
+    return await a_repo(client, database, ada)
+
+
+def folder_of(repo: ARepo) -> Path:
+    return folders.folder_of(repo.database.hub.settings.database.data_dir, repo.id)
+
+
+async def test_concurrent_commits_to_one_branch_all_arrive(
+    database: Database, ada: Headers, repo: ARepo
+) -> None:
+    first = await repo.head()
+
+    made = await asyncio.gather(*(repo.commit(ada, file(f"f{n}", f"{n}")) for n in range(40)))
+
+    assert await repo.files() == {f"f{n}": b"%d" % n for n in range(40)}
+    line = [commit.id for commit in history.list_commits(folder_of(repo), await repo.head())]
+    assert sorted(line) == sorted([*made, first])
+    facts = await published(database, RepoContentUpdated)
+    moves = [(ref["old_sha"], ref["new_sha"]) for fact in facts for ref in fact["updated_refs"]]
+    assert moves == list(zip(line[:0:-1], line[-2::-1], strict=True))
+
+
+async def test_of_concurrent_commits_to_one_state_one_is_made(ada: Headers, repo: ARepo) -> None:
+    parent = await repo.head()
+
+    answers = await asyncio.gather(
+        *(repo.send(ada, ndjson(header(parentCommit=parent), file("a", f"{n}"))) for n in range(10))
+    )
+
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 9
+    assert len(history.list_commits(folder_of(repo), await repo.head())) == 2
+
+
+class _NoTurns:
+    """Nobody waits for anybody, as if each commit came to a process of its own."""
+
+    def setdefault(self, _key: object, lock: asyncio.Lock) -> asyncio.Lock:
+        return lock
+
+
+async def test_commits_in_several_processes_all_arrive(
+    database: Database, ada: Headers, repo: ARepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_turns", _NoTurns())
+
+    await asyncio.gather(*(repo.commit(ada, file(f"f{n}", f"{n}")) for n in range(8)))
+
+    assert await repo.files() == {f"f{n}": b"%d" % n for n in range(8)}
+    assert len(await published(database, RepoContentUpdated)) == 8
+
+
+async def test_a_lost_race_is_run_again(
+    ada: Headers, repo: ARepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = refs.move
+    races = 0
+
+    async def lost(*arguments: object) -> object:
+        nonlocal races
+        races += 1
+        if races < 3:
+            raise RefChanged("main")
+        return await real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(refs, "move", lost)
+
+    await repo.commit(ada, *(file(f"f{n}", f"{n}") for n in range(50)))
+
+    assert await repo.files() == {f"f{n}": b"%d" % n for n in range(50)}
+
+
+async def test_races_without_end_are_given_up(
+    ada: Headers, repo: ARepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(*arguments: object) -> object:
+        raise RefChanged("main")
+
+    before = await repo.state()
+    monkeypatch.setattr(refs, "move", lost)
+
+    response = await repo.send(ada, ndjson(header(), file("a", "1")))
+
+    assert (response.status_code, response.json()) == (
+        409,
+        {"error": "main has moved on since; read it again and repeat the change."},
+    )
+    assert await repo.state() == before
+
+
+async def test_a_transaction_that_fails_leaves_the_repository_as_it_was(
+    ada: Headers, repo: ARepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await repo.commit(ada, file("a", "1"))
+    before = await repo.state()
+    real = refs.move
+
+    async def fail(*arguments: object) -> object:
+        await real(*arguments)  # type: ignore[arg-type]
+        raise DatabaseUnavailable("It is gone.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(refs, "move", fail)
+        response = await repo.send(ada, ndjson(header(), file("a", "2"), file("b", "3")))
+
+    assert response.status_code == 503
+    assert await repo.state() == before
+    assert await repo.files() == {"a": b"1"}
+    # And the next one works on what is there.
+    await repo.commit(ada, file("b", "3"))
+    assert await repo.files() == {"a": b"1", "b": b"3"}
+
+
+async def test_a_disk_that_fails_leaves_the_repository_as_it_was(
+    ada: Headers, repo: ARepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await repo.state()
+
+    def fail(_writer: ObjectWriter) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ObjectWriter, "finish", fail)
+        response = await repo.send(ada, ndjson(header(), file("a", "2")))
+
+    assert (response.status_code, response.json()) == (
+        503,
+        {"error": "The hub cannot store content right now; please try again shortly."},
+    )
+    assert await repo.state() == before
+    assert await repo.files() == {}
+
+
+async def test_a_repository_deleted_meanwhile_is_not_found(
+    client: httpx2.AsyncClient, ada: Headers, repo: ARepo
+) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        yield ndjson(header())
+        await client.request(
+            "DELETE", "/api/repos/delete", headers=ada, json={"name": "ada/engine"}
+        )
+        folders.remove(folder_of(repo))
+        yield ndjson(*(file(f"f{n}", "1") for n in range(50)))
+
+    response = await client.post(f"{repo.path}/commit/main", headers=ada, content=body())
+
+    assert (response.status_code, response.headers["x-error-code"]) == (404, "RepoNotFound")
+
+
+async def test_a_right_that_is_lost_meanwhile_counts_no_more(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo: ARepo
+) -> None:
+    before = await repo.state()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield ndjson(header(), file("a", "1"))
+        async with database.transaction() as conn:
+            await conn.execute("UPDATE repos SET owner_id = 'other', visibility = 'private'")
+
+    response = await client.post(f"{repo.path}/commit/main", headers=ada, content=body())
+
+    assert response.status_code == 404
+    assert await repo.state() == before
