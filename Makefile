@@ -13,7 +13,7 @@ help: ## List the targets
 serve: $(VENV)/.serve ## Start the hub (ARGS="--port 9000" passes flags on)
 	@exec $(BIN)/hublet serve $(ARGS)
 
-test: $(VENV)/.dev ## Run the tests (ARGS="-k revoke" passes flags on)
+test: $(VENV)/.dev $(VENV)/.clients ## Run the tests (ARGS="-k revoke" passes flags on)
 	$(BIN)/pytest -n auto $(ARGS)
 
 check: $(VENV)/.dev ## Lint, format check, types, import floors
@@ -27,7 +27,7 @@ format: $(VENV)/.dev ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-acceptance: $(VENV)/.dev ## Drive real processes with the real clients
+acceptance: $(VENV)/.dev $(VENV)/.clients ## Drive real processes with the real clients
 	$(BIN)/pytest tests/acceptance $(ARGS)
 
 bench: $(VENV)/.dev ## Measure, and print ratios to a ceiling or a peer
@@ -51,5 +51,15 @@ $(VENV)/.serve: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.serve
+
+# The public client in the versions we promise, each apart from everything else.
+CLIENTS := 2.1.1 2.4.0
+$(VENV)/.clients: | $(BIN)/python
+	@for version in $(CLIENTS); do \
+	  $(BIN)/python -m venv $(VENV)/clients/$$version && \
+	  $(VENV)/clients/$$version/bin/python -m pip install --quiet --disable-pip-version-check \
+	    huggingface_hub==$$version pytest || exit 1; \
+	done
+	@touch $@
 
 .PHONY: help serve test check format acceptance bench docs clean
