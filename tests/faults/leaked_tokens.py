@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from hublet.accounts.records import Role
+from hublet.core.clock import micros
 from hublet.core.database import Database, Reader
 from hublet.core.ids import new_object_id
 from hublet.core.opening import open_hub
@@ -81,18 +82,21 @@ def done(count: int) -> Progress:
     return Progress(revoked=count, audit_lines=count)
 
 
+_HOUR = 3_600_000_000
 _PROGRESS = """
     SELECT (SELECT count(*) FROM tokens WHERE revoked_at IS NOT NULL) AS revoked,
            (SELECT count(*) FROM audit_log WHERE action = 'credential.revoke') AS audit_lines,
            (SELECT count(*) FROM outbox) AS published,
-           (SELECT count(*) FROM tasks WHERE claimed_by IS NULL AND parked_at IS NULL) AS free,
+           (SELECT count(*) FROM tasks
+            WHERE claimed_by IS NULL AND parked_at IS NULL AND due_at < $1) AS free,
            (SELECT count(*) FROM tasks WHERE claimed_by IS NOT NULL) AS held,
            (SELECT count(*) FROM tasks WHERE parked_at IS NOT NULL) AS parked
 """
 
 
 async def _progress(conn: Reader) -> Progress:
-    row = await conn.fetch_one(_PROGRESS)
+    # What is due tomorrow, such as the next sweep, is always left to do.
+    row = await conn.fetch_one(_PROGRESS, micros() + _HOUR)
     assert row is not None
     names = ("revoked", "audit_lines", "published", "free", "held", "parked")
     return Progress(**{name: row[name] for name in names})
