@@ -21,6 +21,8 @@ from hublet.core.logs import configure, get_logger
 
 log = get_logger("benchmarks")
 
+_QUICK_SHARE = 0.01
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     given = _parser().parse_args(arguments)
@@ -31,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     configure(replace(Settings().logs, level="warning"))
-    with workbench(seconds=given.seconds, rounds=given.rounds) as bench:
+    share = _QUICK_SHARE if given.quick else 1.0
+    with workbench(seconds=given.seconds, rounds=given.rounds, share=share) as bench:
         report(bench, given.names or list(SUBJECTS), into=given.json)
 
 
@@ -52,6 +55,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", metavar="NAME", type=_subject, help=", ".join(SUBJECTS))
     parser.add_argument("--seconds", type=float, default=3.0, help="length of a round (3)")
     parser.add_argument("--rounds", type=int, default=4, help="rounds of each subject (4)")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a hundredth of the content, to see that all of it works; the figures mean nothing",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
     parser.add_argument("--list", action="store_true", help="list the subjects and stop")
     return parser

@@ -5,9 +5,11 @@ the more of a machine of two cores is left to what is measured.
 """
 
 import asyncio
+import itertools
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter_ns
@@ -17,6 +19,11 @@ import msgspec
 import uvloop
 
 from benchmarks.latencies import STEP_MICROS
+
+# Places for eight digits each: whatever the numbers, the request keeps its length, and a
+# content in base64 stays one.
+CONNECTION = "%CALLER%"
+NUMBER = "%NUMBER%"
 
 _STEP_NANOS = STEP_MICROS * 1000
 
@@ -32,6 +39,9 @@ class Plan:
     # Stop after so many answers, should the time not be over before.
     most: int | None = None
     core: int | None = None
+    # Put the number of the connection, and of its request, where the request has room for them.
+    numbered: bool = False
+    first_number: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +107,8 @@ class Tally:
 class Connection(asyncio.Protocol):
     """Asks, reads the answer to its end, asks again."""
 
-    def __init__(self, request: bytes, tally: Tally) -> None:
-        self._request = request
+    def __init__(self, requests: Iterator[bytes], tally: Tally) -> None:
+        self._requests = requests
         self._tally = tally
         self._received = b""
         self._asked = 0
@@ -107,8 +117,9 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def ask(self) -> None:
+        request = next(self._requests)
         self._asked = perf_counter_ns()
-        self._transport.write(self._request)
+        self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -137,14 +148,26 @@ def read_status(received: bytes) -> int | None:
     return int(head[9:12]) if len(received) >= end_of_head + 4 + length else None
 
 
+def digits(number: int) -> str:
+    return f"{number:08}"
+
+
+def requests_of(plan: Plan, connection: int) -> Iterator[bytes]:
+    """Yield what this connection sends, without end."""
+    if not plan.numbered:
+        return itertools.repeat(plan.request)
+    request = plan.request.replace(CONNECTION.encode(), digits(connection).encode())
+    numbers = itertools.count(plan.first_number)
+    return (request.replace(NUMBER.encode(), digits(number).encode()) for number in numbers)
+
+
 async def run(plan: Plan) -> Outcome:
     loop = asyncio.get_running_loop()
     tally = Tally(plan.most)
-    make = partial(Connection, plan.request, tally)
-    connections = [
-        (await loop.create_connection(make, "127.0.0.1", plan.port))[1]
-        for _ in range(plan.connections)
-    ]
+    connections: list[Connection] = []
+    for number in range(plan.connections):
+        make = partial(Connection, requests_of(plan, number), tally)
+        connections.append((await loop.create_connection(make, "127.0.0.1", plan.port))[1])
     tally.begin()
     loop.call_later(plan.seconds, tally.end)
     for connection in connections:

@@ -121,6 +121,13 @@ def cpu_seconds(process_id: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def megabytes_of(process_id: int) -> dict[str, float]:
+    """Return the resident memory of a process: VmRSS now, VmHWM at the most so far."""
+    status = Path(f"/proc/{process_id}/status").read_text()
+    sizes = dict(line.split(":", 1) for line in status.splitlines())
+    return {name: int(sizes[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM")}
+
+
 def seconds_to_run(
     arguments: Sequence[str], *, variables: Mapping[str, str] | None = None
 ) -> float:

@@ -33,11 +33,16 @@ class Round:
 
 
 def request_bytes(
-    method: str, path: str, *, headers: Mapping[str, str] | None = None, body: bytes = b""
+    method: str,
+    path: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    body: bytes = b"",
+    media_type: str = "application/json",
 ) -> bytes:
     fields = {"host": "hub.test", "user-agent": "benchmarks", "accept": "*/*"} | dict(headers or {})
     if body:
-        fields |= {"content-type": "application/json", "content-length": str(len(body))}
+        fields |= {"content-type": media_type, "content-length": str(len(body))}
     lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body
 

@@ -18,6 +18,8 @@ class Workbench:
     rounds: int
     folder: Path
     cores: Cores
+    # How much of the content that a subject names is made: less, to try the harness out.
+    share: float = 1.0
     _stack: ExitStack
     _numbers: Iterator[int] = field(default_factory=count)
     _fresh_url: Callable[[], str] | None = None
@@ -37,11 +39,16 @@ class Workbench:
 
 
 @contextmanager
-def workbench(*, seconds: float, rounds: int) -> Iterator[Workbench]:
+def workbench(*, seconds: float, rounds: int, share: float = 1.0) -> Iterator[Workbench]:
     with (
         TemporaryDirectory(prefix="hublet-bench-", ignore_cleanup_errors=True) as folder,
         ExitStack() as stack,
     ):
         yield Workbench(
-            seconds=seconds, rounds=rounds, folder=Path(folder), cores=cores(), _stack=stack
+            seconds=seconds,
+            rounds=rounds,
+            folder=Path(folder),
+            cores=cores(),
+            share=share,
+            _stack=stack,
         )

@@ -6,11 +6,15 @@ from benchmarks.figures import Row
 from benchmarks.subjects import (
     bearer,
     cli,
+    commits,
+    downloads,
     events,
     group_commit,
     memory,
     revoke,
     start,
+    trees,
+    uploads,
     whoami,
 )
 from benchmarks.workbench import Workbench
@@ -26,4 +30,8 @@ SUBJECTS: dict[str, Measure] = {
     "revoke": revoke.measure,
     "events": events.measure,
     "group_commit": group_commit.measure,
+    "uploads": uploads.measure,
+    "commits": commits.measure,
+    "trees": trees.measure,
+    "downloads": downloads.measure,
 }

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from benchmarks.figures import Goal, Row
 from benchmarks.hubs import ENGINES, Engine, furnish, serving
 from benchmarks.load import Plan
+from benchmarks.processes import megabytes_of
 from benchmarks.rounds import apply_load, request_bytes
 from benchmarks.subjects.whoami import CONNECTIONS, PATH
 from benchmarks.workbench import Workbench
@@ -44,9 +44,7 @@ def _on(bench: Workbench, engine: Engine) -> Iterator[Row]:
 
 
 def _row(subject: str, process_id: int) -> Row:
-    status = Path(f"/proc/{process_id}/status").read_text()
-    sizes = dict(line.split(":", 1) for line in status.splitlines())
-    megabytes = {name: int(sizes[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM")}
+    megabytes = megabytes_of(process_id)
     return Row(
         subject=subject,
         unit="MB",
