@@ -286,3 +286,24 @@ def test_git_lfs_brings_large_files(hub: Hub, tmp_path: Path) -> None:
     again.git("lfs", "install", "--local")
     again.git("lfs", "pull")
     assert (again.folder / "model.bin").read_bytes() == bytes(12 << 20)
+
+
+class _RelativePlace(Place):
+    @property
+    def flags(self) -> list[str]:
+        return ["--data-dir", "data"]
+
+
+def test_a_relative_data_folder_serves_git_too(tmp_path: Path) -> None:
+    # It is the default: `hublet-data` where the hub was started.
+    place = _RelativePlace(folder=tmp_path)
+    with serving(place) as server, server.client(server.token) as client:
+        name = Hub(server=server, place=place, client=client).create()
+        url = server.address.replace("://", f"://git:{server.token}@") + f"/{name}"
+        cloned = run_git("clone", "-q", url, "copy", folder=tmp_path)
+        assert cloned.returncode == 0, cloned.stderr
+        work = Work(folder=tmp_path / "copy")
+        sha = work.commit("a.txt", b"a")
+        work.git("push", "-q", "origin", "main")
+
+        assert client.get(f"/api/models/{name}").json()["sha"] == sha

@@ -19,8 +19,9 @@ MAIN = "refs/heads/main"
 
 
 def folder_of(data_dir: Path, repo_id: str) -> Path:
-    # The last characters of an id differ most, so folders fill evenly.
-    return data_dir / "repos" / repo_id[-2:] / f"{repo_id}.git"
+    # Absolute, because git runs inside the folder. The last characters of an id differ most, so
+    # folders fill evenly.
+    return data_dir.absolute() / "repos" / repo_id[-2:] / f"{repo_id}.git"
 
 
 def create(folder: Path) -> None:
