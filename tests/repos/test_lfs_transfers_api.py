@@ -159,6 +159,7 @@ async def test_a_link_is_good_for_one_act_on_one_object_of_one_repository(
         changed(href, size="249"),
         changed(href, expires="99999999999"),
         changed(href, signature="0" * 64),
+        changed(href, signature="é"),
         changed(href, count="1"),
         href.replace(repo_id, other),
         href.replace(sha256(CONTENT), sha256(b"other")),

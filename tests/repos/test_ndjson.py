@@ -190,10 +190,18 @@ def test_small_content_never_touches_the_disk(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["content", "other"])
-def test_only_the_content_of_a_value_may_be_long(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param({"other": "A" * 70_000}, id="another member"),
+        pytest.param({"x": {"content": "A" * 70_000}}, id="a content further in"),
+        pytest.param({"content": {"y": "A" * 70_000}}, id="a member of the content"),
+        pytest.param({"content": ["A" * 70_000]}, id="a list as content"),
+    ],
+)
+def test_only_the_content_of_a_value_may_be_long(tmp_path: Path, value: dict[str, object]) -> None:
     parser = CommitParser(tmp_path, lambda _: None, largest_file=10**9)
     parser.feed(b'{"key":"header","value":{"summary":"S"}}\n')
 
-    with pytest.raises(InvalidLine):
-        parser.feed(json.dumps({"key": "file", "value": {"x": {name: "A" * 70_000}}}).encode())
+    with pytest.raises(InvalidLine, match="Line 2: it must have at most 65536 bytes"):
+        parser.feed(json.dumps({"key": "file", "value": value}).encode() + b"\n")

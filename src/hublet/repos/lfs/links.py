@@ -51,6 +51,6 @@ def signed(link: Link, keys: KeyRing, *, base_url: str) -> str:
 def check(link: Link, keys: KeyRing, *, expires: int, signature: str) -> None:
     """Refuse what `signed` did not write, or wrote too long ago."""
     good = keys.digests(_KIND, link.text(expires))
-    known = [compare_digest(each.hex(), signature) for each in good]
+    known = [compare_digest(each.hex().encode(), signature.encode()) for each in good]
     if not any(known) or expires * _SECOND < micros():
         raise LinkNotValid
