@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 import hublet.accounts.audit.reactions
@@ -34,7 +34,7 @@ from hublet.community.papers.routes import router as papers
 from hublet.community.posts.comments.routes import router as post_comments
 from hublet.community.posts.routes import router as posts
 from hublet.core.database import Database
-from hublet.core.http import Edge, install_error_handlers
+from hublet.core.http import Edge, Router, add_routes, install_error_handlers
 from hublet.core.http.hot import hot_handlers
 from hublet.core.http.operations import router as operations
 from hublet.core.http.test_mode import router as test_mode
@@ -72,7 +72,7 @@ from hublet.tokens.routes import router as tokens
 from hublet.tokens.service_accounts.routes import router as service_account_tokens
 
 # In the order they are looked up: what the hub lacks comes last.
-FEATURES: tuple[APIRouter, ...] = (
+FEATURES: tuple[Router, ...] = (
     operations,
     accounts,
     users,
@@ -135,14 +135,12 @@ def create_application(database: Database) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
-        # The public client sends bodies without a content type; see client contract 0.2.
-        strict_content_type=False,
     )
     install_error_handlers(app)
     if settings.server.test_mode:
-        app.include_router(test_mode)
+        add_routes(app, test_mode)
     for feature in FEATURES:
-        app.include_router(feature)
+        add_routes(app, feature)
     app.state.database = database
     app.state.settings = settings
     app.state.callers = CallerCache(database)

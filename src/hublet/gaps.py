@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NoReturn
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.routing import Match, compile_path
 from starlette.types import Scope
 
 from hublet.core.errors import NotImplementedHere
+from hublet.core.http.routers import Router
 
 # One line for each address: methods, path, tag, and what it is ("This hub has no ... yet").
 # (a|b) stands for two addresses, {repos} for the four kinds of git repository, ANY for every
@@ -224,7 +225,7 @@ class _GapRoute(APIRoute):
         return Match.NONE, {}
 
 
-router = APIRouter(route_class=_GapRoute, include_in_schema=False)
+router = Router(route_class=_GapRoute, include_in_schema=False)
 
 
 @router.api_route("/{path:path}", methods=list(_METHODS), response_model=None)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from fastapi import APIRouter, Security
+from fastapi import Security
 from starlette.requests import Request
 
 from hublet.accounts import store
@@ -11,10 +11,10 @@ from hublet.accounts.schemas import Whoami
 from hublet.accounts.whoami import whoami_answer
 from hublet.core.clock import wire
 from hublet.core.database import Database
-from hublet.core.http import HotRoute
+from hublet.core.http import HotRoute, Router
 from hublet.tokens.auth import AnyCaller, caller_of, identify
 
-router = APIRouter()
+router = Router()
 
 
 async def whoami(request: Request) -> bytes:

@@ -3,17 +3,18 @@
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response
 
 import hublet
 from hublet.core.errors import NotFound
+from hublet.core.http.routers import Router
 from hublet.description import describe, to_json, to_markdown
 from hublet.description.outline import outline_of
 from hublet.pages.documents import PAGE_POLICY, Document, answer
 from hublet.pages.rendering import render
 from hublet.pages.static_files import STATIC_FILES, address_of
 
-router = APIRouter()
+router = Router()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from fastapi import APIRouter
 from pydantic import MISSING
 
 from hublet.core.database import Database, Reader
-from hublet.core.http import Conn, Db
+from hublet.core.http import Conn, Db, Router
 from hublet.core.schema import Done
 from hublet.repos import creation, moving, service
 from hublet.repos.creation import NewRepo
@@ -16,7 +15,7 @@ from hublet.repos.schemas import CreateRepo, DeleteRepo, MoveRepo, RepoTaken, Re
 from hublet.repos.visibility import asked_visibility
 from hublet.tokens.auth import AnyCaller
 
-router = APIRouter(prefix="/api/repos", tags=["repos"])
+router = Router(prefix="/api/repos", tags=["repos"])
 
 Responses = dict[int | str, dict[str, Any]]
 _MISSING: Responses = {404: {"description": "There is no such repository or resource group."}}

@@ -1,9 +1,9 @@
 """HTTP for credentials."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import MISSING
 
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.exchange import exchange_of
 from hublet.core.limits import Limiter, Policy, refuse_when_spent
 from hublet.core.schema import Done
@@ -12,7 +12,7 @@ from hublet.tokens.auth import AccountOwner
 from hublet.tokens.records import Grants, TokenRole
 from hublet.tokens.schemas import Accepted, CreatedToken, CreateToken, RevokeCredentials, Token
 
-router = APIRouter(tags=["auth"])
+router = Router(tags=["auth"])
 
 
 @router.post("/api/credentials/revoke", status_code=202)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from pydantic import AwareDatetime
 
 from hublet.accounts.audit import store
@@ -11,11 +11,11 @@ from hublet.accounts.audit.schemas import AuditLine
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Role
 from hublet.core.clock import to_micros
-from hublet.core.http import ReadConn
+from hublet.core.http import ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.tokens.auth import AccountOwner
 
-router = APIRouter(prefix="/api/organizations/{name}/audit-log", tags=["orgs"])
+router = Router(prefix="/api/organizations/{name}/audit-log", tags=["orgs"])
 
 
 async def _filter(

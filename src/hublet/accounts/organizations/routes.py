@@ -1,6 +1,6 @@
 """HTTP for organizations and their members."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import MISSING
 
 from hublet.accounts import service as accounts
@@ -18,12 +18,12 @@ from hublet.accounts.organizations.schemas import (
 from hublet.accounts.records import Member, Organization, Role
 from hublet.accounts.schemas import MemberCard, UserCard
 from hublet.core.database import Reader
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, MaybeCaller, actor_of
 
-router = APIRouter(prefix="/api/organizations", tags=["orgs"])
+router = Router(prefix="/api/organizations", tags=["orgs"])
 
 
 @router.post("", responses={409: {"description": "The name is taken."}})

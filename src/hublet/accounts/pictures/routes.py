@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from hublet.accounts.avatars import MAX_AVATAR_BYTES, avatar_url
@@ -12,11 +12,11 @@ from hublet.accounts.pictures.errors import PictureTooLarge
 from hublet.accounts.records import Organization, Role
 from hublet.accounts.schemas import AvatarUrl
 from hublet.core.database import Reader
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.versions import etag_of, has_version
 from hublet.tokens.auth import AccountOwner, actor_of
 
-router = APIRouter()
+router = Router()
 
 _UPLOADS = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _BINARY = {"schema": {"type": "string", "format": "binary"}}

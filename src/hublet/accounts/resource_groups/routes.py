@@ -1,6 +1,6 @@
 """HTTP for the resource groups of an organization."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import MISSING
 
 from hublet.accounts.records import Role
@@ -12,12 +12,12 @@ from hublet.accounts.resource_groups.schemas import (
     ResourceGroupDetails,
     UpdateResourceGroup,
 )
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, actor_of
 
-router = APIRouter(
+router = Router(
     prefix="/api/organizations/{organization}/resource-groups", tags=["resource-groups"]
 )
 

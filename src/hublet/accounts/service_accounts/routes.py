@@ -1,16 +1,16 @@
 """HTTP for the service accounts of an organization; for their tokens see hublet.tokens."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import MISSING
 
 from hublet.accounts.service_accounts import service, store
 from hublet.accounts.service_accounts.schemas import CreateServiceAccount, ServiceAccount
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, actor_of
 
-router = APIRouter(
+router = Router(
     prefix="/api/organizations/{organization}/service-accounts", tags=["service-accounts"]
 )
 

@@ -1,16 +1,15 @@
 """HTTP for the caller's own profile and password."""
 
-from fastapi import APIRouter
 from pydantic import MISSING
 
 from hublet.accounts import service as accounts
 from hublet.accounts.settings import service
 from hublet.accounts.settings.schemas import ChangePassword, Profile, UpdateProfile
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner
 
-router = APIRouter(prefix="/api/settings", tags=["users"])
+router = Router(prefix="/api/settings", tags=["users"])
 
 
 @router.get("/profile")

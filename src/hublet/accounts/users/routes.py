@@ -1,7 +1,5 @@
 """HTTP for users as everybody may see them, and for following them."""
 
-from fastapi import APIRouter
-
 from hublet.accounts import service, store
 from hublet.accounts.avatars import avatar_url
 from hublet.accounts.follows import service as follows
@@ -11,12 +9,12 @@ from hublet.accounts.records import User
 from hublet.accounts.schemas import AvatarUrl, UserCard
 from hublet.accounts.users.schemas import UserOverview
 from hublet.core.database import Reader
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, MaybeCaller
 
-router = APIRouter(prefix="/api/users", tags=["users"])
+router = Router(prefix="/api/users", tags=["users"])
 
 
 @router.get("/{name}/overview")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import MISSING
 
 from hublet.community.authors.records import Account
@@ -14,12 +14,12 @@ from hublet.community.blogs.errors import NothingToChange
 from hublet.community.blogs.schemas import Blog, BlogCard, CreateBlog, UpdateBlog
 from hublet.community.threads.records import Thread
 from hublet.core.database import Reader
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner
 
-router = APIRouter(tags=["discussions"])
+router = Router(tags=["discussions"])
 
 
 @router.post("/api/blog", responses={404: {"description": "There is no such organization."}})

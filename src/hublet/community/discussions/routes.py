@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from pydantic import MISSING
 
 from hublet.community.authors import store as authors
@@ -35,13 +35,13 @@ from hublet.community.threads.schemas import (
     authors_of,
 )
 from hublet.core.database import Reader
-from hublet.core.http import Conn, Db, ReadConn
+from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.repos.auth import MOVED, GitRepo
 from hublet.repos.records import Right
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 
-router = APIRouter(prefix=DISCUSSIONS, tags=["discussions"], responses=MOVED)
+router = Router(prefix=DISCUSSIONS, tags=["discussions"], responses=MOVED)
 
 Text = Annotated[str | None, Query(min_length=1, max_length=200)]
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import MISSING
 
 from hublet.community.authors.records import Account
@@ -14,12 +14,12 @@ from hublet.community.papers.errors import InvalidPaper
 from hublet.community.papers.markdown import to_markdown
 from hublet.community.papers.schemas import IndexPaper, Paper, PaperItem, Upvotes
 from hublet.core.database import Reader
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, Administrator, DiscussionWriter
 
-router = APIRouter(tags=["papers"])
+router = Router(tags=["papers"])
 
 
 @router.post(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import MISSING
 
 from hublet.community.authors.store import find_accounts
@@ -12,11 +12,11 @@ from hublet.community.posts.auth import POST, AskedPost
 from hublet.community.posts.schemas import CreatePost, Post, Posts
 from hublet.community.threads.records import Thread
 from hublet.core.database import Reader
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner
 
-router = APIRouter(tags=["discussions"])
+router = Router(tags=["discussions"])
 
 
 @router.post("/api/posts")

@@ -2,17 +2,18 @@
 
 import secrets
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from hublet.core import outbox, queue
 from hublet.core.database import Database
 from hublet.core.errors import AuthenticationNeeded
+from hublet.core.http.routers import Router
 from hublet.core.http.schemas import AgentHarnesses, Health
 from hublet.core.http.transactions import ReadConn
 from hublet.core.metrics import Metrics
 
-router = APIRouter()
+router = Router()
 
 
 @router.get("/healthz", tags=["operations"], openapi_extra={"security": []})

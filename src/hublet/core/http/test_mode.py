@@ -2,12 +2,11 @@
 
 from datetime import timedelta
 
-from fastapi import APIRouter
-
 from hublet.core import clock
+from hublet.core.http.routers import Router
 from hublet.core.http.schemas import Clock, MoveClock
 
-router = APIRouter(prefix="/api/test-mode", tags=["operations"])
+router = Router(prefix="/api/test-mode", tags=["operations"])
 
 
 @router.get("/clock", openapi_extra={"security": []})

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request
+from fastapi import Header, Request
 from starlette.responses import PlainTextResponse, Response
 
-from hublet.core.http import Db
+from hublet.core.http import Db, Router
 from hublet.core.http.bodies import streams
 from hublet.core.http.sending import SENT, blob_response
 from hublet.repos.attachments import service
@@ -14,7 +14,7 @@ from hublet.repos.blobs.folder import path_of
 from hublet.repos.files.auth import body_of
 from hublet.tokens.auth import DiscussionWriter
 
-router = APIRouter(tags=["discussions"])
+router = Router(tags=["discussions"])
 
 streams("POST", "/uploads")
 

@@ -2,12 +2,11 @@
 
 import asyncio
 
-from fastapi import APIRouter
-
+from hublet.core.http.routers import Router
 from hublet.repos.cards import metadata
 from hublet.repos.cards.schemas import Remark, ValidateYaml, YamlRefused, YamlVerdict
 
-router = APIRouter(prefix="/api", tags=["repos"])
+router = Router(prefix="/api", tags=["repos"])
 
 _EMPTY = "There is no metadata at the top of README.md; it helps others to find the repository."
 

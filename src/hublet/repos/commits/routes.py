@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import MISSING
 
-from hublet.core.http import Db
+from hublet.core.http import Db, Router
 from hublet.core.http.bodies import streams
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED
 from hublet.repos.cards.schemas import YamlRefused
@@ -14,7 +14,7 @@ from hublet.repos.commits.auth import REVISION, AskedTarget
 from hublet.repos.commits.schemas import CommitMade, Preupload, PreuploadAdvice, UploadAdvice
 from hublet.tokens.auth import AnyCaller
 
-router = APIRouter(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
+router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
 
 streams("POST", "/api/(models|datasets|spaces|kernels)/[^/]+/[^/]+/commit/.+")
 

@@ -4,9 +4,9 @@ from functools import partial
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 
-from hublet.core.http import Db
+from hublet.core.http import Db, Router
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.sending import SENT, blob_response, content_response, disposition
 from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo
@@ -22,7 +22,7 @@ from hublet.tokens.auth import MaybeCaller
 # Where the public service sends its clients on to.
 CACHED_REPO = "/api/resolve-cache/{kind:kind}/{namespace:owner}/{name}"
 
-router = APIRouter(tags=GIT_TAGS, responses=MOVED | SENT)
+router = Router(tags=GIT_TAGS, responses=MOVED | SENT)
 
 
 async def _place(

@@ -5,13 +5,14 @@ from functools import wraps
 from typing import Annotated, Any
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi import Depends, Header, Query, Request
 from fastapi.routing import APIRoute
 from pydantic import AwareDatetime
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from hublet.core.http.paging import Page
+from hublet.core.http.routers import Router
 from hublet.core.paging import InvalidCursor, read_cursor
 from hublet.repos.auth import requested
 from hublet.repos.files.digests import announced_digests
@@ -109,12 +110,12 @@ async def body_of(request: Request) -> AsyncIterator[bytes]:
         raise BodyBroken from None
 
 
-def mirrored(buckets: APIRouter) -> APIRouter:
+def mirrored(buckets: Router) -> Router:
     """Return the same routes for containers.
 
     Interface 1: the file endpoints of containers mirror the bucket ones.
     """
-    containers = APIRouter(tags=["containers"])
+    containers = Router(tags=["containers"])
     for route in buckets.routes:
         if isinstance(route, APIRoute):
             containers.add_api_route(

@@ -3,11 +3,11 @@
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from hublet.core.database import Database, Reader
-from hublet.core.http import Conn, Db, ReadConn
+from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.bodies import streams
 from hublet.core.http.paging import LINKED, Page
 from hublet.core.http.sending import SENT, blob_response
@@ -33,7 +33,7 @@ from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 from hublet.tokens.records import Caller
 
-buckets = APIRouter(tags=["buckets"], responses=MOVED)
+buckets = Router(tags=["buckets"], responses=MOVED)
 
 streams("PUT", r"/api/(buckets|containers)/[^/]+/[^/]+/files/.*")
 

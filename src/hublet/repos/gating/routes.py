@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body
+from fastapi import Body
 from pydantic import MISSING
 
 from hublet.core.database import Connection
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.core.schema import Done
 from hublet.repos import service as repos
@@ -32,7 +32,7 @@ from hublet.repos.gating.schemas import (
 from hublet.repos.records import RepoAddress, Right
 from hublet.tokens.auth import AccountOwner, AnyCaller
 
-router = APIRouter(tags=GIT_TAGS, responses=MOVED)
+router = Router(tags=GIT_TAGS, responses=MOVED)
 
 _Fields = Annotated[AskedFields | None, Body(description="What the page asks for, by name.")]
 

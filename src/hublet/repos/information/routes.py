@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
-from hublet.core.http import Db, ReadConn
+from hublet.core.http import Db, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.repos import service as repos
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo, GitRepoKind
@@ -15,7 +15,7 @@ from hublet.repos.information.schemas import RepoInfo
 from hublet.repos.records import Right
 from hublet.tokens.auth import MaybeCaller
 
-router = APIRouter(tags=GIT_TAGS, responses=MOVED)
+router = Router(tags=GIT_TAGS, responses=MOVED)
 
 
 @router.get(GIT_REPO, response_model=RepoInfo)

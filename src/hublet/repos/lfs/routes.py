@@ -1,10 +1,9 @@
 """HTTP for Git LFS: what to send and to get, and where."""
 
-from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from hublet.core.errors import NotImplementedHere
-from hublet.core.http import ReadConn
+from hublet.core.http import ReadConn, Router
 from hublet.core.schema import Done
 from hublet.repos.auth import MOVED, ROOT_REPO, RootRepo
 from hublet.repos.lfs import service
@@ -29,7 +28,7 @@ class LfsResponse(JSONResponse):
 
 _LFS = ROOT_REPO + "/info/lfs"
 
-router = APIRouter(tags=["repos"], responses=MOVED, default_response_class=LfsResponse)
+router = Router(tags=["repos"], responses=MOVED, default_response_class=LfsResponse)
 
 
 @router.post(_LFS + "/objects/batch")

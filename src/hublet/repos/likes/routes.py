@@ -1,10 +1,8 @@
 """HTTP for likes."""
 
-from fastapi import APIRouter
-
 from hublet.accounts import service as accounts
 from hublet.accounts.schemas import UserCard
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.core.schema import Done
 from hublet.repos import service as repos
@@ -14,7 +12,7 @@ from hublet.repos.likes.schemas import Like
 from hublet.repos.records import Right
 from hublet.tokens.auth import AccountOwner, MaybeCaller
 
-router = APIRouter()
+router = Router()
 
 
 @router.post(f"{GIT_REPO}/like", tags=GIT_TAGS, responses=MOVED)

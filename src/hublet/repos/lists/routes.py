@@ -1,9 +1,7 @@
 """HTTP for lists of repositories."""
 
-from fastapi import APIRouter
-
 from hublet.core.database import Reader
-from hublet.core.http import ReadConn
+from hublet.core.http import ReadConn, Router
 from hublet.core.http.paging import LINKED
 from hublet.repos.auth import GIT_REPOS, GIT_TAGS
 from hublet.repos.information.auth import ShownInList
@@ -14,7 +12,7 @@ from hublet.repos.lists.positions import write_own_position, write_position
 from hublet.repos.lists.schemas import OwnRepo
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 
-router = APIRouter()
+router = Router()
 
 
 @router.get(GIT_REPOS, tags=GIT_TAGS, responses=LINKED)

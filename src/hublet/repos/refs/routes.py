@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import MISSING
 
-from hublet.core.http import Conn, Db
+from hublet.core.http import Conn, Db, Router
 from hublet.core.schema import Done
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo
 from hublet.repos.refs import changing
@@ -13,7 +13,7 @@ from hublet.repos.refs.records import NewBranch
 from hublet.repos.refs.schemas import CreateBranch, CreateTag, Refs, SuperSquash
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 
-router = APIRouter(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
+router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
 
 _TAKEN: dict[int | str, dict[str, Any]] = {409: {"description": "The name is taken."}}
 _MOVED_ON: dict[int | str, dict[str, Any]] = {409: {"description": "It moved meanwhile."}}

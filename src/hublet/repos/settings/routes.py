@@ -1,9 +1,9 @@
 """HTTP for the settings of a repository."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import MISSING
 
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.repos import service as repos
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo
 from hublet.repos.records import Gated, Right
@@ -18,7 +18,7 @@ from hublet.repos.settings.schemas import (
 from hublet.repos.visibility import asked_visibility
 from hublet.tokens.auth import AnyCaller, actor_of
 
-router = APIRouter(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
+router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
 
 
 @router.put("/settings")

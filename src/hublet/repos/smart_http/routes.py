@@ -4,14 +4,14 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import Header, Query, Request
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from hublet.core.errors import HubError
-from hublet.core.http import Db
+from hublet.core.http import Db, Router
 from hublet.core.http.bodies import streams
 from hublet.repos.auth import MOVED, ROOT_REPO, RootRepo
 from hublet.repos.smart_http import bodies, fetching, service
@@ -65,7 +65,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     503: {"description": "Too much is going on.", "content": _SENTENCE | _JSON},
 }
 
-router = APIRouter(tags=["repos"], route_class=_GitRoute, responses=MOVED | _ERRORS)
+router = Router(tags=["repos"], route_class=_GitRoute, responses=MOVED | _ERRORS)
 
 streams("POST", r"(/[^/]+){2,3}/git-(upload|receive)-pack")
 

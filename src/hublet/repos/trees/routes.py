@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from hublet.core.http.paging import LINKED
+from hublet.core.http.routers import Router
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED
 from hublet.repos.git.trees import Entry
 from hublet.repos.trees import service
@@ -24,7 +25,7 @@ from hublet.repos.trees.positions import read_count, write_position
 from hublet.repos.trees.records import Listed, Revision
 from hublet.repos.trees.schemas import Commit, PathsInfo, TreeEntry, TreeSize
 
-router = APIRouter(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
+router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
 
 _PATHS = {"schema": PathsInfo.model_json_schema()}
 _TAKES_PATHS: dict[str, Any] = {

@@ -1,10 +1,9 @@
 """HTTP for any user's tokens, as a hub administrator manages them."""
 
-from fastapi import APIRouter
 from pydantic import MISSING
 
 from hublet.accounts import service as accounts
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.tokens import service, store
 from hublet.tokens.administration.schemas import IssueToken
@@ -12,7 +11,7 @@ from hublet.tokens.auth import Administrator
 from hublet.tokens.records import Grants, TokenRole
 from hublet.tokens.schemas import CreatedToken, Token
 
-router = APIRouter(prefix="/api/admin/users/{name}/tokens", tags=["administration"])
+router = Router(prefix="/api/admin/users/{name}/tokens", tags=["administration"])
 
 
 @router.get("")

@@ -1,18 +1,18 @@
 """HTTP for the tokens of an organization's service accounts."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 
 from hublet.accounts.records import Organization, User
 from hublet.accounts.service_accounts import service as service_accounts
 from hublet.core.database import Reader
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.tokens import store
 from hublet.tokens.auth import AccountOwner, actor_of
 from hublet.tokens.schemas import CreatedToken, CreateToken, Token
 from hublet.tokens.service_accounts import service
 
-router = APIRouter(
+router = Router(
     prefix="/api/organizations/{organization}/service-accounts/{account_id}/tokens",
     tags=["service-accounts"],
 )

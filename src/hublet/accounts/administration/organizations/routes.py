@@ -1,6 +1,6 @@
 """HTTP for organizations as a hub administrator manages them."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import MISSING
 
 from hublet.accounts import service as accounts
@@ -13,12 +13,12 @@ from hublet.accounts.organizations import service, store
 from hublet.accounts.organizations.schemas import SetMember
 from hublet.accounts.records import Member
 from hublet.accounts.schemas import MemberCard
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.core.schema import Done
 from hublet.tokens.auth import Administrator, actor_of
 
-router = APIRouter(prefix="/api/admin/organizations", tags=["administration"])
+router = Router(prefix="/api/admin/organizations", tags=["administration"])
 
 
 @router.get("", responses=LINKED)

@@ -1,6 +1,5 @@
 """HTTP for tasks that failed too often and wait for an administrator."""
 
-from fastapi import APIRouter
 from pydantic import MISSING
 
 from hublet.accounts.administration.tasks.schemas import (
@@ -9,10 +8,10 @@ from hublet.accounts.administration.tasks.schemas import (
     RetryTasks,
 )
 from hublet.core import queue
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.tokens.auth import Administrator
 
-router = APIRouter(prefix="/api/admin/tasks", tags=["administration"])
+router = Router(prefix="/api/admin/tasks", tags=["administration"])
 
 
 @router.get("")

@@ -1,6 +1,5 @@
 """HTTP for users as a hub administrator manages them."""
 
-from fastapi import APIRouter
 from pydantic import MISSING
 
 from hublet.accounts import service as accounts
@@ -12,12 +11,12 @@ from hublet.accounts.administration.users.schemas import (
     SetPassword,
     UpdateUser,
 )
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.core.schema import Done
 from hublet.tokens.auth import Administrator
 
-router = APIRouter(prefix="/api/admin/users", tags=["administration"])
+router = Router(prefix="/api/admin/users", tags=["administration"])
 
 
 @router.get("", responses=LINKED)

@@ -1,6 +1,6 @@
 """HTTP for the members of a resource group."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 
 from hublet.accounts import service as accounts
 from hublet.accounts.organizations.schemas import SetMember
@@ -8,11 +8,11 @@ from hublet.accounts.records import Member
 from hublet.accounts.resource_groups import service as groups
 from hublet.accounts.resource_groups.members import service
 from hublet.accounts.schemas import MemberCard
-from hublet.core.http import Conn
+from hublet.core.http import Conn, Router
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, actor_of
 
-router = APIRouter(
+router = Router(
     prefix="/api/organizations/{organization}/resource-groups/{group_id}/members",
     tags=["resource-groups"],
 )

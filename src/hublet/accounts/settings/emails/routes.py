@@ -1,16 +1,14 @@
 """HTTP for the caller's own e-mail addresses."""
 
-from fastapi import APIRouter
-
 from hublet.accounts import service as accounts
 from hublet.accounts import store as users
 from hublet.accounts.settings.emails import service
 from hublet.accounts.settings.emails.schemas import AddEmail, Email
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner
 
-router = APIRouter(prefix="/api/settings/emails", tags=["users"])
+router = Router(prefix="/api/settings/emails", tags=["users"])
 
 
 @router.get("")

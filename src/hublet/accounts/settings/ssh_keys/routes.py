@@ -1,14 +1,12 @@
 """HTTP for the caller's own SSH keys."""
 
-from fastapi import APIRouter
-
 from hublet.accounts.settings.ssh_keys import service, store
 from hublet.accounts.settings.ssh_keys.schemas import AddSshKey, SshKey
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner
 
-router = APIRouter(prefix="/api/settings/ssh-keys", tags=["users"])
+router = Router(prefix="/api/settings/ssh-keys", tags=["users"])
 
 
 @router.get("")

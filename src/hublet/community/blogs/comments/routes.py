@@ -1,7 +1,5 @@
 """HTTP for the comments under a community blog."""
 
-from fastapi import APIRouter
-
 from hublet.community.blogs import service as blogs
 from hublet.community.blogs.auth import BLOG, AskedBlog
 from hublet.community.commenting import answers
@@ -15,11 +13,11 @@ from hublet.community.threads.schemas import (
     UpdatedComment,
     WriteComment,
 )
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.tokens.auth import DiscussionWriter
 
-router = APIRouter(prefix=BLOG, tags=["discussions"])
+router = Router(prefix=BLOG, tags=["discussions"])
 
 
 @router.get("/comments", responses=LINKED)

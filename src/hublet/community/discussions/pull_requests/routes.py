@@ -1,19 +1,18 @@
 """HTTP for what only pull requests have: merging, and their refs."""
 
-from fastapi import APIRouter
 from pydantic import MISSING
 
 from hublet.community.discussions import service as discussions
 from hublet.community.discussions.auth import DISCUSSIONS, STANDS, Num
 from hublet.community.discussions.pull_requests import merging, service
 from hublet.community.discussions.pull_requests.schemas import MergedPullRequest, MergePullRequest
-from hublet.core.http import Conn, Db
+from hublet.core.http import Conn, Db, Router
 from hublet.core.schema import Done
 from hublet.repos.auth import MOVED, GitRepo
 from hublet.repos.records import Right
 from hublet.tokens.auth import AnyCaller
 
-router = APIRouter(prefix=DISCUSSIONS, tags=["discussions"], responses=MOVED)
+router = Router(prefix=DISCUSSIONS, tags=["discussions"], responses=MOVED)
 
 
 @router.post("/{num}/merge", responses=STANDS)

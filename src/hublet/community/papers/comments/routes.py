@@ -1,7 +1,5 @@
 """HTTP for the comments under a paper."""
 
-from fastapi import APIRouter
-
 from hublet.community.commenting import answers
 from hublet.community.commenting import service as commenting
 from hublet.community.commenting.schemas import Muted
@@ -15,11 +13,11 @@ from hublet.community.threads.schemas import (
     UpdatedComment,
     WriteComment,
 )
-from hublet.core.http import Conn, ReadConn
+from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.tokens.auth import DiscussionWriter
 
-router = APIRouter(prefix=PAPER, tags=["papers"])
+router = Router(prefix=PAPER, tags=["papers"])
 
 
 @router.get("/comments", responses=LINKED)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 
-from hublet.core.http import Db
+from hublet.core.http import Db, Router
 from hublet.core.http.bodies import streams
 from hublet.repos.auth import MOVED
 from hublet.repos.files.auth import BUCKET, FilesRepo, body_of, mirrored
@@ -13,7 +13,7 @@ from hublet.repos.files.batch.reading import read_batch
 from hublet.repos.files.batch.schemas import BatchDone, BatchRefused
 from hublet.tokens.auth import AnyCaller
 
-buckets = APIRouter(tags=["buckets"], responses=MOVED)
+buckets = Router(tags=["buckets"], responses=MOVED)
 
 streams("POST", r"/api/(buckets|containers)/[^/]+/[^/]+/batch")
 

@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from pydantic import MISSING
 
-from hublet.core.http import Conn, Db, ReadConn
+from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.paging import LINKED
 from hublet.core.schema import Done
 from hublet.repos import creation
@@ -27,7 +27,7 @@ from hublet.repos.settings.schemas import RepoResourceGroupEnvelope, SetRepoReso
 from hublet.repos.visibility import asked_visibility
 from hublet.tokens.auth import AnyCaller, MaybeCaller, actor_of
 
-buckets = APIRouter(tags=["buckets"], responses=MOVED)
+buckets = Router(tags=["buckets"], responses=MOVED)
 
 
 @buckets.post(BUCKET, responses={409: {"model": RepoTaken}})

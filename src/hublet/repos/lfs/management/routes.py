@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 
-from hublet.core.http import Conn, Db
+from hublet.core.http import Conn, Db, Router
 from hublet.core.http.paging import LINKED, AskedPage
 from hublet.core.schema import Done
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo
@@ -24,7 +24,7 @@ _MOVED_ON: dict[int | str, dict[str, Any]] = {
     409: {"description": "Somebody pushed while history was rewritten; repeat the request."}
 }
 
-router = APIRouter(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
+router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
 
 
 @router.get("/lfs-files", responses=LINKED)

@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from starlette.requests import ClientDisconnect
 
 from hublet.core.database import Database
 from hublet.core.errors import InvalidRequest
-from hublet.core.http import Db
+from hublet.core.http import Db, Router
 from hublet.core.http.bodies import streams
 from hublet.core.http.sending import SENT, blob_response
 from hublet.core.schema import Done
@@ -26,7 +26,7 @@ _HAS_ETAG: dict[int | str, dict[str, Any]] = {
     200: {"headers": {"ETag": {"required": True, "schema": {"type": "string"}}}}
 }
 
-router = APIRouter(
+router = Router(
     tags=["repos"], responses={403: {"description": "The link was changed, or is too old."}}
 )
 
