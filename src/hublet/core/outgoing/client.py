@@ -1,0 +1,69 @@
+"""The one client for everything that talks to strangers."""
+
+import asyncio
+from ssl import SSLContext
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from hublet.core.config import Settings
+from hublet.core.outgoing.lookups import Lookups, Resolve
+from hublet.core.outgoing.networks import Policy
+from hublet.core.outgoing.records import Answer, Outgoing
+
+if TYPE_CHECKING:
+    from hublet.core.outgoing.line import Line
+
+PER_HOST = 64
+
+
+class OutgoingClient:
+    """Keep one for the life of a process: connections stay open between calls."""
+
+    def __init__(
+        self, settings: Settings, *, resolve: Resolve | None = None, per_host: int = PER_HOST
+    ) -> None:
+        self.policy = Policy.of(settings)
+        self._resolve = resolve
+        self._per_host = per_host
+        self._opening = asyncio.Lock()
+        self._line: Line | None = None
+
+    async def send(self, request: Outgoing) -> Answer:
+        """Send one request and tell what came of it.
+
+        Trouble of the network is an answer with a reason, never an exception.
+        """
+        line = self._line or await self._open()
+        return await line.send(request)
+
+    async def close(self) -> None:
+        if self._line is not None:
+            await self._line.close()
+
+    async def __aenter__(self) -> Self:
+        await self._open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _open(self) -> "Line":
+        async with self._opening:
+            if self._line is None:
+                line, tls = await asyncio.to_thread(_load)
+                resolve = self._resolve or Lookups().resolve
+                self._line = line(self.policy, resolve, tls, per_host=self._per_host)
+            return self._line
+
+
+def _load() -> tuple[type["Line"], SSLContext]:
+    """Import aiohttp and read the trusted certificates: a quarter of a second, so in a thread."""
+    from hublet.core.outgoing.dialling import tls_context  # noqa: PLC0415 - as above.
+    from hublet.core.outgoing.line import Line  # noqa: PLC0415 - as above.
+
+    return Line, tls_context()
