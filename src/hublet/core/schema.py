@@ -1,6 +1,7 @@
 """Shapes on the wire: closed objects, and the scalar types they share."""
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AwareDatetime,
@@ -25,17 +26,40 @@ class Schema(BaseModel):
     @classmethod
     def _refuse_nul(cls, data: Any) -> Any:
         # PostgreSQL cannot store U+0000, so no engine takes it.
-        if isinstance(data, dict) and any(_has_nul(value) for value in data.values()):
+        if isinstance(data, dict) and any(_holds(_has_nul, value) for value in data.values()):
             raise ValueError("text must not contain the NUL character")
         return data
 
+    @model_validator(mode="after")
+    def _refuse_half_characters(self) -> Self:
+        # Nothing can write half a surrogate pair. Where a text has a longest length, Pydantic
+        # has found it before and named the field.
+        if any(_holds(_is_broken, value) for value in self.__dict__.values()):
+            raise ValueError("text must be valid Unicode")
+        return self
 
-def _has_nul(value: Any) -> bool:
+
+def _has_nul(text: str) -> bool:
+    return "\x00" in text
+
+
+def _is_broken(text: str) -> bool:
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _holds(is_wrong: Callable[[str], bool], value: Any) -> bool:
+    """Tell whether any text in it, at any depth, is wrong."""
     if isinstance(value, str):
-        return "\x00" in value
+        return is_wrong(value)
     if isinstance(value, dict):
-        return any(_has_nul(part) for pair in value.items() for part in pair)
-    return isinstance(value, list) and any(map(_has_nul, value))
+        return any(_holds(is_wrong, part) for pair in value.items() for part in pair)
+    return isinstance(value, list) and any(_holds(is_wrong, part) for part in value)
 
 
 ObjectId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]

@@ -22,6 +22,7 @@ class Body(Schema):
     )
     when: Timestamp | None = None
     title: Line = "x"
+    note: str = ""
 
 
 def told(body: Any) -> str:
@@ -51,7 +52,9 @@ def told(body: Any) -> str:
         ({"title": "  "}, "title must have at least 1 character(s)."),
         ({"colour": "red"}, "colour is not a known field."),
         ({"name": "a\x00b"}, "The body: text must not contain the NUL character."),
+        ({"note": "a\ud800b"}, "The body: text must be valid Unicode."),
         ([], "The body must be an object."),
+        (b"{}", "The body must be JSON, with the header Content-Type: application/json."),
     ],
 )
 def test_a_sentence_names_the_field_and_the_rule(body: Any, sentence: str) -> None:

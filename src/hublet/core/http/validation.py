@@ -55,6 +55,9 @@ def _sentence(error: Any) -> str:
     kind, place, context = error["type"], error["loc"], error.get("ctx") or {}
     if kind == "json_invalid":
         return "The body must be valid JSON."
+    # What is not sent as JSON is not read: curl -d alone says that it sends a form.
+    if place == ("body",) and isinstance(error.get("input"), bytes):
+        return "The body must be JSON, with the header Content-Type: application/json."
     field = _field(place)
     if kind == "value_error":
         return f"{field}: {context.get('error', error['msg'])}."
