@@ -10,7 +10,10 @@ import hublet.community.discussions.pull_requests.reactions
 import hublet.repos.blobs.reactions
 import hublet.repos.maintenance.reactions
 import hublet.repos.reactions
-import hublet.tokens.reactions  # noqa: F401 - importing registers what a worker runs
+import hublet.tokens.reactions
+import hublet.webhooks.activity.reactions
+import hublet.webhooks.activity.resending.reactions
+import hublet.webhooks.triggers.reactions  # noqa: F401 - importing registers what a worker runs
 from hublet.accounts.administration.organizations.routes import router as administered_organizations
 from hublet.accounts.administration.tasks.routes import router as administered_tasks
 from hublet.accounts.administration.users.routes import router as administered_users
@@ -70,6 +73,12 @@ from hublet.tokens.auth import known_caller
 from hublet.tokens.cache import CallerCache
 from hublet.tokens.routes import router as tokens
 from hublet.tokens.service_accounts.routes import router as service_account_tokens
+from hublet.webhooks.activity.resending.routes import of_organizations as organization_resending
+from hublet.webhooks.activity.resending.routes import own as webhook_resending
+from hublet.webhooks.activity.routes import of_organizations as organization_deliveries
+from hublet.webhooks.activity.routes import own as webhook_deliveries
+from hublet.webhooks.routes import of_organizations as organization_webhooks
+from hublet.webhooks.routes import own as webhooks
 
 # In the order they are looked up: what the hub lacks comes last.
 FEATURES: tuple[Router, ...] = (
@@ -121,6 +130,12 @@ FEATURES: tuple[Router, ...] = (
     post_comments,
     blogs,
     blog_comments,
+    webhooks,
+    organization_webhooks,
+    webhook_deliveries,
+    organization_deliveries,
+    webhook_resending,
+    organization_resending,
     pages,
     gaps,
 )

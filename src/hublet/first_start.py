@@ -16,6 +16,7 @@ from hublet.repos import sweeping as repositories
 from hublet.repos.blobs import sweeping as blobs
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
+from hublet.webhooks.activity import pruning as deliveries
 
 ADMINISTRATOR = "admin"
 _KEYS_FACT = "key_ring"
@@ -37,6 +38,7 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await claim(conn)
         await repositories.plan(conn)
         await blobs.plan(conn)
+        await deliveries.plan(conn)
         # Whoever disabled the last administrator did not ask for another.
         if await accounts.has_administrator(conn):
             return None

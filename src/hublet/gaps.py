@@ -21,13 +21,6 @@ from hublet.core.http.routers import Router
 # (a|b) stands for two addresses, {repos} for the four kinds of git repository, ANY for every
 # method. {repo:path} and its like match slashes too, so the longer paths come first.
 _TABLE = """
-# Interface 4 and client contract 1: webhooks.
-GET POST         /api/settings/webhooks                                                 webhooks            webhooks
-GET POST DELETE  /api/settings/webhooks/{id}                                            webhooks            webhooks
-POST             /api/settings/webhooks/{id}/(enable|disable|recover|ping)              webhooks            webhooks
-GET              /api/settings/webhooks/{id}/deliveries                                 webhooks            webhook deliveries
-POST             /api/settings/webhooks/{id}/replay/{delivery}                          webhooks            webhook replays
-
 # Interface 4: notifications and settings.
 GET DELETE       /api/notifications                                                     notifications       notifications
 POST             /api/notifications/mark-as-read                                        notifications       notifications

@@ -1,4 +1,4 @@
-"""Hands on events, claims tasks, runs them."""
+"""Hands on events, claims tasks, runs them, delivers webhooks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,6 +14,8 @@ from hublet.core.queue.holdings import Holdings
 from hublet.core.queue.quick_lane import QuickLane
 from hublet.core.queue.running import tell
 from hublet.core.queue.slow_lane import SlowLane
+from hublet.webhooks.delivery import leases
+from hublet.webhooks.delivery.engine import Deliverer
 
 log = get_logger("worker")
 
@@ -34,6 +36,7 @@ class Worker:
         self._holdings = Holdings(database, worker=self.name)
         self._quick = QuickLane(database, self._holdings)
         self._slow = SlowLane(database, self._holdings)
+        self.deliverer = Deliverer(database, self.name)
         self._stopping = False
         self._loops: list[asyncio.Task[None]] = []
         self._heart: list[asyncio.Task[None]] = []
@@ -47,6 +50,7 @@ class Worker:
                 ("slow", queue.CHANNEL, self._slow.seconds_until_due, self._slow.step),
             )
         ]
+        self.deliverer.start()
         self._heart = [asyncio.create_task(self._beat(), name="beat")]
         log.info("worker started", worker=self.name)
 
@@ -56,23 +60,26 @@ class Worker:
         self._database.ring([outbox.CHANNEL, queue.CHANNEL])
         with suppress(TimeoutError):
             async with asyncio.timeout(self._grace):
-                await asyncio.gather(self._slow.finish(), *map(_ended, self._loops))
+                await asyncio.gather(
+                    self._slow.finish(), self.deliverer.finish(), *map(_ended, self._loops)
+                )
         for task in [*self._loops, *self._heart]:
             task.cancel()
         await asyncio.gather(*self._loops, *self._heart, return_exceptions=True)
-        await self._slow.abandon()
+        await asyncio.gather(self._slow.abandon(), self.deliverer.abandon())
         await self._leave()
 
     async def _leave(self) -> None:
         try:
             async with self._database.transaction() as conn:
                 count = await queue.hand_back_all(conn, worker=self.name)
+                deliveries = await self.deliverer.hand_back(conn)
         except Exception as error:  # noqa: BLE001 - whatever it was, neighbours take the work over
             tell(error)
             self._presence.vanish()
         else:
             self._presence.leave()
-            log.info("worker stopped", worker=self.name, handed_back=count)
+            log.info("worker stopped", worker=self.name, handed_back=count, deliveries=deliveries)
 
     async def _repeat(
         self,
@@ -108,9 +115,9 @@ class Worker:
             return await outbox.hand_on(conn, limit=self._settings.batch_size * 4) > 0
 
     async def _beat(self) -> None:
-        """Keep the leases of running tasks, and take over what dead neighbours held."""
+        """Keep the leases of what is running, and take over what dead neighbours held."""
         while True:
-            for duty in (self._keep_leases, self._take_over_the_dead):
+            for duty in (self._keep_leases, self._take_over_the_dead, self.deliverer.keep):
                 try:
                     await duty()
                 except Exception as error:  # noqa: BLE001 - without a heart tasks would run twice
@@ -124,8 +131,11 @@ class Worker:
         for dead in self._presence.dead_workers():
             async with self._database.transaction() as conn:
                 count = await queue.take_over(conn, worker=dead)
+                deliveries = await leases.release(conn, worker=dead)
             self._presence.forget(dead)
-            log.info("took over from a dead worker", worker=dead, tasks=count)
+            log.info(
+                "took over from a dead worker", worker=dead, tasks=count, deliveries=deliveries
+            )
 
 
 async def _ended(loop: asyncio.Task[None]) -> None:

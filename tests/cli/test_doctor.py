@@ -9,12 +9,16 @@ from typing import Any
 import asyncpg
 import pytest
 
+import hublet.webhooks.triggers.reactions  # noqa: F401 - the command under test does not publish.
 from cli.running import Hublet, Outcome, inside, park
 from hublet.core import clock
 from hublet.core.config import Settings
 from hublet.core.database import Connection
 from hublet.core.database.migrations import known_migrations
+from hublet.core.outbox import publish
+from hublet.events import RepoDeleted, RepoSnapshot
 from processes import Place
+from webhooks.watching import add_watcher
 
 
 @pytest.fixture
@@ -40,7 +44,7 @@ def test_a_healthy_hub_has_no_problem(hublet: Hublet, settings: Settings, used: 
     assert examined.code == 0
     assert statuses(examined) == dict.fromkeys(
         ["settings", "base URL", "outgoing", "data folder", "git", "keys", "clock", "database",
-         "schema", "events", "tasks"],
+         "schema", "events", "tasks", "webhooks"],
         "ok",
     )  # fmt: skip
     assert found(examined, "keys") == {
@@ -56,7 +60,7 @@ def test_a_person_reads_one_line_for_each_check(hublet: Hublet, used: None) -> N
     examined = hublet("doctor")
 
     lines = examined.out.splitlines()
-    assert len(lines) == 11
+    assert len(lines) == 12
     assert {line.split()[0] for line in lines} <= {"ok", "warning"}
 
 
@@ -76,7 +80,7 @@ def test_a_parked_task_is_a_problem(hublet: Hublet, settings: Settings, used: No
         ),
         "advice": "Mend the cause, then run hublet task retry --all; hublet task list shows them.",
     }
-    assert len(hublet("doctor").out.splitlines()) == 11
+    assert len(hublet("doctor").out.splitlines()) == 12
 
 
 def test_wrong_keys_are_a_problem(hublet: Hublet, settings: Settings, used: None) -> None:
@@ -185,6 +189,50 @@ def test_work_that_waits_for_long_is_a_warning(
         "status": "warning",
         "found": "1 wait, one of them overdue for 10 minutes.",
         "advice": advice,
+    }
+
+
+def test_failing_and_suspended_webhooks_are_counted(
+    hublet: Hublet, settings: Settings, used: None
+) -> None:
+    async def work(conn: Connection) -> None:
+        await add_watcher(conn, "a" * 24)
+        await add_watcher(conn, "a" * 24, state="suspended-after-failure")
+        failing = await add_watcher(conn, "a" * 24)
+        await conn.execute(
+            "INSERT INTO webhook_lanes (webhook_id, degraded_since) VALUES ($1, 1)", failing
+        )
+
+    inside(settings, work)
+
+    assert found(hublet("doctor", "--json"), "webhooks") == {
+        "check": "webhooks",
+        "status": "warning",
+        "found": "3 there, 1 failing, 1 suspended after failure.",
+        "advice": (
+            "Their owners were told; enabling one clears it, and recover sends what it missed."
+        ),
+    }
+
+
+def test_deliveries_that_nobody_takes_are_told_of(
+    hublet: Hublet, settings: Settings, used: None
+) -> None:
+    async def work(conn: Connection) -> None:
+        await add_watcher(conn, "a" * 24, "b" * 24)
+        repo = RepoSnapshot(
+            id="b" * 24, type="model", name="ada/engine", owner_id="a" * 24, private=False
+        )
+        await publish(conn, RepoDeleted(repo=repo, actor_id="a" * 24))
+
+    inside(settings, work)
+    clock.move(timedelta(minutes=10, seconds=5))
+
+    assert found(hublet("doctor", "--json"), "webhooks") == {
+        "check": "webhooks",
+        "status": "warning",
+        "found": "Deliveries wait, the oldest for 10 minutes.",
+        "advice": "Is a hub running? Start hublet serve, or hublet worker on PostgreSQL.",
     }
 
 

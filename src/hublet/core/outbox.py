@@ -55,6 +55,23 @@ def reacts_to(event_type: type[E]) -> Callable[[Reaction[E]], Reaction[E]]:
     return register
 
 
+# Reactions that belong to the transaction of the fact itself, by the kind of event.
+_at_once: dict[str, list[Callable[[Connection, Any], Awaitable[None]]]] = {}
+
+
+def reacts_at_once_to(event_type: type[E]) -> Callable[[Reaction[E]], Reaction[E]]:
+    """Run the function in the very transaction that publishes such an event: both or neither.
+
+    Whoever publishes waits for it, and fails with it: it must be short and must not fail.
+    """
+
+    def register(reaction: Reaction[E]) -> Reaction[E]:
+        _at_once.setdefault(event_type.kind, []).append(reaction)
+        return reaction
+
+    return register
+
+
 def _task_kind(event_kind: str, reaction: str) -> str:
     # One function may react to several kinds, and each is read as another type.
     return f"reaction:{event_kind}:{reaction}"
@@ -66,7 +83,7 @@ async def publish(conn: Connection, event: Event) -> None:
 
 
 async def publish_many(conn: Connection, events: Iterable[Event]) -> None:
-    now = micros()
+    now, events = micros(), list(events)
     await conn.execute_many(
         "INSERT INTO outbox (id, kind, body, published_at) VALUES ($1, $2, $3, $4)",
         [
@@ -74,6 +91,9 @@ async def publish_many(conn: Connection, events: Iterable[Event]) -> None:
             for event in events
         ],
     )
+    for event in events:
+        for reaction in _at_once.get(event.kind, ()):
+            await reaction(conn, event)
     conn.wake(CHANNEL)
 
 

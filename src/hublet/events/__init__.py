@@ -59,6 +59,7 @@ from hublet.events.users import (
     UserFollowed,
     UserUpdated,
 )
+from hublet.events.webhooks import WebhookFailing, WebhookRecovered, WebhookSuspended
 
 __all__ = [
     "AccessDecided",
@@ -106,4 +107,7 @@ __all__ = [
     "UserEnabled",
     "UserFollowed",
     "UserUpdated",
+    "WebhookFailing",
+    "WebhookRecovered",
+    "WebhookSuspended",
 ]

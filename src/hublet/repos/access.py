@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from hublet.accounts.records import Role
+from hublet.events import RepoSnapshot
 from hublet.repos.records import Gated, Reach, Repo, Right, Visibility
 from hublet.tokens.records import Caller, Scope
 
@@ -27,7 +28,9 @@ def scope_for(right: Right) -> Scope:
     return _SCOPE[right]
 
 
-def role_in_repo(repo: Repo, *, organization: Role | None, group: Role | None) -> Role | None:
+def role_in_repo(
+    repo: Repo | RepoSnapshot, *, organization: Role | None, group: Role | None
+) -> Role | None:
     """Return the role that counts: in a resource group only its own members have one.
 
     An administrator of the organization keeps that role everywhere in it.

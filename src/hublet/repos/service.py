@@ -1,6 +1,7 @@
 """Rules of repositories: who finds them, who creates and removes them."""
 
 import json
+from collections.abc import Collection
 from itertools import pairwise
 from urllib.parse import unquote
 
@@ -110,6 +111,24 @@ async def may_user(conn: Reader, user_id: str, repo: Repo, right: Right) -> bool
     organization, group = await store.roles_of(conn, repo, user_id=user_id)
     role = access.role_in_repo(repo, organization=organization, group=group)
     return access.may_as_member(repo, user_id, role, right)
+
+
+async def who_may_see(
+    conn: Reader, repo: RepoSnapshot, account_ids: Collection[str]
+) -> frozenset[str]:
+    """Return those of these users and organizations who may know what happens in a repository.
+
+    An organization sees what is its own; a disabled member of one sees nothing of it.
+    """
+    if not repo.private:
+        return frozenset(account_ids)
+    others = [account for account in account_ids if account != repo.owner_id]
+    seen_by = set(account_ids) - set(others)
+    roles = await store.list_roles(conn, repo, user_ids=others) if others else {}
+    for user_id, (organization, group) in roles.items():
+        if access.role_in_repo(repo, organization=organization, group=group) is not None:
+            seen_by.add(user_id)
+    return frozenset(seen_by)
 
 
 def _is_granted_scope(repo: Repo, caller: Caller) -> bool:

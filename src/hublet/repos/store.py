@@ -7,6 +7,7 @@ from hublet.accounts.names import name_key
 from hublet.accounts.records import Role
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
+from hublet.events import RepoSnapshot
 from hublet.repos.names import repo_name_key
 from hublet.repos.records import Gated, Repo, RepoAddress, RepoType, Visibility
 
@@ -132,6 +133,29 @@ async def roles_of(conn: Reader, repo: Repo, *, user_id: str) -> tuple[Role | No
     if row is None:
         return None, None
     return Role(row["organization"]), Role(row["resource_group"]) if row["resource_group"] else None
+
+
+async def list_roles(
+    conn: Reader, repo: RepoSnapshot, *, user_ids: Iterable[str]
+) -> dict[str, tuple[Role, Role | None]]:
+    """Return for each of these users who is a member what `roles_of` says of one."""
+    rows = await conn.fetch_all(
+        """
+        SELECT m.user_id, m.role AS organization, g.role AS resource_group
+        FROM memberships m JOIN users u ON u.id = m.user_id AND u.disabled_at IS NULL
+        LEFT JOIN resource_group_members g
+            ON g.user_id = m.user_id AND g.resource_group_id = $3
+        WHERE m.organization_id = $1 AND m.user_id IN each($2)
+        """,
+        repo.owner_id, json.dumps(list(user_ids)), repo.resource_group_id,
+    )  # fmt: skip
+    return {
+        row["user_id"]: (
+            Role(row["organization"]),
+            Role(row["resource_group"]) if row["resource_group"] else None,
+        )
+        for row in rows
+    }
 
 
 async def access_status(conn: Reader, repo_id: str, *, user_id: str) -> str | None:

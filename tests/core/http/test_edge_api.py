@@ -31,7 +31,10 @@ def reaching(app: FastAPI, **changes: object) -> httpx2.AsyncClient:
 
 
 async def test_the_routes_a_benchmark_names_are_dispatched_by_the_edge(app: FastAPI) -> None:
-    assert hot_handlers(app.routes).keys() == {("GET", WHOAMI)}
+    assert hot_handlers(app.routes).keys() == {
+        ("GET", WHOAMI),
+        ("GET", "/api/settings/webhooks"),
+    }
 
 
 async def test_every_answer_has_a_request_id_of_its_own(client: httpx2.AsyncClient) -> None:

@@ -59,7 +59,7 @@ async def _identity(opened: Database, ring: KeyRing | Finding) -> list[Finding]:
 
 async def _work(opened: Database) -> list[Finding]:
     async with opened.read() as conn:
-        return [await work.events(conn), await work.tasks(conn)]
+        return [await work.events(conn), await work.tasks(conn), await work.webhooks(conn)]
 
 
 def _clock(settings: Settings, *, newest: int | None = None) -> Finding:

@@ -48,3 +48,25 @@ async def oldest_event(conn: Reader) -> int | None:
     """Return when the event that waits longest was published, in microseconds."""
     found: int | None = await conn.fetch_value("SELECT min(published_at) FROM outbox")
     return found
+
+
+async def oldest_fresh_delivery(conn: Reader) -> int | None:
+    """Return when the webhook delivery that nobody has looked at yet was caused."""
+    found: int | None = await conn.fetch_value(
+        "SELECT min(created_at) FROM webhook_deliveries WHERE state = 'fresh'"
+    )
+    return found
+
+
+async def count_webhooks(conn: Reader) -> tuple[int, int, int]:
+    """Return how many there are, how many fail at this time, and how many are suspended."""
+    row = await conn.fetch_one(
+        """
+        SELECT count(*), count(l.degraded_since), coalesce(sum(
+            CASE WHEN w.state = 'suspended-after-failure' THEN 1 ELSE 0 END), 0)
+        FROM webhooks w LEFT JOIN webhook_lanes l
+            ON l.webhook_id = w.id AND w.state = 'enabled'
+        """
+    )
+    total, failing, suspended = row or (0, 0, 0)
+    return total, failing, suspended

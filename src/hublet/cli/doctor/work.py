@@ -35,6 +35,19 @@ async def tasks(conn: Reader) -> Finding:
     return ok("tasks", f"{count} wait, none is parked.")
 
 
+async def webhooks(conn: Reader) -> Finding:
+    age = _age(await store.oldest_fresh_delivery(conn))
+    if age > _PATIENCE:
+        found = f"Deliveries wait, the oldest for {in_words(age)}."
+        return warning("webhooks", found, _START_A_WORKER)
+    total, failing, suspended = await store.count_webhooks(conn)
+    found = f"{total} there, {failing} failing, {suspended} suspended after failure."
+    if suspended:
+        advice = "Their owners were told; enabling one clears it, and recover sends what it missed."
+        return warning("webhooks", found, advice)
+    return ok("webhooks", found)
+
+
 async def _parked(conn: Reader, count: int) -> Finding:
     shown = await queue.list_parked(conn, limit=_SHOWN)
     errors = "; ".join(f"{task.kind}: {task.error}" for task in shown)

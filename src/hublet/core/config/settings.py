@@ -141,6 +141,19 @@ class OutgoingSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookSettings:
+    per_owner: int = _setting(100, COUNT, "Webhooks that a user or an organization may have.")
+    daily_triggers: int = _setting(
+        1000, COUNT, "Deliveries of a webhook in 24 hours; what is over it is kept as throttled."
+    )
+    deadline_seconds: float = _setting(
+        15.0, number(1, 60), "How long one attempt may take, from the first byte to the last."
+    )
+    concurrency: int = _setting(256, COUNT, "Attempts that a worker makes at the same time.")
+    retention_days: int = _setting(30, COUNT, "How long deliveries and attempts are kept.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobSettings:
     domain: str | None = _setting(
         None, DOMAIN, "Exposed ports of jobs are hosts under it.", unset="jobs.localhost"
@@ -166,6 +179,7 @@ class Settings:
     limits: LimitSettings = field(default_factory=LimitSettings)
     mail: MailSettings = field(default_factory=MailSettings)
     outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     jobs: JobSettings = field(default_factory=JobSettings)
     logs: LogSettings = field(default_factory=LogSettings)
 

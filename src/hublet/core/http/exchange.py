@@ -1,5 +1,6 @@
 """One request and what becomes known about it on the way."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,8 @@ class Exchange:
     # Whether the answer's body is dropped on the way out; who makes a large one need not.
     without_body: bool = False
     quotas: Quotas | None = None
+    # Called when the hub stops, for answers that have no end of their own.
+    on_stop: Callable[[], None] | None = None
 
     def identify(self, user: str) -> None:
         """Note whose request it is; from now on it counts for that user."""

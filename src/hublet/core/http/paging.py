@@ -43,14 +43,18 @@ class Page:
         """Return the rows to show; link to the next page when there are more."""
         shown = list(rows[: self.limit])
         if len(rows) > self.limit:
-            url = next_url(
-                self._request.app.state.settings.base_url,
-                path=self._request.scope["raw_path"],
-                query=self._request.query_params.multi_items(),
-                cursor=write_cursor(position(shown[-1])),
-            )
-            self._response.headers["Link"] = f'<{url}>; rel="next"'
+            self.link(position(shown[-1]))
         return shown
+
+    def link(self, position: str) -> None:
+        """Link to the page behind a position, also when this page is not full."""
+        url = next_url(
+            self._request.app.state.settings.base_url,
+            path=self._request.scope["raw_path"],
+            query=self._request.query_params.multi_items(),
+            cursor=write_cursor(position),
+        )
+        self._response.headers["Link"] = f'<{url}>; rel="next"'
 
 
 async def _page(

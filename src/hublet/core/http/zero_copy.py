@@ -10,6 +10,8 @@ from starlette.types import Scope
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from hublet.core.http.exchange import Exchange
+
 # Sends bytes of an open file as a part of the body: its descriptor, from where on, how many.
 # Returns how many the client took before it left.
 SendFile = Callable[[int, int, int], Awaitable[int]]
@@ -33,6 +35,12 @@ class ZeroCopyProtocol(HttpToolsProtocol):
         if cycle.scope["method"] == "GET" and self.scheme == "http":
             cycle.scope["extensions"] = {_EXTENSION: {"send": _Sender(cycle)}}
         super()._start_asgi_task(cycle, app)
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        exchange = self.cycle.scope.get("exchange") if self.cycle else None
+        if isinstance(exchange, Exchange) and exchange.on_stop is not None:
+            exchange.on_stop()
 
 
 class _Sender:

@@ -1,0 +1,1 @@
+"""Jobs: what they are; running them comes with the runners."""

@@ -1,0 +1,1 @@
+"""What became of each delivery, and sending it again."""

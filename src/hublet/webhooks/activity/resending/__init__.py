@@ -1,0 +1,1 @@
+"""Sending again what was sent, or was not: replay, recover, ping."""

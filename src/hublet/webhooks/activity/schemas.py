@@ -1,0 +1,219 @@
+"""Deliveries on the wire."""
+
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Self
+
+import msgspec
+from pydantic import MISSING, Field
+
+from hublet.core.clock import from_micros
+from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.repos.schemas import RepoTypeName
+from hublet.webhooks.activity import records
+from hublet.webhooks.delivery.records import Attempt
+from hublet.webhooks.delivery.signing import headers_of
+from hublet.webhooks.records import Webhook
+from hublet.webhooks.triggers.payload import complete
+
+StateName = Literal["pending", "delivered", "failed", "unsent"]
+
+# What stands for a value that is not shown.
+_SET = "(set)"
+
+
+class DeliveryRepo(Schema):
+    """A repository as it was called when something happened to it."""
+
+    type: RepoTypeName
+    name: str
+
+
+class DeliveryEvent(Schema):
+    """What happened."""
+
+    id: ObjectId
+    scope: str
+    action: str
+    repo: DeliveryRepo
+    createdAt: Timestamp
+
+    @classmethod
+    def of(cls, event: records.Happening) -> Self:
+        return cls(
+            id=event.id,
+            scope=event.scope,
+            action=event.action,
+            repo=DeliveryRepo.model_validate({"type": event.repo_type, "name": event.repo_name}),
+            createdAt=from_micros(event.created_at),
+        )
+
+
+class Delivery(Schema):
+    """What became of one event at one webhook."""
+
+    id: ObjectId
+    state: StateName
+    # Why it was not sent, or why the last attempt failed.
+    reason: str | MISSING = MISSING
+    # Absent when the webhook's owner could not see the repository: the reason is no-access.
+    event: DeliveryEvent | MISSING = MISSING
+    # How many attempts were made, replays included.
+    attempts: int
+    # The last answer, if any came.
+    status: int | MISSING = MISSING
+    # Whether somebody asked for it to see whether the target answers.
+    ping: bool | MISSING = MISSING
+    createdAt: Timestamp
+    nextAttemptAt: Timestamp | MISSING = MISSING
+    finishedAt: Timestamp | MISSING = MISSING
+
+    @classmethod
+    def of(cls, delivery: records.Listed) -> Self:
+        return cls.model_validate(_shown(delivery))
+
+
+class Durations(Schema):
+    """How long the phases took, in milliseconds; a kept connection spares the first three."""
+
+    dns: float | MISSING = MISSING
+    connect: float | MISSING = MISSING
+    tls: float | MISSING = MISSING
+    firstByte: float | MISSING = MISSING
+    total: float
+
+
+class DeliveryAttempt(Schema):
+    """One try to deliver."""
+
+    number: int
+    startedAt: Timestamp
+    # Where it went; absent when a job was started.
+    target: str | MISSING = MISSING
+    jobId: str | MISSING = MISSING
+    status: int | MISSING = MISSING
+    reason: str | MISSING = MISSING
+    detail: str | MISSING = MISSING
+    durations: Durations
+    # The beginning of the answer's body, as far as it is text.
+    response: str
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> Self:
+        return cls.model_validate(
+            {
+                "number": attempt.number,
+                "startedAt": from_micros(attempt.started_at),
+                "target": _or_missing(attempt.target),
+                "jobId": _or_missing(attempt.job_id),
+                "status": _or_missing(attempt.status),
+                "reason": _or_missing(attempt.reason),
+                "detail": _or_missing(attempt.detail),
+                "durations": {
+                    "dns": _milliseconds(attempt.dns_micros),
+                    "connect": _milliseconds(attempt.connect_micros),
+                    "tls": _milliseconds(attempt.tls_micros),
+                    "firstByte": _milliseconds(attempt.first_byte_micros),
+                    "total": _milliseconds(attempt.total_micros),
+                },
+                "response": _text(attempt.response),
+            }
+        )
+
+
+SentPayload = Annotated[dict[str, Any], Field(description="The body as it is sent, version 3.")]
+
+
+class FullDelivery(Delivery):
+    """A delivery with what is sent, and every attempt."""
+
+    payload: SentPayload | MISSING = MISSING
+    headers: Annotated[
+        dict[str, str],
+        Field(description="As they are sent; of what is secret only that it is there."),
+    ]
+    attemptLog: list[DeliveryAttempt]
+
+    @classmethod
+    def of_webhook(cls, delivery: records.Full, webhook: Webhook) -> Self:
+        return cls.model_validate(
+            _shown(delivery.listed)
+            | {
+                "payload": _payload(delivery.payload, webhook.id),
+                "headers": _headers(delivery, webhook),
+                "attemptLog": [DeliveryAttempt.of(attempt) for attempt in delivery.attempts],
+            }
+        )
+
+
+class StreamedDelivery(Delivery):
+    """A delivery as it comes or changes, with what is sent and the last attempt."""
+
+    payload: SentPayload | MISSING = MISSING
+    lastAttempt: DeliveryAttempt | MISSING = MISSING
+
+    @classmethod
+    def told(cls, told: records.Told, *, webhook_id: str) -> Self:
+        last = told.last_attempt
+        return cls.model_validate(
+            _shown(told.listed)
+            | {
+                "payload": _payload(told.payload, webhook_id),
+                "lastAttempt": MISSING if last is None else DeliveryAttempt.of(last),
+            }
+        )
+
+
+def _shown(delivery: records.Listed) -> dict[str, Any]:
+    finished = delivery.finished_at
+    return {
+        "id": delivery.id,
+        "state": "pending" if delivery.is_pending else delivery.state,
+        "reason": _or_missing(delivery.reason),
+        "event": MISSING if delivery.event is None else DeliveryEvent.of(delivery.event),
+        "attempts": delivery.attempts,
+        "status": _or_missing(delivery.status),
+        "ping": delivery.ping or MISSING,
+        "createdAt": from_micros(delivery.created_at),
+        "nextAttemptAt": from_micros(delivery.due_at) if delivery.is_pending else MISSING,
+        "finishedAt": MISSING if finished is None else from_micros(finished),
+    }
+
+
+def _headers(delivery: records.Full, webhook: Webhook) -> dict[str, str]:
+    """Show the headers of the last attempt, or what is known of those of the first."""
+    if webhook.url is None:
+        # A job is started; nothing is posted.
+        return {}
+    last = delivery.attempts[-1] if delivery.attempts else None
+    headers = headers_of(
+        b"",
+        delivery_id=delivery.listed.id,
+        timestamp=last.started_at // 1_000_000 if last else 0,
+        attempt=last.number if last else 1,
+        secret=_SET if webhook.has_secret else None,
+        keys=(),
+    )
+    if webhook.has_secret:
+        headers["webhook-signature"] = _SET
+    if last is None:
+        del headers["webhook-timestamp"]
+    return headers
+
+
+def _payload(payload: bytes | None, webhook_id: str) -> Any:
+    if payload is None:
+        return MISSING
+    # No schema takes the NUL character in a dict, but what was sent is shown as it was.
+    return MappingProxyType(msgspec.json.decode(complete(payload, webhook_id)))
+
+
+def _or_missing(value: Any) -> Any:
+    return MISSING if value is None else value
+
+
+def _milliseconds(micros: int | None) -> Any:
+    return MISSING if micros is None else micros / 1000
+
+
+def _text(response: bytes) -> str:
+    return response.decode(errors="replace").replace("\x00", "")

@@ -1,0 +1,294 @@
+"""SQL of what became of deliveries: read, and in the end forgotten."""
+
+import json
+from collections.abc import Iterable
+
+from hublet.core.database import Connection, Reader, Row
+from hublet.webhooks.activity.records import (
+    PENDING,
+    DeliveryFilter,
+    Happening,
+    Listed,
+    Mark,
+    Told,
+    Window,
+)
+from hublet.webhooks.delivery.records import Attempt, DeliveryState, Unsent
+
+# How many deliveries one page looks at, however few of them are asked for.
+REACH = 2000
+
+_SECOND = 1_000_000
+# The first four bytes of an id.
+_LAST_SECOND = (1 << 32) - 1
+# Ids tell when they were made, a moment before the row says it was; a clock that is turned back
+# is not followed by them.
+_SLACK = 86_400 * _SECOND
+
+_EVENT = (
+    "e.id AS event_id, e.scope, e.action, e.repo_type, e.repo_name, e.created_at AS happened_at"
+)
+_LISTED = f"""
+    d.id, d.state, d.reason, d.ping, d.attempts, d.status, d.due_at, d.created_at, d.finished_at,
+    {_EVENT}
+"""
+_ATTEMPT = """
+    a.number, a.started_at, a.target, a.job_id, a.status, a.reason, a.detail, a.dns_micros,
+    a.connect_micros, a.tls_micros, a.first_byte_micros, a.total_micros, a.response
+"""
+# Who has no access is not even told what it was about.
+_VISIBLE = "(d.reason IS NULL OR d.reason <> 'no-access')"
+_MARK = "d.id, d.state, d.attempts, d.reason"
+
+
+async def list_of(
+    conn: Reader, webhook_id: str, asked: DeliveryFilter, *, before: str = "", limit: int
+) -> Window:
+    """Return deliveries, newest first, that are older than the delivery `before`.
+
+    The search for what is rare ends somewhere, so that a page costs the same however long the
+    history is.
+    """
+    lowest, highest = id_at(asked.since - _SLACK), id_at(asked.until + _SLACK)
+    start = min(before or highest, highest)
+    reach = limit if asked == DeliveryFilter() else REACH
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_LISTED}
+        FROM (
+            SELECT * FROM webhook_deliveries
+            WHERE webhook_id = $1 AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT $4
+        ) AS d JOIN webhook_events e ON e.id = d.event_id
+        WHERE ($5 = '[]' OR d.state IN each($5)) AND ($6 = '' OR d.reason = $6)
+          AND ($7 = '' OR (e.scope = $7 AND {_VISIBLE}))
+          AND ($8 = '' OR (lower(e.repo_name) = $8 AND {_VISIBLE}))
+          AND d.created_at >= $9 AND d.created_at < $10
+        ORDER BY d.id DESC LIMIT $11
+        """,
+        webhook_id, start, lowest, reach, json.dumps(asked.states),
+        asked.reason, asked.scope, asked.repo.lower(), asked.since, asked.until, limit,
+    )  # fmt: skip
+    found = [_listed(row) for row in rows]
+    if len(found) == limit or reach == limit:
+        return Window(found=found)
+    end: str | None = await conn.fetch_value(
+        """
+        SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND id < $2 AND id >= $3
+        ORDER BY id DESC LIMIT 1 OFFSET $4
+        """,
+        webhook_id, start, lowest, reach - 1,
+    )  # fmt: skip
+    return Window(found=found, stopped_at=end)
+
+
+async def find(
+    conn: Reader, webhook_id: str, delivery_id: str
+) -> tuple[Listed, bytes | None] | None:
+    """Return a delivery of the webhook and its payload, without the part that names the webhook."""
+    row = await conn.fetch_one(
+        f"""
+        SELECT {_LISTED}, e.payload
+        FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
+        WHERE d.id = $1 AND d.webhook_id = $2
+        """,
+        delivery_id, webhook_id,
+    )  # fmt: skip
+    return (_listed(row), _payload(row)) if row else None
+
+
+async def list_attempts(conn: Reader, delivery_id: str) -> list[Attempt]:
+    rows = await conn.fetch_all(
+        f"SELECT {_ATTEMPT} FROM webhook_attempts a WHERE a.delivery_id = $1 ORDER BY a.number",
+        delivery_id,
+    )
+    return [_attempt(row) for row in rows]
+
+
+async def find_last_attempt(conn: Reader, delivery_id: str) -> Attempt | None:
+    row = await conn.fetch_one(
+        f"""
+        SELECT {_ATTEMPT} FROM webhook_attempts a
+        WHERE a.delivery_id = $1 ORDER BY a.number DESC LIMIT 1
+        """,
+        delivery_id,
+    )
+    return _attempt(row) if row else None
+
+
+async def webhook_exists(conn: Reader, webhook_id: str) -> bool:
+    return await conn.fetch_one("SELECT 1 FROM webhooks WHERE id = $1", webhook_id) is not None
+
+
+async def list_newest_marks(
+    conn: Reader, webhook_id: str, *, before: str = "", limit: int
+) -> list[Mark]:
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_MARK} FROM webhook_deliveries d
+        WHERE d.webhook_id = $1 AND d.id < $2 ORDER BY d.id DESC LIMIT $3
+        """,
+        webhook_id, before or "g", limit,
+    )  # fmt: skip
+    return [_mark(row) for row in rows]
+
+
+async def list_due_marks(conn: Reader, webhook_id: str, *, limit: int) -> list[Mark]:
+    """Return those that are to be tried next; a replay makes an old delivery one of them."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_MARK} FROM webhook_deliveries d
+        WHERE d.webhook_id = $1 AND d.state = 'pending' AND d.claimed_by IS NULL
+        ORDER BY d.due_at, d.id LIMIT $2
+        """,
+        webhook_id, limit,
+    )  # fmt: skip
+    return [_mark(row) for row in rows]
+
+
+async def list_marks(conn: Reader, delivery_ids: Iterable[str]) -> list[Mark]:
+    rows = await conn.fetch_all(
+        f"SELECT {_MARK} FROM webhook_deliveries d WHERE d.id IN each($1)",
+        json.dumps(list(delivery_ids)),
+    )
+    return [_mark(row) for row in rows]
+
+
+async def changed_since(conn: Reader, delivery_ids: Iterable[str], *, moment: int) -> set[str]:
+    """Return those of the deliveries to which something has happened since then."""
+    rows = await conn.fetch_all(
+        """
+        SELECT d.id FROM webhook_deliveries d
+        WHERE d.id IN each($1) AND (
+            d.id >= $2 OR d.finished_at >= $3 OR EXISTS (
+                SELECT 1 FROM webhook_attempts a
+                WHERE a.delivery_id = d.id AND a.started_at + a.total_micros >= $3
+            )
+        )
+        """,
+        json.dumps(list(delivery_ids)), id_at(moment), moment,
+    )  # fmt: skip
+    return {row["id"] for row in rows}
+
+
+async def list_told(conn: Reader, delivery_ids: Iterable[str]) -> list[Told]:
+    """Return deliveries with payload and last attempt, oldest first."""
+    wanted = json.dumps(list(delivery_ids))
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_LISTED}, e.payload
+        FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
+        WHERE d.id IN each($1) ORDER BY d.id
+        """,
+        wanted,
+    )
+    attempts = await conn.fetch_all(
+        f"""
+        SELECT a.delivery_id, {_ATTEMPT} FROM webhook_attempts a
+        WHERE a.delivery_id IN each($1) AND a.number = (
+            SELECT max(l.number) FROM webhook_attempts l WHERE l.delivery_id = a.delivery_id
+        )
+        """,
+        wanted,
+    )
+    last = {row["delivery_id"]: _attempt(row) for row in attempts}
+    return [
+        Told(listed=_listed(row), payload=_payload(row), last_attempt=last.get(row["id"]))
+        for row in rows
+    ]
+
+
+async def remove_finished(
+    conn: Connection, *, before: int, after: str = "", limit: int
+) -> list[str]:
+    """Forget deliveries that ended before this moment; return which, of those behind an id."""
+    rows = await conn.fetch_all(
+        """
+        DELETE FROM webhook_deliveries WHERE id IN (
+            SELECT d.id FROM webhook_deliveries d
+            WHERE d.id > $1 AND d.id < $2 AND d.state NOT IN each($3)
+              AND coalesce(d.finished_at, d.created_at) < $4
+            ORDER BY d.id LIMIT $5
+        )
+        RETURNING id
+        """,
+        after, id_at(before + _SLACK), json.dumps(PENDING), before, limit,
+    )  # fmt: skip
+    return [row["id"] for row in rows]
+
+
+async def remove_unused_events(conn: Connection, *, before: int, limit: int) -> int:
+    """Forget what happened before this moment and is told to nobody any more; return how much."""
+    return await conn.execute(
+        """
+        DELETE FROM webhook_events WHERE id IN (
+            SELECT e.id FROM webhook_events e
+            WHERE e.created_at < $1
+              AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.event_id = e.id)
+            ORDER BY e.created_at LIMIT $2
+        )
+        """,
+        before, limit,
+    )  # fmt: skip
+
+
+def id_at(micros: int) -> str:
+    """Return what every id that is made from this moment on sorts behind."""
+    seconds = micros // _SECOND
+    return "g" if seconds > _LAST_SECOND else f"{max(seconds, 0):08x}"
+
+
+def _listed(row: Row) -> Listed:
+    return Listed(
+        id=row["id"],
+        event=_event(row) if _is_visible(row) else None,
+        state=DeliveryState(row["state"]),
+        reason=row["reason"],
+        ping=bool(row["ping"]),
+        attempts=row["attempts"],
+        status=row["status"],
+        due_at=row["due_at"],
+        created_at=row["created_at"],
+        finished_at=row["finished_at"],
+    )
+
+
+def _is_visible(row: Row) -> bool:
+    return bool(row["reason"] != Unsent.no_access)
+
+
+def _event(row: Row) -> Happening:
+    return Happening(
+        id=row["event_id"],
+        scope=row["scope"],
+        action=row["action"],
+        repo_type=row["repo_type"],
+        repo_name=row["repo_name"],
+        created_at=row["happened_at"],
+    )
+
+
+def _payload(row: Row) -> bytes | None:
+    return row["payload"].encode() if _is_visible(row) else None
+
+
+def _attempt(row: Row) -> Attempt:
+    return Attempt(
+        number=row["number"],
+        started_at=row["started_at"],
+        target=row["target"],
+        job_id=row["job_id"],
+        status=row["status"],
+        reason=row["reason"],
+        detail=row["detail"],
+        dns_micros=row["dns_micros"],
+        connect_micros=row["connect_micros"],
+        tls_micros=row["tls_micros"],
+        first_byte_micros=row["first_byte_micros"],
+        total_micros=row["total_micros"],
+        response=row["response"] or b"",
+    )
+
+
+def _mark(row: Row) -> Mark:
+    state = "pending" if row["state"] in PENDING else row["state"]
+    return Mark(id=row["id"], state=state, attempts=row["attempts"], reason=row["reason"])

@@ -1,0 +1,95 @@
+"""Whose webhooks a request is about, as a type that a route names."""
+
+import re
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.routing import APIRoute
+
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import Role
+from hublet.core.http import Db, Router
+from hublet.tokens.auth import WebhookManager, actor_of
+from hublet.tokens.errors import ScopeNeeded
+from hublet.tokens.records import Caller, Scope
+from hublet.webhooks.owners import Owner
+
+OWN = "/api/settings/webhooks"
+OF_AN_ORGANIZATION = "/api/organizations/{name}/settings/webhooks"
+
+
+def as_own(request: Request, caller: Caller) -> Owner:
+    check_scope(caller, owner_id=caller.user_id)
+    actor = actor_of(request, caller)
+    return Owner(id=caller.user_id, name=caller.user_name, caller=caller, actor=actor)
+
+
+def check_scope(caller: Caller, *, owner_id: str) -> None:
+    """Refuse a token whose scope holds somewhere else only."""
+    if not caller.may(Scope.webhooks, on=owner_id):
+        raise ScopeNeeded([Scope.webhooks])
+
+
+async def _caller_as_owner(request: Request, caller: WebhookManager) -> Owner:
+    return as_own(request, caller)
+
+
+async def _organization_as_owner(
+    request: Request, database: Db, caller: WebhookManager, name: str
+) -> Owner:
+    # Not the connection of the route: a request that waits for a second one could wait for ever.
+    async with database.read() as conn:
+        found = await organizations.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
+    check_scope(caller, owner_id=found.id)
+    return Owner(
+        id=found.id,
+        name=found.name,
+        is_organization=True,
+        caller=caller,
+        actor=actor_of(request, caller),
+    )
+
+
+WebhookOwner = Annotated[Owner, Depends(_caller_as_owner)]
+OwningOrganization = Annotated[Owner, Depends(_organization_as_owner)]
+
+
+def mirrored(own_webhooks: Router) -> Router:
+    """Return the same routes for the webhooks of an organization."""
+    of_organizations = Router(tags=["webhooks"])
+    for route in own_webhooks.routes:
+        if isinstance(route, APIRoute):
+            of_organizations.add_api_route(
+                route.path.replace(OWN, OF_AN_ORGANIZATION, 1),
+                _for_an_organization(route.endpoint),
+                methods=sorted(route.methods or ()),
+                response_model=route.response_model,
+                response_class=route.response_class,
+                responses=route.responses,
+                openapi_extra=route.openapi_extra,
+            )
+    return of_organizations
+
+
+def _for_an_organization(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function under a name of its own, with the organization as the owner."""
+
+    @wraps(endpoint)
+    async def mirror(*args: Any, **kwargs: Any) -> Any:
+        return await endpoint(*args, **kwargs)
+
+    shape = signature(endpoint)
+    mirror.__dict__["__signature__"] = shape.replace(
+        parameters=[
+            each.replace(annotation=OwningOrganization) if each.annotation == WebhookOwner else each
+            for each in shape.parameters.values()
+        ]
+    )
+    mirror.__name__ = endpoint.__name__.replace("webhook", "organization_webhook", 1)
+    mirror.__doc__ = re.sub(
+        r"\bwebhooks?\b", r"\g<0> of an organization", endpoint.__doc__ or "", count=1
+    )
+    return mirror

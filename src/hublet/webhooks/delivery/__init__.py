@@ -1,0 +1,1 @@
+"""Carries deliveries to their targets, fairly, until they arrive or are given up."""

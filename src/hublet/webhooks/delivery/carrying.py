@@ -1,0 +1,121 @@
+"""Sends deliveries whose turn it is, after a last look at whether they still may go."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from hublet.core.cancellation import is_being_cancelled
+from hublet.core.database import Database
+from hublet.webhooks.delivery.lanes import Lanes
+from hublet.webhooks.delivery.records import Delivery, Outcome, Unsent
+from hublet.webhooks.delivery.results.committer import LARGEST_GROUP, Committer
+from hublet.webhooks.delivery.sending import Sender, stumbled
+from hublet.webhooks.delivery.targets.cache import Targets
+from hublet.webhooks.delivery.targets.permission import refusals
+from hublet.webhooks.delivery.targets.records import Target
+from hublet.webhooks.delivery.telling import tell
+
+_BACK_OFF_SECONDS = 0.5
+
+
+class Carrier:
+    def __init__(
+        self,
+        database: Database,
+        lanes: Lanes,
+        committer: Committer,
+        *,
+        changes: Callable[[], int],
+    ) -> None:
+        """`changes` differs when anything about webhooks may have been committed here."""
+        self._database = database
+        self._lanes = lanes
+        self._targets = Targets()
+        self._committer = committer
+        self._changes = changes
+        self._sender = Sender(database)
+        self._turn = asyncio.Event()
+        self._running: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._loop = asyncio.create_task(self._carry_on(), name="webhook-sending")
+
+    def look(self) -> None:
+        """Something may go now: it was added, or there is room."""
+        self._turn.set()
+
+    async def finish(self) -> None:
+        """Wait for the attempts that run; nothing new may be queued any more."""
+        while self._lanes.in_flight:  # noqa: ASYNC110 - only at the end of a worker.
+            await asyncio.sleep(0.005)
+
+    async def abandon(self) -> None:
+        """Cancel what still runs."""
+        running = [*self._running, *([] if self._loop is None else [self._loop])]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await self._sender.close()
+
+    async def _carry_on(self) -> None:
+        while True:
+            await self._turn.wait()
+            self._turn.clear()
+            # Results that are not written would be sent again after a crash: no more than
+            # a group or two may wait. The committer calls when there is room again.
+            if self._committer.backlog >= 2 * LARGEST_GROUP:
+                continue
+            picked = self._lanes.pick()
+            if not picked:
+                continue
+            try:
+                await self._launch(picked)
+            except (Exception, asyncio.CancelledError) as error:
+                if is_being_cancelled():
+                    raise
+                tell(error)
+                self._put_back(picked)
+                await asyncio.sleep(_BACK_OFF_SECONDS)
+                self._turn.set()
+
+    async def _launch(self, picked: Sequence[Delivery]) -> None:
+        needed = {each.webhook_id for each in picked}
+        async with self._database.read() as conn:
+            targets = await self._targets.current(conn, needed, since=self._changes())
+            present = [each for each in picked if each.webhook_id in targets]
+            refused = await refusals(conn, present, targets)
+        for each in picked:
+            self._send_or_not(each, targets, refused.get(each.id))
+
+    def _send_or_not(
+        self, delivery: Delivery, targets: Mapping[str, Target], refusal: Unsent | None
+    ) -> None:
+        target = targets.get(delivery.webhook_id)
+        if target is None or refusal is not None:
+            # Of a webhook that was deleted there is no row left to write to.
+            self._end(Outcome(delivery=delivery, unsent=refusal))
+            return
+        task = asyncio.create_task(self._send(delivery, target))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _send(self, delivery: Delivery, target: Target) -> None:
+        try:
+            outcome = await self._sender.attempt(delivery, target)
+        except (Exception, asyncio.CancelledError) as error:
+            if is_being_cancelled():
+                self._lanes.release(delivery)
+                raise
+            tell(error)
+            outcome = stumbled(delivery, target)
+        self._end(outcome)
+
+    def _end(self, outcome: Outcome) -> None:
+        counts = outcome.attempt is not None and not outcome.delivery.ping
+        self._lanes.release(outcome.delivery, failed=counts and not outcome.succeeded)
+        self._committer.add(outcome)
+        self._turn.set()
+
+    def _put_back(self, picked: Sequence[Delivery]) -> None:
+        for each in picked:
+            self._lanes.put_back(each)

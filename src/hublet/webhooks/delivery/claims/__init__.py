@@ -1,0 +1,1 @@
+"""Who carries which delivery, and for how long."""

@@ -1,0 +1,117 @@
+"""The delivering part of a worker: takes deliveries, has them carried, sees to their results."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+from hublet.core.database import Connection, Database
+from hublet.webhooks.delivery import leases
+from hublet.webhooks.delivery.carrying import Carrier
+from hublet.webhooks.delivery.claims.intake import Intake
+from hublet.webhooks.delivery.claims.records import Taken
+from hublet.webhooks.delivery.health import Health
+from hublet.webhooks.delivery.lanes import Lanes
+from hublet.webhooks.delivery.leases import Leases
+from hublet.webhooks.delivery.measures import Measures
+from hublet.webhooks.delivery.records import Outcome
+from hublet.webhooks.delivery.results.committer import Committer
+
+_MOST_KNOWN = 10_000
+
+
+class Deliverer:
+    """The deliveries of one worker. Any number may run on one database."""
+
+    def __init__(self, database: Database, worker: str) -> None:
+        settings = database.hub.settings
+        self._database = database
+        self._worker = worker
+        self._grace = settings.server.stop_grace_seconds
+        # How targets fared when this worker last saw them.
+        self._known: dict[str, Health] = {}
+        self._lanes = Lanes(concurrency=settings.webhooks.concurrency)
+        self._leases = Leases(database, worker=worker)
+        self.measures = Measures(lambda: self._lanes.in_flight)
+        self._committer = Committer(
+            database,
+            worker=worker,
+            known=self._known,
+            told=self._after_commit,
+            measures=self.measures,
+        )
+        self._intake = Intake(database, self._lanes, worker=worker, receive=self._receive)
+        self._carrier = Carrier(
+            database, self._lanes, self._committer, changes=lambda: self._intake.rings
+        )
+
+    def start(self) -> None:
+        self._committer.start()
+        self._carrier.start()
+        self._intake.start()
+
+    async def finish(self) -> None:
+        """Take nothing more, and wait for the attempts that run and for their results."""
+        await self._intake.finish()
+        self._lanes.drain()
+        await self._carrier.finish()
+        await self._committer.flushed()
+
+    async def abandon(self) -> None:
+        """Cancel what still runs; `hand_back` gives it to others."""
+        await self._intake.abandon()
+        await self._carrier.abandon()
+        await self._committer.stop()
+
+    async def hand_back(self, conn: Connection) -> int:
+        """Make everything this worker holds due for others; return how many."""
+        return await leases.release(conn, worker=self._worker)
+
+    async def stop(self) -> None:
+        """Finish within the grace time, hand back the rest."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._grace):
+                await self.finish()
+        await self.abandon()
+        async with self._database.transaction() as conn:
+            await self.hand_back(conn)
+
+    async def keep(self) -> None:
+        """Give a sign of life; to be called every few seconds."""
+        await self._leases.keep()
+
+    async def settle(self) -> None:
+        """Wait until nothing is due, in flight or unwritten. For tests and benchmarks."""
+        while not await self._is_settled():
+            self._intake.look()
+            await asyncio.sleep(0.002)
+
+    async def _is_settled(self) -> bool:
+        async with self._database.read() as conn:
+            is_empty = await self._intake.is_empty(conn)
+        return is_empty and self._lanes.is_idle and not self._committer.backlog
+
+    def _receive(self, taken: Taken) -> None:
+        self._leases.add(each.id for each in taken.deliveries)
+        self._learn({each: lane.health for each, lane in taken.lanes.items()})
+        for each in taken.deliveries:
+            lane = taken.lanes[each.webhook_id]
+            self._lanes.add(each, host=lane.host, urgent=each.ping or lane.is_degraded)
+        self._carrier.look()
+
+    def _learn(self, healths: dict[str, Health]) -> None:
+        """Shut the lanes of degraded targets, and open those that are well again."""
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        self._known.update(healths)
+        for webhook_id, health in healths.items():
+            if health.degraded_since is None:
+                self._lanes.open(webhook_id)
+                continue
+            for waiting in self._lanes.shut(webhook_id):
+                self._committer.add(Outcome(delivery=waiting))
+
+    def _after_commit(self, group: Sequence[Outcome], healths: dict[str, Health]) -> None:
+        self._leases.drop(each.delivery.id for each in group)
+        self._learn(healths)
+        self._carrier.look()
+        self._intake.look()

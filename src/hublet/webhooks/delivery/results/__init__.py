@@ -1,0 +1,1 @@
+"""What became of attempts, written many at a time."""

@@ -1,0 +1,1 @@
+"""Where deliveries go, and whether they still may."""

@@ -1,0 +1,17 @@
+"""Whose webhooks a request is about."""
+
+from dataclasses import dataclass
+
+from hublet.accounts.records import Actor
+from hublet.tokens.records import Caller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """A user, or an organization for whom one of its administrators acts."""
+
+    id: str
+    name: str
+    is_organization: bool = False
+    caller: Caller
+    actor: Actor

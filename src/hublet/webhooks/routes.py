@@ -1,0 +1,117 @@
+"""HTTP for the management of webhooks, one's own and those of an organization."""
+
+import msgspec
+from fastapi import Request, Security
+
+from hublet.core.database import Database, Reader
+from hublet.core.http import Conn, HotRoute, ReadConn, Router
+from hublet.core.schema import Done
+from hublet.tokens.auth import caller_of, identify
+from hublet.tokens.records import Scope
+from hublet.webhooks import service
+from hublet.webhooks.auth import (
+    OF_AN_ORGANIZATION,
+    OWN,
+    OwningOrganization,
+    WebhookOwner,
+    as_own,
+    mirrored,
+)
+from hublet.webhooks.owners import Owner
+from hublet.webhooks.schemas import CreateWebhook, UpdateWebhook, Webhook, WebhookEnvelope, show
+
+own = Router(tags=["webhooks"])
+
+
+@own.post(
+    OWN,
+    responses={
+        404: {"description": "Something to watch does not exist, or the caller cannot see it."},
+        409: {"description": "There are as many webhooks as there may be."},
+    },
+)
+async def create_webhook(conn: Conn, owner: WebhookOwner, body: CreateWebhook) -> WebhookEnvelope:
+    """Create a webhook that posts to a URL or starts a job when something watched changes.
+
+    It has exactly one target: `url`, `job`, or `jobSourceId`, the id of a job to start again. That
+    there is such a job is not checked before it is started. The `secret`, of at most 256
+    characters, is never shown again.
+    """
+    webhook = await service.create(conn, owner, body)
+    return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
+
+
+@own.get(f"{OWN}/{{webhook_id}}")
+async def get_webhook(conn: ReadConn, owner: WebhookOwner, webhook_id: str) -> WebhookEnvelope:
+    """Show a webhook."""
+    webhook = await service.get(conn, owner, webhook_id)
+    return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
+
+
+@own.post(f"{OWN}/{{webhook_id}}")
+async def update_webhook(
+    conn: Conn, owner: WebhookOwner, webhook_id: str, body: UpdateWebhook
+) -> WebhookEnvelope:
+    """Change a webhook; a field that is left out, or an empty `watched`, keeps its value.
+
+    Another kind of target takes the place of the old one. Of `secrets`, those listed are replaced,
+    an empty value removes one. After a change of `secret` the old one signs along for 24 hours;
+    an empty one takes both away.
+    """
+    webhook = await service.update(conn, owner, webhook_id, body)
+    return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
+
+
+@own.post(f"{OWN}/{{webhook_id}}/enable")
+async def enable_webhook(conn: Conn, owner: WebhookOwner, webhook_id: str) -> WebhookEnvelope:
+    """Let a webhook act again that was disabled or suspended after failures."""
+    webhook = await service.enable(conn, owner, webhook_id)
+    return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
+
+
+@own.post(f"{OWN}/{{webhook_id}}/disable")
+async def disable_webhook(conn: Conn, owner: WebhookOwner, webhook_id: str) -> WebhookEnvelope:
+    """Stop the deliveries of a webhook; the webhook is kept."""
+    webhook = await service.disable(conn, owner, webhook_id)
+    return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
+
+
+@own.delete(f"{OWN}/{{webhook_id}}")
+async def delete_webhook(conn: Conn, owner: WebhookOwner, webhook_id: str) -> Done:
+    """Delete a webhook for good, with all that is known of its deliveries."""
+    await service.delete(conn, owner, webhook_id)
+    return Done()
+
+
+of_organizations = mirrored(own)
+
+
+async def list_webhooks(request: Request) -> bytes:
+    """List one's own webhooks, oldest first."""
+    owner = as_own(request, await caller_of(request))
+    database: Database = request.app.state.database
+    async with database.read() as conn:
+        return await _list(conn, owner)
+
+
+own.add_api_route(
+    OWN,
+    list_webhooks,
+    response_model=list[Webhook],
+    dependencies=[Security(identify, scopes=[Scope.webhooks])],
+    route_class_override=HotRoute,
+)
+
+
+@of_organizations.get(OF_AN_ORGANIZATION)
+async def list_organization_webhooks(conn: ReadConn, owner: OwningOrganization) -> list[Webhook]:
+    """List the webhooks of an organization, oldest first."""
+    base_url = conn.hub.settings.base_url
+    found = await service.list_of(conn, owner)
+    return [Webhook.model_validate(show(webhook, base_url=base_url)) for webhook in found]
+
+
+async def _list(conn: Reader, owner: Owner) -> bytes:
+    base_url = conn.hub.settings.base_url
+    found = await service.list_of(conn, owner)
+    return msgspec.json.encode([show(webhook, base_url=base_url) for webhook in found])

@@ -1,0 +1,133 @@
+"""Webhooks on the wire."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import MISSING, AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from hublet.accounts.avatars import avatar_url
+from hublet.core.clock import wire
+from hublet.core.outgoing.targets import MAX_URL
+from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.jobs.schemas import ImageJob, JobRequest, Secrets, ShownJob, SpaceJob
+from hublet.webhooks import records
+from hublet.webhooks.records import Domain, State, WatchedType
+
+MAX_WATCHED = 1000
+# It travels in a header.
+MAX_SECRET = 256
+
+_SHOWN_OF_A_JOB = (SpaceJob.model_fields.keys() | ImageJob.model_fields.keys()) - {"secrets"}
+_DISABLED = {State.enabled: False, State.disabled: True, State.suspended: State.suspended.value}
+
+
+def _printable(text: str) -> str:
+    # Interface 4.3: 0x20 to 0x7F, to the letter.
+    if not all(" " <= character <= "\x7f" for character in text):
+        raise ValueError("it must have only printable ASCII characters, 0x20 to 0x7F")
+    return text
+
+
+# The description tells the shape; `core.outgoing` holds the rules and says their sentences.
+Url = Annotated[
+    str, WithJsonSchema({"type": "string", "format": "uri", "maxLength": MAX_URL, "minLength": 1})
+]
+Secret = Annotated[
+    str,
+    Field(max_length=MAX_SECRET, json_schema_extra={"pattern": r"^[\x20-\x7F]*$"}),
+    AfterValidator(_printable),
+]
+# Client contract 1.2: an older client can only send the plural.
+AskedDomain = Annotated[
+    Domain, BeforeValidator(lambda value: "discussion" if value == "discussions" else value)
+]
+Domains = Annotated[list[AskedDomain], Field(min_length=1, max_length=16)]
+
+
+class WatchedRequest(Schema):
+    type: WatchedType
+    # As in `ada/engine`, or `ada` alone for a user or an organization.
+    name: Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class _WebhookRequest(Schema):
+    url: Url | MISSING = MISSING
+    job: JobRequest | MISSING = MISSING
+    jobSourceId: ObjectId | MISSING = MISSING
+    # For the job that starts from jobSourceId; an empty value removes one.
+    secrets: Annotated[Secrets | MISSING, Field(repr=False)] = MISSING
+    # An empty one takes the secret away.
+    secret: Annotated[Secret | MISSING, Field(repr=False)] = MISSING
+
+
+class CreateWebhook(_WebhookRequest):
+    watched: Annotated[list[WatchedRequest], Field(min_length=1, max_length=MAX_WATCHED)]
+    # Both when it is left out.
+    domains: Domains = Field(default=[Domain.repo, Domain.discussion])
+
+
+class UpdateWebhook(_WebhookRequest):
+    """What is to change; a field that is left out keeps its value."""
+
+    # Client contract 1.2: the clients always send it, and mean nothing by an empty one.
+    watched: Annotated[list[WatchedRequest], Field(max_length=MAX_WATCHED)] = Field(default=[])
+    domains: Domains | MISSING = MISSING
+
+
+class Watched(Schema):
+    name: str
+    type: WatchedType
+    # The picture of the account, or of the repository's owner; absent when it is gone.
+    avatarUrl: str | MISSING = MISSING
+
+
+class Webhook(Schema):
+    id: ObjectId
+    url: Annotated[str, Field(json_schema_extra={"format": "uri"})] | MISSING = MISSING
+    job: ShownJob | MISSING = MISSING
+    jobSourceId: str | MISSING = MISSING
+    disabled: bool | Literal["suspended-after-failure"]
+    watched: list[Watched]
+    hasSecret: bool
+    domains: list[Domain]
+    lastTriggerAt: Timestamp | MISSING = MISSING
+
+
+class WebhookEnvelope(Schema):
+    webhook: Webhook
+
+    @classmethod
+    def of(cls, webhook: records.Webhook, *, base_url: str) -> Self:
+        return cls.model_validate({"webhook": show(webhook, base_url=base_url)})
+
+
+def show(webhook: records.Webhook, *, base_url: str) -> dict[str, Any]:
+    """Return a webhook as `Webhook` describes it; its secrets stay inside."""
+    shown: dict[str, Any] = {"id": webhook.id}
+    if webhook.url is not None:
+        shown["url"] = webhook.url
+    if webhook.job is not None:
+        shown["job"] = _show_job(webhook.job, webhook.secret_names)
+    if webhook.job_source_id is not None:
+        shown["jobSourceId"] = webhook.job_source_id
+    shown |= {
+        "disabled": _DISABLED[webhook.state],
+        "watched": [_show_watched(each, base_url) for each in webhook.watched],
+        "hasSecret": webhook.has_secret,
+        "domains": list(webhook.domains),
+    }
+    if webhook.last_trigger_at is not None:
+        shown["lastTriggerAt"] = wire(webhook.last_trigger_at)
+    return shown
+
+
+def _show_job(job: dict[str, Any], secret_names: tuple[str, ...]) -> dict[str, Any]:
+    # Interface 2.3: these fields and no others; the rest is kept for the job alone.
+    shown = {name: value for name, value in job.items() if name in _SHOWN_OF_A_JOB}
+    return shown | {"secrets": list(secret_names)} if secret_names else shown
+
+
+def _show_watched(watched: records.Watched, base_url: str) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": watched.name, "type": watched.type}
+    if watched.account_id is not None:
+        shown["avatarUrl"] = avatar_url(base_url, watched.account_id)
+    return shown

@@ -1,0 +1,59 @@
+"""What makes a webhook act."""
+
+from dataclasses import dataclass, field
+
+from hublet.events import RepoSnapshot
+from hublet.webhooks.records import Domain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """A fact as webhooks see it: whom it may concern, and what is sent."""
+
+    domain: Domain
+    # As the payload names it: repo, repo.content, repo.config, discussion, discussion.comment.
+    scope: str
+    action: str
+    # The repository where it is now; who may see it there may hear of it.
+    repo: RepoSnapshot
+    # What a webhook must watch one of.
+    targets: tuple[str, ...]
+    payload: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A webhook that watches one of the targets in the right domain."""
+
+    webhook_id: str
+    owner_id: str
+    state: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggeredEvent:
+    """A trigger that was kept, without what was sent."""
+
+    id: str
+    repo: RepoSnapshot
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDelivery:
+    webhook_id: str
+    state: str
+    reason: str | None = None
+    ping: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expansion:
+    """The deliveries of an event that are still to be added, target by target."""
+
+    event_id: str
+    domain: str
+    targets: tuple[str, ...]
+    # The last webhook of the first target that was looked at.
+    after: str = ""

@@ -1,0 +1,111 @@
+"""Turns a fact into deliveries, in its own transaction or, where they are many, in batches."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from hublet.accounts.names import name_key
+from hublet.core import queue
+from hublet.core.database import Connection
+from hublet.core.outbox import Event
+from hublet.events import RepoCreated, RepoDeleted, RepoSnapshot
+from hublet.repos import service as repos
+from hublet.repos.names import repo_name_key
+from hublet.webhooks.delivery.records import DeliveryState, Unsent
+from hublet.webhooks.records import Domain, State, missing_target
+from hublet.webhooks.triggers import store
+from hublet.webhooks.triggers.matching import trigger_of
+from hublet.webhooks.triggers.records import Candidate, Expansion, NewDelivery, TriggeredEvent
+
+EXPAND = "webhooks.expand"
+
+# So many deliveries are added by whoever causes them; more are left to the worker.
+INLINE = 200
+BATCH = 500
+
+_WHY_NOT = {State.disabled: Unsent.disabled, State.suspended: Unsent.suspended}
+
+
+async def record(conn: Connection, event: Event) -> None:
+    """Keep what happened for the webhooks that watch it, and what they are to deliver of it."""
+    trigger = trigger_of(event, conn.hub.settings.base_url)
+    if trigger is None:
+        return
+    if isinstance(event, RepoCreated):
+        await store.find_again(conn, _name_of(event.repo), repo_id=event.repo.id)
+    candidates = await store.list_watching(conn, trigger.domain, trigger.targets, limit=INLINE + 1)
+    if len(candidates) > INLINE:
+        kept = await store.add_event(conn, trigger)
+        await _expand_later(
+            conn, Expansion(event_id=kept.id, domain=trigger.domain, targets=trigger.targets)
+        )
+    elif deliveries := await _deliveries(conn, trigger.repo, candidates):
+        await store.add_deliveries(conn, await store.add_event(conn, trigger), deliveries)
+    if isinstance(event, RepoDeleted):
+        await store.wait_for(conn, event.repo, _name_of(event.repo))
+
+
+def _name_of(repo: RepoSnapshot) -> str:
+    owner, _, name = repo.name.partition("/")
+    return missing_target(repo.type, f"{name_key(owner)}/{repo_name_key(name)}")
+
+
+async def expand(conn: Connection, expansion: Expansion) -> None:
+    """Add the deliveries of one batch of webhooks, and leave the rest to the next task."""
+    event = await store.find_event(conn, expansion.event_id)
+    if event is None or not expansion.targets:
+        return
+    target, *others = expansion.targets
+    candidates = await store.list_watching_after(
+        conn,
+        Domain(expansion.domain),
+        target,
+        after=expansion.after,
+        before=event.created_at,
+        limit=BATCH,
+    )
+    await _add(conn, event, candidates)
+    if len(candidates) == BATCH:
+        rest = replace(expansion, after=candidates[-1].webhook_id)
+    else:
+        rest = replace(expansion, targets=tuple(others), after="")
+    if rest.targets:
+        await _expand_later(conn, rest)
+
+
+async def _add(conn: Connection, event: TriggeredEvent, candidates: Sequence[Candidate]) -> None:
+    if deliveries := await _deliveries(conn, event.repo, candidates):
+        await store.add_deliveries(conn, event, deliveries)
+
+
+async def _expand_later(conn: Connection, expansion: Expansion) -> None:
+    await queue.add(conn, queue.NewTask(kind=EXPAND, body=msgspec.json.encode(expansion).decode()))
+
+
+async def _deliveries(
+    conn: Connection, repo: RepoSnapshot, candidates: Iterable[Candidate]
+) -> list[NewDelivery]:
+    """Return one delivery for each webhook, however many of its watched items match.
+
+    Who may not see the repository hears nothing of it. A webhook that watches this very
+    repository, and so knew it once, is told that the access is gone.
+    """
+    # A webhook that watches the repository itself stands for itself as its owner's watcher.
+    chosen = {
+        each.webhook_id: each for each in sorted(candidates, key=lambda c: c.target == repo.id)
+    }
+    if not chosen:
+        return []
+    seen_by = await repos.who_may_see(conn, repo, {each.owner_id for each in chosen.values()})
+    return [
+        _delivery(each, may_see=each.owner_id in seen_by)
+        for each in chosen.values()
+        if each.owner_id in seen_by or each.target == repo.id
+    ]
+
+
+def _delivery(candidate: Candidate, *, may_see: bool) -> NewDelivery:
+    reason = _WHY_NOT.get(State(candidate.state)) if may_see else Unsent.no_access
+    state = DeliveryState.fresh if reason is None else DeliveryState.unsent
+    return NewDelivery(webhook_id=candidate.webhook_id, state=state, reason=reason)

@@ -1,0 +1,100 @@
+"""A server is killed again and again while it delivers: nothing is lost, little is sent twice."""
+
+import random
+import time
+
+from faults.receiving import Inbox, inbox
+from faults.told import in_the_database
+from hublet.core.clock import monotonic
+from hublet.core.database import Database
+from hublet.webhooks.delivery.lanes import PER_HOST
+from hublet.webhooks.delivery.results.committer import LARGEST_GROUP
+from processes import Place, serving, wait_until
+from webhooks.rows import a_webhook, trigger_many
+
+KILLS = 10
+EACH = 60
+WEBHOOKS = 5
+PATIENCE_SECONDS = 60
+TEST_MODE = {"HUBLET_TEST_MODE": "true", "HUBLET_WEBHOOKS_DAILY_TRIGGERS": "100000"}
+
+
+def test_ten_kills_lose_nothing_and_repeat_only_what_was_in_flight(place: Place) -> None:
+    expected: set[str] = set()
+    with inbox() as box:
+        webhooks = _prepare(place, box)
+        for _ in range(KILLS):
+            with serving(place, variables=TEST_MODE) as server:
+                before = box.arrived.total()
+                expected |= _trigger(place, webhooks)
+                wait_until(lambda seen=before: box.arrived.total() > seen, seconds=PATIENCE_SECONDS)  # type: ignore[misc]
+                time.sleep(random.uniform(0, 0.15))
+                server.process.kill()
+        with serving(place, variables=TEST_MODE):
+            wait_until(lambda: _states(place) == {"delivered"}, seconds=PATIENCE_SECONDS)
+
+    assert set(box.arrived) == expected
+    assert len(expected) == KILLS * EACH * WEBHOOKS
+    repeated = box.arrived.total() - len(expected)
+    assert repeated <= KILLS * (PER_HOST + LARGEST_GROUP)
+    assert _attempts(place) == len(expected), "One success is kept for each delivery."
+
+
+def test_a_restarted_server_delivers_within_a_second(place: Place) -> None:
+    with inbox() as box:
+        webhooks = _prepare(place, box)
+        with serving(place, variables=TEST_MODE) as server:
+            _trigger(place, webhooks)
+            wait_until(lambda: box.arrived.total() > 0, seconds=PATIENCE_SECONDS)
+            server.process.kill()
+        left = _claimed(place)
+        before = box.arrived.total()
+        with serving(place, variables=TEST_MODE):
+            ready = monotonic()
+            wait_until(lambda: not left or box.arrived.total() > before, seconds=PATIENCE_SECONDS)
+            # A second is the promise; a shared machine may take a little longer.
+            assert monotonic() - ready < 3
+
+
+def _prepare(place: Place, box: Inbox) -> list[str]:
+    with serving(place, variables=TEST_MODE):
+        pass
+
+    async def add(database: Database) -> list[str]:
+        return [await a_webhook(database, box.url) for _ in range(WEBHOOKS)]
+
+    return in_the_database(place, add)
+
+
+def _trigger(place: Place, webhooks: list[str]) -> set[str]:
+    async def add(database: Database) -> set[str]:
+        groups = await trigger_many(database, webhooks, count=EACH)
+        return {each for group in groups for each in group}
+
+    return in_the_database(place, add)
+
+
+def _states(place: Place) -> set[str]:
+    async def read(database: Database) -> set[str]:
+        async with database.read() as conn:
+            rows = await conn.fetch_all("SELECT DISTINCT state FROM webhook_deliveries")
+        return {row["state"] for row in rows}
+
+    return in_the_database(place, read)
+
+
+def _attempts(place: Place) -> int:
+    return _count(place, "SELECT count(*) FROM webhook_attempts")
+
+
+def _claimed(place: Place) -> int:
+    return _count(place, "SELECT count(*) FROM webhook_deliveries WHERE state <> 'delivered'")
+
+
+def _count(place: Place, sql: str) -> int:
+    async def read(database: Database) -> int:
+        async with database.read() as conn:
+            count: int = await conn.fetch_value(sql)
+        return count
+
+    return in_the_database(place, read)

@@ -1,0 +1,388 @@
+"""The deliveries of a webhook as they come and change."""
+
+import asyncio
+import socket
+from contextlib import suppress
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from contract.checker import Contract
+from draining import drain
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import OPERATOR, Role
+from hublet.app import with_edge
+from hublet.core.clock import micros, wire
+from hublet.core.database import Database
+from hublet.core.http.zero_copy import ZeroCopyProtocol
+from hublet.description import describe
+from hublet.webhooks.activity import stream
+from hublet.webhooks.records import DELIVERIES
+from people import Headers, a_user, an_organization, sign_in
+from repositories import a_repo
+from webhooks.listening import SOON_SECONDS, Ear, listening
+from webhooks.managing import PATH, create
+from webhooks.recorded import SECOND, a_delivery, an_attempt, id_at
+
+ORGANIZATIONS = "/api/organizations/engines/settings/webhooks"
+
+
+@pytest.fixture
+async def webhook_id(client: httpx2.AsyncClient, ada: Headers) -> str:
+    webhook_id: str = (await create(client, ada))["id"]
+    return webhook_id
+
+
+@pytest.fixture
+def path(webhook_id: str) -> str:
+    return f"{PATH}/{webhook_id}/deliveries/stream"
+
+
+async def ring(database: Database) -> None:
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE facts SET value = value")
+        conn.wake(DELIVERIES)
+
+
+async def states(ear: Ear, count: int) -> list[tuple[str, str, int]]:
+    told = [await ear.delivery() for _ in range(count)]
+    return [(each["id"], each["state"], each["attempts"]) for each in told]
+
+
+async def test_the_first_line_comes_at_once(app: FastAPI, ada: Headers, path: str) -> None:
+    before = micros()
+    async with listening(app, path, ada) as ear:
+        first = await ear.block()
+
+    assert first is not None
+    assert before <= int(first["id"]) <= micros()
+    assert first == {"": "listening", "retry": "1000", "id": first["id"]}
+    assert ear.headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert (ear.headers["cache-control"], ear.headers["x-accel-buffering"]) == ("no-store", "no")
+
+
+async def test_the_description_tells_of_the_stream(app: FastAPI, ada: Headers, path: str) -> None:
+    contract = Contract(describe(app, base_url="http://hub.test"))
+    async with listening(app, path, ada) as ear:
+        pass
+
+    contract.check(
+        method="GET", path=path, status=ear.status, headers=ear.headers, body=b": listening"
+    )
+
+
+async def test_what_happens_is_told_of_with_its_payload(
+    app: FastAPI, client: httpx2.AsyncClient, ada: Headers, webhook_id: str, path: str
+) -> None:
+    async with listening(app, path, ada) as ear:
+        repo_id = await a_repo(client, ada, "ada/engine")
+        told = await ear.delivery()
+
+    assert told == {
+        "id": told["id"],
+        "state": "pending",
+        "event": {
+            "id": told["event"]["id"],
+            "scope": "repo",
+            "action": "create",
+            "repo": {"type": "model", "name": "ada/engine"},
+            "createdAt": told["createdAt"],
+        },
+        "attempts": 0,
+        "createdAt": told["createdAt"],
+        "nextAttemptAt": told["nextAttemptAt"],
+        "payload": told["payload"],
+    }
+    assert told["payload"]["repo"]["id"] == repo_id
+    assert told["payload"]["webhook"] == {"id": webhook_id, "version": 3}
+
+
+async def test_an_attempt_is_told_of_with_its_answer(
+    app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
+) -> None:
+    delivery_id = await a_delivery(database, webhook_id, state="pending")
+    async with listening(app, path, ada) as ear:
+        await an_attempt(database, delivery_id, status=500, reason="refused", state="pending")
+        first = await ear.delivery()
+        await an_attempt(database, delivery_id, number=2, response=b"thanks", started_at=5 * SECOND)
+        second = await ear.delivery()
+
+    assert (first["state"], first["attempts"], first["lastAttempt"]["status"]) == (
+        "pending",
+        1,
+        500,
+    )
+    assert second["state"] == "delivered"
+    assert second["lastAttempt"] == {
+        "number": 2,
+        "startedAt": wire(5 * SECOND),
+        "target": "https://example.com/hook",
+        "status": 200,
+        "durations": {"total": 1.5},
+        "response": "thanks",
+    }
+
+
+async def test_nothing_is_told_twice_and_nothing_of_before(
+    app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
+) -> None:
+    await a_delivery(database, webhook_id)
+    async with listening(app, path, ada) as ear:
+        new = await a_delivery(database, webhook_id)
+        await ring(database)
+        assert await states(ear, 1) == [(new, "delivered", 0)]
+        await ring(database)
+        assert await ear.hears_nothing()
+
+
+async def test_what_was_not_looked_at_becomes_pending_without_news(
+    app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
+) -> None:
+    await a_delivery(database, webhook_id, state="fresh")
+    async with listening(app, path, ada) as ear:
+        async with database.transaction() as conn:
+            await conn.execute("UPDATE webhook_deliveries SET state = 'pending'")
+            conn.wake(DELIVERIES)
+
+        assert await ear.hears_nothing()
+
+
+async def test_what_is_committed_late_is_not_skipped(
+    app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
+) -> None:
+    earlier = micros() - 10 * SECOND
+    async with listening(app, path, ada) as ear:
+        for _ in range(stream.NEWEST + 1):
+            await a_delivery(database, webhook_id, at=micros())
+        await ring(database)
+        for _ in range(stream.NEWEST + 1):
+            await ear.delivery()
+        # Its id was made before those of all the others.
+        late = await a_delivery(database, webhook_id, id=id_at(earlier))
+        await ring(database)
+
+        assert await states(ear, 1) == [(late, "delivered", 0)]
+
+
+async def test_an_old_delivery_that_is_replayed_is_told_of(
+    app: FastAPI,
+    database: Database,
+    ada: Headers,
+    webhook_id: str,
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "NEWEST", 2)
+    long_ago = micros() - 3600 * SECOND
+    old = await a_delivery(database, webhook_id, at=long_ago)
+    for n in range(1, 5):
+        await a_delivery(database, webhook_id, at=long_ago + n * SECOND)
+    async with listening(app, path, ada) as ear:
+        async with database.transaction() as conn:
+            await conn.execute("UPDATE webhook_deliveries SET state = 'pending' WHERE id = $1", old)
+            conn.wake(DELIVERIES)
+        assert await states(ear, 1) == [(old, "pending", 0)]
+        # While it is sent nobody else may take it, and it is still watched.
+        async with database.transaction() as conn:
+            await conn.execute("UPDATE webhook_deliveries SET claimed_by = 'w' WHERE id = $1", old)
+            conn.wake(DELIVERIES)
+        assert await ear.hears_nothing()
+        await an_attempt(database, old)
+        assert await states(ear, 1) == [(old, "delivered", 1)]
+
+
+async def test_who_comes_back_is_told_what_was_missed(
+    app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
+) -> None:
+    left_at = micros() - 100 * SECOND
+    before, during = left_at - 50 * SECOND, left_at + 50 * SECOND
+    await a_delivery(database, webhook_id, at=before)
+    tried = await a_delivery(database, webhook_id, at=before, state="pending")
+    await an_attempt(database, tried, started_at=during, state="pending")
+    await a_delivery(database, webhook_id, at=before, state="pending")
+    ended = await a_delivery(database, webhook_id, at=before, finished_at=during)
+    came = await a_delivery(database, webhook_id, at=during)
+    async with listening(app, path, ada, since=str(left_at)) as ear:
+        told = await states(ear, 3)
+        assert await ear.hears_nothing()
+
+    assert sorted(told) == sorted(
+        [(tried, "pending", 1), (ended, "delivered", 0), (came, "delivered", 0)]
+    )
+
+
+async def test_who_was_away_for_long_is_told_of_more_than_the_newest(
+    app: FastAPI,
+    database: Database,
+    ada: Headers,
+    webhook_id: str,
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "NEWEST", 2)
+    left_at = micros() - 100 * SECOND
+    made = [await a_delivery(database, webhook_id, at=left_at + n * SECOND) for n in range(1, 6)]
+    async with listening(app, path, ada, since=str(left_at)) as ear:
+        assert [each for each, _, _ in await states(ear, 5)] == made
+
+
+@pytest.mark.parametrize("since", ["x", "-1", "1" * 17])
+async def test_a_position_of_somebodys_own_is_refused(
+    client: httpx2.AsyncClient, ada: Headers, path: str, since: str
+) -> None:
+    response = await client.get(path, headers=ada | {"Last-Event-ID": since})
+
+    assert (response.status_code, response.json()) == (
+        400,
+        {"error": "Last-Event-ID must match ^[0-9]{1,16}$."},
+    )
+
+
+async def test_other_webhooks_are_not_heard(
+    app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers, path: str
+) -> None:
+    other = (await create(client, ada))["id"]
+    async with listening(app, path, ada) as ear:
+        await a_delivery(database, other)
+        await ring(database)
+
+        assert await ear.hears_nothing()
+
+
+async def test_somebody_elses_webhook_is_not_found(
+    client: httpx2.AsyncClient, database: Database, webhook_id: str, path: str
+) -> None:
+    bob = await sign_in(database, "bob")
+
+    response = await client.get(path, headers=bob)
+
+    assert (response.status_code, response.json()) == (
+        404,
+        {"error": f"There is no webhook {webhook_id}."},
+    )
+
+
+async def test_head_does_not_wait_for_an_end(app: FastAPI, ada: Headers, path: str) -> None:
+    async with listening(app, path, ada, method="HEAD") as ear:
+        assert await ear.block() is None
+    assert ear.status == 200
+
+
+async def test_silence_is_broken_now_and_then(
+    app: FastAPI, ada: Headers, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.3)
+    async with listening(app, path, ada) as ear:
+        first, second = await ear.block(), await ear.block()
+
+    assert first is not None
+    assert second is not None
+    assert second == {"": "still listening", "id": second["id"]}
+    assert int(second["id"]) > int(first["id"])
+
+
+async def test_the_stream_ends_when_the_webhook_is_deleted(
+    app: FastAPI, client: httpx2.AsyncClient, ada: Headers, webhook_id: str, path: str
+) -> None:
+    async with listening(app, path, ada) as ear:
+        await ear.block()
+        await client.delete(f"{PATH}/{webhook_id}", headers=ada)
+
+        assert await ear.block() is None
+
+
+async def test_the_stream_ends_when_the_token_is_revoked(
+    app: FastAPI,
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.2)
+    token = ada["Authorization"].removeprefix("Bearer ")
+    async with listening(app, path, ada) as ear:
+        await ear.block()
+        await client.post("/api/credentials/revoke", json={"credentials": [token]})
+        await drain(database)
+
+        assert await ear.ends()
+
+
+async def test_the_stream_ends_for_who_is_no_administrator_any_more(
+    app: FastAPI,
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.2)
+    engines = await an_organization(
+        database, "engines", members={"ada": Role.admin, "bob": Role.admin}
+    )
+    webhook_id = (await create(client, ada, path=ORGANIZATIONS))["id"]
+    async with listening(app, f"{ORGANIZATIONS}/{webhook_id}/deliveries/stream", ada) as ear:
+        assert await ear.block() is not None
+        assert await ear.block() is not None
+        async with database.transaction() as conn:
+            await organizations.set_member(
+                conn, OPERATOR, engines, await a_user(database, "ada"), Role.write
+            )
+
+        assert await ear.ends()
+
+
+async def test_many_commits_are_taken_together(
+    app: FastAPI, database: Database, ada: Headers, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    changes = stream.Listener.changes
+
+    async def counted(listener: stream.Listener) -> Any:
+        looks.append(micros())
+        return await changes(listener)
+
+    monkeypatch.setattr(stream.Listener, "changes", counted)
+    async with listening(app, path, ada) as ear:
+        await ear.block()
+        for _ in range(40):
+            await ring(database)
+            await asyncio.sleep(0.01)
+
+    seconds = (looks[-1] - looks[0]) / SECOND
+    assert len(looks) <= seconds / 0.2 + 2
+
+
+async def test_a_hub_that_stops_ends_the_stream_and_needs_not_wait(
+    app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
+) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(
+            with_edge(app), http=ZeroCopyProtocol, lifespan="off", log_config=None
+        )
+        server = uvicorn.Server(config)
+        running = asyncio.ensure_future(server.serve(sockets=[listener]))
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        try:
+            async with (
+                asyncio.timeout(SOON_SECONDS),
+                httpx2.AsyncClient(base_url=address, trust_env=False) as client,
+                client.stream("GET", path, headers=ada) as response,
+            ):
+                lines = response.aiter_lines()
+                assert await anext(lines) == ": listening"
+                await a_delivery(database, webhook_id)
+                await ring(database)
+                while not (await anext(lines)).startswith("data: {"):
+                    pass
+                server.should_exit = True
+                with suppress(StopAsyncIteration):
+                    while True:
+                        await anext(lines)
+        finally:
+            server.should_exit = True
+            await asyncio.wait_for(running, SOON_SECONDS)
