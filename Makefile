@@ -52,14 +52,18 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.serve
 
-# The public client in the versions we promise, each apart from everything else.
+# The public client in the versions we promise, each apart from everything else, and once more
+# with gradio, which its server for webhooks needs.
 CLIENTS := 2.1.1 2.4.0
-$(VENV)/.clients: | $(BIN)/python
-	@for version in $(CLIENTS); do \
-	  $(BIN)/python -m venv $(VENV)/clients/$$version && \
-	  $(VENV)/clients/$$version/bin/python -m pip install --quiet --disable-pip-version-check \
-	    huggingface_hub==$$version pytest || exit 1; \
-	done
+RECEIVER := 2.4.0
+$(VENV)/.clients: Makefile | $(BIN)/python
+	@install() { \
+	  $(BIN)/python -m venv $(VENV)/clients/$$1 && \
+	  $(VENV)/clients/$$1/bin/python -m pip install --quiet --disable-pip-version-check \
+	    huggingface_hub==$$2 pytest $$3; \
+	}; \
+	for version in $(CLIENTS); do install $$version $$version || exit 1; done; \
+	install receiver $(RECEIVER) gradio
 	@touch $@
 
 .PHONY: help serve test check format acceptance bench docs clean

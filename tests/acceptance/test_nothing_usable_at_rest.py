@@ -46,6 +46,7 @@ def _use(server: Server, place: Place) -> dict[str, str]:
     with server.client(server.token) as admin:
         secrets |= _use_passwords(place, admin)
         secrets |= _use_tokens(place, admin)
+        secrets |= _use_webhooks(admin)
     secrets |= {"a wrong guess": new_credential("hf_", Kind.access)}
     _provoke_errors(server, secrets)
     _break_the_database(place, server, secrets)
@@ -90,6 +91,24 @@ def _use_tokens(place: Place, admin: httpx2.Client) -> dict[str, str]:
     }
     for value in secrets.values():
         _ok(admin.get("/api/whoami-v2", headers={"Authorization": f"Bearer {value}"}))
+    return secrets
+
+
+def _use_webhooks(admin: httpx2.Client) -> dict[str, str]:
+    """Give webhooks secrets in every way there is; the second one is in use, the first still."""
+    names = ("a webhook's first secret", "a webhook's second secret", "a source's", "a job's")
+    secrets = {name: f"{name.replace(' ', '-')}-k4zt" for name in names}
+    first, second, of_source, of_job = secrets.values()
+    path, body = "/api/settings/webhooks", {"watched": [{"type": "user", "name": "ada"}]}
+    source = {"jobSourceId": "0" * 24, "secrets": {"KEY": of_source}, "secret": first}
+    created = admin.post(path, json=body | source)
+    _ok(created)
+    job = {"dockerImage": "ubuntu", "flavor": "cpu-basic", "secrets": {"KEY": of_job}}
+    _ok(admin.post(path, json=body | {"job": job}))
+    changed = f"{path}/{created.json()['webhook']['id']}"
+    _ok(admin.post(changed, json={"watched": [], "secret": second}))
+    for wrong in ({"secret": [second]}, {"secrets": {of_source: of_source}, "url": of_job}):
+        assert admin.post(changed, json=wrong).status_code == 400
     return secrets
 
 
