@@ -27,7 +27,7 @@ _QUICK_SHARE = 0.01
 def main(arguments: Sequence[str] | None = None) -> None:
     given = _parser().parse_args(arguments)
     if given.list:
-        print("\n".join(f"{name:14}{each.__doc__}" for name, each in SUBJECTS.items()))
+        print("\n".join(f"{name:20}{each.__doc__}" for name, each in SUBJECTS.items()))
         return
     # Whatever ends the run, `finally` ends its children.
     for number in (signal.SIGINT, signal.SIGTERM):

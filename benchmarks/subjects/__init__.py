@@ -15,6 +15,11 @@ from benchmarks.subjects import (
     start,
     trees,
     uploads,
+    webhooks,
+    webhooks_kills,
+    webhooks_latency,
+    webhooks_matching,
+    webhooks_neighbours,
     whoami,
 )
 from benchmarks.workbench import Workbench
@@ -34,4 +39,9 @@ SUBJECTS: dict[str, Measure] = {
     "commits": commits.measure,
     "trees": trees.measure,
     "downloads": downloads.measure,
+    "webhooks": webhooks.measure,
+    "webhook_latency": webhooks_latency.measure,
+    "webhook_neighbours": webhooks_neighbours.measure,
+    "webhook_kills": webhooks_kills.measure,
+    "webhook_matching": webhooks_matching.measure,
 }

@@ -29,6 +29,10 @@ AWAY = (
 
 @lru_cache(maxsize=4096)
 def translate(sql: str) -> str:
+    # As an array: for a sub-select the planner guesses a hundred elements, and would rather read
+    # a table of some thousand rows as a whole than ask its index a hundred times.
+    sql = re.sub(r"\bNOT IN (each\(\$\d+\))", r"<> ALL (ARRAY \1)", sql)
+    sql = re.sub(r"\bIN (each\(\$\d+\))", r"= ANY (ARRAY \1)", sql)
     sql = re.sub(r"\beach\(\$(\d+)\)", r"(SELECT jsonb_array_elements_text($\1::jsonb))", sql)
     return sql.replace("/* claim */", "FOR UPDATE SKIP LOCKED")
 

@@ -1,0 +1,1 @@
+"""Others that deliver webhooks, each run in an environment of its own."""
