@@ -68,12 +68,12 @@ FIELDS: list[Any] = [
     ),
     pytest.param(
         {"url": "http://169.254.169.254/latest"},
-        "url: 169.254.169.254 is a metadata service address, which this hub does not call.",
+        "url: 169.254.169.254 is a metadata service address, which this hub does not call unless outgoing.allow names it.",
         id="an address that the guard refuses",
     ),
     pytest.param(
         {"url": "http://2130706433/"},
-        "url: 2130706433 is a loopback address, which this hub does not call.",
+        "url: 2130706433 is a loopback address, which this hub does not call unless outgoing.allow names it.",
         id="such an address in a form that only machines read",
     ),
     pytest.param({"url": 5}, "url must be a string.", id="a url that is a number"),

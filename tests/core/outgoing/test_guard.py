@@ -118,7 +118,7 @@ async def test_a_url_that_is_refused_tells_why() -> None:
     assert told(answer) == (
         None,
         Reason.blocked_target,
-        "127.0.0.1 is a loopback address, which this hub does not call.",
+        "127.0.0.1 is a loopback address, which this hub does not call unless outgoing.allow names it.",
     )
 
 

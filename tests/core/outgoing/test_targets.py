@@ -108,7 +108,7 @@ def test_where_a_url_leads(url: str, target: Target) -> None:
 )
 def test_a_host_in_a_refused_network(host: str, reason: str) -> None:
     told = host.removesuffix(".")
-    sentence = f"url: {told} is {reason} address, which this hub does not call."
+    sentence = f"url: {told} is {reason} address, which this hub does not call unless outgoing.allow names it."
 
     assert refusal_of(f"http://{host}:8000/hook") == sentence
     assert refusal_of(f"https://{host.upper()}") == sentence
@@ -128,7 +128,7 @@ def test_a_host_in_a_refused_network(host: str, reason: str) -> None:
 )
 def test_other_ways_to_write_this_machine(host: str, shown: str) -> None:
     assert refusal_of(f"http://{host}/") == (
-        f"url: {shown} is a loopback address, which this hub does not call."
+        f"url: {shown} is a loopback address, which this hub does not call unless outgoing.allow names it."
     )
 
 
@@ -252,7 +252,7 @@ def test_the_sentence_names_the_field_it_is_about() -> None:
 
     assert refusal.value.status == 400
     assert refusal.value.message == (
-        "logo_uri: 127.0.0.1 is a loopback address, which this hub does not call."
+        "logo_uri: 127.0.0.1 is a loopback address, which this hub does not call unless outgoing.allow names it."
     )
 
 
@@ -280,5 +280,5 @@ def test_no_spelling_of_a_loopback_address_is_called(
     host = ".".join(form.format(part) for form, part in zip(spelling, [*high, rest], strict=False))
 
     assert refusal_of(f"http://{host}/").endswith(
-        "is a loopback address, which this hub does not call."
+        "is a loopback address, which this hub does not call unless outgoing.allow names it."
     )

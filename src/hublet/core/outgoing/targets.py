@@ -153,5 +153,5 @@ def _refuse_unless_allowed(shown: str, address: Address, policy: Policy) -> None
     if not verdict.allowed:
         article = "an" if verdict.reason[0] in "aeiou" else "a"
         raise TargetRefused(
-            f"{shown} is {article} {verdict.reason} address, which this hub does not call."
+            f"{shown} is {article} {verdict.reason} address, which this hub does not call unless outgoing.allow names it."
         )
