@@ -7,14 +7,14 @@ from fastapi import FastAPI, Request, Response
 
 import hublet
 from hublet.core.errors import NotFound
+from hublet.core.http.pages import STATIC_FILES, Document, Templates, answer
+from hublet.core.http.pages.documents import PAGE_POLICY
 from hublet.core.http.routers import Router
 from hublet.description import describe, to_json, to_markdown
 from hublet.description.outline import outline_of
-from hublet.pages.documents import PAGE_POLICY, Document, answer
-from hublet.pages.rendering import render
-from hublet.pages.static_files import STATIC_FILES, address_of
 
 router = Router()
+_templates = Templates("hublet.pages")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,5 +105,5 @@ def _render(app: FastAPI) -> _Documents:
 
 
 def _page(template: str, **values: Any) -> Document:
-    body = render(template, address_of=address_of, **values)
+    body = _templates.render(template, **values)
     return Document(body=body, media_type="text/html", policy=PAGE_POLICY)

@@ -57,12 +57,12 @@ class AddedHeaders:
 
     def of(self, own: Headers, path: str, request_id: str, verdict: Verdict | None) -> Headers:
         headers = [*own, *self._always, (b"x-request-id", request_id.encode())]
-        if is_for_other_origins(path):
-            headers += _CORS
-        else:
-            headers += _FOR_PAGES
         names = {name for name, _ in own}
-        headers += [pair for pair in _UNLESS_SET if pair[0] not in names]
+        for_others = is_for_other_origins(path)
+        added = _UNLESS_SET if for_others else [*_FOR_PAGES, *_UNLESS_SET]
+        headers += [pair for pair in added if pair[0] not in names]
+        if for_others:
+            headers += _CORS
         if verdict is not None and b"ratelimit" not in names:
             headers += verdict.raw_headers()
         return headers

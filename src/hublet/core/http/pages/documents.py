@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from fastapi import Request, Response
+from starlette.requests import Request
+from starlette.responses import Response
 
 from hublet.core.http.versions import etag_of, has_version
 

@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from hublet.pages.documents import Document
+from hublet.core.http.pages.documents import Document
 
 _MEDIA_TYPES = {
     "docs.js": "text/javascript",
@@ -13,7 +13,7 @@ _MEDIA_TYPES = {
 
 def _load(name: str) -> Document:
     return Document(
-        body=(files("hublet.pages") / "static" / name).read_bytes(),
+        body=(files("hublet.core.http.pages") / "static" / name).read_bytes(),
         media_type=_MEDIA_TYPES[name],
         # Safe for a year, because the pages name the version of the file in its address.
         cache_control="public, max-age=31536000, immutable",
