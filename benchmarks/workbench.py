@@ -20,6 +20,8 @@ class Workbench:
     cores: Cores
     # How much of the content that a subject names is made: less, to try the harness out.
     share: float = 1.0
+    # Whether to print how the database goes about what is measured, where a subject can tell.
+    plans: bool = False
     _stack: ExitStack
     _numbers: Iterator[int] = field(default_factory=count)
     _fresh_url: Callable[[], str] | None = None
@@ -39,7 +41,9 @@ class Workbench:
 
 
 @contextmanager
-def workbench(*, seconds: float, rounds: int, share: float = 1.0) -> Iterator[Workbench]:
+def workbench(
+    *, seconds: float, rounds: int, share: float = 1.0, plans: bool = False
+) -> Iterator[Workbench]:
     with (
         TemporaryDirectory(prefix="hublet-bench-", ignore_cleanup_errors=True) as folder,
         ExitStack() as stack,
@@ -50,5 +54,6 @@ def workbench(*, seconds: float, rounds: int, share: float = 1.0) -> Iterator[Wo
             folder=Path(folder),
             cores=cores(),
             share=share,
+            plans=plans,
             _stack=stack,
         )

@@ -106,6 +106,7 @@ def _settings(data_dir: Path, url: str | None = None) -> Settings:
         server=replace(settings.server, base_url="http://hub.test", port=80),
         database=replace(settings.database, data_dir=data_dir, url=url, pool_size=4),
         worker=replace(settings.worker, poll_seconds=0.05),
+        # The same on every machine, with bubblewrap or without.
     )
 
 

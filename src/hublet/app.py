@@ -5,15 +5,7 @@ from functools import partial
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-import hublet.accounts.audit.reactions
-import hublet.community.discussions.pull_requests.reactions
-import hublet.repos.blobs.reactions
-import hublet.repos.maintenance.reactions
-import hublet.repos.reactions
-import hublet.tokens.reactions
-import hublet.webhooks.activity.reactions
-import hublet.webhooks.activity.resending.reactions
-import hublet.webhooks.triggers.reactions  # noqa: F401 - importing registers what a worker runs
+import hublet.reactions  # noqa: F401 - importing registers what reacts to facts
 from hublet.accounts.administration.organizations.routes import router as administered_organizations
 from hublet.accounts.administration.tasks.routes import router as administered_tasks
 from hublet.accounts.administration.users.routes import router as administered_users
@@ -45,6 +37,36 @@ from hublet.core.limits import Limiter
 from hublet.core.logs import AccessLog
 from hublet.core.metrics import Metrics
 from hublet.gaps import router as gaps
+from hublet.login.passkeys.routes import pages as passkeys
+from hublet.login.passkeys.routes import script as passkey_options
+from hublet.login.routes import router as login
+from hublet.login.sessions.routes import api as sessions
+from hublet.login.sessions.routes import pages as session_pages
+from hublet.mcp.routes import router as mcp_tools
+from hublet.notifications.inbox.routes import router as inbox
+from hublet.notifications.live.bells import Bells
+from hublet.notifications.live.routes import router as live_notifications
+from hublet.notifications.mail.routes import router as links_in_mails
+from hublet.notifications.messages.routes import router as hub_messages
+from hublet.notifications.preferences.routes import router as preferences
+from hublet.notifications.watching.routes import router as watching
+from hublet.oauth.app_pages.routes import router as app_pages
+from hublet.oauth.apps.logos.routes import router as oauth_logos
+from hublet.oauth.apps.organizations.routes import router as organization_oauth_apps
+from hublet.oauth.apps.routes import router as oauth_apps
+from hublet.oauth.apps.secrets.routes import router as oauth_secrets
+from hublet.oauth.authorization.routes import router as authorization
+from hublet.oauth.connected.routes import api as oauth_accesses
+from hublet.oauth.connected.routes import pages as connected_pages
+from hublet.oauth.device_page.routes import router as device_page
+from hublet.oauth.discovery.routes import router as discovery
+from hublet.oauth.end_session.routes import router as end_session
+from hublet.oauth.grants.desk import Desk
+from hublet.oauth.introspection.routes import router as introspection
+from hublet.oauth.registration.routes import router as registration
+from hublet.oauth.revocation.routes import router as revocation
+from hublet.oauth.token.routes import router as oauth_tokens
+from hublet.oauth.userinfo.routes import router as userinfo
 from hublet.pages.routes import router as pages
 from hublet.repos.attachments.routes import router as attachments
 from hublet.repos.cards.routes import router as cards
@@ -100,6 +122,11 @@ FEATURES: tuple[Router, ...] = (
     tokens,
     service_account_tokens,
     administered_tokens,
+    login,
+    sessions,
+    session_pages,
+    passkeys,
+    passkey_options,
     repos,
     repo_lists,
     repo_information,
@@ -136,6 +163,29 @@ FEATURES: tuple[Router, ...] = (
     organization_deliveries,
     webhook_resending,
     organization_resending,
+    inbox,
+    mcp_tools,
+    hub_messages,
+    preferences,
+    links_in_mails,
+    live_notifications,
+    watching,
+    discovery,
+    userinfo,
+    end_session,
+    oauth_tokens,
+    revocation,
+    introspection,
+    oauth_apps,
+    oauth_secrets,
+    oauth_logos,
+    organization_oauth_apps,
+    registration,
+    authorization,
+    device_page,
+    oauth_accesses,
+    connected_pages,
+    app_pages,
     pages,
     gaps,
 )
@@ -160,7 +210,9 @@ def create_application(database: Database) -> FastAPI:
     app.state.settings = settings
     app.state.callers = CallerCache(database)
     app.state.downloads = DownloadCounter(database)
+    app.state.inbox_bells = Bells(database)
     app.state.limiter = Limiter(quiet=settings.server.test_mode)
+    app.state.desk = Desk(database, app.state.limiter)
     app.state.metrics = Metrics()
     return app
 

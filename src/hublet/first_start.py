@@ -12,6 +12,11 @@ from hublet.core import facts
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.migrations import migrate
 from hublet.core.sealing import WrongKeys
+from hublet.notifications.mail import digest
+from hublet.oauth.access import sweeping as accesses
+from hublet.oauth.apps import first_party
+from hublet.oauth.keys import service as signing_keys
+from hublet.oauth.registration import pruning as unused_apps
 from hublet.repos import sweeping as repositories
 from hublet.repos.blobs import sweeping as blobs
 from hublet.tokens import service as tokens
@@ -39,6 +44,11 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await repositories.plan(conn)
         await blobs.plan(conn)
         await deliveries.plan(conn)
+        await digest.plan(conn)
+        await signing_keys.plan(conn)
+        await accesses.plan(conn)
+        await first_party.provision(conn)
+        await unused_apps.plan(conn)
         # Whoever disabled the last administrator did not ask for another.
         if await accounts.has_administrator(conn):
             return None

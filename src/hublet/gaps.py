@@ -22,29 +22,11 @@ from hublet.core.http.routers import Router
 # method. {repo:path} and its like match slashes too, so the longer paths come first.
 _TABLE = """
 # Interface 4: notifications and settings.
-GET DELETE       /api/notifications                                                     notifications       notifications
-POST             /api/notifications/mark-as-read                                        notifications       notifications
-GET PATCH        /api/settings/notifications                                            notifications       notification settings
-GET PATCH        /api/settings/watch                                                    notifications       watch lists
-GET              /api/settings/mcp                                                      mcp                 MCP tools
 POST             /mcp                                                                   mcp                 MCP server
 
-# Interface 5 and client contract 4: OAuth.
-GET              /.well-known/(openid-configuration|oauth-authorization-server)         oauth               OpenID Connect
-GET POST         /oauth/authorize                                                       oauth               OAuth
-POST             /oauth/(token|revoke|introspect)                                       oauth               OAuth
-POST             /oauth/device                                                          oauth               device login
-GET POST         /oauth/userinfo                                                        oauth               OpenID Connect
-GET              /oauth/jwks                                                            oauth               OpenID Connect
-POST             /oauth/register                                                        oauth               registration of OAuth apps
-GET POST         /api/{repos}/{repo:path}/trusted-publishers                            oauth               trusted publishers
-GET PUT DELETE   /api/{repos}/{repo:path}/trusted-publishers/{id}                       oauth               trusted publishers
-
-# Client contract 3: jobs.
 GET              /api/jobs/hardware                                                     jobs                jobs
 GET POST         /api/jobs/{namespace}                                                  jobs                jobs
 GET              /api/jobs/{namespace}/count                                            jobs                jobs
-POST             /api/jobs/{job:path}/auth-check/{permission}                           jobs                jobs
 GET              /api/jobs/{namespace}/{id}                                             jobs                jobs
 POST             /api/jobs/{namespace}/{id}/(cancel|duplicate)                          jobs                jobs
 PUT              /api/jobs/{namespace}/{id}/(labels|expose)                             jobs                jobs
@@ -53,6 +35,12 @@ GET POST         /api/scheduled-jobs/{namespace}                                
 GET DELETE       /api/scheduled-jobs/{namespace}/{id}                                   jobs                scheduled jobs
 POST             /api/scheduled-jobs/{namespace}/{id}/(suspend|resume|schedule|run)     jobs                scheduled jobs
 PUT              /api/scheduled-jobs/{namespace}/{id}/labels                            jobs                scheduled jobs
+# Interface 5 and client contract 4: OAuth.
+GET POST         /api/{repos}/{repo:path}/trusted-publishers                            oauth               trusted publishers
+GET PUT DELETE   /api/{repos}/{repo:path}/trusted-publishers/{id}                       oauth               trusted publishers
+
+# Client contract 3: jobs.
+POST             /api/jobs/{job:path}/auth-check/{permission}                           jobs                jobs
 
 # Client contract 7: people and organizations.
 GET              /api/users/{user}/socials                                              users               social handles

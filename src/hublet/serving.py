@@ -121,6 +121,7 @@ async def serve(
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                date_header=False,
                 proxy_headers=False,
                 timeout_graceful_shutdown=max(1, round(settings.server.stop_grace_seconds)),
             )

@@ -131,7 +131,7 @@ async def test_members_can_be_set_and_removed(
     )
     fact = {"organization_id": organization.id, "user_id": user.id}
     assert await published(database, MemberAdded, MemberRemoved) == [
-        fact | {"role": "write"}, fact,
+        fact | {"role": "write", "actor_id": (await a_user(database, "root")).id}, fact,
     ]  # fmt: skip
 
 

@@ -54,7 +54,8 @@ async def test_an_administrator_adds_a_member_and_changes_the_role(
         ("member.role", "bob", {"role": "contributor"}),
     ]
     fact = {"organization_id": organization.id, "user_id": bob.id}
-    assert fact | {"role": "read"} in await published(database, MemberAdded)
+    joined = fact | {"role": "read", "actor_id": (await a_user(database, "ada")).id}
+    assert joined in await published(database, MemberAdded)
     assert await published(database, MemberRoleChanged) == [fact | {"role": "contributor"}]
 
 

@@ -50,7 +50,12 @@ async def test_who_creates_an_organization_administers_it(
     assert members == [user_card(user, role="admin")]
     assert await published(database, OrganizationCreated, MemberAdded) == [
         {"organization_id": created["_id"], "name": "Engines"},
-        {"organization_id": created["_id"], "user_id": user.id, "role": "admin"},
+        {
+            "organization_id": created["_id"],
+            "user_id": user.id,
+            "role": "admin",
+            "actor_id": user.id,
+        },
     ]
 
 

@@ -66,7 +66,8 @@ async def test_a_service_account_is_a_member_of_its_organization(
     ]
     fact = {"organization_id": organization_id, "user_id": created["id"]}
     assert await published(database, ServiceAccountCreated) == [fact | {"name": "Bot"}]
-    assert fact | {"role": "contributor"} in await published(database, MemberAdded)
+    joined = fact | {"role": "contributor", "actor_id": (await a_user(database, "ada")).id}
+    assert joined in await published(database, MemberAdded)
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def test_a_healthy_hub_has_no_problem(hublet: Hublet, settings: Settings, used: 
 
     assert examined.code == 0
     assert statuses(examined) == dict.fromkeys(
-        ["settings", "base URL", "outgoing", "data folder", "git", "keys", "clock", "database",
-         "schema", "events", "tasks", "webhooks"],
+        ["settings", "base URL", "outgoing", "data folder", "git", "mail", "keys",
+         "clock", "database", "schema", "events", "tasks", "webhooks"],
         "ok",
     )  # fmt: skip
     assert found(examined, "keys") == {
@@ -60,7 +60,7 @@ def test_a_person_reads_one_line_for_each_check(hublet: Hublet, used: None) -> N
     examined = hublet("doctor")
 
     lines = examined.out.splitlines()
-    assert len(lines) == 12
+    assert len(lines) == 13
     assert {line.split()[0] for line in lines} <= {"ok", "warning"}
 
 
@@ -80,7 +80,7 @@ def test_a_parked_task_is_a_problem(hublet: Hublet, settings: Settings, used: No
         ),
         "advice": "Mend the cause, then run hublet task retry --all; hublet task list shows them.",
     }
-    assert len(hublet("doctor").out.splitlines()) == 12
+    assert len(hublet("doctor").out.splitlines()) == 13
 
 
 def test_wrong_keys_are_a_problem(hublet: Hublet, settings: Settings, used: None) -> None:
@@ -269,6 +269,7 @@ def test_the_doctor_makes_nothing(run: Hublet, tmp_path: Path) -> None:
         "outgoing": "ok",
         "data folder": "warning",
         "git": "ok",
+        "mail": "ok",
         "keys": "warning",
         "clock": "ok",
         "database": "warning",

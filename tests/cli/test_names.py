@@ -34,6 +34,8 @@ def test_these_are_all_commands() -> None:
         "org add", "org list", "org plan",
         "org member add", "org member role", "org member remove", "org member list",
         "token create", "token list", "token revoke",
+        "oauth app list", "oauth app show", "oauth app create", "oauth app delete",
+        "oauth app allow-exchange",
         "task list", "task retry",
     }  # fmt: skip
 
@@ -49,6 +51,8 @@ def test_these_are_all_commands() -> None:
         ("org member add", "--role"),
         ("token create", "--role --scope --name --value --org --expires-in"),
         ("token revoke", "--value-stdin"),
+        ("oauth app create", "--owner --org --redirect-uri --scope --secret"),
+        ("oauth app allow-exchange", "--off"),
         ("task retry", "--all"),
     ],
 )

@@ -342,6 +342,7 @@ async def test_its_author_renames_it(
         "It runs.",
         (await a_user(database, "bob")).id,
     )
+    assert fact["event_id"] == event["id"]
     again = await client.post(f"{address}/title", headers=ada, json={"title": "It runs."})
     assert (again.status_code, again.json()) == (
         409,
@@ -383,9 +384,9 @@ async def test_it_is_closed_with_a_comment_and_opened_again(
         ("status-change", {"status": "open"}),
     ]
     facts = await published(database, ThreadUpdated)
-    assert [(f["changed"], f["thread"]["status"]) for f in facts] == [
-        (["status"], "closed"),
-        (["status"], "open"),
+    assert [(f["changed"], f["thread"]["status"], f["event_id"]) for f in facts] == [
+        (["status"], "closed", event["id"]),
+        (["status"], "open", opened.json()["newStatus"]["id"]),
     ]
 
 
@@ -418,9 +419,10 @@ async def test_it_is_pinned_and_let_go(
         ("pinning-change", {"pinned": False}),
     ]
     facts = await published(database, ThreadUpdated)
-    assert [(f["changed"], f["thread"]["pinned"]) for f in facts] == [
-        (["pinned"], True),
-        (["pinned"], False),
+    events = (await shown(client, address))["events"]
+    assert [(f["changed"], f["thread"]["pinned"], f["event_id"]) for f in facts] == [
+        (["pinned"], True, events[1]["id"]),
+        (["pinned"], False, events[2]["id"]),
     ]
 
 

@@ -168,6 +168,12 @@ async def test_a_push_is_told_once_as_a_change_of_its_content(
     assert [(fact["changed"], fact["thread"]["number"]) for fact in facts] == [(["content"], 1)] * 2
     commits = [data["subject"] for kind, data in await said(client, address) if kind == "commit"]
     assert commits == ["One", "Two"]
+    events = {
+        event["data"]["subject"]: event["id"]
+        for event in (await shown(client, address))["events"]
+        if event["type"] == "commit"
+    }
+    assert [fact["event_id"] for fact in facts] == [events["Two"], events["One"]]
 
 
 async def test_a_push_to_what_is_deleted_since_is_forgotten(

@@ -71,6 +71,13 @@ def error(status: int, **changes: Any) -> dict[str, Any]:
             answer(path="/", headers={"Content-Type": "text/html"}, body=b"<p>"), id="a page"
         ),
         pytest.param(
+            answer(path="/x", status=403, headers={"Content-Type": "text/html"}, body=b"<p>"),
+            id="a page that tells an error",
+        ),
+        pytest.param(
+            answer(path="/x", status=303, headers={}, body=b""), id="the way from a form to a page"
+        ),
+        pytest.param(
             answer(["a"], path="/api/models/ada/engine/tree/main"), id="a parameter with slashes"
         ),
     ],
@@ -86,6 +93,11 @@ def test_what_is_promised_passes(contract: Contract, given: dict[str, Any]) -> N
             answer([WEBHOOK | {"secret": "x"}]),
             r"\$\[0\]: Additional properties are not allowed \('secret' was unexpected\)",
             id="an extra field",
+        ),
+        pytest.param(
+            answer(path="/api/x", headers={"Content-Type": "text/html"}, body=b"<p>"),
+            "no such operation is described",
+            id="a page in the API",
         ),
         pytest.param(
             answer([{name: WEBHOOK[name] for name in WEBHOOK if name != "url"}]),

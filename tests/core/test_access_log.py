@@ -124,6 +124,8 @@ def test_nothing_is_written(logs: LogSettings) -> None:
     [
         pytest.param(f"/a/{TOKEN}/b", "/a/hf_***/b", id="a token"),
         pytest.param("/a/hf_hub", "/a/hf_hub", id="a word that begins like a token"),
+        pytest.param("/unsubscribe/a-B_9", "/unsubscribe/***", id="a link from a mail"),
+        pytest.param("/verify-email/a-B_9", "/verify-email/***", id="another one"),
         pytest.param("/é", "/é", id="letters beyond ASCII"),
         pytest.param("/\udcff", "/\\udcff", id="what is not Unicode"),
         pytest.param("/a\nb\x1b", "/a\nb\x1b", id="control characters, escaped by JSON"),

@@ -15,6 +15,7 @@ import pytest
 from hublet.core.config import Settings
 from hublet.core.database import (
     DatabaseUnavailable,
+    UniqueViolation,
     open_database,
 )
 from hublet.core.database.sqlite import SqliteDatabase
@@ -192,3 +193,48 @@ async def test_a_commit_goes_on_when_its_caller_is_cancelled(
         assert isinstance(outcome[0], asyncio.CancelledError)
         assert await notes_of(database) == ["a", "b"]
         assert await bell.wait(timeout=0)
+
+
+# Counts to some millions, which takes a noticeable part of a second.
+LONG = """
+WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $1)
+SELECT count(*) AS count FROM numbers
+"""
+
+
+async def test_the_event_loop_runs_on_during_work_in_bulk(database: SqliteDatabase) -> None:
+    async with Ticker() as ticker, database.transaction() as conn:
+        await conn.execute("INSERT INTO notes (id) VALUES ('a')")
+        with conn.in_bulk():
+            counted = await conn.fetch_value(LONG, 2_000_000)
+            changed = await conn.execute("UPDATE notes SET id = 'b'")
+
+    assert (counted, changed) == (2_000_000, 1)
+    assert ticker.ticks >= 5
+    assert await notes_of(database) == ["b"]
+
+
+async def test_work_in_bulk_that_is_cancelled_ends_at_once_and_leaves_nothing(
+    database: SqliteDatabase,
+) -> None:
+    async def write() -> None:
+        async with database.transaction() as conn:
+            await conn.execute("INSERT INTO notes (id) VALUES ('a')")
+            with conn.in_bulk():
+                await conn.fetch_value(LONG, 2_000_000_000)
+
+    writing = asyncio.create_task(write())
+    await asyncio.sleep(0.2)
+    writing.cancel()
+    async with asyncio.timeout(5):
+        outcome = await asyncio.gather(writing, return_exceptions=True)
+    await write_note(database, "b")
+
+    assert isinstance(outcome[0], asyncio.CancelledError)
+    assert await notes_of(database) == ["b"]
+
+
+async def test_a_mistake_in_bulk_is_told_like_any_other(database: SqliteDatabase) -> None:
+    async with database.transaction() as conn:
+        with conn.in_bulk(), pytest.raises(UniqueViolation):
+            await conn.execute("INSERT INTO notes (id) VALUES ('a'), ('a')")

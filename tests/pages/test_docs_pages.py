@@ -9,12 +9,18 @@ import pytest
 
 import hublet
 from hublet.description import describe, to_json, to_markdown
+from hublet.login.routes import router as login
 from hublet.pages import routes
 from small_hub import BASE_URL, small_hub
 from small_hub import router as small
 
 DOCUMENTS = ["/.well-known/openapi.json", "/.well-known/openapi.md", "/docs", "/"]
-STATIC_FILES = ["/static/docs.js", "/static/hublet.css", "/static/icon.svg"]
+STATIC_FILES = [
+    "/static/docs.js",
+    "/static/hublet.css",
+    "/static/icon.svg",
+    "/static/passkeys.js",
+]
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
@@ -23,7 +29,7 @@ POLICY = (
 
 @pytest.fixture
 async def reader() -> AsyncIterator[httpx2.AsyncClient]:
-    transport = httpx2.ASGITransport(app=small_hub(small, routes.router))
+    transport = httpx2.ASGITransport(app=small_hub(small, routes.router, login))
     async with httpx2.AsyncClient(transport=transport, base_url=BASE_URL) as reader:
         yield reader
 
@@ -163,7 +169,10 @@ async def test_every_address_of_a_page_answers(reader: httpx2.AsyncClient, path:
         if address.startswith("#"):
             assert address[1:] in ids
         else:
-            assert (await reader.get(address)).status_code == 200
+            # Who is not signed in is led on from the settings.
+            assert (await reader.get(address)).status_code == (
+                303 if address == "/settings" else 200
+            )
 
 
 async def test_the_page_has_a_card_for_every_operation(reader: httpx2.AsyncClient) -> None:

@@ -29,7 +29,13 @@ def read_base62(text: str) -> int:
 
 @pytest.mark.parametrize(
     ("kind", "prefix"),
-    [(Kind.access, "hf_"), (Kind.oauth, "hf_oauth_"), (Kind.jwt, "hf_jwt_")],
+    [
+        (Kind.access, "hf_"),
+        (Kind.oauth, "hf_oauth_"),
+        (Kind.jwt, "hf_jwt_"),
+        (Kind.refresh, "hf_rt_"),
+        (Kind.secret, "hf_cs_"),
+    ],
 )
 def test_a_credential_is_prefix_secret_and_checksum(kind: Kind, prefix: str) -> None:
     credential = new_credential("hf_", kind)
@@ -130,7 +136,7 @@ def test_the_kind_is_read_from_the_prefix(text: str, prefix: str, kind: Kind | N
 
 
 def test_kinds_are_stored_by_their_names() -> None:
-    assert [kind.value for kind in Kind] == ["access", "oauth", "jwt"]
+    assert [kind.value for kind in Kind] == ["access", "oauth", "jwt", "refresh", "secret"]
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -16,7 +16,7 @@ _RESERVED = """
 about accounts activity agent-harnesses agents api apps assets auth authorize avatars billing
 blob blog buckets chat collections commits consent contact containers count credentials
 daily-papers dashboard datasets device discussions docs download endpoints enterprise explore
-export favicon front git hardware health healthz help inbox inference inference-api
+export favicon front git hardware health healthz help hublet inbox inference inference-api
 inference-endpoints inference-providers jobs join kernels languages learn lfs likes list login
 logout mcp me metrics models move new notifications oauth oidc openapi organizations orgs papers
 password ping posts pricing privacy raw readyz refs register repos repositories reset-password

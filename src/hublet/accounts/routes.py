@@ -27,6 +27,9 @@ async def whoami(request: Request) -> bytes:
     database: Database = request.app.state.database
     async with database.read() as conn:
         rows = await store.whoami_rows(conn, caller.user_id)
+    if (place := caller.token.organization_id) is not None:
+        # A token that is confined to an organization tells of no other.
+        rows = [row for row in rows if row["organization_id"] == place]
     answer = whoami_answer(
         rows,
         base_url=database.hub.settings.base_url,

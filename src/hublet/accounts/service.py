@@ -1,5 +1,6 @@
 """Rules of users."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hublet.accounts import store
@@ -8,7 +9,7 @@ from hublet.accounts.names import check_email, check_name
 from hublet.accounts.passwords import check_strength, hash_password, verify_password
 from hublet.accounts.records import Email, User, UserType
 from hublet.core.clock import now
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish
 from hublet.events import (
@@ -159,3 +160,8 @@ async def find_by_password(conn: Reader, name: str, password: str) -> User | Non
 async def has_administrator(conn: Reader) -> bool:
     """Tell whether the hub has an administrator, disabled or not."""
     return await store.has_administrator(conn)
+
+
+async def profile_rows(conn: Reader, user_id: str) -> Sequence[Row]:
+    """Return what a user's profile is made of: see `whoami_rows`."""
+    return await store.whoami_rows(conn, user_id)

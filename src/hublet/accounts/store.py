@@ -11,7 +11,8 @@ from hublet.core.database import Connection, Reader, Row
 USER = (
     "u.id, u.name, u.fullname, u.type, u.organization_id, u.is_admin, u.created_at, u.disabled_at"
 )
-_EMAIL = "id, user_id, address, is_primary, created_at, verified_at"
+# `email_record` reads it.
+EMAIL = "id, user_id, address, is_primary, created_at, verified_at"
 
 
 async def take_name(conn: Connection, name: str, *, account_id: str, type: str) -> bool:  # noqa: A002 - the column
@@ -128,9 +129,9 @@ async def add_email(conn: Connection, email: Email) -> bool:
 
 async def list_emails(conn: Reader, *, user_id: str) -> list[Email]:
     rows = await conn.fetch_all(
-        f"SELECT {_EMAIL} FROM emails WHERE user_id = $1 ORDER BY id", user_id
+        f"SELECT {EMAIL} FROM emails WHERE user_id = $1 ORDER BY id", user_id
     )
-    return [_email_record(row) for row in rows]
+    return [email_record(row) for row in rows]
 
 
 def user_record(row: Row) -> User:
@@ -146,7 +147,7 @@ def user_record(row: Row) -> User:
     )
 
 
-def _email_record(row: Row) -> Email:
+def email_record(row: Row) -> Email:
     return Email(
         id=row["id"],
         user_id=row["user_id"],

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 import typer
 
-from hublet.cli import demo, doctor, organizations, serving, tasks, tokens, users
+from hublet.cli import demo, doctor, oauth_apps, organizations, serving, tasks, tokens, users
 from hublet.cli.options import NOT_GIVEN
 
 app = typer.Typer(
@@ -16,7 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings=NOT_GIVEN | {"help_option_names": ["-h", "--help"]},
 )
-for commands in (serving, demo, doctor, users, organizations, tokens, tasks):
+for commands in (serving, demo, doctor, users, organizations, tokens, oauth_apps, tasks):
     commands.register(app)
 
 

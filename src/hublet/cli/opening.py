@@ -15,6 +15,7 @@ async def opened(settings: "Settings") -> AsyncIterator["Database"]:
 
     No administrator is created: that is for the first `hublet serve` without one.
     """
+    import hublet.reactions  # noqa: F401 - a command may publish facts, and some react at once
     from hublet.core.database.migrations import SchemaError, known_migrations, migrate, pending
     from hublet.core.logs import configure
     from hublet.core.opening import open_hub

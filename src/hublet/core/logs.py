@@ -21,6 +21,7 @@ from hublet.core.config import LogSettings
 _MASK = "***"
 _FLUSH_BYTES = 16 * 1024
 _MAX_DEPTH = 8
+_LINKS = ("/unsubscribe/", "/verify-email/")
 _FIRST_KEYS = ("timestamp", "level", "logger", "event")
 
 _NAMES = r"(?:passw(?:or)?d|secret|token|authorization|credential|cookie)"
@@ -38,6 +39,8 @@ _SECRETS_IN_TEXT = tuple(
         r"\b((?:authorization|cookie)\s?:\s?)[^\r\n\"']+",
         rf"\b((?:bearer|basic)(?:\s|%20|\+){{1,9}})(?!{_PROSE})[^\s\"'<>]+",
         r"(://[^\s/:@]*:)[^\s/]*(?=@)",
+        # Whoever has the link from a mail may do what it is for.
+        r"(/(?:unsubscribe|verify-email)/)[A-Za-z0-9_-]+",
         rf"({_NAMES}[\w.-]{{0,30}}[\"']\s?:\s?){_QUOTED}",
         rf"({_NAMES}[\w.-]{{0,30}}=)(?:{_QUOTED}|[^\s&;,\"')]+)",
     )
@@ -243,7 +246,8 @@ class AccessLog:
         if not self._enabled:
             return
         # Nearly every path passes these cheap looks, and is written as it is.
-        if not path.isascii() or "hf_" in path or _redaction.prefix in path:
+        secret = "hf_" in path or _redaction.prefix in path or path.startswith(_LINKS)
+        if secret or not path.isascii():
             path = redact_text(path.encode("utf-8", "backslashreplace").decode())
         self._buffer += self._render(
             _Request(

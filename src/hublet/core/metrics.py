@@ -1,12 +1,14 @@
 """What an operator can measure."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+
+from hublet.core.database import Reader
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _BUCKET_MICROS = tuple(round(seconds * 1e6) for seconds in _BUCKETS)
@@ -29,6 +31,8 @@ class Metrics(Collector):
         self.parked = Gauge(
             "hublet_tasks_parked", "Tasks that failed too often.", registry=self.registry
         )
+        # What features count in the database, asked each time that somebody looks.
+        self.counts: list[Callable[[Reader], Awaitable[None]]] = []
         self._requests: dict[tuple[str, str, int], int] = {}
         self._durations = [0] * (len(_BUCKETS) + 1)
         self._total_micros = 0

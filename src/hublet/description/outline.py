@@ -72,7 +72,8 @@ def _operation(found: dict[str, Any], *, method: str, path: str, root: dict[str,
             url=root["servers"][0]["url"] + path,
             operation=found,
             schemas=schemas,
-            token=bool(found["security"]) and {} not in found["security"],
+            token=any("bearer" in each for each in found["security"])
+            and {} not in found["security"],
         ),
         answers=tuple(_answer(s, r, schemas) for s, r in responses.items() if not _is_error(r)),
         errors=tuple(
@@ -92,6 +93,8 @@ def _scope_sentence(found: dict[str, Any]) -> str:
 def _access(security: list[dict[str, Any]]) -> str:
     if not security:
         return "No token needed."
+    if not any("bearer" in choice for choice in security):
+        return "No token needed: the caller is an app."
     return "A token is optional." if {} in security else "Needs a token."
 
 
@@ -99,7 +102,7 @@ def _is_error(response: dict[str, Any]) -> bool:
     if "$ref" in response:
         return True
     schema = response.get("content", {}).get("application/json", {}).get("schema", {})
-    return bool(schema.get("$ref", "").endswith("/Error"))
+    return bool(schema.get("$ref", "").endswith(("/Error", "/OAuthRefusal")))
 
 
 def _parameter(found: dict[str, Any], schemas: Schemas) -> Parameter:

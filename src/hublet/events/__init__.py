@@ -16,7 +16,11 @@ from hublet.events.community import (
 from hublet.events.credentials import (
     CredentialCreated,
     CredentialRevoked,
+    CredentialsReported,
+    SecretDetected,
 )
+from hublet.events.jobs import JobEnded
+from hublet.events.oauth import AccessEnded
 from hublet.events.organizations import (
     MemberAdded,
     MemberRemoved,
@@ -63,6 +67,7 @@ from hublet.events.webhooks import WebhookFailing, WebhookRecovered, WebhookSusp
 
 __all__ = [
     "AccessDecided",
+    "AccessEnded",
     "AccessRequested",
     "AdministratorChanged",
     "CommentCreated",
@@ -70,8 +75,10 @@ __all__ = [
     "CommentUpdated",
     "CredentialCreated",
     "CredentialRevoked",
+    "CredentialsReported",
     "EmailAdded",
     "EmailRemoved",
+    "JobEnded",
     "MemberAdded",
     "MemberRemoved",
     "MemberRoleChanged",
@@ -93,6 +100,7 @@ __all__ = [
     "ResourceGroupMemberRemoved",
     "ResourceGroupMemberSet",
     "ResourceGroupUpdated",
+    "SecretDetected",
     "ServiceAccountCreated",
     "SshKeyAdded",
     "SshKeyRemoved",

@@ -63,12 +63,14 @@ class ThreadUpdated(Event):
     """A thread's title, status or pin changed, or a pull request was merged.
 
     `changed` names what: title, status, pinned, content. `mentioned_ids` are the users whom
-    a changed text did not mention before.
+    a changed text did not mention before. `event_id` is where it stands in the thread's
+    history, if it does: of the commits of one push, the first.
     """
 
     kind = "thread.updated"
     thread: ThreadSnapshot
     changed: tuple[str, ...]
+    event_id: str | None = None
     mentioned_ids: tuple[str, ...] = ()
     actor_id: str
 

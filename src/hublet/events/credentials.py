@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from hublet.core.outbox import Event
+from hublet.events.repos import RepoSnapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +14,19 @@ class CredentialCreated(Event):
     token_id: str
     user_id: str
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialsReported(Event):
+    """Somebody presented raw values to the public revoke call, from `address`.
+
+    Only their digests are told, whether or not they belong to anything: tokens among them are
+    revoked already, other features look for secrets of their own.
+    """
+
+    kind = "credentials.reported"
+    digests: tuple[str, ...]
+    address: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,3 +45,20 @@ class CredentialRevoked(Event):
     hint: str
     reason: str
     address: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretDetected(Event):
+    """A credential that works was found in a commit of a public repository.
+
+    The same credential may be found again, in a later commit.
+    """
+
+    kind = "credential.detected"
+    token_id: str
+    user_id: str
+    name: str
+    hint: str
+    repo: RepoSnapshot
+    path: str
+    commit: str

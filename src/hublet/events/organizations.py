@@ -33,12 +33,13 @@ class OrganizationPlanChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberAdded(Event):
-    """A user joined an organization."""
+    """A user joined an organization; without an `actor_id` it was a command that added them."""
 
     kind = "organization.member-added"
     organization_id: str
     user_id: str
     role: str
+    actor_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

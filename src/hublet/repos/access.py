@@ -54,13 +54,21 @@ def may_as_member(repo: Repo, user_id: str, role: Role | None, right: Right) -> 
 def token_reaches(repo: Repo, caller: Caller, right: Right) -> bool:
     """Tell whether the token may do in this repository what its holder may."""
     if caller.may(_SCOPE[right], on=repo.owner_id):
-        return True
+        return right is not Right.discuss or _is_selected(repo, caller)
     if right is Right.discuss:
         # Discussing needs to see the repository, and a scope that holds on everything.
         return False
     # Interface 5.3: contribute-repos reaches what the same app created.
     created = repo.created_with is not None and repo.created_with == caller.origin
     return created and caller.may(Scope.contribute_repos, on=repo.owner_id)
+
+
+def _is_selected(repo: Repo, caller: Caller) -> bool:
+    """Interface 5.3: an app comes to private things only of the person and of selected places."""
+    if caller.token.app_id is None or is_open(repo, Right.see):
+        return True
+    places = {grant.entity_id for grant in caller.token.grants.scoped}
+    return repo.owner_id in places | {caller.user_id}
 
 
 def is_open(repo: Repo, right: Right) -> bool:

@@ -16,6 +16,7 @@ from hublet.core.http.exchange import exchange_of
 from hublet.tokens.cache import CallerCache
 from hublet.tokens.errors import (
     AdministratorNeeded,
+    FullTokenNeeded,
     InvalidGitToken,
     InvalidToken,
     ScopeNeeded,
@@ -111,6 +112,21 @@ async def identify_owner(caller: AnyCaller) -> Caller:
 
 
 AccountOwner = Annotated[Caller, Depends(identify_owner)]
+
+
+def check_full(caller: Caller) -> None:
+    """Refuse a token with scopes: none of interface 5.3 reaches what is the account's own."""
+    if caller.token.role is TokenRole.fine_grained:
+        raise FullTokenNeeded
+
+
+async def identify_inbox_reader(caller: AnyCaller) -> Caller:
+    check_full(caller)
+    return caller
+
+
+# Who reads an inbox and its settings; changing them takes the AccountOwner.
+InboxReader = Annotated[Caller, Depends(identify_inbox_reader)]
 
 
 async def identify_administrator(caller: AnyCaller) -> Caller:

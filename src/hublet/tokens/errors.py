@@ -56,6 +56,11 @@ class WriteTokenNeeded(NotAllowed):
         super().__init__("This needs a token with the role write.")
 
 
+class FullTokenNeeded(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__("This needs a token with the role read or write; scopes do not reach it.")
+
+
 class AdministratorNeeded(NotAllowed):
     def __init__(self) -> None:
         super().__init__("This needs a hub administrator's token with the role write.")

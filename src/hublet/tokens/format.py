@@ -9,24 +9,38 @@ from hublet.core import ids
 MAX_LENGTH = 64
 
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _SECRET_LENGTH = 43
 _CHECKSUM_LENGTH = 6
 _BODY_LENGTH = _SECRET_LENGTH + _CHECKSUM_LENGTH
 
 _OURS = re.compile(rf"[!-~]{{0,{MAX_LENGTH - _BODY_LENGTH}}}[0-9A-Za-z]{{{_BODY_LENGTH}}}")
 _IMPORTABLE = re.compile(r"[!-~]{8,200}")
-_IMPORTED_PREFIX = re.compile(r"[A-Za-z]{1,4}_((oauth|jwt)_)?")
+_IMPORTED_PREFIX = re.compile(r"[A-Za-z]{1,4}_((oauth|jwt|rt|cs)_)?")
 
 
 class Kind(StrEnum):
     access = "access"
     oauth = "oauth"
     jwt = "jwt"
+    # What these two open is an OAuth endpoint, never the API.
+    refresh = "refresh"
+    secret = "secret"  # noqa: S105 - a name
 
     @property
     def part(self) -> str:
         """What follows the hub's own prefix, so that people and scanners see the kind."""
-        return "" if self is Kind.access else f"{self.value}_"
+        return _PARTS[self]
+
+
+# None is longer than six characters: see the longest prefix in core/config.
+_PARTS = {
+    Kind.access: "",
+    Kind.oauth: "oauth_",
+    Kind.jwt: "jwt_",
+    Kind.refresh: "rt_",
+    Kind.secret: "cs_",
+}
 
 
 def new_credential(prefix: str, kind: Kind) -> str:
@@ -77,8 +91,9 @@ def _checksum(text: str) -> str:
 
 
 def _base62(number: int, *, width: int) -> str:
-    digits: list[str] = []
+    # Two digits at a time: this is on the way of every token that an app gets.
+    pairs: list[str] = []
     while number:
-        number, digit = divmod(number, len(_ALPHABET))
-        digits.append(_ALPHABET[digit])
-    return "".join(reversed(digits)).rjust(width, _ALPHABET[0])
+        number, pair = divmod(number, len(_PAIRS))
+        pairs.append(_PAIRS[pair])
+    return "".join(reversed(pairs)).rjust(width, _ALPHABET[0])[-width:]

@@ -131,6 +131,11 @@ class Token:
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
+    # The app that it was issued to, and what it ends with.
+    app_id: str | None = None
+    access_id: str | None = None
+    # The organization that it is confined to; it works as long as its user is a member.
+    organization_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +153,7 @@ class Caller:
     @property
     def origin(self) -> str:
         """What this token belongs to, for rights over what the same origin created."""
-        return self.token.id
+        return self.token.app_id or self.token.id
 
     def may(self, scope: Scope, *, on: str) -> bool:
         """Tell whether a scope holds for what this user or organization (by id) owns."""

@@ -9,10 +9,11 @@ from hublet.accounts.service import CREDENTIALS_CHANNEL
 from hublet.core import queue
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
+from hublet.core.hub import Hub
 from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish, publish_many
 from hublet.core.sealing import KeyRing
-from hublet.events import CredentialCreated, CredentialRevoked
+from hublet.events import CredentialCreated, CredentialRevoked, CredentialsReported
 from hublet.tokens import store
 from hublet.tokens.errors import (
     InvalidTokenRequest,
@@ -57,10 +58,89 @@ async def issue(  # noqa: PLR0913 - a credential has as many properties, all nam
         created_at=now(),
         expires_at=expires_at,
     )
-    if not await store.add(conn, token, digest=conn.hub.keys.digest(_DIGEST, value).hex()):
+    if not await add_drawn(conn, [(token, value)]):
         raise TokenExists
     await publish(conn, CredentialCreated(token_id=token.id, user_id=user_id, name=name))
     return token, value
+
+
+async def issue_to_app(  # noqa: PLR0913 - as above
+    conn: Connection,
+    *,
+    kind: Kind,
+    user_id: str,
+    name: str,
+    grants: Grants,
+    expires_at: datetime,
+    app_id: str,
+    access_id: str,
+    organization_id: str | None = None,
+) -> tuple[Token, str]:
+    """Issue what an app holds for a user; return it with its value, this once.
+
+    No fact tells of it: what people allowed an app does, and apps ask anew every few hours.
+    """
+    drawn = draw_for_app(
+        conn.hub,
+        kind=kind,
+        user_id=user_id,
+        name=name,
+        grants=grants,
+        expires_at=expires_at,
+        app_id=app_id,
+        access_id=access_id,
+        organization_id=organization_id,
+    )
+    await add_drawn(conn, [drawn])
+    return drawn
+
+
+def draw_for_app(  # noqa: PLR0913 - as above
+    hub: Hub,
+    *,
+    kind: Kind,
+    user_id: str,
+    name: str,
+    grants: Grants,
+    expires_at: datetime,
+    app_id: str,
+    access_id: str,
+    organization_id: str | None = None,
+) -> tuple[Token, str]:
+    """Make a credential with its value; nothing is kept of it before `add_drawn`."""
+    value = new_credential(hub.settings.tokens.prefix, kind)
+    token = Token(
+        id=new_object_id(),
+        kind=kind,
+        user_id=user_id,
+        name=name,
+        role=TokenRole.fine_grained,
+        grants=grants,
+        hint=hint(value),
+        created_at=now(),
+        expires_at=expires_at,
+        app_id=app_id,
+        access_id=access_id,
+        organization_id=organization_id,
+    )
+    return token, value
+
+
+async def add_drawn(conn: Connection, drawn: Sequence[tuple[Token, str]]) -> int:
+    """Keep credentials in one statement, of their values only digests; return how many are new."""
+    digest = conn.hub.keys.digest
+    return await store.add(conn, [(token, digest(_DIGEST, value).hex()) for token, value in drawn])
+
+
+async def find_by_value(conn: Reader, value: str) -> Token | None:
+    """Return what has this value, of any kind, whether or not it still works."""
+    return await store.find_by_digests(conn, digests_of(conn.hub.keys, value))
+
+
+async def revoke_of_accesses(conn: Connection, access_ids: Sequence[str]) -> None:
+    """Revoke everything that was issued from these accesses."""
+    await store.revoke_of_accesses(conn, access_ids)
+    conn.wake(CREDENTIALS_CHANNEL)
 
 
 async def find_caller(conn: Reader, value: str) -> Caller | None:
@@ -113,6 +193,10 @@ async def report(conn: Connection, values: Sequence[str], *, address: str) -> No
 async def revoke_reported(conn: Connection, reported: ReportedCredentials) -> None:
     tokens = await store.revoke_by_digests(conn, reported.digests)
     await _tell(conn, tokens, reason="reported", address=reported.address)
+    await publish(
+        conn,
+        CredentialsReported(digests=tuple(reported.digests), address=reported.address),
+    )
 
 
 async def _tell(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
@@ -19,22 +20,38 @@ from hublet.tokens.records import (
 
 _COLUMNS = (
     "t.id, t.kind, t.user_id, t.name, t.role, t.grants, t.hint, t.created_at, t.expires_at, "
-    "t.last_used_at, t.revoked_at"
+    "t.last_used_at, t.revoked_at, t.app_id, t.access_id, t.organization_id"
 )
+# How many values a row has when it is added.
+_WIDTH = 13
 
 
-async def add(conn: Connection, token: Token, *, digest: str) -> bool:
-    """Add a token; False when its digest is known already."""
+async def add(conn: Connection, tokens: Sequence[tuple[Token, str]]) -> int:
+    """Add tokens, each with its digest; return how many of the digests were not known already."""
+    values = [value for token, digest in tokens for value in _values(token, digest)]
     return await conn.execute(
-        """
+        f"""
         INSERT INTO tokens
-            (id, digest, kind, user_id, name, role, grants, hint, created_at, expires_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING
+            (id, digest, kind, user_id, name, role, grants, hint, created_at, expires_at, app_id,
+             access_id, organization_id)
+        VALUES {_rows(len(tokens))} ON CONFLICT DO NOTHING
         """,
+        *values,
+    )
+
+
+@cache
+def _rows(count: int) -> str:
+    return ", ".join(f"({_places(_WIDTH, after=_WIDTH * row)})" for row in range(count))
+
+
+def _values(token: Token, digest: str) -> tuple[object, ...]:
+    return (
         token.id, digest, token.kind, token.user_id, token.name, token.role,
         _grants_text(token.grants), token.hint, to_micros(token.created_at),
-        to_micros(token.expires_at) if token.expires_at else None,
-    ) == 1  # fmt: skip
+        to_micros(token.expires_at) if token.expires_at else None, token.app_id, token.access_id,
+        token.organization_id,
+    )  # fmt: skip
 
 
 async def find_caller(conn: Reader, digests: Sequence[str]) -> Caller | None:
@@ -43,7 +60,15 @@ async def find_caller(conn: Reader, digests: Sequence[str]) -> Caller | None:
         f"""
         SELECT {_COLUMNS}, u.name AS user_name, u.is_admin
         FROM tokens t JOIN users u ON u.id = t.user_id
-        WHERE t.digest IN ({_places(digests)}) AND t.revoked_at IS NULL AND u.disabled_at IS NULL
+        WHERE t.digest IN ({_places(len(digests))}) AND t.revoked_at IS NULL AND u.disabled_at IS NULL
+            AND t.kind NOT IN ('refresh', 'secret')
+            AND (
+                t.organization_id IS NULL
+                OR EXISTS (
+                    SELECT 1 FROM memberships m
+                    WHERE m.organization_id = t.organization_id AND m.user_id = t.user_id
+                )
+            )
         """,
         *digests,
     )
@@ -59,8 +84,8 @@ async def find_caller(conn: Reader, digests: Sequence[str]) -> Caller | None:
     )
 
 
-def _places(values: Sequence[str]) -> str:
-    return ", ".join(f"${number}" for number in range(1, len(values) + 1))
+def _places(count: int, *, after: int = 0) -> str:
+    return ", ".join(f"${number}" for number in range(after + 1, after + count + 1))
 
 
 async def find(conn: Reader, token_id: str, *, user_id: str) -> Token | None:
@@ -71,8 +96,12 @@ async def find(conn: Reader, token_id: str, *, user_id: str) -> Token | None:
 
 
 async def list_of(conn: Reader, *, user_id: str) -> list[Token]:
+    """Return the tokens that a user made; those of apps are shown with their access."""
     rows = await conn.fetch_all(
-        f"SELECT {_COLUMNS} FROM tokens t WHERE t.user_id = $1 AND t.revoked_at IS NULL ORDER BY t.id",
+        f"""
+        SELECT {_COLUMNS} FROM tokens t
+        WHERE t.user_id = $1 AND t.revoked_at IS NULL AND t.app_id IS NULL ORDER BY t.id
+        """,
         user_id,
     )
     return [_record(row) for row in rows]
@@ -98,6 +127,21 @@ async def revoke_by_digests(conn: Connection, digests: Iterable[str]) -> list[To
     return [_record(row) for row in rows]
 
 
+async def find_by_digests(conn: Reader, digests: Iterable[str]) -> Token | None:
+    """Return what these digests belong to, whether or not it still works."""
+    row = await conn.fetch_one(
+        f"SELECT {_COLUMNS} FROM tokens t WHERE t.digest IN each($1)", json.dumps(list(digests))
+    )
+    return _record(row) if row else None
+
+
+async def revoke_of_accesses(conn: Connection, access_ids: Iterable[str]) -> int:
+    return await conn.execute(
+        "UPDATE tokens SET revoked_at = $1 WHERE access_id IN each($2) AND revoked_at IS NULL",
+        micros(), json.dumps(list(access_ids)),
+    )  # fmt: skip
+
+
 async def set_last_used(conn: Connection, uses: Iterable[tuple[str, int]]) -> None:
     await conn.execute_many(
         "UPDATE tokens SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at, 0) < $2",
@@ -118,10 +162,18 @@ def _record(row: Row) -> Token:
         expires_at=from_micros(row["expires_at"]) if row["expires_at"] else None,
         last_used_at=from_micros(row["last_used_at"]) if row["last_used_at"] else None,
         revoked_at=from_micros(row["revoked_at"]) if row["revoked_at"] else None,
+        app_id=row["app_id"],
+        access_id=row["access_id"],
+        organization_id=row["organization_id"],
     )
 
 
 def _grants_text(grants: Grants) -> str:
+    # Refresh tokens grant nothing by themselves.
+    return _NO_GRANTS_TEXT if grants == _NO_GRANTS else _written(grants)
+
+
+def _written(grants: Grants) -> str:
     return json.dumps(
         {
             "global": sorted(grants.everywhere),
@@ -137,7 +189,7 @@ def _grants_text(grants: Grants) -> str:
 
 
 _NO_GRANTS = Grants()
-_NO_GRANTS_TEXT = _grants_text(_NO_GRANTS)
+_NO_GRANTS_TEXT = _written(_NO_GRANTS)
 
 
 def _grants(text: str) -> Grants:

@@ -34,6 +34,11 @@ async def test_the_routes_a_benchmark_names_are_dispatched_by_the_edge(app: Fast
     assert hot_handlers(app.routes).keys() == {
         ("GET", WHOAMI),
         ("GET", "/api/settings/webhooks"),
+        ("GET", "/api/notifications"),
+        ("POST", "/oauth/token"),
+        ("POST", "/oauth/device"),
+        ("POST", "/oauth/revoke"),
+        ("POST", "/oauth/introspect"),
     }
 
 

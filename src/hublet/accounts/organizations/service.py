@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from hublet.accounts import service as accounts
 from hublet.accounts import store as users
 from hublet.accounts.audit import service as audit
 from hublet.accounts.errors import (
@@ -116,8 +117,9 @@ async def set_member(
     await audit.record(
         conn, organization.id, actor, action, target=user.name, details={"role": role}
     )
-    fact = MemberAdded if before is None else MemberRoleChanged
-    await publish(conn, fact(organization_id=organization.id, user_id=user.id, role=role))
+    member = {"organization_id": organization.id, "user_id": user.id, "role": role}
+    joined = MemberAdded(**member, actor_id=actor.id)
+    await publish(conn, joined if before is None else MemberRoleChanged(**member))
 
 
 async def remove_member(
@@ -138,6 +140,8 @@ async def remove_member(
         conn, organization.id, actor, "member.remove", target=user.name,
         details={"resource_groups": groups} if groups else None,
     )  # fmt: skip
+    # Credentials that are confined to the organization end with the membership.
+    conn.wake(accounts.CREDENTIALS_CHANNEL)
     await publish(conn, MemberRemoved(organization_id=organization.id, user_id=user.id))
 
 

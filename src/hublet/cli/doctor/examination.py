@@ -2,7 +2,17 @@
 
 from pathlib import Path
 
-from hublet.cli.doctor import configuration, database, folder, keys, programs, store, times, work
+from hublet.cli.doctor import (
+    configuration,
+    database,
+    folder,
+    keys,
+    mail,
+    programs,
+    store,
+    times,
+    work,
+)
 from hublet.cli.doctor.findings import Finding, problem
 from hublet.cli.options import settings_from
 from hublet.core.clock import from_micros, now
@@ -29,6 +39,7 @@ async def examine(
         configuration.outgoing(settings),
         folder.check(settings.database.data_dir),
         programs.check(),
+        await mail.check(settings),
         *await _data(settings),
     ]
 

@@ -12,6 +12,7 @@ from hublet.community.threads import service as threads
 from hublet.community.threads import store as threads_store
 from hublet.community.threads.errors import ThreadNotFound
 from hublet.community.threads.records import Thread, ThreadKind
+from hublet.community.threads.service import Difference
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id, random_text
@@ -98,14 +99,8 @@ async def update(
     ]
     if not changed:
         return blog
-    await threads.change(
-        conn,
-        edited,
-        PUBLIC,
-        actor_id=caller.user_id,
-        changed=tuple(changed),
-        body_before=blog.body,
-    )
+    difference = Difference(changed=tuple(changed), body_before=blog.body)
+    await threads.change(conn, edited, PUBLIC, difference, actor_id=caller.user_id)
     # The moment of the change is the store's.
     return await hold(conn, edited)
 

@@ -7,6 +7,7 @@ from hublet.community.discussions.errors import RefGone, StatusStands, TitleStan
 from hublet.community.discussions.records import Discussion
 from hublet.community.threads import service as threads
 from hublet.community.threads.records import Change, Status, Thread
+from hublet.community.threads.service import Difference
 from hublet.core.database import Connection, Reader
 from hublet.repos.refs import service as refs
 from hublet.tokens.records import Caller
@@ -24,7 +25,8 @@ async def rename(conn: Connection, caller: Caller, discussion: Discussion, title
         actor_id=caller.user_id,
         data={"from": thread.title, "to": title},
     )
-    await _keep(conn, caller, discussion, replace(thread, title=title), "title")
+    difference = Difference(changed=("title",), event_id=happened.id)
+    await _keep(conn, caller, discussion, replace(thread, title=title), difference)
     return happened
 
 
@@ -69,7 +71,8 @@ async def note_status(
         actor_id=caller.user_id,
         data={"status": after.status},
     )
-    await _keep(conn, caller, discussion, after, "status")
+    difference = Difference(changed=("status",), event_id=happened.id)
+    await _keep(conn, caller, discussion, after, difference)
     return happened
 
 
@@ -80,14 +83,15 @@ async def set_pinned(
     if discussion.thread.pinned is pinned:
         return
     after = replace(discussion.thread, pinned=pinned)
-    await threads.note(
+    happened = await threads.note(
         conn, after, "pinning-change", actor_id=caller.user_id, data={"pinned": pinned}
     )
-    await _keep(conn, caller, discussion, after, "pinned")
+    difference = Difference(changed=("pinned",), event_id=happened.id)
+    await _keep(conn, caller, discussion, after, difference)
 
 
 async def _keep(
-    conn: Connection, caller: Caller, discussion: Discussion, after: Thread, changed: str
+    conn: Connection, caller: Caller, discussion: Discussion, after: Thread, difference: Difference
 ) -> None:
     place = service.place_of(discussion.repo)
-    await threads.change(conn, after, place, actor_id=caller.user_id, changed=(changed,))
+    await threads.change(conn, after, place, difference, actor_id=caller.user_id)

@@ -36,6 +36,17 @@ class Place:
     repo: RepoSnapshot | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """What is different in a thread: title, status, pinned, content."""
+
+    changed: tuple[str, ...]
+    # What was noted of it in the thread's history.
+    event_id: str | None = None
+    # With the body as it was, those are told whom only the new one mentions.
+    body_before: str | None = None
+
+
 def snapshot(thread: Thread, place: Place) -> ThreadSnapshot:
     """Return the thread as facts tell of it; a discussion with its repository."""
     return ThreadSnapshot(
@@ -210,27 +221,24 @@ async def change(
     conn: Connection,
     thread: Thread,
     place: Place,
+    difference: Difference,
     *,
     actor_id: str,
-    changed: tuple[str, ...],
-    body_before: str | None = None,
 ) -> None:
-    """Keep a thread as it is now and tell what changed in it.
-
-    With the body as it was, those are told whom only the new one mentions.
-    """
+    """Keep a thread as it is now and tell what changed in it."""
     await store.update(conn, thread)
     await store.add_parts(conn, thread.id, {actor_id: Part.changed})
     mentioned: tuple[str, ...] = ()
-    if body_before is not None:
+    if (before := difference.body_before) is not None:
         mentioned = await _note_mentions(
-            conn, thread, place, thread.body or "", actor_id=actor_id, before=body_before
+            conn, thread, place, thread.body or "", actor_id=actor_id, before=before
         )
     await publish(
         conn,
         ThreadUpdated(
             thread=snapshot(thread, place),
-            changed=changed,
+            changed=difference.changed,
+            event_id=difference.event_id,
             mentioned_ids=mentioned,
             actor_id=actor_id,
         ),

@@ -91,6 +91,23 @@ class TokenSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoginSettings:
+    session_days: int = _setting(
+        30, number(1, 400, int), "How long a browser stays signed in, at most."
+    )
+    idle_days: int = _setting(
+        14, number(1, 400, int), "How long a browser that shows no page stays signed in."
+    )
+    account_attempts: int = _setting(
+        10, COUNT, "Failed log-ins under one name in a window; quiet in test mode."
+    )
+    address_attempts: int = _setting(
+        100, COUNT, "Failed log-ins from one address in a window; quiet in test mode."
+    )
+    window_seconds: int = _setting(900, COUNT, "The length of that window.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
     batch_size: int = _setting(50, COUNT, "Tasks claimed at a time.")
     lease_seconds: float = _setting(
@@ -131,6 +148,12 @@ class MailSettings:
         secret=True,
     )
     sender: str = _setting("Hublet <hublet@localhost>", SENDER, "Whom mails come from.")
+    delay_seconds: float = _setting(
+        60.0, number(0, 86400), "How long a mail about a thread waits for more of it."
+    )
+    digest_hour: int = _setting(
+        8, number(0, 23, int), "The hour in UTC at which the digest of papers is sent."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +174,13 @@ class WebhookSettings:
     )
     concurrency: int = _setting(256, COUNT, "Attempts that a worker makes at the same time.")
     retention_days: int = _setting(30, COUNT, "How long deliveries and attempts are kept.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthSettings:
+    registration: bool = _setting(
+        True, FLAG, "Apps may register by themselves, at /oauth/register."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,11 +205,13 @@ class Settings:
     database: DatabaseSettings = field(default_factory=DatabaseSettings)
     keys: KeySettings = field(default_factory=KeySettings)
     tokens: TokenSettings = field(default_factory=TokenSettings)
+    login: LoginSettings = field(default_factory=LoginSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     mail: MailSettings = field(default_factory=MailSettings)
     outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
+    oauth: OAuthSettings = field(default_factory=OAuthSettings)
     jobs: JobSettings = field(default_factory=JobSettings)
     logs: LogSettings = field(default_factory=LogSettings)
 

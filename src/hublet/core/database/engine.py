@@ -3,7 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from hublet.core.errors import Unavailable
@@ -87,6 +87,10 @@ class Connection(Reader):
 
         The wait is as long as any other for a busy database.
         """
+
+    @abstractmethod
+    def in_bulk(self) -> AbstractContextManager[None]:
+        """Statements inside may touch many thousand rows: others go on while they run."""
 
     @abstractmethod
     async def apply(self, script: str) -> None:

@@ -3,7 +3,13 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from typing import Any
 
 import asyncpg
@@ -152,6 +158,10 @@ class PostgresConnection(Connection):
 
     async def lock(self, name: str) -> None:
         await self.fetch_value("SELECT pg_advisory_xact_lock(hashtext($1))::text", name)
+
+    def in_bulk(self) -> AbstractContextManager[None]:
+        # The server does the work, and waiting for it holds up nobody.
+        return nullcontext()
 
     async def apply(self, script: str) -> None:
         raw = await self._ready()

@@ -1,137 +1,24 @@
-"""SQLite: statements run on the event loop, the fsync of a commit does not."""
+"""SQLite: statements run on the event loop, the fsync of a commit and work in bulk do not."""
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from hublet.core.clock import monotonic
-from hublet.core.database.engine import (
-    Connection,
-    Database,
-    DatabaseUnavailable,
-    Reader,
-    Row,
-    TransactionEnded,
-)
-from hublet.core.database.sqlite_dialect import engine_errors, statements, translate
+from hublet.core.database.engine import Connection, Database, DatabaseUnavailable, Reader
+from hublet.core.database.sqlite_connections import SqliteConnection, SqliteReader
+from hublet.core.database.sqlite_dialect import engine_errors
 from hublet.core.hub import Hub
+
+T = TypeVar("T")
 
 # How often another process's commits are looked for.
 _WATCH_SECONDS = 0.2
-
-
-class SqliteReader(Reader, AbstractAsyncContextManager[Reader]):
-    """The one reading connection. There is nothing to give back, so it is its own context."""
-
-    def __init__(self, hub: Hub, raw: sqlite3.Connection) -> None:
-        self.hub = hub
-        self._raw = raw
-
-    async def __aexit__(self, *_: object) -> None:
-        pass
-
-    async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]:
-        with engine_errors:
-            return self._raw.execute(translate(sql), values).fetchall()
-
-    async def fetch_one(self, sql: str, *values: Any) -> Row | None:
-        with engine_errors:
-            row: Row | None = self._raw.execute(translate(sql), values).fetchone()
-            return row
-
-
-class SqliteConnection(Connection):
-    def __init__(self, database: "SqliteDatabase") -> None:
-        self.hub = database.hub
-        self._database = database
-        self._raw = database.writer
-        self._begun = False
-        self._ended = False
-        self._depth = 0
-        self._wakes: set[str] = set()
-
-    async def _ready(self) -> sqlite3.Connection:
-        if self._ended:
-            raise TransactionEnded
-        if not self._begun:
-            await self._database.begin()
-            self._begun = True
-        self._database.check_whole()
-        return self._raw
-
-    async def fetch_all(self, sql: str, *values: Any) -> Sequence[Row]:
-        raw = await self._ready()
-        with engine_errors:
-            return raw.execute(translate(sql), values).fetchall()
-
-    async def fetch_one(self, sql: str, *values: Any) -> Row | None:
-        rows = await self.fetch_all(sql, *values)
-        return rows[0] if rows else None
-
-    async def execute(self, sql: str, *values: Any) -> int:
-        raw = await self._ready()
-        with engine_errors:
-            cursor = raw.execute(translate(sql), values)
-            # A statement with RETURNING has counted its rows only when they are all fetched.
-            cursor.fetchall()
-            return max(cursor.rowcount, 0)
-
-    async def execute_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        raw = await self._ready()
-        with engine_errors:
-            raw.executemany(translate(sql), rows)
-
-    async def claim(self, sql: str, *values: Any) -> Sequence[Row]:
-        # One writer at a time: nothing can be locked by somebody else.
-        return await self.fetch_all(sql, *values)
-
-    @asynccontextmanager
-    async def savepoint(self) -> AsyncIterator[None]:
-        name = f"step_{self._depth + 1}"
-        await self.execute(f"SAVEPOINT {name}")
-        self._depth += 1
-        try:
-            yield
-        except BaseException:
-            self._undo(name)
-            raise
-        else:
-            await self.execute(f"RELEASE {name}")
-        finally:
-            self._depth -= 1
-
-    def _undo(self, name: str) -> None:
-        try:
-            self._raw.execute(f"ROLLBACK TO {name}")
-            self._raw.execute(f"RELEASE {name}")
-        except sqlite3.Error:
-            # SQLite has rolled back everything by itself, or must now.
-            self._database.undo()
-
-    async def lock(self, name: str) -> None:  # noqa: ARG002 - a write transaction is exclusive
-        await self.execute("SELECT 1")
-
-    async def apply(self, script: str) -> None:
-        for statement in statements(script):
-            await self.execute(statement)
-
-    def wake(self, channel: str) -> None:
-        self._wakes.add(channel)
-
-    async def commit(self) -> None:
-        begun, self._begun, self._ended = self._begun, False, True
-        if begun:
-            await self._database.commit(self._wakes)
-
-    def roll_back(self) -> None:
-        begun, self._begun, self._ended = self._begun, False, True
-        if begun:
-            self._database.roll_back()
 
 
 class SqliteDatabase(Database):
@@ -217,6 +104,22 @@ class SqliteDatabase(Database):
                 return
             await asyncio.sleep(pause)
             pause = min(pause * 2, 0.05)
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Run something with the writing connection in the thread that commits.
+
+        Who is cancelled waits for its end all the same, which comes at once: what happens to the
+        transaction next must not happen beside it.
+        """
+        running = asyncio.get_running_loop().run_in_executor(self._committer, work)
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            while not running.done():
+                self.writer.interrupt()
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([running], timeout=0.05)
+            raise
 
     def check_whole(self) -> None:
         # A full disk, for one, makes SQLite roll back by itself. What came after that would

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hublet.core.config import Settings
@@ -70,7 +71,7 @@ class Edge:
                 receive = await bounded(headers, receive, largest=self._largest_body)
             await self._dispatch(scope, receive, answer)
         except HubError as error:
-            await hub_error_response(error)(scope, receive, answer)
+            await hub_error_response(error, path=scope["path"])(scope, receive, answer)
         except Exception:
             log.exception("unexpected error", request_id=exchange.request_id, path=scope["path"])
             if exchange.started and not exchange.finished:
@@ -114,6 +115,9 @@ class Edge:
         if (handler := self._hot.get((method, path))) is not None:
             scope["app"] = self._app
             body = await handler(Request(scope, receive))
+            if isinstance(body, Response):
+                await body(scope, receive, send)
+                return
             await send({"type": "http.response.start", "status": 200, "hot": body})
             await send({"type": "http.response.body", "body": body})
         elif method == "OPTIONS" and is_for_other_origins(path):

@@ -1,5 +1,8 @@
 """The headers that the edge adds to every answer."""
 
+from email.utils import formatdate
+
+from hublet.core.clock import micros
 from hublet.core.http.exchange import Exchange
 from hublet.core.limits import Verdict
 
@@ -23,7 +26,8 @@ _UNLESS_SET: Headers = [
 ]
 _EXPOSED = (
     b"Accept-Ranges, Content-Range, ETag, Link, RateLimit, RateLimit-Policy, Retry-After, "
-    b"X-Error-Code, X-Error-Message, X-Linked-Etag, X-Linked-Size, X-Repo-Commit, X-Request-Id"
+    b"X-Error-Code, X-Error-Message, X-Linked-Etag, X-Linked-Size, X-Poll-Interval, "
+    b"X-Repo-Commit, X-Request-Id"
 )
 # Bearer tokens are sent by scripts on purpose, so any origin may call; cookies never count here.
 _CORS: Headers = [
@@ -54,9 +58,23 @@ class AddedHeaders:
         # script of another origin and for everybody else.
         self._hot = [(b"content-type", b"application/json"), *self._always, *_UNLESS_SET]
         self._hot_for_others = [*self._hot, *_CORS]
+        self._second = 0
+        self._date = (b"date", b"")
+
+    def _now(self) -> tuple[bytes, bytes]:
+        """Return the date of this very second, by the clock that answers are stamped with.
+
+        The public client takes a line of a log for one of the future when it is later than this;
+        the server's own date may be a second old, and knows nothing of a clock that was moved.
+        """
+        second = micros() // 1_000_000
+        if second != self._second:
+            self._second = second
+            self._date = (b"date", formatdate(second, usegmt=True).encode())
+        return self._date
 
     def of(self, own: Headers, path: str, request_id: str, verdict: Verdict | None) -> Headers:
-        headers = [*own, *self._always, (b"x-request-id", request_id.encode())]
+        headers = [*own, *self._always, (b"x-request-id", request_id.encode()), self._now()]
         names = {name for name, _ in own}
         for_others = is_for_other_origins(path)
         added = _UNLESS_SET if for_others else [*_FOR_PAGES, *_UNLESS_SET]
@@ -72,5 +90,6 @@ class AddedHeaders:
             *(self._hot_for_others if exchange.has_origin else self._hot),
             (b"content-length", b"%d" % len(body)),
             (b"x-request-id", exchange.request_id.encode()),
+            self._now(),
             *verdict.raw_headers(),
         ]

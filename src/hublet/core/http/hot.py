@@ -5,17 +5,19 @@ from typing import Any
 
 from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-Handler = Callable[[Request], Coroutine[Any, Any, bytes]]
+Handler = Callable[[Request], Coroutine[Any, Any, bytes | Response]]
 
 
 class HotRoute(APIRoute):
     """A route whose function takes the bare request and returns the JSON of a 200.
 
-    The edge calls it; the framework only describes it. Its path has no parameters. Declare what it answers with `response_model`, and what
-    token it needs with `dependencies`: both are shown in the description, and the function
-    itself must keep that promise, because nothing else runs for it.
+    The edge calls it; the framework only describes it. Its path has no parameters. Declare what
+    it answers with `response_model`, and what token it needs with `dependencies`: both are shown
+    in the description, and the function itself must keep that promise, because nothing else runs
+    for it. One that has headers or another status of its own returns a response instead.
     """
 
 

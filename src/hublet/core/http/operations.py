@@ -44,6 +44,8 @@ async def read_metrics(request: Request, conn: ReadConn) -> Response:
     metrics.outbox.set(await outbox.count_waiting(conn))
     metrics.tasks.set(await queue.count_waiting(conn))
     metrics.parked.set(await queue.count_parked(conn))
+    for count in metrics.counts:
+        await count(conn)
     return Response(metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

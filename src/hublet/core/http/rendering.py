@@ -1,6 +1,6 @@
 """Turns every error into the one form the clients read."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -25,6 +25,15 @@ _PLAIN = {
 }
 
 
+# Protocols with a form of their own for errors, by the path of their endpoint.
+_forms: dict[str, Callable[[HubError], HubError]] = {}
+
+
+def tell_errors_as(path: str, form: Callable[[HubError], HubError]) -> None:
+    """Tell every error at this path, also those of the edge, in the form of its protocol."""
+    _forms[path] = form
+
+
 def error_response(
     message: str,
     *,
@@ -47,9 +56,11 @@ def error_response(
     return response
 
 
-def hub_error_response(error: HubError) -> Response:
+def hub_error_response(error: HubError, *, path: str = "") -> Response:
     if isinstance(error, DatabaseUnavailable):
         log.warning("database unavailable", reason=error.reason)
+    if path in _forms:
+        error = _forms[path](error)
     return error_response(
         error.message,
         status=error.status,
@@ -71,9 +82,9 @@ async def _unexpected(request: Request, _error: Exception) -> Response:
     return unexpected_response(request.scope["exchange"].request_id)
 
 
-async def _hub_error(_request: Request, error: Exception) -> Response:
+async def _hub_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HubError)  # noqa: S101 - registered for this class only
-    return hub_error_response(error)
+    return hub_error_response(error, path=request.url.path)
 
 
 async def _invalid(_request: Request, error: Exception) -> Response:

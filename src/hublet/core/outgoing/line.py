@@ -32,7 +32,10 @@ from hublet.core.outgoing.targets import Target, TargetRefused, read_target
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 8190
 _BUFFER_BYTES = 16_384
-_SHOWN_HEADERS = ("Retry-After", "Location", "Content-Type")
+_SHOWN_HEADERS = (
+    *("Retry-After", "Location", "Content-Type"),
+    *("Content-Encoding", "Cache-Control", "Expires"),
+)
 _SHOWN_CHARACTERS = 1024
 _OWN_HEADERS = {"User-Agent": f"Hublet/{__version__}", "Accept-Encoding": "identity"}
 

@@ -62,7 +62,7 @@ class Answer:
     reason: Reason | None
     detail: str
     body: bytes = field(default=b"", repr=False)
-    # Only retry-after, location and content-type, where the answer has them.
+    # Only those that somebody reads (see `line`), in lower case, where the answer has them.
     headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
     timings: Timings
 

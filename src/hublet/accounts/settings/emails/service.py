@@ -12,7 +12,7 @@ from hublet.accounts.settings.emails.errors import (
     EmailNotVerified,
     TooManyEmails,
 )
-from hublet.core.database import Connection
+from hublet.core.database import Connection, Reader
 from hublet.core.outbox import publish
 from hublet.events import EmailAdded, EmailRemoved, PrimaryEmailChanged
 
@@ -27,6 +27,15 @@ async def add(conn: Connection, user: User, address: str) -> Email:
     email = await accounts.add_email(conn, user, address, verified=False)
     await publish(conn, EmailAdded(user_id=user.id, email_id=email.id))
     return email
+
+
+async def find(conn: Reader, email_id: str) -> Email | None:
+    return await store.find(conn, email_id)
+
+
+async def verify(conn: Connection, email_id: str, *, address: str) -> bool:
+    """Take an address as its owner's, however often; False when it is not there any more."""
+    return await store.set_verified(conn, email_id, address=address)
 
 
 async def make_primary(conn: Connection, email_id: str, *, user_id: str) -> Email:

@@ -17,9 +17,9 @@ from hublet.community.discussions.records import (
 )
 from hublet.community.threads import service as threads
 from hublet.community.threads import store as thread_store
-from hublet.community.threads.records import Status, Thread
+from hublet.community.threads.records import Change, Status, Thread
 from hublet.community.threads.schemas import MAX_COMMENT
-from hublet.community.threads.service import Place
+from hublet.community.threads.service import Difference, Place
 from hublet.core.database import Connection, Reader
 from hublet.events import UpdatedRef
 from hublet.repos import service as repos
@@ -121,14 +121,14 @@ async def add_commits(
     """Write commits into a pull request's history, each once however often this is called."""
     known = await store.list_commits(conn, thread.id)
     fresh = [commit for commit in commits if commit.oid not in known]
-    for commit in fresh:
-        await note_commit(conn, thread, commit, actor_id=actor_id, at=at)
-    if fresh:
-        await threads.change(conn, thread, place, actor_id=actor_id, changed=("content",))
+    noted = [await note_commit(conn, thread, each, actor_id=actor_id, at=at) for each in fresh]
+    if noted:
+        difference = Difference(changed=("content",), event_id=noted[0].id)
+        await threads.change(conn, thread, place, difference, actor_id=actor_id)
 
 
 async def note_commit(
     conn: Connection, thread: Thread, commit: Commit, *, actor_id: str, at: datetime | None = None
-) -> None:
+) -> Change:
     data = {"oid": commit.oid, "subject": commit.subject}
-    await threads.note(conn, thread, "commit", actor_id=actor_id, data=data, at=at)
+    return await threads.note(conn, thread, "commit", actor_id=actor_id, data=data, at=at)

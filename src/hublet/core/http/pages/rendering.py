@@ -1,11 +1,14 @@
 """Turns templates into HTML."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from hublet.core.clock import wire
+from hublet.core.http.pages.frames import SETTINGS_PAGES
 from hublet.core.http.pages.static_files import address_of
 
 
@@ -24,6 +27,12 @@ def _paragraphs(text: str) -> Markup:
     )
 
 
+def _moment(value: datetime) -> Markup:
+    """Show a time to the minute; the page does not know where its reader lives."""
+    shown = value.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return Markup('<time datetime="{}">{}</time>').format(wire(value), shown)
+
+
 class Templates:
     """The templates of one package, which extend the layout of all pages."""
 
@@ -35,8 +44,12 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= {"inline": _inline, "paragraphs": _paragraphs}
-        self._environment.globals["address_of"] = address_of
+        self._environment.filters |= {
+            "inline": _inline,
+            "moment": _moment,
+            "paragraphs": _paragraphs,
+        }
+        self._environment.globals |= {"address_of": address_of, "settings_pages": SETTINGS_PAGES}
 
     def render(self, template: str, **values: Any) -> bytes:
         return self._environment.get_template(template).render(values).encode()

@@ -8,6 +8,7 @@ _MEDIA_TYPES = {
     "docs.js": "text/javascript",
     "hublet.css": "text/css",
     "icon.svg": "image/svg+xml",
+    "passkeys.js": "text/javascript",
 }
 
 

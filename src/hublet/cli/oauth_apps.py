@@ -1,0 +1,196 @@
+"""Commands for OAuth apps."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hublet.cli.commands import changing, listing
+from hublet.cli.options import a_group
+from hublet.cli.output import Answer, Table, cell
+from hublet.cli.pages import every
+
+if TYPE_CHECKING:
+    from hublet.core.database import Connection, Reader
+    from hublet.oauth.apps.records import ManagedApp
+    from hublet.oauth.apps.schemas import CreateApp
+
+_ClientId = Annotated[str, typer.Argument(metavar="CLIENT_ID", help="The app's client id.")]
+
+
+def register(app: typer.Typer) -> None:
+    apps = a_group("Create, list and delete apps, and allow them the token exchange.")
+    listing(apps, "list", list_apps, example="hublet oauth app list --json")
+    changing(
+        apps, "show", show, example="hublet oauth app show 26be6b09-91c5-47da-9861-d2d2bb7a7e36"
+    )
+    changing(
+        apps, "create", create,
+        example="hublet oauth app create Engine --org acme --redirect-uri http://localhost/cb",
+    )  # fmt: skip
+    changing(apps, "delete", delete, example="hublet oauth app delete 9f2c…")
+    changing(
+        apps, "allow-exchange", allow_exchange, example="hublet oauth app allow-exchange 9f2c…"
+    )
+    oauth = a_group("What apps may do here.")
+    oauth.add_typer(apps, name="app")
+    app.add_typer(oauth, name="oauth")
+
+
+async def list_apps(conn: "Reader") -> Table:
+    """List all apps, oldest first."""
+    from hublet.oauth.apps import store
+
+    found = await every(lambda after: store.list_all(conn, after=after), lambda each: each.app.id)
+    return Table(
+        rows=[_row(each) for each in found],
+        columns={
+            "client id": "clientId",
+            "name": "name",
+            "kind": "kind",
+            "owner": "owner",
+            "organization": "organization",
+            "exchange": "tokenExchange",
+            "created": "createdAt",
+        },
+        name="clientId",
+        empty="There are no apps yet.",
+    )
+
+
+async def show(conn: "Connection", client_id: _ClientId) -> Answer:
+    """Show one app."""
+    from hublet.oauth.apps import service
+
+    row = _row(await service.get_any(conn, client_id))
+    return Answer(data=row, text="\n".join(f"{name}: {cell(row[name])}" for name in row))
+
+
+async def create(
+    conn: "Connection",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What people see it called.")],
+    *,
+    owner: Annotated[
+        str | None, typer.Option(metavar="USER", help="The user who manages it.")
+    ] = None,
+    org: Annotated[
+        str | None,
+        typer.Option(metavar="ORG", help="Bind it to an organization, whose admins manage it."),
+    ] = None,
+    redirect_uri: Annotated[
+        list[str] | None, typer.Option(metavar="URI", help="Where it may send people to; repeat.")
+    ] = None,
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SCOPE", help="What it may ask for; repeat; else openid, profile."),
+    ] = None,
+    dynamic_query: Annotated[
+        bool, typer.Option("--dynamic-query", help="Let its redirect URIs carry any query.")
+    ] = False,
+    secret: Annotated[
+        bool, typer.Option("--secret", help="Give it a secret, printed alone, this once.")
+    ] = False,
+) -> Answer:
+    """Register an app for a user or an organization. Its client id is printed."""
+    from hublet.accounts.organizations import service as organizations
+    from hublet.accounts.records import OPERATOR
+    from hublet.accounts.service import get_user
+    from hublet.oauth.apps import service
+    from hublet.oauth.apps.secrets.service import issue
+
+    if owner is None and org is None:
+        raise typer.BadParameter("Give --owner, --org, or both.")
+    request = _request(
+        name, redirect_uris=redirect_uri or [], scopes=scope, dynamic_query=dynamic_query
+    )
+    user = None if owner is None else await get_user(conn, owner)
+    bound = None if org is None else await organizations.get(conn, org)
+    found = await service.register(
+        conn, OPERATOR, request, owner_id=user.id if user else None, bound=bound
+    )
+    value = (await issue(conn, found.app.id))[1] if secret else None
+    row = _row(await service.get_any(conn, found.app.client_id))
+    return Answer(
+        data=row if value is None else row | {"secret": value},
+        text=value or found.app.client_id,
+        words=_words(found, has_secret=secret),
+    )
+
+
+async def delete(conn: "Connection", client_id: _ClientId) -> Answer:
+    """Delete an app; all access that people gave it ends."""
+    from hublet.accounts.records import OPERATOR
+    from hublet.oauth.apps import administration
+
+    found = await administration.delete(conn, OPERATOR, client_id)
+    return Answer(
+        data={"clientId": client_id, "deleted": True},
+        words=f"Deleted the app {found.app.name}. All access to it has ended.",
+    )
+
+
+async def allow_exchange(
+    conn: "Connection",
+    client_id: _ClientId,
+    off: Annotated[bool, typer.Option("--off", help="Take it back.")] = False,
+) -> Answer:
+    """Let an app of an Enterprise organization get tokens for its members (RFC 8693)."""
+    from hublet.accounts.records import OPERATOR
+    from hublet.oauth.apps import administration
+
+    found = await administration.set_token_exchange(conn, OPERATOR, client_id, allowed=not off)
+    may = f"may exchange e-mail addresses of {found.organization} for tokens"
+    return Answer(
+        data=_row(found),
+        words=f"{found.app.name} {'may no longer exchange tokens' if off else may}.",
+    )
+
+
+def _request(
+    name: str, *, redirect_uris: list[str], scopes: list[str] | None, dynamic_query: bool
+) -> "CreateApp":
+    from hublet.oauth.apps.names import clean_name
+    from hublet.oauth.apps.schemas import MAX_REDIRECT_URIS, CreateApp
+    from hublet.tokens.records import Scope
+
+    if unknown := sorted(set(scopes or []) - set(Scope)):
+        raise typer.BadParameter(
+            f"There is no scope {unknown[0]}; the scopes are {', '.join(Scope)}.",
+            param_hint="--scope",
+        )
+    if len(redirect_uris) > MAX_REDIRECT_URIS:
+        raise typer.BadParameter(
+            f"An app has at most {MAX_REDIRECT_URIS} redirect URIs.", param_hint="--redirect-uri"
+        )
+    try:
+        clean = clean_name(name)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}.", param_hint="NAME") from None
+    asked = [Scope.openid, Scope.profile] if scopes is None else list(map(Scope, scopes))
+    return CreateApp(
+        name=clean, redirectUris=redirect_uris, scopes=asked, dynamicQuery=dynamic_query
+    )
+
+
+def _words(found: "ManagedApp", *, has_secret: bool) -> str:
+    app = found.app
+    created = f"Created the app {app.name}"
+    if has_secret:
+        return f"{created} with the client id {app.client_id}. Its secret is shown this once."
+    return f"{created}. It is public: it has no secret."
+
+
+def _row(found: "ManagedApp") -> dict[str, object]:
+    app = found.app
+    return {
+        "clientId": app.client_id,
+        "name": app.name,
+        "kind": app.kind,
+        "owner": found.owner,
+        "organization": found.organization,
+        "redirectUris": list(app.redirect_uris),
+        "scopes": sorted(app.scopes),
+        "isPublic": not app.confidential,
+        "tokenExchange": app.token_exchange,
+        "tokenSeconds": app.token_seconds,
+        "createdAt": app.created_at,
+    }

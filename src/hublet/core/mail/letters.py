@@ -1,0 +1,33 @@
+"""What is sent, before it is a mail."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+# Longer subjects help nobody, and each character may take twelve bytes in a header.
+_LONGEST_LINE = 250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """A mail to one address. Subject, names and text may hold whatever people wrote."""
+
+    # As in the settings: an address, with or without a name.
+    sender: str
+    recipient: str
+    recipient_name: str = ""
+    subject: str
+    text: str
+    html: str | None = None
+    # With the brackets around it.
+    message_id: str
+    sent_at: datetime
+    # Names and values are ours; a link in them stays in one piece.
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def one_line(text: str) -> str:
+    """Return the text fit for a header: one line, printable, not too long."""
+    visible = "".join(each if each.isprintable() else " " for each in text)
+    line = " ".join(visible.split())
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1].rstrip() + "…"

@@ -1,0 +1,1 @@
+"""How people show in a browser who they are: passwords, passkeys, sessions."""

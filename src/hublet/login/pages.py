@@ -1,0 +1,53 @@
+"""The pages of the login, as HTML."""
+
+from typing import Any
+
+from hublet.core.http.pages import Templates
+from hublet.core.hub import Hub
+from hublet.login.agents import browser_of
+from hublet.login.forms import form_token
+from hublet.login.frames import frame_of
+from hublet.login.next_paths import safe_path
+from hublet.login.passkeys.ceremony import is_possible
+from hublet.login.records import Session
+
+_templates = Templates("hublet.login")
+
+
+def login_page(
+    hub: Hub,
+    session: Session | None,
+    next_path: str | None,
+    *,
+    name: str = "",
+    message: str | None = None,
+) -> bytes:
+    return _templates.render(
+        "login.html",
+        frame=frame_of(hub, session),
+        known=session.user_name if session else None,
+        name=name,
+        message=message,
+        next=safe_path(next_path),
+        passkeys=is_possible(hub.settings),
+    )
+
+
+def welcome_page(next_path: str) -> bytes:
+    return _templates.render("welcome.html", frame=None, next=next_path)
+
+
+def logout_page(hub: Hub, session: Session) -> bytes:
+    return _templates.render("logout.html", frame=frame_of(hub, session))
+
+
+def settings_page(hub: Hub, session: Session, current: str, **values: Any) -> bytes:
+    """Render the template that is called like the last part of the path."""
+    return _templates.render(
+        f"{current.rpartition('/')[2]}.html",
+        frame=frame_of(hub, session, current=current),
+        form_token=form_token(hub, session, current),
+        browser_of=browser_of,
+        session=session,
+        **values,
+    )

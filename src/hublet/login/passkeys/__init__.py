@@ -1,0 +1,1 @@
+"""Passkeys: a device shows who somebody is, without a password."""

@@ -1,0 +1,54 @@
+"""What a session is, and what a passkey is."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from hublet.accounts.records import User
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A browser in which a person showed who they are."""
+
+    id: str
+    user_id: str
+    user_name: str
+    created_at: datetime
+    # When the person last showed a password or a passkey.
+    authenticated_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+    # From where and with what, as its owner recognizes it.
+    address: str | None = None
+    agent: str | None = None
+    # Of the cookie's value; the forms of the session are bound to it.
+    digest: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Whose browser it is, before anybody showed anything."""
+
+    address: str
+    agent: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Who somebody claims to be."""
+
+    user: User
+    password_hash: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passkey:
+    id: str
+    # As the browser names it, in base64url.
+    credential_id: str
+    user_id: str
+    name: str
+    public_key: bytes = field(repr=False)
+    sign_count: int
+    created_at: datetime
+    last_used_at: datetime | None = None

@@ -1,0 +1,1 @@
+"""Browsers that are signed in: begun, looked up, renewed, listed and ended."""

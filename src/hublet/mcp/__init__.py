@@ -1,0 +1,1 @@
+"""Which tools a user chose for assistants."""

@@ -1,0 +1,1 @@
+"""What users are told: the inbox, who is told what, preferences, mail."""

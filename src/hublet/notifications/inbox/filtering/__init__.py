@@ -1,0 +1,1 @@
+"""Filters: what the words of a request mean in an inbox."""

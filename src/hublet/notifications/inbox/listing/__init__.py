@@ -1,0 +1,1 @@
+"""Pages of an inbox: what is on them, and how much there is."""

@@ -1,0 +1,204 @@
+"""The inbox on the wire: interface 2.4, 4.1 and 4.2."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    MISSING,
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+)
+
+from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.repos.records import RepoType
+
+# The largest integer that JavaScript counts to.
+MAX_PAGE = 9_007_199_254_740_991
+
+_ANY_CASE_ID = re.compile(r"[0-9a-fA-F]{24}")
+
+
+def _written_out(value: Any) -> Any:
+    # Pydantic takes numbers for seconds since 1970; nobody who sends one means that.
+    if isinstance(value, str) and not re.match(r"\d{4}-\d\d-\d\dT", value):
+        raise ValueError("must be a timestamp such as 2026-11-15T01:44:56Z")
+    return value
+
+
+def _is_an_id(value: str) -> str:
+    if _ANY_CASE_ID.fullmatch(value) is None:
+        raise ValueError("must be 24 hexadecimal digits")
+    return value.lower()
+
+
+class Filters(Schema):
+    """Interface 4.1. What is not named here is no filter, and means nothing."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    p: Annotated[
+        int, Field(ge=0, le=MAX_PAGE, description="The page, from 0; a page has 25 items.")
+    ] = 0
+    readStatus: Annotated[
+        Literal["all", "unread"], Field(description="Everything, or only what is unread.")
+    ] = "all"
+    repoType: Annotated[
+        RepoType | MISSING, Field(description="Only discussions in repositories of this type.")
+    ] = MISSING
+    repoName: Annotated[
+        str | MISSING,
+        Field(description="Only discussions in this repository, as in `ada/engine`."),
+    ] = MISSING
+    postAuthor: Annotated[
+        str | MISSING, Field(description="Only posts of this user or organization.")
+    ] = MISSING
+    paperId: Annotated[
+        str | MISSING, Field(description="Only this paper: its id here, or its arXiv id.")
+    ] = MISSING
+    articleId: Annotated[
+        str | MISSING, Field(description="Only this blog: its id, or its slug.")
+    ] = MISSING
+    mention: Annotated[
+        Literal["all", "participating", "mentions"],
+        Field(
+            description="`participating`: threads that you opened, commented on, changed or were "
+            "mentioned in. `mentions`: those in which you were mentioned, once."
+        ),
+    ] = "all"
+    lastUpdate: Annotated[
+        AwareDatetime | MISSING,
+        BeforeValidator(_written_out),
+        WithJsonSchema({"type": "string", "format": "date-time"}),
+        Field(
+            description="Nothing that changed after this moment. Give the newest `updatedAt` that "
+            "was seen, with all its digits: pages stay as they are, and what came later is left "
+            "alone."
+        ),
+    ] = MISSING
+
+
+class ChangeFilters(Filters):
+    applyToAll: Annotated[
+        Literal["true", "false"],
+        Field(description="`true`: everything that matches the filters, on all pages."),
+    ] = "false"
+
+
+class MarkAsRead(Schema):
+    # Ids of threads, 24 hexadecimal digits each.
+    discussionIds: Annotated[
+        list[Annotated[str, AfterValidator(_is_an_id)]],
+        Field(description="The threads; the id that stands in the item, in either case."),
+    ] = Field(default=[])
+    read: Annotated[bool, Field(description="`false` marks as unread again.")] = True
+
+
+class DeleteNotifications(Schema):
+    discussionIds: Annotated[
+        list[Annotated[str, Field(pattern=r"^[0-9a-fA-F]{24}$")]] | MISSING, Field(min_length=1)
+    ] = MISSING
+
+
+class ChangedNotifications(Schema):
+    """How many items changed."""
+
+    count: int
+
+
+class Participant(Schema):
+    id: Annotated[ObjectId, Field(alias="_id")]
+    avatar: str
+    user: str
+
+
+class RepoId(Schema):
+    name: str
+    type: RepoType
+
+
+class _Item(Schema):
+    updatedAt: Timestamp
+    read: bool
+    # The first thing in the thread that was not seen yet.
+    discussionEventId: str | MISSING = MISSING
+
+
+class NotifiedPaper(Schema):
+    id: Annotated[ObjectId, Field(alias="_id")]
+    title: str
+
+
+class NotifiedPaperDiscussion(Schema):
+    id: str
+    participating: list[Participant]
+    paperId: ObjectId
+
+
+class PaperItem(_Item):
+    type: Literal["paper"]
+    paper: NotifiedPaper
+    paperDiscussion: NotifiedPaperDiscussion
+
+
+class NotifiedDiscussion(Schema):
+    num: int
+    title: str
+    status: Literal["draft", "open", "closed", "merged"]
+    id: ObjectId
+    isPullRequest: bool
+    participating: list[Participant]
+
+
+class RepoItem(_Item):
+    type: Literal["repo"]
+    repo: RepoId
+    discussion: NotifiedDiscussion
+
+
+class NotifiedPost(Schema):
+    id: str
+    slug: str
+    authorName: str
+    title: str
+    participating: list[Participant]
+
+
+class PostItem(_Item):
+    type: Literal["post"]
+    post: NotifiedPost
+
+
+class NotifiedBlog(Schema):
+    id: str
+    slug: str
+    title: str
+    canonical: bool
+    participating: list[Participant]
+    authorName: str | MISSING = MISSING
+
+
+class BlogItem(_Item):
+    type: Literal["community_blog"]
+    blog: NotifiedBlog
+
+
+Notification = Annotated[PaperItem | RepoItem | PostItem | BlogItem, Field(discriminator="type")]
+
+
+class NotificationCount(Schema):
+    """What matches all filters; of the same without `readStatus`, what is unread, and all."""
+
+    view: int
+    unread: int
+    all: int
+
+
+class Notifications(Schema):
+    notifications: list[Notification]
+    count: NotificationCount
+    # How many items come before this page.
+    start: int

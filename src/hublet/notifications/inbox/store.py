@@ -1,0 +1,167 @@
+"""SQL that changes inboxes.
+
+Whatever changes one holds it first; only then is looked at what is in it. Counts are kept in
+the same transaction: items leave the counts, change, and come back.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from enum import Enum
+
+from hublet.core.clock import micros
+from hublet.core.database import Connection, Reader
+from hublet.notifications.inbox.conditions import Condition
+from hublet.notifications.records import INBOXES, Involvement, Item
+
+# A user, and a type or the id of a place.
+Facet = tuple[str, str]
+
+
+class Counted(Enum):
+    """What happens to the counts of items: of all of them, and of the unread."""
+
+    leave = ("-count(*)", "-sum(unread)")
+    come = ("count(*)", "sum(unread)")
+    become_read = ("0", "-count(*)")
+    become_unread = ("0", "count(*)")
+
+
+async def hold(conn: Connection, user_ids: Iterable[str], *, arrival: bool = False) -> None:
+    """Let nobody else change these inboxes until the end, and tell those who listen.
+
+    In the order of ids, so that two who hold many never wait for each other. With an arrival
+    the inbox gets a new newest time, later than all that was ever committed in it.
+    """
+    conn.wake(INBOXES)
+    await conn.execute(
+        """
+        INSERT INTO inboxes (user_id, version, last_at)
+        SELECT id, 1, $2 FROM users WHERE id IN each($1) ORDER BY id
+        ON CONFLICT (user_id) DO UPDATE SET
+            version = inboxes.version + 1,
+            last_at = CASE WHEN excluded.last_at = 0 THEN inboxes.last_at
+                WHEN excluded.last_at > inboxes.last_at THEN excluded.last_at
+                ELSE inboxes.last_at + 1 END
+        """,
+        json.dumps(sorted(user_ids)), micros() if arrival else 0,
+    )  # fmt: skip
+
+
+async def last_at(conn: Reader, user_id: str) -> int:
+    """Return the time of the newest item that ever came."""
+    found: int | None = await conn.fetch_value(
+        "SELECT last_at FROM inboxes WHERE user_id = $1", user_id
+    )
+    return found or 0
+
+
+async def put(conn: Connection, item: Item, recipients: Mapping[str, Involvement]) -> None:
+    """Add an item to inboxes that are held, or bring it back as unread."""
+    await conn.execute(
+        """
+        INSERT INTO notifications
+            (user_id, thread_id, type, place_id, involvement, read, updated_at, event_id,
+             last_event_id)
+        SELECT user_id, $2, $3, $4,
+            CASE WHEN user_id IN each($6) THEN 2 WHEN user_id IN each($7) THEN 1 ELSE 0 END,
+            FALSE, last_at, $5, $5
+        FROM inboxes WHERE user_id IN each($1)
+        ON CONFLICT (user_id, thread_id) DO UPDATE SET
+            involvement = CASE WHEN excluded.involvement > notifications.involvement
+                THEN excluded.involvement ELSE notifications.involvement END,
+            read = FALSE,
+            updated_at = excluded.updated_at,
+            event_id = CASE WHEN notifications.read
+                THEN excluded.event_id ELSE notifications.event_id END,
+            last_event_id = excluded.last_event_id
+        """,
+        json.dumps(list(recipients)), item.thread_id, item.type, item.place_id, item.event_id,
+        _those(recipients, Involvement.mentioned), _those(recipients, Involvement.participating),
+    )  # fmt: skip
+
+
+def _those(recipients: Mapping[str, Involvement], involvement: Involvement) -> str:
+    return json.dumps([user for user, has in recipients.items() if has is involvement])
+
+
+async def raise_involvement(conn: Connection, chosen: Condition, involvement: Involvement) -> int:
+    place = len(chosen.values) + 1
+    return await conn.execute(
+        f"UPDATE notifications SET involvement = ${place} WHERE {chosen.sql}",
+        *chosen.values, involvement,
+    )  # fmt: skip
+
+
+async def set_read(conn: Connection, chosen: Condition, *, read: bool) -> int:
+    """Mark items whose state differs; what becomes unread leads to what happened last."""
+    seen = "" if read else ", event_id = last_event_id"
+    place = len(chosen.values) + 1
+    return await conn.execute(
+        f"UPDATE notifications SET read = ${place}{seen} WHERE {chosen.sql}", *chosen.values, read
+    )
+
+
+async def remove(conn: Connection, chosen: Condition) -> int:
+    return await conn.execute(f"DELETE FROM notifications WHERE {chosen.sql}", *chosen.values)
+
+
+async def count(conn: Connection, chosen: Condition, happens: Counted) -> set[Facet]:
+    """Let items leave the counts or come to them; return which counts are empty now."""
+    total, unread = happens.value
+    rows = await conn.fetch_all(
+        f"""
+        WITH chosen AS (
+            SELECT user_id, type, place_id, involvement, CASE WHEN read THEN 0 ELSE 1 END AS unread
+            FROM notifications WHERE {chosen.sql}
+        )
+        INSERT INTO notification_counts (user_id, facet, involvement, total, unread)
+        SELECT user_id, facet, involvement, {total}, {unread} FROM (
+            SELECT user_id, type AS facet, involvement, unread FROM chosen
+            UNION ALL
+            SELECT user_id, place_id AS facet, involvement, unread FROM chosen
+            WHERE place_id IS NOT NULL
+        ) AS facets
+        WHERE TRUE GROUP BY user_id, facet, involvement
+        ON CONFLICT (user_id, facet, involvement) DO UPDATE SET
+            total = notification_counts.total + excluded.total,
+            unread = notification_counts.unread + excluded.unread
+        RETURNING user_id, facet, total
+        """,
+        *chosen.values,
+    )
+    return {(row["user_id"], row["facet"]) for row in rows if not row["total"]}
+
+
+async def forget(conn: Connection, emptied: Collection[Facet]) -> None:
+    """Remove those of these counts that are still empty."""
+    if emptied:
+        users, facets = zip(*emptied, strict=True)
+        await conn.execute(
+            """
+            DELETE FROM notification_counts
+            WHERE user_id IN each($1) AND facet IN each($2) AND total = 0
+            """,
+            json.dumps(sorted(set(users))), json.dumps(sorted(set(facets))),
+        )  # fmt: skip
+
+
+async def users_with_thread(conn: Reader, thread_id: str, *, after: str, limit: int) -> list[str]:
+    rows = await conn.fetch_all(
+        """
+        SELECT user_id FROM notifications WHERE thread_id = $1 AND user_id > $2
+        ORDER BY user_id LIMIT $3
+        """,
+        thread_id, after, limit,
+    )  # fmt: skip
+    return [row["user_id"] for row in rows]
+
+
+async def users_with_place(conn: Reader, place_id: str, *, after: str, limit: int) -> list[str]:
+    rows = await conn.fetch_all(
+        """
+        SELECT DISTINCT user_id FROM notification_counts
+        WHERE facet = $1 AND user_id > $2 ORDER BY user_id LIMIT $3
+        """,
+        place_id, after, limit,
+    )  # fmt: skip
+    return [row["user_id"] for row in rows]

@@ -1,0 +1,1 @@
+"""The inbox as it changes, for somebody who listens."""

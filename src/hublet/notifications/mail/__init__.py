@@ -1,0 +1,1 @@
+"""Mails that tell users of what happened."""

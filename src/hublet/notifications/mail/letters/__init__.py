@@ -1,0 +1,1 @@
+"""What mails say, one module for each kind of them."""

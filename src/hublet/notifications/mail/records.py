@@ -1,0 +1,45 @@
+"""What a mail that waits is made of."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from hublet.notifications.preferences.keys import Key
+
+
+class Kind(StrEnum):
+    thread = "thread"
+    message = "message"
+    digest = "digest"
+    # New tags of a repository.
+    tags = "tags"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mail:
+    """A mail to one user, about one thing of its kind."""
+
+    id: str
+    user_id: str
+    kind: Kind
+    # The id of the thread, message or repository, or the day.
+    about: str
+    # None for what cannot be turned off.
+    key: Key | None
+    # What happened, oldest first: ids, or the names of tags. A thread that has no first comment
+    # stands for its own opening.
+    events: tuple[str, ...] = ()
+    # Whether the inbox told of it as well: what was read there is not mailed.
+    in_inbox: bool = False
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipient:
+    """A user who has a primary address, and that one is verified."""
+
+    user_id: str
+    name: str
+    fullname: str
+    address: str
+    disabled: bool

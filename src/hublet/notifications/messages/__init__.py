@@ -1,0 +1,1 @@
+"""What the hub itself tells a user."""

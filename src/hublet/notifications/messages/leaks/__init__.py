@@ -1,0 +1,1 @@
+"""Credentials of this hub that somebody put where everybody can read them."""

@@ -1,0 +1,204 @@
+"""Everything that the hub itself says to its users, word by word.
+
+No text holds a secret: of a credential it shows the name and the hint, of a webhook the id.
+"""
+
+from hublet.events import (
+    AccessEnded,
+    CredentialRevoked,
+    JobEnded,
+    RepoSnapshot,
+    SecretDetected,
+    WebhookFailing,
+    WebhookRecovered,
+    WebhookSuspended,
+)
+from hublet.notifications.messages.records import Text
+
+_LONGEST_NAME = 100
+
+_REVOKED_BY = {
+    "administrator": "An administrator of this hub revoked it.",
+    "operator": "Whoever runs this hub revoked it.",
+    "organization": "An administrator of its organization revoked it.",
+    "reported": "Somebody presented its value as leaked, and that is proof enough to revoke it.",
+}
+
+# How a job ended that is told of.
+ENDINGS_OF_JOBS = {"COMPLETED": "is done", "ERROR": "failed"}
+
+
+def plain(name: str) -> str:
+    """Return a name that a user chose so that it stays in its line and leaves room for the rest."""
+    name = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def webhook_failing(event: WebhookFailing, *, whose: str) -> Text:
+    webhook = f"The webhook {event.webhook_id} of {whose}"
+    if event.percent == 0:
+        return Text(
+            kind="webhook-failing",
+            title=f"{webhook} fails",
+            body=_paragraphs(
+                f"The last deliveries of this webhook failed. {_last(event)}",
+                "Its target is now only probed from time to time; what could not be delivered is "
+                "sent when it answers again.",
+            ),
+        )
+    return Text(
+        kind="webhook-failing",
+        title=f"{webhook} keeps failing and will be suspended",
+        body=_paragraphs(
+            f"No delivery of this webhook has succeeded for days. {_last(event)}",
+            f"{event.percent} percent of the time are over after which it is suspended. "
+            "Look at its deliveries for what its target answers.",
+        ),
+    )
+
+
+def webhook_suspended(event: WebhookSuspended, *, whose: str) -> Text:
+    return Text(
+        kind="webhook-suspended",
+        title=f"The webhook {event.webhook_id} of {whose} is suspended",
+        body=_paragraphs(
+            f"Its deliveries failed until it was switched off. {_last(event)}",
+            "What it would have delivered is still recorded. Enable the webhook once its target "
+            "answers again, and recover what was missed.",
+        ),
+    )
+
+
+def webhook_recovered(event: WebhookRecovered, *, whose: str) -> Text:
+    return Text(
+        kind="webhook-recovered",
+        title=f"The webhook {event.webhook_id} of {whose} works again",
+        body="Its target answers, and what waited is being delivered.",
+    )
+
+
+def _last(event: WebhookFailing | WebhookSuspended) -> str:
+    if event.status is not None:
+        return f"The last answer had the status {event.status}."
+    return f"The last attempt ended with: {event.reason}." if event.reason else ""
+
+
+def credential_revoked(event: CredentialRevoked, *, owner: str | None = None) -> Text:
+    """Tell the owner of a credential; with an `owner`, those who answer for a program."""
+    whose = f"The token of {owner}" if owner else "Your token"
+    return Text(
+        kind="credential-revoked",
+        title=f"{whose} called {plain(event.name)} was revoked",
+        body=_paragraphs(
+            f"The token {event.hint} does not work any more. {_REVOKED_BY[event.reason]}",
+            _where_from(event),
+            "Create another one if you still need it. If you do not know how its value became "
+            "known, look for it in files, logs and repositories of yours.",
+        ),
+    )
+
+
+def _where_from(event: CredentialRevoked) -> str:
+    known = event.reason == "reported" and event.address
+    return f"The report came from the address {event.address}." if known else ""
+
+
+def credential_detected(event: SecretDetected, *, owner: str | None = None) -> Text:
+    """Tell the owner of a credential; with an `owner`, those who answer for a program."""
+    whose = f"The token of {owner}" if owner else "Your token"
+    where = f"the {event.repo.type} {event.repo.name}"
+    return Text(
+        kind="credential-detected",
+        title=f"{whose} called {plain(event.name)} can be read in {where}",
+        body=_paragraphs(
+            f"The token {event.hint} stands in the file {plain(event.path)} of {where}, in the "
+            f"commit {event.commit[:12]}. Everybody can read it there.",
+            "It still works. Revoke it now, and create another one if you need it: to remove it "
+            "from the file is not enough, because the commit stays.",
+        ),
+    )
+
+
+def access_ended(event: AccessEnded) -> Text:
+    app = plain(event.app_name)
+    return Text(
+        kind="access-ended",
+        title=f"The access of {app} to your account was ended",
+        body=_paragraphs(
+            f"Somebody came with a login of {app} that had been used before. It may have been "
+            "stolen, so everything that the app could do for you has ended.",
+            f"Sign in to {app} again if you still use it.",
+        ),
+    )
+
+
+def account_disabled() -> Text:
+    return Text(
+        kind="account-disabled",
+        title="Your account was switched off",
+        body=_paragraphs(
+            "An administrator switched off your account on this hub: you cannot sign in, and "
+            "none of your tokens works.",
+            "What you own is kept. Ask an administrator of the hub if you think this is a mistake.",
+        ),
+    )
+
+
+def new_follower(*, follower: str) -> Text:
+    return Text(
+        kind="user-followed",
+        title=f"{follower} follows you",
+        body=f"{follower} began to follow you, and sees what you publish.",
+    )
+
+
+def access_requested(repo: RepoSnapshot, *, requester: str) -> Text:
+    return Text(
+        kind="access-requested",
+        title=f"{requester} asks to read the {repo.type} {repo.name}",
+        body=f"The {repo.type} {repo.name} is gated. {requester} waits for you, or for somebody "
+        "else who manages it, to accept or reject the request.",
+    )
+
+
+def access_accepted(repo: RepoSnapshot) -> Text:
+    return Text(
+        kind="access-accepted",
+        title=f"You may read the {repo.type} {repo.name}",
+        body=f"Somebody who manages the {repo.type} {repo.name} gave you access to its content.",
+    )
+
+
+def access_rejected(repo: RepoSnapshot) -> Text:
+    return Text(
+        kind="access-rejected",
+        title=f"Your request to read the {repo.type} {repo.name} was rejected",
+        body=f"Somebody who manages the {repo.type} {repo.name} rejected your request; its "
+        "content stays closed to you.",
+    )
+
+
+def added_to_organization(*, organization: str, role: str, by: str | None) -> Text:
+    who = by or "An administrator"
+    return Text(
+        kind="organization-joined",
+        title=f"You are a member of {organization}",
+        body=f"{who} added you to the organization {organization}, with the role {role}.",
+    )
+
+
+def job_ended(event: JobEnded, *, owner: str) -> Text:
+    job = event.job_id if event.name is None else f"{plain(event.name)} ({event.job_id})"
+    ending = ENDINGS_OF_JOBS[event.stage]
+    return Text(
+        kind="job-ended",
+        title=f"The job {job} of {owner} {ending}",
+        body=_paragraphs(
+            f"The job {job} of {owner} {ending}.",
+            "" if event.message is None else f"The reason: {plain(event.message)}.",
+        ),
+    )
+
+
+def _paragraphs(*parts: str) -> str:
+    return "\n\n".join(part.strip() for part in parts if part.strip())

@@ -1,0 +1,1 @@
+"""What a user wants to hear of, in the inbox and by mail."""

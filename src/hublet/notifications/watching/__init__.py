@@ -1,0 +1,1 @@
+"""What a user watches and what a user muted."""

@@ -1,0 +1,1 @@
+"""Access: a permission in use, with everything that was issued from it."""

@@ -1,0 +1,164 @@
+"""SQL of accesses."""
+
+import json
+from collections.abc import Collection
+
+from hublet.core.clock import from_micros, micros, to_micros
+from hublet.core.database import Connection, Reader, Row
+from hublet.oauth.access.records import EndReason, Holder
+from hublet.oauth.permissions import as_text, permission_record
+from hublet.oauth.records import Access, Via
+
+# Where accesses are called `a`; `access_record` reads it.
+ACCESS = (
+    "a.id, a.user_id, a.app_id, a.via, a.scopes, a.organization_ids, a.session_id, "
+    "a.authenticated_at, a.address, a.agent, a.created_at, a.last_used_at, a.expires_at, "
+    "a.ended_at"
+)
+
+
+async def add(conn: Connection, access: Access) -> None:
+    permission = access.permission
+    await conn.execute(
+        """
+        INSERT INTO oauth_accesses
+            (id, user_id, app_id, via, scopes, organization_ids, session_id, authenticated_at,
+             address, agent, created_at, last_used_at, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+        """,
+        access.id, permission.user_id, permission.app_id, access.via, as_text(permission.scopes),
+        as_text(permission.organization_ids), access.session_id,
+        to_micros(access.authenticated_at) if access.authenticated_at else None, access.address,
+        access.agent, to_micros(access.created_at), to_micros(access.last_used_at),
+        to_micros(access.expires_at),
+    )  # fmt: skip
+
+
+async def find(conn: Reader, access_id: str) -> Access | None:
+    row = await conn.fetch_one(f"SELECT {ACCESS} FROM oauth_accesses a WHERE a.id = $1", access_id)
+    return access_record(row) if row else None
+
+
+async def use(conn: Connection, access_id: str) -> bool:
+    """Note that it is used, and hold it; False when it has ended."""
+    return await conn.execute(
+        "UPDATE oauth_accesses SET last_used_at = $1 WHERE id = $2 AND ended_at IS NULL",
+        micros(), access_id,
+    ) == 1  # fmt: skip
+
+
+async def list_of(conn: Reader, user_id: str) -> list[Access]:
+    """Return what is in use, newest first; the last use is that of any of its tokens."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {ACCESS.replace("a.last_used_at, ", "")}, coalesce(
+            (SELECT max(coalesce(t.last_used_at, t.created_at)) FROM tokens t
+             WHERE t.access_id = a.id),
+            a.last_used_at
+        ) AS last_used_at
+        FROM oauth_accesses a
+        WHERE a.user_id = $1 AND a.ended_at IS NULL AND a.expires_at > $2
+        ORDER BY a.id DESC
+        """,
+        user_id, micros(),
+    )  # fmt: skip
+    return [access_record(row) for row in rows]
+
+
+async def list_ids_of_app(conn: Reader, app_id: str, *, vias: Collection[Via]) -> list[str]:
+    rows = await conn.fetch_all(
+        """
+        SELECT id FROM oauth_accesses
+        WHERE app_id = $1 AND ended_at IS NULL AND via IN each($2)
+        """,
+        app_id, json.dumps(list(vias)),
+    )  # fmt: skip
+    return [row["id"] for row in rows]
+
+
+async def list_exchanged_ids(
+    conn: Reader, organization_id: str, *, user_id: str | None = None
+) -> list[str]:
+    """Return what apps of an organization got by exchange, for this member or for all."""
+    whose, values = ("", []) if user_id is None else ("AND a.user_id = $3", [user_id])
+    rows = await conn.fetch_all(
+        f"""
+        SELECT a.id FROM oauth_apps p JOIN oauth_accesses a ON a.app_id = p.id
+        WHERE p.organization_id = $1 AND a.ended_at IS NULL AND a.via = $2 {whose}
+        """,
+        organization_id, Via.exchange, *values,
+    )  # fmt: skip
+    return [row["id"] for row in rows]
+
+
+async def find_id_of_token(conn: Reader, token_id: str) -> str | None:
+    found: str | None = await conn.fetch_value(
+        "SELECT access_id FROM tokens WHERE id = $1", token_id
+    )
+    return found
+
+
+async def end(
+    conn: Connection, access_ids: Collection[str], reason: EndReason
+) -> list[tuple[str, str, str]]:
+    """End what was not ended before; return of each its user, app and the app's name."""
+    rows = await conn.fetch_all(
+        """
+        UPDATE oauth_accesses SET ended_at = $1, end_reason = $2
+        WHERE id IN each($3) AND ended_at IS NULL
+        RETURNING user_id, app_id,
+            (SELECT p.name FROM oauth_apps p WHERE p.id = oauth_accesses.app_id) AS app_name
+        """,
+        micros(), reason, json.dumps(list(access_ids)),
+    )  # fmt: skip
+    return [(row["user_id"], row["app_id"], row["app_name"]) for row in rows]
+
+
+async def remove_expired(conn: Connection, *, before: int, limit: int) -> int:
+    """Forget what expired before then, with its tokens; return how many accesses."""
+    rows = await conn.fetch_all(
+        "SELECT id FROM oauth_accesses WHERE expires_at < $1 ORDER BY expires_at LIMIT $2",
+        before, limit,
+    )  # fmt: skip
+    ids = json.dumps([row["id"] for row in rows])
+    await conn.execute("DELETE FROM tokens WHERE access_id IN each($1)", ids)
+    await conn.execute("DELETE FROM oauth_accesses WHERE id IN each($1)", ids)
+    return len(rows)
+
+
+async def find_holder(
+    conn: Reader, user_id: str, *, organization_ids: Collection[str]
+) -> Holder | None:
+    """Return the person and those of these organizations they belong to; None when disabled."""
+    rows = await conn.fetch_all(
+        """
+        SELECT u.name AS user_name, o.id, o.name FROM users u
+        LEFT JOIN memberships m ON m.user_id = u.id AND m.organization_id IN each($2)
+        LEFT JOIN organizations o ON o.id = m.organization_id
+        WHERE u.id = $1 AND u.disabled_at IS NULL
+        """,
+        user_id, json.dumps(list(organization_ids)),
+    )  # fmt: skip
+    if not rows:
+        return None
+    return Holder(
+        user_id=user_id,
+        user_name=rows[0]["user_name"],
+        organizations={row["id"]: row["name"] for row in rows if row["id"] is not None},
+    )
+
+
+def access_record(row: Row) -> Access:
+    return Access(
+        id=row["id"],
+        permission=permission_record(row),
+        via=Via(row["via"]),
+        session_id=row["session_id"],
+        authenticated_at=from_micros(row["authenticated_at"]) if row["authenticated_at"] else None,
+        address=row["address"],
+        agent=row["agent"],
+        created_at=from_micros(row["created_at"]),
+        last_used_at=from_micros(row["last_used_at"]),
+        expires_at=from_micros(row["expires_at"]),
+        ended_at=from_micros(row["ended_at"]) if row["ended_at"] else None,
+    )

@@ -1,0 +1,1 @@
+"""The pages on which a person keeps the apps they registered."""

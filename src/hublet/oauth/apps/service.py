@@ -1,0 +1,224 @@
+"""Rules of apps: who is one, who manages one, and what changes when one is changed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hmac import compare_digest
+from typing import Any
+
+from pydantic import MISSING
+
+from hublet.accounts.audit import service as audit
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import Actor, Organization, Role
+from hublet.core.clock import now
+from hublet.core.database import Connection, Database, Reader
+from hublet.core.ids import new_object_id, random_bytes
+from hublet.oauth.access import service as access
+from hublet.oauth.access.records import EndReason
+from hublet.oauth.apps import first_party, store
+from hublet.oauth.apps.errors import (
+    AppNotFound,
+    InvalidApp,
+    TooManyApps,
+)
+from hublet.oauth.apps.records import ManagedApp
+from hublet.oauth.apps.schemas import CreateApp, UpdateApp
+from hublet.oauth.apps.secrets import store as secrets_store
+from hublet.oauth.documents import service as documents
+from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, App, AppKind
+from hublet.oauth.redirect_uris import check_registrable, host_of
+from hublet.tokens import service as tokens
+
+TOKEN_SECONDS = 8 * 3600
+MAX_APPS = 100
+
+
+async def find_app(conn: Reader, client_id: str) -> App | None:
+    """Return the app that the hub knows under this id; documents are not fetched for it."""
+    # No database takes NUL or half a character.
+    return await store.find(conn, client_id) if client_id.isprintable() else None
+
+
+async def resolve_app(database: Database, client_id: str, *, may_be_stale: bool = False) -> App:
+    """Return the app, with the metadata document that it may have as it is now.
+
+    Do not call it in a transaction. `may_be_stale` is for token requests: when the document is
+    out of reach, a copy of the last day will do for them, and never for a new consent.
+    """
+    async with database.read() as conn:
+        app = await find_app(conn, client_id)
+    if app is None and client_id == COMMAND_LINE_CLIENT_ID:
+        # A hub that has not started anew since it learned of this app gets it now.
+        async with database.transaction() as conn:
+            await first_party.provision(conn)
+            app = await find_app(conn, client_id)
+    if app is not None and app.kind is not AppKind.document:
+        return app
+    return await documents.app_of(database, client_id, may_be_stale=may_be_stale)
+
+
+async def is_secret_of(conn: Reader, app: App, secret: str) -> bool:
+    """Compare in constant time; a replaced secret counts until it expires."""
+    digests = [digest.encode() for digest in tokens.digests_of(conn.hub.keys, secret)]
+    known = [each.encode() for each in await secrets_store.list_working(conn, app.id)]
+    # All pairs are looked at, whichever fits.
+    return sum(compare_digest(one, other) for one in digests for other in known) > 0
+
+
+async def list_of(conn: Reader, *, user_id: str) -> list[ManagedApp]:
+    """Return the apps that a user manages: their own, and of organizations they administer."""
+    return await store.list_managed(conn, user_id=user_id)
+
+
+async def get(conn: Reader, client_id: str, *, user_id: str) -> ManagedApp:
+    """Return an app that this user manages."""
+    found = await store.find_managed(conn, client_id, user_id=user_id)
+    if found is None:
+        raise AppNotFound(client_id)
+    return found
+
+
+async def get_any(conn: Reader, client_id: str) -> ManagedApp:
+    """Return an app, whoever manages it."""
+    found = await store.find_managed(conn, client_id)
+    if found is None:
+        raise AppNotFound(client_id)
+    return found
+
+
+async def create(conn: Connection, actor: Actor, request: CreateApp) -> ManagedApp:
+    """Register an app without a secret, for the person who acts or for an organization."""
+    if actor.id is None:
+        raise InvalidApp("owner: an app is registered by a user.")
+    bound = None
+    if request.organization is not MISSING:
+        bound = await organizations.get_as(
+            conn, request.organization, user_id=actor.id, needed=Role.admin
+        )
+    return await register(conn, actor, request, owner_id=actor.id, bound=bound)
+
+
+async def register(
+    conn: Connection,
+    actor: Actor,
+    request: CreateApp,
+    *,
+    owner_id: str | None,
+    bound: Organization | None,
+) -> ManagedApp:
+    """Add an app on behalf of its owner; who may do so was asked before."""
+    at = now()
+    app = App(
+        id=new_object_id(),
+        client_id=new_client_id(),
+        kind=AppKind.registered,
+        owner_id=owner_id,
+        organization_id=bound.id if bound else None,
+        name=request.name,
+        client_uri=None if request.clientUri is MISSING else checked_uri(request.clientUri),
+        redirect_uris=checked_redirect_uris(request.redirectUris),
+        scopes=frozenset(request.scopes),
+        dynamic_query=request.dynamicQuery,
+        token_seconds=TOKEN_SECONDS,
+        created_at=at,
+        updated_at=at,
+    )
+    await _check_room(conn, app)
+    await store.add(conn, app)
+    await record(conn, actor, app, "oauth-app.create")
+    return await get_any(conn, app.client_id)
+
+
+def new_client_id() -> str:
+    """Return an id that no address of a document looks like."""
+    return random_bytes(16).hex()
+
+
+async def _check_room(conn: Connection, app: App) -> None:
+    await conn.lock(f"apps of {app.organization_id or app.owner_id}")
+    count = await store.count_of(conn, owner_id=app.owner_id, organization_id=app.organization_id)
+    if count >= MAX_APPS:
+        raise TooManyApps(MAX_APPS)
+
+
+async def update(conn: Connection, actor: Actor, client_id: str, request: UpdateApp) -> ManagedApp:
+    """Change what the request names; people are asked again when they would see another app."""
+    before = await hold(conn, actor, client_id)
+    app = _changed(before.app, request)
+    if app == before.app:
+        return before
+    if app.name != before.app.name or _hosts(app) != _hosts(before.app):
+        app = replace(app, revision=app.revision + 1)
+    await store.update(conn, app)
+    fields = sorted(request.model_fields_set)
+    await record(conn, actor, app, "oauth-app.update", details={"fields": fields})
+    return await get(conn, client_id, user_id=actor.id or "")
+
+
+def _changed(app: App, request: UpdateApp) -> App:
+    if request.name is not MISSING:
+        app = replace(app, name=request.name)
+    if request.redirectUris is not MISSING:
+        app = replace(app, redirect_uris=checked_redirect_uris(request.redirectUris))
+    if request.scopes is not MISSING:
+        app = replace(app, scopes=frozenset(request.scopes))
+    if request.clientUri is not MISSING:
+        uri = request.clientUri
+        app = replace(app, client_uri=None if uri is None else checked_uri(uri))
+    if request.dynamicQuery is not MISSING:
+        app = replace(app, dynamic_query=request.dynamicQuery)
+    return app
+
+
+def _hosts(app: App) -> set[str]:
+    return set(map(host_of, app.redirect_uris))
+
+
+def checked_redirect_uris(uris: Sequence[str], *, field: str = "redirectUris") -> tuple[str, ...]:
+    for place, uri in enumerate(uris):
+        check_registrable(uri, field=f"{field}[{place}]")
+    return tuple(dict.fromkeys(uris))
+
+
+def checked_uri(uri: str, *, field: str = "clientUri") -> str:
+    """Refuse what is no link to a page: browsers would open it."""
+    if not uri.startswith(("https://", "http://")):
+        raise InvalidApp(f"{field}: the address of a page begins with https://.")
+    check_registrable(uri, field=field)
+    return uri
+
+
+async def delete(conn: Connection, actor: Actor, client_id: str) -> None:
+    """Forget an app, and end everything that people allowed it."""
+    app = (await hold(conn, actor, client_id)).app
+    await remove(conn, [app.id])
+    await record(conn, actor, app, "oauth-app.delete")
+
+
+async def remove(conn: Connection, app_ids: Sequence[str]) -> None:
+    """Remove apps; what was issued to them is revoked, all the rest goes with their rows."""
+    for app_id in app_ids:
+        await access.end_of_app(conn, app_id, EndReason.app_deleted)
+    await store.remove(conn, app_ids)
+
+
+async def hold(conn: Connection, actor: Actor, client_id: str) -> ManagedApp:
+    """Return an app of the actor's that nobody else changes until the end."""
+    await conn.lock(f"app {client_id}")
+    return await get(conn, client_id, user_id=actor.id or "")
+
+
+async def record(
+    conn: Connection,
+    actor: Actor,
+    app: App,
+    action: str,
+    *,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a line into the audit log of the organization that an app is bound to."""
+    if app.organization_id is not None:
+        about = {"name": app.name, **(details or {})}
+        await audit.record(
+            conn, app.organization_id, actor, action, target=app.client_id, details=about
+        )

@@ -1,0 +1,197 @@
+"""SQL of apps."""
+
+import json
+from collections.abc import Sequence
+
+from hublet.core.clock import from_micros, micros, to_micros
+from hublet.core.database import Connection, Reader, Row
+from hublet.oauth.apps.records import ManagedApp, Secret
+from hublet.oauth.records import App, AppKind
+from hublet.tokens.records import ALL_SCOPES, Scope
+
+# A secret that has expired counts: only its owner can make the app public, never the time.
+_COLUMNS = """
+    a.id, a.client_id, a.kind, a.owner_id, a.organization_id, a.name, a.client_uri,
+    a.redirect_uris, a.scopes, a.dynamic_query, a.token_exchange, a.token_seconds, a.revision,
+    a.created_at, a.updated_at, l.app_id IS NOT NULL AS has_logo,
+    EXISTS (SELECT 1 FROM oauth_secrets s WHERE s.app_id = a.id) AS confidential
+"""
+_FROM = "FROM oauth_apps a LEFT JOIN oauth_logos l ON l.app_id = a.id"
+_MANAGED = f"""
+    {_COLUMNS}, o.name AS organization, u.name AS owner {_FROM}
+    LEFT JOIN organizations o ON o.id = a.organization_id
+    LEFT JOIN users u ON u.id = a.owner_id
+"""
+# Those who registered an app manage it; one that is bound belongs to all administrators there.
+_IS_MANAGED = """
+    (
+        a.organization_id IS NULL AND a.owner_id = $1
+        OR a.organization_id IN (
+            SELECT m.organization_id FROM memberships m WHERE m.user_id = $1 AND m.role = 'admin'
+        )
+    )
+"""
+
+
+async def find(conn: Reader, client_id: str) -> App | None:
+    row = await conn.fetch_one(f"SELECT {_COLUMNS} {_FROM} WHERE a.client_id = $1", client_id)
+    return _record(conn, row) if row else None
+
+
+async def find_by_id(conn: Reader, app_id: str) -> App | None:
+    row = await conn.fetch_one(f"SELECT {_COLUMNS} {_FROM} WHERE a.id = $1", app_id)
+    return _record(conn, row) if row else None
+
+
+async def find_managed(
+    conn: Reader, client_id: str, *, user_id: str | None = None
+) -> ManagedApp | None:
+    """Return an app that this user manages, or any app when no user is named."""
+    condition, values = ("TRUE", []) if user_id is None else (_IS_MANAGED, [user_id])
+    row = await conn.fetch_one(
+        f"""
+        SELECT {_MANAGED}
+        WHERE {condition} AND a.client_id = ${len(values) + 1}
+        """,
+        *values, client_id,
+    )  # fmt: skip
+    return (await _with_secrets(conn, [row]))[0] if row else None
+
+
+async def list_managed(conn: Reader, *, user_id: str) -> list[ManagedApp]:
+    """Return the apps that a user manages, oldest first."""
+    rows = await conn.fetch_all(f"SELECT {_MANAGED} WHERE {_IS_MANAGED} ORDER BY a.id", user_id)
+    return await _with_secrets(conn, rows)
+
+
+async def list_of_organization(conn: Reader, organization_id: str) -> list[ManagedApp]:
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_MANAGED} WHERE a.organization_id = $1 ORDER BY a.id
+        """,
+        organization_id,
+    )
+    return await _with_secrets(conn, rows)
+
+
+async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[ManagedApp]:
+    rows = await conn.fetch_all(
+        f"SELECT {_MANAGED} WHERE a.id > $1 ORDER BY a.id LIMIT $2",
+        after, limit,
+    )  # fmt: skip
+    return await _with_secrets(conn, rows)
+
+
+async def count_of(conn: Reader, *, owner_id: str | None, organization_id: str | None) -> int:
+    """Count the apps of an organization, or those of a user that are bound to none."""
+    count: int = await conn.fetch_value(
+        """
+        SELECT count(*) FROM oauth_apps
+        WHERE organization_id = $2 OR organization_id IS NULL AND owner_id = $1 AND $2 IS NULL
+        """,
+        owner_id, organization_id,
+    )  # fmt: skip
+    return count
+
+
+async def add(conn: Connection, app: App) -> bool:
+    """Add an app; False when its client id is taken."""
+    return await conn.execute(
+        """
+        INSERT INTO oauth_apps
+            (id, client_id, kind, owner_id, organization_id, name, client_uri,
+             redirect_uris, scopes, dynamic_query, token_exchange, token_seconds, revision,
+             created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+        ON CONFLICT DO NOTHING
+        """,
+        app.id, app.client_id, app.kind, app.owner_id, app.organization_id, app.name,
+        app.client_uri, json.dumps(app.redirect_uris), json.dumps(sorted(app.scopes)),
+        app.dynamic_query, app.token_exchange, app.token_seconds, app.revision,
+        to_micros(app.created_at), to_micros(app.updated_at),
+    ) == 1  # fmt: skip
+
+
+async def update(conn: Connection, app: App) -> None:
+    """Keep what may change about an app; `updated_at` is now."""
+    await conn.execute(
+        """
+        UPDATE oauth_apps SET name = $2, client_uri = $3, redirect_uris = $4, scopes = $5,
+            dynamic_query = $6, token_exchange = $7, revision = $8, updated_at = $9
+        WHERE id = $1
+        """,
+        app.id, app.name, app.client_uri, json.dumps(app.redirect_uris),
+        json.dumps(sorted(app.scopes)), app.dynamic_query, app.token_exchange, app.revision,
+        micros(),
+    )  # fmt: skip
+
+
+async def raise_revision(conn: Connection, app_id: str) -> None:
+    await conn.execute(
+        "UPDATE oauth_apps SET revision = revision + 1, updated_at = $2 WHERE id = $1",
+        app_id, micros(),
+    )  # fmt: skip
+
+
+async def remove(conn: Connection, app_ids: Sequence[str]) -> None:
+    """Remove apps with their secrets, logos, consents, accesses, codes and device codes."""
+    await conn.execute("DELETE FROM oauth_apps WHERE id IN each($1)", json.dumps(list(app_ids)))
+
+
+async def _with_secrets(conn: Reader, rows: Sequence[Row]) -> list[ManagedApp]:
+    secrets: dict[str, list[Secret]] = {row["id"]: [] for row in rows}
+    for row in await conn.fetch_all(
+        """
+        SELECT s.id, s.app_id, s.hint, s.created_at, s.expires_at FROM oauth_secrets s
+        WHERE s.app_id IN each($1) ORDER BY s.id
+        """,
+        json.dumps(list(secrets)),
+    ):
+        secrets[row["app_id"]].append(secret_record(row))
+    return [
+        ManagedApp(
+            app=_record(conn, row),
+            owner=row["owner"],
+            organization=row["organization"],
+            secrets=tuple(secrets[row["id"]]),
+        )
+        for row in rows
+    ]
+
+
+def secret_record(row: Row) -> Secret:
+    expires = row["expires_at"]
+    return Secret(
+        id=row["id"],
+        hint=row["hint"],
+        created_at=from_micros(row["created_at"]),
+        expires_at=None if expires is None else from_micros(expires),
+    )
+
+
+def _record(conn: Reader, row: Row) -> App:
+    return App(
+        id=row["id"],
+        client_id=row["client_id"],
+        kind=AppKind(row["kind"]),
+        owner_id=row["owner_id"],
+        organization_id=row["organization_id"],
+        name=row["name"],
+        client_uri=row["client_uri"],
+        # Logos are served by the hub itself, also those that a document names.
+        logo_uri=logo_url(conn.hub.settings.base_url, row["id"]) if row["has_logo"] else None,
+        redirect_uris=tuple(json.loads(row["redirect_uris"])),
+        # Those that this version does not know are left out, as after a downgrade.
+        scopes=frozenset(Scope(name) for name in json.loads(row["scopes"]) if name in ALL_SCOPES),
+        dynamic_query=bool(row["dynamic_query"]),
+        token_exchange=bool(row["token_exchange"]),
+        token_seconds=row["token_seconds"],
+        revision=row["revision"],
+        confidential=bool(row["confidential"]),
+        created_at=from_micros(row["created_at"]),
+        updated_at=from_micros(row["updated_at"]),
+    )
+
+
+def logo_url(base_url: str, app_id: str) -> str:
+    return f"{base_url}/oauth/logos/{app_id}"

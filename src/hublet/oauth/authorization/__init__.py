@@ -1,0 +1,1 @@
+"""The authorization request: checked, asked about, answered with a code."""

@@ -1,0 +1,98 @@
+"""Which app sends a request, and how it proves that (RFC 6749, 2.3)."""
+
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote_plus
+
+from hublet.core.clock import from_micros
+from hublet.core.database import Reader
+from hublet.oauth.apps import service as apps
+from hublet.oauth.errors import InvalidClient, invalid_request
+from hublet.oauth.records import App, AppKind
+
+_EPOCH = from_micros(0)
+# Stands in for an app that does not exist, so that looking at its secrets takes as long.
+_NOBODY = App(
+    id="",
+    client_id="",
+    kind=AppKind.registered,
+    name="",
+    token_seconds=0,
+    created_at=_EPOCH,
+    updated_at=_EPOCH,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presented:
+    """What a request says about the app that sends it."""
+
+    client_id: str | None = None
+    secret: str | None = None
+    by_header: bool = False
+    # The header as it stands, when decoding it once more made a difference.
+    undecoded: tuple[str, str] | None = None
+
+    @property
+    def is_given(self) -> bool:
+        return self.client_id is not None
+
+    def pairs(self) -> list[tuple[str, str | None]]:
+        """Return what may be meant; many clients do not encode before they write the header."""
+        given = [(self.client_id or "", self.secret)]
+        return given if self.undecoded is None else [*given, self.undecoded]
+
+
+def presented_by(authorization: Sequence[str], parameters: Mapping[str, str]) -> Presented:
+    """Read the headers and the body; both at once must say the same, and one secret is enough."""
+    client_id, secret = parameters.get("client_id"), parameters.get("client_secret")
+    if not authorization:
+        if secret is not None and client_id is None:
+            raise invalid_request("client_id is required with a client_secret.")
+        return Presented(client_id=client_id, secret=secret)
+    if len(authorization) > 1:
+        raise invalid_request("Authorization must be sent once.")
+    if secret is not None:
+        raise invalid_request("client_secret must not be sent beside an Authorization header.")
+    presented = _basic(authorization[0])
+    if client_id is not None and client_id not in [each for each, _ in presented.pairs()]:
+        raise invalid_request("client_id must be the one of the Authorization header.")
+    return presented
+
+
+def _basic(header: str) -> Presented:
+    scheme, _, value = header.partition(" ")
+    if scheme.lower() != "basic":
+        raise InvalidClient("Authorization must be Basic, with the client id and the secret.")
+    try:
+        text = b64decode(value.strip(" "), validate=True).decode()
+    except ValueError:
+        raise InvalidClient("Authorization: what follows Basic must be Base64.") from None
+    raw_id, colon, raw_secret = text.partition(":")
+    if not colon:
+        raise InvalidClient("Authorization must have a colon between client id and secret.")
+    # RFC 6749, 2.3.1: both are form-encoded before they are joined.
+    decoded = unquote_plus(raw_id), unquote_plus(raw_secret)
+    raw = raw_id, raw_secret
+    return Presented(
+        client_id=decoded[0],
+        secret=decoded[1],
+        by_header=True,
+        undecoded=raw if raw != decoded else None,
+    )
+
+
+async def authenticated(conn: Reader, presented: Presented) -> App:
+    """Return the app; one with a secret must prove it, one without must not try to.
+
+    An unknown app, a wrong secret and a missing one are the same answer after the same work.
+    """
+    if not presented.is_given:
+        raise InvalidClient("client_id is required.")
+    for client_id, secret in presented.pairs():
+        app = await apps.find_app(conn, client_id)
+        fits = secret is not None and await apps.is_secret_of(conn, app or _NOBODY, secret)
+        if app is not None and (fits if app.confidential else secret is None):
+            return app
+    raise InvalidClient

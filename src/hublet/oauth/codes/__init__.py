@@ -1,0 +1,1 @@
+"""Authorization codes: issued to a browser, redeemed by an app, once."""

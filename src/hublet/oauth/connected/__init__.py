@@ -1,0 +1,1 @@
+"""What a person's apps have access to now, and how it is taken back."""

@@ -1,0 +1,1 @@
+"""The page where a person enters the code that a device shows."""

@@ -1,0 +1,44 @@
+"""A request of an app on a device without a browser."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from hublet.tokens.records import Scope
+
+
+class DeviceState(StrEnum):
+    pending = "pending"
+    approved = "approved"
+    denied = "denied"
+    consumed = "consumed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    digest: str
+    app_id: str
+    scopes: frozenset[Scope]
+    state: DeviceState
+    # Seconds between two polls; grows with each one that comes too early.
+    interval: int
+    # Who asks, for the person who decides.
+    address: str | None = None
+    agent: str | None = None
+    # Who decided, and when they last showed who they are.
+    user_id: str | None = None
+    organization_ids: frozenset[str] = frozenset()
+    authenticated_at: datetime | None = None
+    created_at: datetime
+    expires_at: datetime
+    # What it gave when it was used.
+    access_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedDevice:
+    """The two values of a request, shown this once: one for the app, one for the person."""
+
+    device_code: str
+    # As people read it, `WDJB-MJHT`.
+    user_code: str

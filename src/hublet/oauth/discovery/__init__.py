@@ -1,0 +1,1 @@
+"""Where everything is, for clients that find it by themselves."""

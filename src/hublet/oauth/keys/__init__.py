@@ -1,0 +1,1 @@
+"""The keys that sign ID tokens: made, shown ahead of their use, replaced."""

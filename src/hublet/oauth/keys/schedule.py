@@ -1,0 +1,38 @@
+"""Which key signs, which are shown, and when the next one is due: pure rules over time."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from hublet.oauth.keys.records import SigningKey
+
+# A key is shown for a day before it signs: clients keep the list for hours.
+AHEAD = timedelta(days=1)
+LIFE = timedelta(days=90)
+# An ID token lives for an hour; whoever checks it as late as that must still find its key.
+SHOWN_AFTER = timedelta(hours=2)
+
+
+def signing(keys: Sequence[SigningKey], *, at: datetime) -> SigningKey | None:
+    """Return the key that signs, of keys in the order of `store.list_all`."""
+    return next((key for key in keys if key.signs_from <= at), None)
+
+
+def shown(keys: Sequence[SigningKey], *, at: datetime) -> list[SigningKey]:
+    """Return the keys that will sign, the one that does, and those that just did."""
+    return [key for key, until in _with_ends(keys) if until is None or at < until + SHOWN_AFTER]
+
+
+def is_next_due(keys: Sequence[SigningKey], *, at: datetime) -> bool:
+    """Tell whether it is time to make the key that follows the newest one."""
+    return bool(keys) and at >= keys[0].signs_from + LIFE - AHEAD
+
+
+def outdated(keys: Sequence[SigningKey], *, at: datetime) -> list[SigningKey]:
+    stay = {key.id for key in shown(keys, at=at)}
+    return [key for key in keys if key.id not in stay]
+
+
+def _with_ends(keys: Sequence[SigningKey]) -> list[tuple[SigningKey, datetime | None]]:
+    """Pair each key with the moment from which the next one signs, if there is a next one."""
+    ends = [None, *(key.signs_from for key in keys)]
+    return list(zip(keys, ends[: len(keys)], strict=True))

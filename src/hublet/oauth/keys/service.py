@@ -1,0 +1,119 @@
+"""Making signing keys, finding the one that signs, and replacing it in time."""
+
+import asyncio
+import json
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from hublet.core import clock
+from hublet.core.database import Connection, Database, Reader
+from hublet.core.hub import Hub
+from hublet.core.queue import NewTask
+from hublet.core.queue import add as add_task
+from hublet.oauth.keys import schedule, store
+from hublet.oauth.keys.records import SigningKey
+
+ALGORITHM = "RS256"
+REPLACE = "oauth.replace-keys"
+EVERY = timedelta(days=1)
+
+_BITS = 2048
+_HOLD = "the signing keys of ID tokens"
+
+
+async def current(database: Database) -> SigningKey:
+    """Return the key that signs now; the first who asks makes it."""
+    async with database.read() as conn:
+        key = schedule.signing(await store.list_all(conn), at=clock.now())
+    return key or await _make_first(database)
+
+
+async def public_keys(database: Database) -> list[dict[str, Any]]:
+    """Return what others need to check a signature, the newest key first."""
+    await current(database)
+    async with database.read() as conn:
+        keys = await store.list_all(conn)
+    return [key.public for key in schedule.shown(keys, at=clock.now())]
+
+
+async def find_public(conn: Reader, key_id: str) -> dict[str, Any] | None:
+    shown = schedule.shown(await store.list_all(conn), at=clock.now())
+    return next((key.public for key in shown if key.id == key_id), None)
+
+
+async def sign(database: Database, claims: dict[str, Any]) -> str:
+    """Sign claims as a JWT; the arithmetic takes half a millisecond, on another thread."""
+    key = await current(database)
+    opened = database.hub.keys.open(key.sealed_private, context=_context(key.id))
+    return await asyncio.to_thread(_encode, opened.decode(), key.id, claims)
+
+
+async def plan(conn: Connection, *, delay: timedelta = timedelta()) -> None:
+    """Have the keys looked after, once on any day however often it is asked for."""
+    day = (clock.now() + delay).date().isoformat()
+    await add_task(conn, NewTask(kind=REPLACE, body="{}", key=f"{REPLACE}.{day}", delay=delay))
+
+
+async def replace_keys(database: Database) -> None:
+    """Make the next key a day before it signs, and drop those that nobody can need any more."""
+    async with database.transaction() as conn:
+        await plan(conn, delay=EVERY)
+        at, keys = clock.now(), await store.list_all(conn)
+        for key in schedule.outdated(keys, at=at):
+            await store.remove(conn, key.id)
+    if schedule.is_next_due(keys, at=at):
+        following = await _new_key(database.hub, signs_from=at + schedule.AHEAD)
+        async with database.transaction() as conn:
+            await conn.lock(_HOLD)
+            if schedule.is_next_due(await store.list_all(conn), at=at):
+                await store.add(conn, following)
+
+
+async def _make_first(database: Database) -> SigningKey:
+    made = await _new_key(database.hub, signs_from=clock.now())
+    async with database.transaction() as conn:
+        await conn.lock(_HOLD)
+        # Another process may have been faster; then its key is everybody's.
+        found = schedule.signing(await store.list_all(conn), at=clock.now())
+        if found is None:
+            await store.add(conn, made)
+        return found or made
+
+
+async def _new_key(hub: Hub, *, signs_from: datetime) -> SigningKey:
+    private, public = await asyncio.to_thread(_generate)
+    key_id: str = public["kid"]
+    return SigningKey(
+        id=key_id,
+        sealed_private=hub.keys.seal(json.dumps(private).encode(), context=_context(key_id)),
+        public=public,
+        created_at=clock.now(),
+        signs_from=signs_from,
+    )
+
+
+def _context(key_id: str) -> str:
+    return f"oauth_keys.sealed_private.{key_id}"
+
+
+def _generate() -> tuple[dict[str, Any], dict[str, Any]]:
+    from joserfc.jwk import RSAKey  # noqa: PLC0415 - loaded by those who sign, not at every start
+
+    key = RSAKey.generate_key(_BITS, private=True)
+    about = {"kid": key.thumbprint(), "use": "sig", "alg": ALGORITHM}
+    return dict(key.as_dict(private=True)), {**key.as_dict(private=False), **about}
+
+
+def _encode(private: str, key_id: str, claims: dict[str, Any]) -> str:
+    from joserfc import jwt  # noqa: PLC0415 - as above
+
+    header = {"alg": ALGORITHM, "kid": key_id}
+    return jwt.encode(header, claims, _private_key(private), algorithms=[ALGORITHM])
+
+
+@lru_cache(maxsize=4)
+def _private_key(private: str) -> Any:
+    from joserfc.jwk import RSAKey  # noqa: PLC0415 - as above
+
+    return RSAKey.import_key(json.loads(private))

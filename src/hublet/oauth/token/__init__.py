@@ -1,0 +1,1 @@
+"""The token endpoint and the start of a device login."""

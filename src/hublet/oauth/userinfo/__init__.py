@@ -1,0 +1,1 @@
+"""Who the holder of a token acts for."""

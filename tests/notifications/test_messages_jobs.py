@@ -1,0 +1,93 @@
+"""What the hub tells about jobs that ended."""
+
+import pytest
+
+from draining import drain
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import OPERATOR, Role
+from hublet.core.database import Database
+from hublet.events import JobEnded
+from hublet.notifications.mail import queueing
+from hublet.notifications.preferences.keys import Key
+from notifications.telling import Mails, Told, happen
+from people import a_user, an_organization
+
+JOB = "0123456789abcdef01234567"
+
+
+@pytest.fixture
+def mails(monkeypatch: pytest.MonkeyPatch) -> Mails:
+    mails = Mails()
+    monkeypatch.setattr(queueing, "mail_of_message", mails.mail_of_message)
+    return mails
+
+
+async def ended(
+    database: Database,
+    stage: str = "ERROR",
+    message: str | None = "exit code 1",
+    *,
+    name: str | None = None,
+    owner_id: str | None = None,
+) -> None:
+    """Let a job of ada's end; name only what the test is about."""
+    ada = await a_user(database, "ada")
+    event = JobEnded(
+        job_id=JOB,
+        owner_id=owner_id or ada.id,
+        creator_id=ada.id,
+        name=name,
+        stage=stage,
+        message=message,
+    )
+    await happen(database, event)
+
+
+async def test_whoever_ran_a_job_is_told_that_it_failed_and_why(
+    database: Database, mails: Mails
+) -> None:
+    await ended(database)
+
+    title = f"The job {JOB} of ada failed"
+    body = f"{title}.\n\nThe reason: exit code 1."
+    assert await mails.told(database, "ada") == [
+        Told(kind="job-ended", title=title, body=body, mail=Key.job_status)
+    ]
+
+
+async def test_a_job_that_is_done_is_told_by_its_name(database: Database, mails: Mails) -> None:
+    await ended(database, stage="COMPLETED", message=None, name="train")
+
+    title = f"The job train ({JOB}) of ada is done"
+    assert await mails.told(database, "ada") == [
+        Told(kind="job-ended", title=title, body=f"{title}.", mail=Key.job_status)
+    ]
+
+
+@pytest.mark.parametrize("stage", ["CANCELED", "DELETED"])
+async def test_what_somebody_ended_themselves_is_not_told(
+    database: Database, mails: Mails, stage: str
+) -> None:
+    await ended(database, stage=stage)
+
+    assert await mails.told(database, "ada") == []
+
+
+async def test_of_an_organizations_job_its_creator_hears_while_they_are_a_member(
+    database: Database, mails: Mails
+) -> None:
+    members = {"ada": Role.write, "bob": Role.admin}
+    engines = await an_organization(database, "engines", members=members)
+    await drain(database)
+    before = await mails.told(database, "ada")
+    await ended(database, owner_id=engines.id)
+    told = await mails.told(database, "ada")
+    assert [each.title for each in told[len(before) :]] == [f"The job {JOB} of engines failed"]
+    heard = await mails.told(database, "bob")
+    assert [each.kind for each in heard if each.kind == "job-ended"] == []
+
+    ada = await a_user(database, "ada")
+    async with database.transaction() as conn:
+        await organizations.remove_member(conn, OPERATOR, engines, ada)
+    await ended(database, owner_id=engines.id)
+    assert await mails.told(database, "ada") == told

@@ -1,0 +1,48 @@
+"""Proof Key for Code Exchange: the method S256 and no other."""
+
+import pytest
+
+from hublet.oauth.pkce import challenge_of, fits, is_challenge, is_verifier
+
+# RFC 7636, appendix B.
+VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+
+
+def test_the_example_of_the_rfc() -> None:
+    assert challenge_of(VERIFIER) == CHALLENGE
+    assert fits(VERIFIER, CHALLENGE)
+    assert not fits(VERIFIER, CHALLENGE[:-1] + "N")
+    assert not fits(CHALLENGE, CHALLENGE)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("a" * 42, False, id="P5 42 characters"),
+        pytest.param("a" * 43, True, id="P5 43 characters"),
+        pytest.param("a" * 128, True, id="P5 128 characters"),
+        pytest.param("a" * 129, False, id="P5 129 characters"),
+        pytest.param("aA0-._~" * 7, True, id="P5 the whole alphabet"),
+        pytest.param("a" * 43 + "+", False, id="P5 another character"),
+        pytest.param("a" * 43 + "\n", False, id="P5 a line feed"),
+        pytest.param("ä" * 43, False, id="P5 not ASCII"),
+        pytest.param("", False, id="P9 empty"),
+    ],
+)
+def test_what_can_be_a_verifier(text: str, *, expected: bool) -> None:
+    assert is_verifier(text) is expected
+    assert fits(text, challenge_of(text)) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(CHALLENGE, True, id="P4 43 characters of base64url"),
+        pytest.param(CHALLENGE + "=", False, id="P4 padded"),
+        pytest.param(CHALLENGE[:-1], False, id="P4 42 characters"),
+        pytest.param(CHALLENGE[:-1] + "+", False, id="P4 plain Base64"),
+    ],
+)
+def test_what_can_be_a_challenge(text: str, *, expected: bool) -> None:
+    assert is_challenge(text) is expected
