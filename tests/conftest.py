@@ -107,6 +107,7 @@ def _settings(data_dir: Path, url: str | None = None) -> Settings:
         database=replace(settings.database, data_dir=data_dir, url=url, pool_size=4),
         worker=replace(settings.worker, poll_seconds=0.05),
         # The same on every machine, with bubblewrap or without.
+        jobs=replace(settings.jobs, runner="process"),
     )
 
 

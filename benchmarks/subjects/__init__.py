@@ -10,6 +10,7 @@ from benchmarks.subjects import (
     downloads,
     events,
     group_commit,
+    jobs,
     memory,
     notifications,
     notifications_fan_out,
@@ -52,4 +53,5 @@ SUBJECTS: dict[str, Measure] = {
     "notification_fan_out": notifications_fan_out.measure,
     "notification_streams": notifications_streams.measure,
     "oauth": oauth.measure,
+    "jobs": jobs.measure,
 }

@@ -37,6 +37,13 @@ from hublet.core.limits import Limiter
 from hublet.core.logs import AccessLog
 from hublet.core.metrics import Metrics
 from hublet.gaps import router as gaps
+from hublet.jobs.availability import Availability
+from hublet.jobs.logs.lookout import Lookout
+from hublet.jobs.logs.routes import router as job_logs
+from hublet.jobs.measures import JobGauge
+from hublet.jobs.metrics.routes import router as job_metrics
+from hublet.jobs.routes import router as jobs
+from hublet.jobs.schedules.routes import router as scheduled_jobs
 from hublet.login.passkeys.routes import pages as passkeys
 from hublet.login.passkeys.routes import script as passkey_options
 from hublet.login.routes import router as login
@@ -157,6 +164,10 @@ FEATURES: tuple[Router, ...] = (
     post_comments,
     blogs,
     blog_comments,
+    jobs,
+    job_logs,
+    job_metrics,
+    scheduled_jobs,
     webhooks,
     organization_webhooks,
     webhook_deliveries,
@@ -211,9 +222,12 @@ def create_application(database: Database) -> FastAPI:
     app.state.callers = CallerCache(database)
     app.state.downloads = DownloadCounter(database)
     app.state.inbox_bells = Bells(database)
+    app.state.job_logs = Lookout(database)
     app.state.limiter = Limiter(quiet=settings.server.test_mode)
     app.state.desk = Desk(database, app.state.limiter)
+    app.state.jobs = Availability(settings)
     app.state.metrics = Metrics()
+    app.state.metrics.counts.append(JobGauge(app.state.metrics.registry).count)
     return app
 
 

@@ -12,6 +12,7 @@ from hublet.core import facts
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.migrations import migrate
 from hublet.core.sealing import WrongKeys
+from hublet.jobs.volumes import sweeping as job_volumes
 from hublet.notifications.mail import digest
 from hublet.oauth.access import sweeping as accesses
 from hublet.oauth.apps import first_party
@@ -43,6 +44,7 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await claim(conn)
         await repositories.plan(conn)
         await blobs.plan(conn)
+        await job_volumes.plan(conn)
         await deliveries.plan(conn)
         await digest.plan(conn)
         await signing_keys.plan(conn)

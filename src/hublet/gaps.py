@@ -24,17 +24,6 @@ _TABLE = """
 # Interface 4: notifications and settings.
 POST             /mcp                                                                   mcp                 MCP server
 
-GET              /api/jobs/hardware                                                     jobs                jobs
-GET POST         /api/jobs/{namespace}                                                  jobs                jobs
-GET              /api/jobs/{namespace}/count                                            jobs                jobs
-GET              /api/jobs/{namespace}/{id}                                             jobs                jobs
-POST             /api/jobs/{namespace}/{id}/(cancel|duplicate)                          jobs                jobs
-PUT              /api/jobs/{namespace}/{id}/(labels|expose)                             jobs                jobs
-GET              /api/jobs/{namespace}/{id}/(logs|metrics|events)                       jobs                job logs
-GET POST         /api/scheduled-jobs/{namespace}                                        jobs                scheduled jobs
-GET DELETE       /api/scheduled-jobs/{namespace}/{id}                                   jobs                scheduled jobs
-POST             /api/scheduled-jobs/{namespace}/{id}/(suspend|resume|schedule|run)     jobs                scheduled jobs
-PUT              /api/scheduled-jobs/{namespace}/{id}/labels                            jobs                scheduled jobs
 # Interface 5 and client contract 4: OAuth.
 GET POST         /api/{repos}/{repo:path}/trusted-publishers                            oauth               trusted publishers
 GET PUT DELETE   /api/{repos}/{repo:path}/trusted-publishers/{id}                       oauth               trusted publishers

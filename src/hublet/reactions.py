@@ -6,6 +6,9 @@ fact itself: the application, a worker, and the commands that change something.
 
 import hublet.accounts.audit.reactions
 import hublet.community.discussions.pull_requests.reactions
+import hublet.jobs.reactions
+import hublet.jobs.schedules.reactions
+import hublet.jobs.volumes.reactions
 import hublet.login.reactions
 import hublet.notifications.fan_out.reactions
 import hublet.notifications.mail.reactions

@@ -1,4 +1,4 @@
-"""Hands on events, claims tasks, runs them, delivers webhooks."""
+"""Hands on events, claims tasks, runs them, delivers webhooks, looks after jobs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,8 +14,12 @@ from hublet.core.queue.holdings import Holdings
 from hublet.core.queue.quick_lane import QuickLane
 from hublet.core.queue.running import tell
 from hublet.core.queue.slow_lane import SlowLane
+from hublet.jobs.overseeing import oversight
+from hublet.jobs.overseeing.oversight import Oversight
 from hublet.webhooks.delivery import leases
 from hublet.webhooks.delivery.engine import Deliverer
+from hublet.webhooks.delivery.jobs import set_starter
+from hublet.webhooks.delivery.starting import start_job
 
 log = get_logger("worker")
 
@@ -36,7 +40,9 @@ class Worker:
         self._holdings = Holdings(database, worker=self.name)
         self._quick = QuickLane(database, self._holdings)
         self._slow = SlowLane(database, self._holdings)
+        set_starter(start_job)
         self.deliverer = Deliverer(database, self.name)
+        self._jobs = Oversight(database, self.name)
         self._stopping = False
         self._loops: list[asyncio.Task[None]] = []
         self._heart: list[asyncio.Task[None]] = []
@@ -51,6 +57,7 @@ class Worker:
             )
         ]
         self.deliverer.start()
+        self._jobs.start()
         self._heart = [asyncio.create_task(self._beat(), name="beat")]
         log.info("worker started", worker=self.name)
 
@@ -61,12 +68,15 @@ class Worker:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._grace):
                 await asyncio.gather(
-                    self._slow.finish(), self.deliverer.finish(), *map(_ended, self._loops)
+                    self._slow.finish(),
+                    self.deliverer.finish(),
+                    self._jobs.finish(),
+                    *map(_ended, self._loops),
                 )
         for task in [*self._loops, *self._heart]:
             task.cancel()
         await asyncio.gather(*self._loops, *self._heart, return_exceptions=True)
-        await asyncio.gather(self._slow.abandon(), self.deliverer.abandon())
+        await asyncio.gather(self._slow.abandon(), self.deliverer.abandon(), self._jobs.abandon())
         await self._leave()
 
     async def _leave(self) -> None:
@@ -74,12 +84,19 @@ class Worker:
             async with self._database.transaction() as conn:
                 count = await queue.hand_back_all(conn, worker=self.name)
                 deliveries = await self.deliverer.hand_back(conn)
+                jobs = await self._jobs.hand_back(conn)
         except Exception as error:  # noqa: BLE001 - whatever it was, neighbours take the work over
             tell(error)
             self._presence.vanish()
         else:
             self._presence.leave()
-            log.info("worker stopped", worker=self.name, handed_back=count, deliveries=deliveries)
+            log.info(
+                "worker stopped",
+                worker=self.name,
+                handed_back=count,
+                deliveries=deliveries,
+                jobs=jobs,
+            )
 
     async def _repeat(
         self,
@@ -117,7 +134,12 @@ class Worker:
     async def _beat(self) -> None:
         """Keep the leases of what is running, and take over what dead neighbours held."""
         while True:
-            for duty in (self._keep_leases, self._take_over_the_dead, self.deliverer.keep):
+            for duty in (
+                self._keep_leases,
+                self._take_over_the_dead,
+                self.deliverer.keep,
+                self._jobs.keep,
+            ):
                 try:
                     await duty()
                 except Exception as error:  # noqa: BLE001 - without a heart tasks would run twice
@@ -132,9 +154,14 @@ class Worker:
             async with self._database.transaction() as conn:
                 count = await queue.take_over(conn, worker=dead)
                 deliveries = await leases.release(conn, worker=dead)
+                jobs = await oversight.release(conn, worker=dead)
             self._presence.forget(dead)
             log.info(
-                "took over from a dead worker", worker=dead, tasks=count, deliveries=deliveries
+                "took over from a dead worker",
+                worker=dead,
+                tasks=count,
+                deliveries=deliveries,
+                jobs=jobs,
             )
 
 

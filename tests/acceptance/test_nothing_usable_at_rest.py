@@ -18,7 +18,11 @@ from processes import Place, Server, run_hublet, serving, wait_until
 
 IN_THE_LOG = (b'"request"', b"unexpected error", b"task failed", b"worker started")
 _HOUR = 3_600_000_000
-LOUD = {"HUBLET_LOGS_LEVEL": "debug", "HUBLET_LIMITS_REVOKE_REQUESTS_PER_HOUR": "100000"}
+LOUD = {
+    "HUBLET_LOGS_LEVEL": "debug",
+    "HUBLET_LIMITS_REVOKE_REQUESTS_PER_HOUR": "100000",
+    "HUBLET_JOBS_RUNNER": "process",
+}
 
 
 def test_no_secret_is_found_anywhere_but_where_the_first_start_told_it(place: Place) -> None:
@@ -100,10 +104,13 @@ def _use_webhooks(admin: httpx2.Client) -> dict[str, str]:
     secrets = {name: f"{name.replace(' ', '-')}-k4zt" for name in names}
     first, second, of_source, of_job = secrets.values()
     path, body = "/api/settings/webhooks", {"watched": [{"type": "user", "name": "ada"}]}
-    source = {"jobSourceId": "0" * 24, "secrets": {"KEY": of_source}, "secret": first}
+    name = admin.get("/api/whoami-v2").json()["name"]
+    job = {"dockerImage": "ubuntu", "flavor": "cpu-basic", "secrets": {"KEY": of_job}}
+    ran = admin.post(f"/api/jobs/{name}", json=job)
+    _ok(ran)
+    source = {"jobSourceId": ran.json()["id"], "secrets": {"KEY": of_source}, "secret": first}
     created = admin.post(path, json=body | source)
     _ok(created)
-    job = {"dockerImage": "ubuntu", "flavor": "cpu-basic", "secrets": {"KEY": of_job}}
     _ok(admin.post(path, json=body | {"job": job}))
     changed = f"{path}/{created.json()['webhook']['id']}"
     _ok(admin.post(changed, json={"watched": [], "secret": second}))

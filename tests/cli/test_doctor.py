@@ -32,6 +32,12 @@ def found(outcome: Outcome, check: str) -> dict[str, Any]:
     return dict(finding)
 
 
+@pytest.fixture(autouse=True)
+def _process_runner(run: Hublet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same on every machine, with bubblewrap or without."""
+    monkeypatch.setenv("HUBLET_JOBS_RUNNER", "process")
+
+
 def statuses(outcome: Outcome) -> dict[str, str]:
     return {each["check"]: each["status"] for each in outcome.json}
 
@@ -43,7 +49,7 @@ def test_a_healthy_hub_has_no_problem(hublet: Hublet, settings: Settings, used: 
 
     assert examined.code == 0
     assert statuses(examined) == dict.fromkeys(
-        ["settings", "base URL", "outgoing", "data folder", "git", "mail", "keys",
+        ["settings", "base URL", "outgoing", "data folder", "git", "mail", "jobs", "keys",
          "clock", "database", "schema", "events", "tasks", "webhooks"],
         "ok",
     )  # fmt: skip
@@ -60,7 +66,7 @@ def test_a_person_reads_one_line_for_each_check(hublet: Hublet, used: None) -> N
     examined = hublet("doctor")
 
     lines = examined.out.splitlines()
-    assert len(lines) == 13
+    assert len(lines) == 14
     assert {line.split()[0] for line in lines} <= {"ok", "warning"}
 
 
@@ -80,7 +86,7 @@ def test_a_parked_task_is_a_problem(hublet: Hublet, settings: Settings, used: No
         ),
         "advice": "Mend the cause, then run hublet task retry --all; hublet task list shows them.",
     }
-    assert len(hublet("doctor").out.splitlines()) == 13
+    assert len(hublet("doctor").out.splitlines()) == 14
 
 
 def test_wrong_keys_are_a_problem(hublet: Hublet, settings: Settings, used: None) -> None:
@@ -270,6 +276,7 @@ def test_the_doctor_makes_nothing(run: Hublet, tmp_path: Path) -> None:
         "data folder": "warning",
         "git": "ok",
         "mail": "ok",
+        "jobs": "ok",
         "keys": "warning",
         "clock": "ok",
         "database": "warning",

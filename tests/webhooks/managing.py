@@ -4,7 +4,11 @@ from typing import Any
 
 import httpx2
 
-from people import Headers
+from hublet.core.clock import now
+from hublet.core.database import Database
+from hublet.jobs import store as jobs
+from hublet.jobs.records import Flavor, Initiator, InitiatorType, Job, Spec, Stage
+from people import Headers, a_user
 
 PATH = "/api/settings/webhooks"
 URL = "https://example.com/hook"
@@ -12,6 +16,23 @@ WATCHED = [{"type": "user", "name": "ada"}]
 BODY = {"watched": WATCHED, "url": URL}
 JOB_ID = "0123456789abcdef01234567"
 IMAGE_JOB = {"dockerImage": "ubuntu", "flavor": "cpu-basic"}
+
+
+async def a_source_job(database: Database, *, job_id: str = JOB_ID, owner: str = "ada") -> None:
+    """Let a user have had a job, from which a webhook may start others."""
+    user = await a_user(database, owner)
+    job = Job(
+        id=job_id,
+        owner_id=user.id,
+        creator_id=user.id,
+        initiator=Initiator(type=InitiatorType.user, id=user.id),
+        spec=Spec(image="ubuntu", environment={}, flavor=Flavor.cpu_basic),
+        labels={},
+        stage=Stage.completed,
+        created_at=now(),
+    )
+    async with database.transaction() as conn:
+        await jobs.add(conn, job, sealed=None, key=None)
 
 
 async def create(

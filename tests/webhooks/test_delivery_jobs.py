@@ -40,6 +40,8 @@ class Orders(list[JobOrder]):
 
 @pytest.fixture(autouse=True)
 def _no_starter() -> Iterator[None]:
+    # A worker of another test may have set one.
+    jobs.set_starter(None)
     yield
     jobs.set_starter(None)
 

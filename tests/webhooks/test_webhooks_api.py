@@ -11,7 +11,22 @@ from hublet.core.database import Database
 from hublet.tokens.records import TokenRole
 from people import Headers, a_user, sign_in
 from repositories import a_repo
-from webhooks.managing import JOB_ID, PATH, URL, WATCHED, create, refusal, show, update
+from webhooks.managing import (
+    JOB_ID,
+    PATH,
+    URL,
+    WATCHED,
+    a_source_job,
+    create,
+    refusal,
+    show,
+    update,
+)
+
+
+@pytest.fixture(autouse=True)
+async def _source_job(database: Database) -> None:
+    await a_source_job(database)
 
 
 async def test_a_created_webhook_is_shown_whole(

@@ -5,8 +5,20 @@ from typing import Any
 import httpx2
 import pytest
 
+from hublet.core.database import Database
 from people import Headers
-from webhooks.managing import BODY, IMAGE_JOB, JOB_ID, PATH, URL, WATCHED, create, refusal, show
+from webhooks.managing import (
+    BODY,
+    IMAGE_JOB,
+    JOB_ID,
+    PATH,
+    URL,
+    WATCHED,
+    a_source_job,
+    create,
+    refusal,
+    show,
+)
 
 ONE_TARGET = "A webhook needs exactly one of url, job and jobSourceId."
 NOT_FOR_THIS = (
@@ -142,6 +154,11 @@ FIELDS: list[Any] = [
         id="a job without what it lists",
     ),
 ]
+
+
+@pytest.fixture(autouse=True)
+async def _source_job(database: Database) -> None:
+    await a_source_job(database)
 
 
 def without_none(body: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,18 @@ import pytest
 
 from hublet.core.database import Database
 from people import Headers
-from webhooks.managing import IMAGE_JOB, JOB_ID, URL, create, show, update
+from webhooks.managing import (
+    IMAGE_JOB,
+    JOB_ID,
+    PATH,
+    URL,
+    WATCHED,
+    a_source_job,
+    create,
+    refusal,
+    show,
+    update,
+)
 
 EVERYTHING = IMAGE_JOB | {
     "arguments": ["-v"],
@@ -25,6 +36,11 @@ EVERYTHING = IMAGE_JOB | {
     "network": {"group": "g", "aliases": ["a"]},
     "resourceGroupId": JOB_ID,
 }
+
+
+@pytest.fixture(autouse=True)
+async def _source_job(database: Database) -> None:
+    await a_source_job(database)
 
 
 async def stored_job(database: Database, webhook_id: str) -> Any:
@@ -116,3 +132,33 @@ async def test_each_kind_of_target_takes_the_place_of_any_other(
     for target in targets:
         after = await update(client, ada, webhook["id"], **target)
         assert {"url", "job", "jobSourceId"} & after.keys() == target.keys()
+
+
+async def test_a_source_is_a_job_of_the_same_owner_that_is_not_deleted(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    of_bob, deleted = "b" * 24, "d" * 24
+    await a_source_job(database, job_id=of_bob, owner="bob")
+    await a_source_job(database, job_id=deleted)
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE jobs SET stage = 'DELETED' WHERE id = $1", deleted)
+    webhook = await create(client, ada, jobSourceId=JOB_ID)
+
+    for job_id in (of_bob, deleted, "e" * 24):
+        sentence = f"jobSourceId: ada has no job {job_id}."
+        body = {"watched": WATCHED, "jobSourceId": job_id}
+        assert await refusal(client, ada, body) == (404, sentence)
+        path = f"{PATH}/{webhook['id']}"
+        assert await refusal(client, ada, {"jobSourceId": job_id}, path=path) == (404, sentence)
+    assert await show(client, ada, webhook["id"]) == webhook
+
+
+async def test_a_webhook_keeps_its_source_when_that_is_deleted(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    webhook = await create(client, ada, jobSourceId=JOB_ID)
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE jobs SET stage = 'DELETED'")
+
+    after = await update(client, ada, webhook["id"], jobSourceId=JOB_ID, domains=["repo"])
+    assert (after["jobSourceId"], after["domains"]) == (JOB_ID, ["repo"])

@@ -18,7 +18,23 @@ from hublet.webhooks.errors import WebhookNotFound
 from hublet.webhooks.records import Secrets
 from hublet.webhooks.schemas import CreateWebhook, UpdateWebhook
 from people import Headers
-from webhooks.managing import IMAGE_JOB, JOB_ID, PATH, URL, WATCHED, create, show, update
+from webhooks.managing import (
+    IMAGE_JOB,
+    JOB_ID,
+    PATH,
+    URL,
+    WATCHED,
+    a_source_job,
+    create,
+    show,
+    update,
+)
+
+
+@pytest.fixture(autouse=True)
+async def _source_job(database: Database) -> None:
+    await a_source_job(database)
+    await a_source_job(database, job_id="f" * 24)
 
 
 async def secrets_of(database: Database, webhook: Any) -> Secrets:

@@ -1,6 +1,11 @@
 """What a job runs on and what is mounted into it: the words of interface 2.2."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+
+# Wakes those who look after jobs or follow one.
+JOBS = "jobs"
 
 
 class Flavor(StrEnum):
@@ -47,3 +52,102 @@ class VolumeType(StrEnum):
     model = "model"
     dataset = "dataset"
     space = "space"
+
+
+class Stage(StrEnum):
+    scheduling = "SCHEDULING"
+    running = "RUNNING"
+    completed = "COMPLETED"
+    error = "ERROR"
+    canceled = "CANCELED"
+    deleted = "DELETED"
+
+    @property
+    def is_terminal(self) -> bool:
+        return self not in {Stage.scheduling, Stage.running}
+
+
+class InitiatorType(StrEnum):
+    user = "user"
+    scheduled_job = "scheduled-job"
+    duplicated_job = "duplicated-job"
+    webhook = "webhook"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Initiator:
+    """What made the job start."""
+
+    type: InitiatorType
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A volume: what is mounted, and where."""
+
+    type: VolumeType
+    source: str
+    mount_path: str
+    # As it was asked for, and the commit that it was then; buckets have neither.
+    revision: str | None = None
+    commit: str | None = None
+    read_only: bool | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """What can be reached from outside; the public ones without a token."""
+
+    ports: tuple[int, ...]
+    public: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkGroup:
+    group: str
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What to run. Exactly one of a space and an image; secrets are kept apart, sealed."""
+
+    space: str | None = None
+    image: str | None = None
+    command: tuple[str, ...] | None = None
+    arguments: tuple[str, ...] | None = None
+    environment: dict[str, str]
+    flavor: Flavor
+    arch: Arch | None = None
+    # Of one attempt; None: as the settings say.
+    timeout_seconds: int | None = None
+    attempts: int = 1
+    mounts: tuple[Mount, ...] = ()
+    ssh: bool = False
+    network: NetworkGroup | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    id: str
+    owner_id: str
+    creator_id: str
+    resource_group_id: str | None = None
+    initiator: Initiator
+    spec: Spec
+    labels: dict[str, str]
+    expose: Ports | None = None
+    secret_names: tuple[str, ...] = ()
+    stage: Stage
+    message: str | None = None
+    cancel_reason: str | None = None
+    failure_count: int = 0
+    version: int = 1
+    attempt: int = 1
+    cancel_requested_at: datetime | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    running_micros: int = 0

@@ -1,7 +1,7 @@
 """Jobs on the wire: how one is asked for, and how a webhook shows the job that it starts."""
 
 import re
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
     MISSING,
@@ -42,6 +42,14 @@ def _each_name(pattern: str, *, longest: int = _LONGEST_NAME) -> BeforeValidator
         return value
 
     return BeforeValidator(check)
+
+
+T = TypeVar("T")
+
+
+def given(value: T | MISSING) -> T | None:
+    """Return a field that may be left out; None when it was."""
+    return None if value is MISSING else value
 
 
 # For the description, which would else allow any other name too.
@@ -102,8 +110,12 @@ class Expose(Schema):
 
     @model_validator(mode="after")
     def _open_only_what_is_exposed(self) -> Self:
+        if len(set(self.ports)) < len(self.ports):
+            raise ValueError("each of ports must stand there once")
         if self.portsPublic is not MISSING and not set(self.portsPublic) <= set(self.ports):
             raise ValueError("each of portsPublic must also be one of ports")
+        if self.portsPublic is not MISSING and len(set(self.portsPublic)) < len(self.portsPublic):
+            raise ValueError("each of portsPublic must stand there once")
         return self
 
 

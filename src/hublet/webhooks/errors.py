@@ -45,3 +45,8 @@ class TooManyWebhooks(Conflict):
         super().__init__(
             f"{owner} has {limit} webhooks, which is the most there may be: delete one first."
         )
+
+
+class SourceJobNotFound(NotFound):
+    def __init__(self, job_id: str, *, owner: str) -> None:
+        super().__init__(f"jobSourceId: {owner} has no job {job_id}.")

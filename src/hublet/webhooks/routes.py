@@ -26,16 +26,15 @@ own = Router(tags=["webhooks"])
 @own.post(
     OWN,
     responses={
-        404: {"description": "Something to watch does not exist, or the caller cannot see it."},
+        404: {"description": "Something to watch, or the source job, cannot be found."},
         409: {"description": "There are as many webhooks as there may be."},
     },
 )
 async def create_webhook(conn: Conn, owner: WebhookOwner, body: CreateWebhook) -> WebhookEnvelope:
     """Create a webhook that posts to a URL or starts a job when something watched changes.
 
-    It has exactly one target: `url`, `job`, or `jobSourceId`, the id of a job to start again. That
-    there is such a job is not checked before it is started. The `secret`, of at most 256
-    characters, is never shown again.
+    It has exactly one target: `url`, `job`, or `jobSourceId`, the id of a job of the same owner to
+    start again. The `secret`, of at most 256 characters, is never shown again.
     """
     webhook = await service.create(conn, owner, body)
     return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)

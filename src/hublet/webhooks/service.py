@@ -10,11 +10,13 @@ from hublet.accounts.audit import service as audit
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
+from hublet.jobs import service as jobs
 from hublet.webhooks import store
 from hublet.webhooks.errors import (
     OneTargetNeeded,
     SecretsNotForThis,
     SecretsTooLarge,
+    SourceJobNotFound,
     TooManyWebhooks,
     WebhookNotFound,
 )
@@ -52,6 +54,7 @@ async def create(conn: Connection, owner: Owner, request: CreateWebhook) -> Webh
     target = find_target(request, conn.hub.settings)
     if target is None:
         raise OneTargetNeeded
+    await _check_source(conn, owner, target)
     await _check_room(conn, owner)
     webhook = Webhook(
         id=new_object_id(),
@@ -67,6 +70,12 @@ async def create(conn: Connection, owner: Owner, request: CreateWebhook) -> Webh
     return await get(conn, owner, webhook.id)
 
 
+async def _check_source(conn: Reader, owner: Owner, target: Target) -> None:
+    source_id = target.job_source_id
+    if source_id is not None and await jobs.find_source(conn, source_id, owner_id=owner.id) is None:
+        raise SourceJobNotFound(source_id, owner=owner.name)
+
+
 async def _check_room(conn: Connection, owner: Owner) -> None:
     await conn.lock(f"webhooks of {owner.id}")
     limit = conn.hub.settings.webhooks.per_owner
@@ -80,6 +89,8 @@ async def update(
     """Change what the request names; another kind of target takes the place of the old one."""
     target = find_target(request, conn.hub.settings)
     before = await _hold(conn, owner, webhook_id)
+    if target is not None and not target.is_that_of(before):
+        await _check_source(conn, owner, target)
     webhook = before
     if request.watched:
         watched = await find_watched(conn, owner, request.watched, before=before.watched)

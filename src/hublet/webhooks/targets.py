@@ -38,8 +38,8 @@ class Target:
 def find_target(request: CreateWebhook | UpdateWebhook, settings: Settings) -> Target | None:
     """Return the target that a request names, if it names one.
 
-    A URL is checked as far as that is possible without looking up its name. Any id of a job is
-    taken: whether there is such a job is for the jobs feature to tell when it starts one.
+    A URL is checked as far as that is possible without looking up its name; whether there is a
+    job of this id the database tells.
     """
     given = [
         each for each in (request.url, request.job, request.jobSourceId) if each is not MISSING

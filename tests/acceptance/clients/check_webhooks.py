@@ -10,7 +10,6 @@ from huggingface_hub import HfApi, WebhookInfo, WebhookWatchedItem
 from huggingface_hub.errors import BadRequestError, HfHubHTTPError
 
 URL = "https://example.com/hook"
-JOB_ID = "0123456789abcdef01234567"
 # The word of each client for the same domain; the other one is refused by the client itself.
 DISCUSSION = "discussions" if huggingface_hub.__version__.startswith("2.1.") else "discussion"
 
@@ -20,6 +19,12 @@ def no_webhooks_left(api: HfApi) -> Iterator[None]:
     yield
     for webhook in api.list_webhooks():
         api.delete_webhook(webhook.id)
+
+
+@pytest.fixture
+def job_id(api: HfApi) -> str:
+    """A job of the same owner, which a webhook may start again."""
+    return api.run_job(image="ubuntu", command=["true"]).id
 
 
 def watched(webhook: WebhookInfo) -> list[str]:
@@ -63,13 +68,13 @@ def test_a_webhook_from_its_creation_to_its_end(api: HfApi, stranger: HfApi, rep
     assert api.list_webhooks() == [created]
 
 
-def test_a_webhook_that_starts_a_job(api: HfApi) -> None:
+def test_a_webhook_that_starts_a_job(api: HfApi, job_id: str) -> None:
     created = api.create_webhook(
-        job_id=JOB_ID,
+        job_id=job_id,
         watched=[{"type": "user", "name": "ada"}],
         secrets={"KEEP": "1", "DROP": "2"},
     )
-    updated = api.update_webhook(created.id, job_id=JOB_ID, secrets={"DROP": "", "NEW": "3"})
+    updated = api.update_webhook(created.id, job_id=job_id, secrets={"DROP": "", "NEW": "3"})
 
     assert created.url is None
     assert updated == created == api.get_webhook(created.id)
@@ -127,9 +132,9 @@ def test_the_command_from_a_webhooks_creation_to_its_end(api: HfApi, repo: str) 
     assert f"There is no webhook {webhook_id}." in hf("webhooks", "info", webhook_id, fails=True)
 
 
-def test_the_command_for_a_webhook_that_starts_a_job(api: HfApi) -> None:
-    webhook_id = created_by_command("--job-id", JOB_ID, "--secrets", "KEY=v", "--domain", "repo")
-    hf("webhooks", "update", webhook_id, "--job-id", JOB_ID, "--secrets", "OTHER=w")
+def test_the_command_for_a_webhook_that_starts_a_job(api: HfApi, job_id: str) -> None:
+    webhook_id = created_by_command("--job-id", job_id, "--secrets", "KEY=v", "--domain", "repo")
+    hf("webhooks", "update", webhook_id, "--job-id", job_id, "--secrets", "OTHER=w")
 
     [listed] = listed_by_command()
 

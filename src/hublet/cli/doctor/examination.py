@@ -6,6 +6,7 @@ from hublet.cli.doctor import (
     configuration,
     database,
     folder,
+    jobs,
     keys,
     mail,
     programs,
@@ -40,6 +41,7 @@ async def examine(
         folder.check(settings.database.data_dir),
         programs.check(),
         await mail.check(settings),
+        await jobs.check(settings),
         *await _data(settings),
     ]
 

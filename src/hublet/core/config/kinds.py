@@ -79,6 +79,53 @@ def _read_base_url(value: object) -> str:
     return url
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlavorSize:
+    """What a job of a flavor gets of the machine."""
+
+    name: str
+    cores: float
+    memory_bytes: int
+
+
+_UNITS = {"M": 2**20, "G": 2**30}
+
+
+def _read_flavors(value: object) -> tuple[FlavorSize, ...]:
+    sizes = tuple(map(_read_flavor, _parts(value)))
+    if len({size.name for size in sizes}) < len(sizes):
+        raise ValueError(value)
+    return sizes
+
+
+def _read_flavor(text: str) -> FlavorSize:
+    found = re.fullmatch(r"([a-z0-9-]+)=([0-9]+(?:\.[0-9]+)?):([1-9][0-9]*)([MG])", text)
+    if found is None or not float(found[2]):
+        raise ValueError(text)
+    memory = int(found[3]) * _UNITS[found[4]]
+    return FlavorSize(name=found[1], cores=float(found[2]), memory_bytes=memory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageSource:
+    """What images of these names are on this machine."""
+
+    # As in a shell: * stands for anything.
+    pattern: str
+    # A folder or a .tar, of a root or of an OCI layout, or the word host.
+    target: str
+
+
+def _read_images(value: object) -> tuple[ImageSource, ...]:
+    pairs = [text.partition("=") for text in _parts(value)]
+    sources = tuple(
+        ImageSource(pattern=pattern.strip(), target=target.strip()) for pattern, _, target in pairs
+    )
+    if not all(source.pattern and source.target for source in sources):
+        raise ValueError(value)
+    return sources
+
+
 def _read_ring(value: object) -> str:
     entries = _parts(value)
     ids = {entry.partition(":")[0] for entry in entries}
@@ -98,6 +145,16 @@ NETWORKS = Kind(
 )
 FOLDER = Kind(words="the path of a folder", read=lambda value: Path(_text(value)).expanduser())
 BASE_URL = Kind(words="an http or https URL of a host alone", read=_read_base_url)
+FLAVORS = Kind(
+    words="a list of different flavor=cores:memory, such as cpu-basic=2:16G",
+    read=_read_flavors,
+)
+IMAGES = Kind(
+    words="a list of pattern=target, such as python:*=/srv/images/python, a .tar or host",
+    read=_read_images,
+)
+NETWORK = one_of({name: name for name in ("none", "shared")})
+RUNNERS = one_of({name: name for name in ("auto", "sandbox", "process", "docker")})
 RING = Kind(words="a list of different id:key, each key 32 bytes in base64url", read=_read_ring)
 COUNT = number(1, 10**9, int)
 LEVELS = one_of({level: level for level in ("debug", "info", "warning", "error")})

@@ -11,15 +11,21 @@ from hublet.core.config.kinds import (
     DATABASE,
     DOMAIN,
     FLAG,
+    FLAVORS,
     FOLDER,
     FORMATS,
+    IMAGES,
     LEVELS,
+    NETWORK,
     NETWORKS,
     PREFIX,
     RING,
+    RUNNERS,
     SENDER,
     SERVER_NAME,
     SMTP,
+    FlavorSize,
+    ImageSource,
     Kind,
     Network,
     number,
@@ -187,6 +193,51 @@ class OAuthSettings:
 class JobSettings:
     domain: str | None = _setting(
         None, DOMAIN, "Exposed ports of jobs are hosts under it.", unset="jobs.localhost"
+    )
+    flavors: tuple[FlavorSize, ...] | None = _setting(
+        None,
+        FLAVORS,
+        "The flavors that jobs may ask for, and what each gets of this machine.",
+        unset="cpu-basic, with 2 cores and 16G at most",
+    )
+    timeout_seconds: int = _setting(
+        1800, COUNT, "How long an attempt of a job may take that does not say."
+    )
+    max_timeout_seconds: int = _setting(604_800, COUNT, "The longest time that a job may ask for.")
+    runner: str = _setting(
+        "auto",
+        RUNNERS,
+        "What runs jobs; auto is the sandbox, and without one nothing (in test mode: processes).",
+    )
+    images: tuple[ImageSource, ...] = _setting(
+        (),
+        IMAGES,
+        "What the images of jobs are on this machine: roots or OCI images; the first that fits counts.",
+    )
+    network: str = _setting(
+        "none", NETWORK, "What jobs in a sandbox can reach: nothing, or what this machine can."
+    )
+    start_seconds: int = _setting(
+        3600, COUNT, "How long an attempt that got its place may take to begin."
+    )
+    grace_seconds: float = _setting(
+        10.0, number(0, 3600), "How long a job may take to end by itself once it was asked to."
+    )
+    log_bytes: int = _setting(
+        2**30, number(1024, 10**15, int), "What is kept of what a job prints, in bytes."
+    )
+    concurrent: int = _setting(100, COUNT, "Jobs that run at the same time, at most.")
+    cores: float | None = _setting(
+        None,
+        number(0.1, 100_000),
+        "The cores that running jobs share out; more than there are lets them take turns.",
+        unset="those of this machine",
+    )
+    memory_bytes: int | None = _setting(
+        None,
+        number(2**20, 10**15, int),
+        "The memory that running jobs share out, in bytes.",
+        unset="that of this machine",
     )
 
 

@@ -1,0 +1,1 @@
+"""What is asked for becomes a job: each rule with its sentence."""

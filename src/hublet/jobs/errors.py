@@ -1,0 +1,142 @@
+"""What can be wrong with a job as a caller asks for it."""
+
+from collections.abc import Iterable
+
+from hublet.core.errors import Conflict, InvalidRequest, NotAllowed, NotFound, Unavailable
+
+
+class JobNotFound(NotFound):
+    """It does not exist, or the caller may not know that it does."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"There is no job {job_id}, or you cannot see it.")
+
+
+class NamespaceNotFound(NotFound):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is neither you nor one of your organizations.")
+
+
+class GroupNotForUsers(InvalidRequest):
+    def __init__(self) -> None:
+        super().__init__("resourceGroupId: only organizations have resource groups.")
+
+
+class GroupRoleNeeded(NotAllowed):
+    def __init__(self, role: str) -> None:
+        super().__init__(f"This needs the role {role} in the resource group.")
+
+
+class OneSourceNeeded(InvalidRequest):
+    def __init__(self) -> None:
+        super().__init__("A job has exactly one of spaceId and dockerImage.")
+
+
+class SpaceNotFound(NotFound):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"spaceId: there is no space {name}, or you cannot see it.")
+
+
+class FlavorNotOffered(InvalidRequest):
+    def __init__(self, flavor: str, offered: Iterable[str]) -> None:
+        names = ", ".join(offered)
+        super().__init__(f"flavor: this hub does not offer {flavor}; it offers {names}.")
+
+
+class ArchNotOffered(InvalidRequest):
+    def __init__(self, arch: str, offered: str) -> None:
+        super().__init__(f"arch: this hub does not run {arch}; it runs {offered}.")
+
+
+class TimeoutTooLong(InvalidRequest):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"timeoutSeconds must be at most {limit} on this hub.")
+
+
+class TextTooLong(InvalidRequest):
+    def __init__(self, field: str, limit: int) -> None:
+        super().__init__(f"{field} must have at most {limit} bytes.")
+
+
+class InvalidVolume(InvalidRequest):
+    def __init__(self, place: int, rule: str) -> None:
+        super().__init__(f"volumes[{place}].{rule}.")
+
+
+class TooManyVolumes(InvalidRequest):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"volumes: a job has at most {limit} of them.")
+
+
+class VolumeNotFound(NotFound):
+    def __init__(self, place: int, kind: str, name: str) -> None:
+        super().__init__(f"volumes[{place}]: there is no {kind} {name}, or you cannot read it.")
+
+
+class VolumeNotWritable(NotAllowed):
+    def __init__(self, place: int, name: str) -> None:
+        super().__init__(
+            f"volumes[{place}]: you may not write to the bucket {name}; mount it with readOnly."
+        )
+
+
+class VolumeRevisionNotFound(NotFound):
+    code = "RevisionNotFound"
+
+    def __init__(self, place: int, name: str, revision: str) -> None:
+        super().__init__(f"volumes[{place}]: {name} has no revision {revision}.")
+
+
+class JobIsOver(Conflict):
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"The job {job_id} is over: its ports cannot be opened any more.")
+
+
+class JobGoesOn(Conflict):
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"The job {job_id} is not over: cancel it before you delete it.")
+
+
+class JobIsDeleted(Conflict):
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"The job {job_id} was deleted.")
+
+
+class SecretsGone(Conflict):
+    def __init__(self, job_id: str) -> None:
+        super().__init__(
+            f"The secrets of the job {job_id} are gone: run it anew, with its secrets."
+        )
+
+
+class CreatorGone(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__("Whoever set this up has no account on this hub any more.")
+
+
+class LabelNotReadable(InvalidRequest):
+    def __init__(self) -> None:
+        super().__init__("label is written key=value.")
+
+
+class RightsGone(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__("Whoever set this up may not run jobs of this owner any more.")
+
+
+class SourceNotFound(NotFound):
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"jobSourceId: there is no job {job_id} of this owner.")
+
+
+class NoRunner(Unavailable):
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"This hub cannot run jobs now. {reason}", retry_after_seconds=30)
+
+
+class ImageNotFound(InvalidRequest):
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"dockerImage: this hub has no image {name}; its operator maps names of images to "
+            "what they are here, in the setting jobs.images."
+        )

@@ -1,0 +1,58 @@
+"""The flavors that this hub offers, and what a job of each gets of the machine."""
+
+import os
+
+from hublet.core.config import Settings
+from hublet.core.config.kinds import FlavorSize
+from hublet.jobs.records import Flavor
+from hublet.jobs.showing.schemas import Hardware
+
+_GIB = 2**30
+_MOST_CORES = 2
+_MOST_MEMORY = 16 * _GIB
+
+
+def offered(settings: Settings) -> dict[Flavor, FlavorSize]:
+    """Return the flavors by name, in the order of the settings; other names mean nothing."""
+    sizes = settings.jobs.flavors
+    if sizes is None:
+        sizes = (_of_this_machine(),)
+    known = {flavor.value: flavor for flavor in Flavor}
+    return {known[size.name]: size for size in sizes if size.name in known}
+
+
+def unknown_names(settings: Settings) -> list[str]:
+    """Return what the settings call a flavor and is none, for the operator."""
+    known = set(Flavor)
+    return [size.name for size in settings.jobs.flavors or () if size.name not in known]
+
+
+def _of_this_machine() -> FlavorSize:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return FlavorSize(
+        name=Flavor.cpu_basic,
+        cores=min(_MOST_CORES, os.cpu_count() or 1),
+        memory_bytes=min(_MOST_MEMORY, memory // 2),
+    )
+
+
+def listed(settings: Settings) -> list[Hardware]:
+    return [
+        Hardware(
+            name=flavor,
+            prettyName=_pretty(flavor),
+            cpu=f"{size.cores:g} vCPU",
+            ram=f"{size.memory_bytes / _GIB:.3g} GB",
+            accelerator=None,
+            unitCostMicroUSD=0,
+            unitCostUSD=0,
+            unitLabel="minute",
+        )
+        for flavor, size in offered(settings).items()
+    ]
+
+
+def _pretty(flavor: Flavor) -> str:
+    """Return `CPU Basic` for `cpu-basic`."""
+    first, *rest = flavor.split("-")
+    return " ".join([first.upper(), *(word.capitalize() for word in rest)])

@@ -1,0 +1,88 @@
+"""A log on the disk, read piece by piece. Everything here blocks: call it in a thread."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hublet.jobs.folders import folder_of
+from hublet.jobs.logs.lines import events_of
+
+# As events it is up to four times as long.
+PIECE_BYTES = 64 * 1024
+# A line has 64 KiB, and each byte that is not UTF-8 takes three.
+_LONGEST_LINE_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Some lines as events, and where the line after them begins."""
+
+    events: str
+    end: int
+
+
+def log_of(data_dir: Path, job_id: str) -> Path:
+    return folder_of(data_dir, job_id) / "log"
+
+
+def read_piece(log: Path, start: int, *, is_over: bool) -> Piece:
+    """Read whole lines from where one begins; nothing at the end of the log, or without one.
+
+    The last line may lack its end: somebody is just writing it, or nobody ever will.
+    """
+    try:
+        with log.open("rb") as file:
+            found = _read(file.fileno(), start)
+    except FileNotFoundError:
+        found = b""
+    size = found.rfind(b"\n") + 1 or (len(found) if is_over else 0)
+    return Piece(events=events_of(found[:size]), end=start + size)
+
+
+def _read(file: int, start: int) -> bytes:
+    found = os.pread(file, PIECE_BYTES, start)
+    return found if b"\n" in found else os.pread(file, _LONGEST_LINE_BYTES, start)
+
+
+def find_tail(log: Path, lines: int) -> int:
+    """Return where the last lines begin, looking from the end."""
+    try:
+        with log.open("rb") as file:
+            return _find_tail(file.fileno(), lines)
+    except FileNotFoundError:
+        return 0
+
+
+def _find_tail(file: int, lines: int) -> int:
+    end = os.fstat(file).st_size
+    # What was written half only is not told yet, so it does not count.
+    missing = lines + 1
+    while end > 0:
+        start = max(0, end - PIECE_BYTES)
+        found = os.pread(file, end - start, start)
+        ends = found.count(b"\n")
+        if ends >= missing:
+            return start + _nth_from_end(found, missing) + 1
+        missing -= ends
+        end = start
+    return 0
+
+
+def _nth_from_end(found: bytes, count: int) -> int:
+    place = len(found)
+    for _ in range(count):
+        place = found.rfind(b"\n", 0, place)
+    return place
+
+
+def sizes_of(logs: Iterable[Path]) -> list[int]:
+    """Return how long each log is now; one that does not exist yet has no length."""
+    return [_size(log) for log in logs]
+
+
+def _size(log: Path) -> int:
+    try:
+        return log.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,48 @@
+"""Asks a runner, and does not wait for one that does not answer."""
+
+import asyncio
+
+from hublet.core.logs import get_logger
+from hublet.jobs.runners.records import Observation, Phase, Runner
+
+log = get_logger("jobs")
+
+PATIENCE_SECONDS = 5.0
+
+
+async def inspect(runner: Runner, handle: str, *, seconds: float = PATIENCE_SECONDS) -> Observation:
+    """Return what the runner sees; a runner that fails or is silent cannot tell right now."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await runner.inspect(handle)
+    except TimeoutError:
+        return Observation(phase=Phase.unknown)
+    except Exception as error:  # noqa: BLE001 - whatever a runner raises, the job may well run on
+        tell("a runner could not inspect an attempt", handle, error)
+        return Observation(phase=Phase.unknown, reason=type(error).__name__)
+
+
+async def stop(
+    runner: Runner, handle: str, *, grace_seconds: float, seconds: float = PATIENCE_SECONDS
+) -> None:
+    """Ask for the end of an attempt; what becomes of that only `inspect` tells."""
+    try:
+        async with asyncio.timeout(seconds):
+            await runner.stop(handle, grace_seconds=grace_seconds)
+    except Exception as error:  # noqa: BLE001 - it is asked again until it has ended
+        tell("a runner could not stop an attempt", handle, error)
+
+
+async def remove(runner: Runner, handle: str) -> bool:
+    """Clear away what is left of an attempt; False when that has to be tried again."""
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS * 12):
+            await runner.remove(handle)
+    except Exception as error:  # noqa: BLE001 - it is asked again until it succeeds
+        tell("a runner could not clear an attempt away", handle, error)
+        return False
+    return True
+
+
+def tell(what: str, handle: str, error: BaseException) -> None:
+    log.warning(what, handle=handle, error=f"{type(error).__name__}: {error}")

@@ -1,0 +1,1 @@
+"""What is left of attempts, and how it goes away."""

@@ -1,0 +1,79 @@
+"""Clears away what attempts left behind, and ends what nobody knows of."""
+
+from hublet.core.clock import micros
+from hublet.core.database import Database
+from hublet.core.logs import get_logger
+from hublet.jobs.overseeing import asking
+from hublet.jobs.overseeing.clearing import store
+from hublet.jobs.overseeing.judging import ENDED
+from hublet.jobs.overseeing.records import Attempt
+from hublet.jobs.records import JOBS
+from hublet.jobs.runners.records import Runner
+
+log = get_logger("jobs")
+
+# What a runner has and the database has not may just be about to be written down.
+_DOUBT = 60_000_000
+_FORGOTTEN = 3_600_000_000
+
+
+async def clear(database: Database, runner: Runner, attempt: Attempt) -> bool:
+    """Clear an attempt away if it has ended, else end it; False when that has to be done again."""
+    seen = await asking.inspect(runner, attempt.handle)
+    if seen.phase not in ENDED:
+        grace = database.hub.settings.jobs.grace_seconds
+        await asking.stop(runner, attempt.handle, grace_seconds=grace)
+        return False
+    if not await asking.remove(runner, attempt.handle):
+        return False
+    async with database.transaction() as conn:
+        await store.set_removed(conn, attempt, at=micros())
+        # Its place is free.
+        conn.wake(JOBS)
+    return True
+
+
+class Clearing:
+    """What one Overseer looks for from time to time."""
+
+    def __init__(self, database: Database, runner: Runner) -> None:
+        self._database = database
+        self._runner = runner
+        # Since when the runner is known to have what nobody else knows.
+        self._strange: dict[str, int] = {}
+
+    async def sweep(self) -> None:
+        await self._clear_leftovers()
+        await self._end_strangers()
+
+    async def _clear_leftovers(self) -> None:
+        async with self._database.read() as conn:
+            left = await store.list_leftovers(conn, runner=self._runner.name)
+            is_any_forgotten = await store.has_forgotten(conn, before=micros() - _FORGOTTEN)
+        for attempt in left:
+            await clear(self._database, self._runner, attempt)
+        if is_any_forgotten:
+            async with self._database.transaction() as conn:
+                await store.remove_forgotten(conn, before=micros() - _FORGOTTEN)
+
+    async def _end_strangers(self) -> None:
+        """End attempts that no row tells of, once there is no doubt that none will."""
+        there = set(await self._runner.handles())
+        async with self._database.read() as conn:
+            known = await store.list_handles(conn, runner=self._runner.name)
+            launching_since = await store.oldest_launch(conn)
+        now = micros()
+        self._strange = {each: self._strange.get(each, now) for each in there - known}
+        for handle, since in self._strange.items():
+            may_be_launched = launching_since is not None and launching_since <= since
+            if now - since >= _DOUBT and not may_be_launched:
+                await self._end_stranger(handle)
+
+    async def _end_stranger(self, handle: str) -> None:
+        log.warning("ending an attempt that nobody knows of", handle=handle)
+        seen = await asking.inspect(self._runner, handle)
+        if seen.phase in ENDED:
+            await asking.remove(self._runner, handle)
+            return
+        grace = self._database.hub.settings.jobs.grace_seconds
+        await asking.stop(self._runner, handle, grace_seconds=grace)

@@ -1,0 +1,88 @@
+"""Launches attempts, each in a task of its own, so that nobody waits for a slow volume."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hublet.core.database import Database
+from hublet.jobs.overseeing import store
+from hublet.jobs.overseeing.orders import attempt_folder, order_of
+from hublet.jobs.overseeing.records import Attempt
+from hublet.jobs.records import Job
+from hublet.jobs.runners.records import Runner
+from hublet.jobs.volumes.preparing import prepare
+
+
+@dataclass(slots=True, eq=False)
+class Launch:
+    """One attempt on its way to the runner; the result of the task is its handle."""
+
+    attempt: Attempt
+    task: asyncio.Task[str] | None = None
+    # Whether the runner was asked: from then on there may be something to stop.
+    is_ordered: bool = False
+
+
+class Launches:
+    """The launches of one Overseer; `done` hears of each that came to an end."""
+
+    def __init__(self, database: Database, runner: Runner, *, done: Callable[[str], None]) -> None:
+        self._database = database
+        self._runner = runner
+        self._done = done
+        self._launches: dict[str, Launch] = {}
+
+    def find(self, job_id: str) -> Launch | None:
+        return self._launches.get(job_id)
+
+    async def result(self, job: Job, attempt: Attempt, *, seconds: float) -> str | None:
+        """Return the handle, or None while the launch goes on; raise what made it fail.
+
+        The first call begins the launch.
+        """
+        launch = self._launches.get(job.id) or self._begin(job, attempt)
+        assert launch.task is not None  # noqa: S101 - set by `_begin`.
+        await asyncio.wait([launch.task], timeout=seconds)
+        if not launch.task.done():
+            return None
+        self._launches.pop(job.id, None)
+        return launch.task.result()
+
+    async def cancel(self, job_id: str) -> None:
+        """Give up a launch."""
+        launch = self._launches.pop(job_id, None)
+        if launch is not None and launch.task is not None:
+            launch.task.cancel()
+            await asyncio.wait([launch.task], timeout=1)
+
+    def leave(self, job_id: str) -> None:
+        """Let a launch go on without its job: its handle is kept, and cleared away later."""
+        self._launches.pop(job_id, None)
+
+    async def abandon(self) -> None:
+        for job_id in list(self._launches):
+            await self.cancel(job_id)
+
+    def _begin(self, job: Job, attempt: Attempt) -> Launch:
+        launch = Launch(attempt=attempt)
+        launch.task = asyncio.create_task(self._launch(job, launch), name=f"launch-{job.id}")
+        launch.task.add_done_callback(lambda task: self._ended(job.id, task))
+        self._launches[job.id] = launch
+        return launch
+
+    def _ended(self, job_id: str, task: asyncio.Task[str]) -> None:
+        if not task.cancelled():
+            # Whoever left it never asks, and must not be reminded of that.
+            task.exception()
+        self._done(job_id)
+
+    async def _launch(self, job: Job, launch: Launch) -> str:
+        attempt = launch.attempt
+        folder = attempt_folder(self._database.hub.settings, attempt)
+        prepared = await prepare(self._database, job, folder=folder)
+        order = await order_of(self._database, job, attempt, prepared)
+        launch.is_ordered = True
+        handle = await self._runner.launch(order)
+        async with self._database.transaction() as conn:
+            await store.set_handle(conn, attempt, handle, runner=self._runner.name)
+        return handle

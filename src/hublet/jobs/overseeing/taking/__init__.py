@@ -1,0 +1,1 @@
+"""Which jobs get a place, and who looks after them."""

@@ -1,0 +1,94 @@
+"""The options of bubblewrap that give an attempt its own view of the machine."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from hublet.jobs.runners.records import Bind, CannotRun
+
+# Who the job is in its own view, and where it is at home.
+USER = 1000
+HOME = "/home/job"
+CONTENT = "/app"
+# Made fresh for each job, so never taken from the image.
+OWN = ("/proc", "/dev", "/sys", "/tmp")  # noqa: S108 - inside of the sandbox.
+# With more entries beside a mount than this, the image is the wrong place for it.
+_ENTRIES = 500
+_OPEN = 0o005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What an attempt sees: a root that it cannot change, and on top of it what is its own."""
+
+    root: Path
+    # Where bubblewrap finds the root, which may be another place than for the hub.
+    shown: Path
+    # Of the root, but not for the job.
+    hidden: tuple[Path, ...]
+    binds: tuple[Bind, ...]
+    hostname: str
+    network: bool
+    cwd: str = HOME
+
+
+def options(view: View) -> list[str]:
+    words = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+    words += ["--unshare-cgroup-try", *([] if view.network else ["--unshare-net"])]
+    words += ["--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    words += ["--uid", str(USER), "--gid", str(USER), "--hostname", view.hostname]
+    words += [word for part in _root(view) for word in part]
+    words += ["--proc", "/proc", "--dev", "/dev"]
+    for bind in sorted(view.binds, key=lambda bind: bind.target):
+        words += ["--ro-bind" if bind.read_only else "--bind", str(bind.source), bind.target]
+    return [*words, "--chdir", view.cwd]
+
+
+def _root(view: View) -> Iterator[tuple[str, ...]]:
+    """Show the root entry by entry, so that mounts can be made where it has no folder for them."""
+    targets = [PurePosixPath(bind.target) for bind in view.binds]
+    missing = [target for target in targets if not _has(view.root, target)]
+    hidden = {*view.hidden, *(view.root / own.lstrip("/") for own in OWN)}
+    for kind, path, place in _folder(view.root, targets=missing, hidden=hidden, root=view.root):
+        source = str(view.shown / path.relative_to(view.root))
+        if kind == "--dir":
+            yield (kind, place)
+        else:
+            yield (kind, str(path.readlink()) if kind == "--symlink" else source, place)
+
+
+def _has(root: Path, target: PurePosixPath) -> bool:
+    """Tell whether a mount can go there as it is: each folder on the way a real one."""
+    steps = [root / str(step).lstrip("/") for step in (*target.parents, target)]
+    return not any(step.is_symlink() for step in steps[:-1]) and steps[-1].exists()
+
+
+def _folder(
+    folder: Path, *, targets: Sequence[PurePosixPath], hidden: set[Path], root: Path
+) -> Iterator[tuple[str, Path, str]]:
+    entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    if len(entries) > _ENTRIES:
+        raise CannotRun(f"Nothing can be mounted in /{folder.relative_to(root)}: it is too full.")
+    for entry in entries:
+        path = Path(entry.path)
+        place = PurePosixPath("/", path.relative_to(root))
+        mounted = any(place in target.parents for target in targets)
+        if mounted and entry.is_symlink():
+            raise CannotRun(f"Nothing can be mounted in {place}: it is a link in the image.")
+        parted = mounted or any(path in other.parents for other in hidden)
+        kind = None if path in hidden else _kind(entry, parted=parted)
+        if kind:
+            yield (kind, path, str(place))
+        if kind == "--dir":
+            yield from _folder(path, targets=targets, hidden=hidden, root=root)
+
+
+def _kind(entry: os.DirEntry[str], *, parted: bool) -> str | None:
+    """Return how an entry is shown; None: not at all."""
+    if entry.is_symlink():
+        return "--symlink"
+    if parted and entry.is_dir():
+        # What is closed to others would be closed to the job, and to who mounts for it.
+        return "--dir" if entry.stat().st_mode & _OPEN == _OPEN else None
+    return "--ro-bind-try" if entry.is_dir() or entry.is_file() else None

@@ -1,0 +1,134 @@
+"""An attempt in the words of the Docker Engine API: how it is asked for, what it says of itself."""
+
+import resource
+from datetime import datetime
+from typing import Any
+
+from hublet.core import clock
+from hublet.jobs.runners.cgroups import PROCESSES
+from hublet.jobs.runners.records import Observation, Order, Phase, Usage
+
+HUB = "hublet.hub"
+FOLDER = "hublet.folder"
+LOG = "hublet.log"
+LOG_BYTES = "hublet.log-bytes"
+TIMEOUT = "hublet.timeout"
+GRACE = "hublet.grace"
+
+CONTENT = "/app"
+# What an engine gives by default, without what reaches beyond files of the container's own.
+_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID", "KILL", "NET_BIND_SERVICE")
+# A short line takes this many times the room in the engine's log that it takes in ours.
+_ENGINE_LOG = 6
+_FILES = 65536
+_NANO = 10**9
+# The year that stands for no time at all.
+_NEVER = "0001-"
+
+
+def name_of(order: Order) -> str:
+    return f"hublet-{order.job_id}-{order.number}"
+
+
+def config_of(order: Order, *, image: str, hub: str, network: bool) -> dict[str, Any]:
+    """Return what the engine is asked to create; the labels are all that a restarted hub needs."""
+    labels = {
+        HUB: hub,
+        FOLDER: str(order.folder),
+        LOG: str(order.log),
+        LOG_BYTES: str(order.log_bytes),
+        TIMEOUT: str(order.timeout_seconds),
+        GRACE: str(order.grace_seconds),
+    }
+    config: dict[str, Any] = {
+        "Image": image,
+        "Hostname": order.hostname,
+        "Env": [f"{name}={value}" for name, value in order.environment.items()],
+        "Labels": labels,
+        "Tty": False,
+        "HostConfig": _host_config(order, network=network),
+    }
+    if order.argv and order.after_entrypoint:
+        config |= {"Cmd": list(order.argv)}
+    elif order.argv:
+        # The whole command is the job's: what the image would put before it is not.
+        config |= {"Entrypoint": list(order.argv[:1]), "Cmd": list(order.argv[1:])}
+    return config if order.content is None else config | {"WorkingDir": CONTENT}
+
+
+def _host_config(order: Order, *, network: bool) -> dict[str, Any]:
+    mounts = [_mount(str(bind.source), bind.target, bind.read_only) for bind in order.binds]
+    if order.content is not None:
+        mounts.append(_mount(str(order.content), CONTENT, False))
+    size = f"{max(order.log_bytes * _ENGINE_LOG // 1024, 1)}k"
+    return {
+        "Memory": order.memory_bytes,
+        "MemorySwap": order.memory_bytes,
+        "NanoCpus": round(order.cores * _NANO),
+        "PidsLimit": PROCESSES,
+        "CapDrop": ["ALL"],
+        "CapAdd": list(_CAPABILITIES),
+        "SecurityOpt": ["no-new-privileges"],
+        "Ulimits": [{"Name": "nofile", "Soft": _files(), "Hard": _files()}],
+        "Init": True,
+        "NetworkMode": "default" if network else "none",
+        "RestartPolicy": {"Name": "no"},
+        "LogConfig": {"Type": "json-file", "Config": {"max-size": size, "max-file": "2"}},
+        "Mounts": mounts,
+    }
+
+
+def _files() -> int:
+    # An engine in a container of its own cannot give more than it has.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
+
+
+def _mount(source: str, target: str, read_only: bool) -> dict[str, Any]:  # noqa: FBT001 - as in Bind
+    return {"Type": "bind", "Source": source, "Target": target, "ReadOnly": read_only}
+
+
+def observation_of(
+    state: dict[str, Any], *, is_drained: bool, timed_out: bool, stopped: bool
+) -> Observation:
+    """Say how an attempt fares; it is over only when all that it printed is in the log."""
+    status = state["Status"]
+    started_at, ended_at = moment(state["StartedAt"]), moment(state["FinishedAt"])
+    if started_at and ended_at:
+        # An engine notes the start of a short life after its end.
+        ended_at = max(started_at, ended_at)
+    if status in {"created", "initialized", "configured"}:
+        return Observation(phase=Phase.pending)
+    if status not in {"exited", "stopped", "dead"} or not is_drained:
+        return Observation(phase=Phase.running, started_at=started_at)
+    return Observation(
+        phase=Phase.exited,
+        started_at=started_at,
+        ended_at=ended_at,
+        exit_code=state["ExitCode"],
+        out_of_memory=bool(state.get("OOMKilled")),
+        timed_out=timed_out,
+        stopped=stopped,
+        reason=state.get("Error") or None,
+    )
+
+
+def moment(text: str) -> datetime | None:
+    """Read a time of the engine, which is that of the machine and has nanoseconds."""
+    if text.startswith(_NEVER):
+        return None
+    whole, _, fraction = text.rstrip("Z").partition(".")
+    micros = fraction[:6].ljust(6, "0")
+    return datetime.fromisoformat(f"{whole}.{micros}+00:00") + clock.offset()
+
+
+def usage_of(stats: dict[str, Any]) -> Usage:
+    """Read what the engine measured over a second."""
+    now, before = stats["cpu_stats"], stats["precpu_stats"]
+    used = now["cpu_usage"]["total_usage"] - before["cpu_usage"]["total_usage"]
+    passed = now.get("system_cpu_usage", 0) - before.get("system_cpu_usage", 0)
+    cores = now.get("online_cpus") or 1
+    return Usage(
+        cpu_millicores=round(1000 * cores * used / passed) if passed > 0 else 0,
+        memory_bytes=stats["memory_stats"].get("usage", 0),
+    )

@@ -1,0 +1,128 @@
+"""Which folder a job sees as its root: the operator maps the names of images to folders."""
+
+import fcntl
+import hashlib
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from hublet.core.config.kinds import ImageSource
+from hublet.jobs.runners import layers, oci
+from hublet.jobs.runners.records import CannotRun, Order
+
+HOST = "host"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    root: Path
+    defaults: oci.Defaults = field(default_factory=oci.Defaults)
+
+
+def target_of(images: Sequence[ImageSource], name: str) -> str:
+    """Return the target of the first that matches; raises CannotRun."""
+    for image in images:
+        if fnmatchcase(name, image.pattern):
+            return image.target
+    raise CannotRun(f"This hub has no image {name}.")
+
+
+def get_image(target: str, *, cache: Path) -> Image:
+    """Return the image of a target, unpacking it the first time it is needed.
+
+    A target is a folder or an archive, of a root or of an OCI layout. Blocks. Raises CannotRun.
+    """
+    if target == HOST:
+        return Image(root=Path("/"))
+    path = Path(target)
+    try:
+        if oci.is_layout(path):
+            return _of_manifest(oci.read_manifest(path), cache=cache)
+        return Image(root=path) if path.is_dir() else _of_archive(path, cache=cache)
+    except layers.UNREADABLE as error:
+        raise CannotRun(f"The image cannot be read: {error}.") from error
+
+
+def argv_of(order: Order, image: Image) -> tuple[str, ...]:
+    """Return what an attempt runs: its own command, or else the image's. Raises CannotRun."""
+    argv, said = order.argv, image.defaults
+    if order.after_entrypoint:
+        argv = (*said.entrypoint, *(argv or said.command))
+    if not argv:
+        raise CannotRun("The image does not say what to run: give the job a command.")
+    return argv
+
+
+def _of_archive(archive: Path, *, cache: Path) -> Image:
+    # An archive that was replaced is another image; attempts that run keep the old one.
+    seen = archive.stat()
+    words = f"{archive.resolve()} {seen.st_size} {seen.st_mtime_ns} {seen.st_ino}"
+    place = cache / hashlib.sha256(words.encode()).hexdigest()[:32]
+    with _made_once(place) as partial:
+        if partial is not None:
+            with archive.open("rb") as file:
+                layers.unpack(file, into=partial, allowance=layers.Allowance())
+            if (manifest := _manifest_in(partial)) is None:
+                partial.rename(place)
+            else:
+                image = _of_manifest(manifest, cache=cache)
+                place.unlink(missing_ok=True)
+                place.symlink_to(image.root.name)
+    return _kept(place.resolve())
+
+
+def _manifest_in(folder: Path) -> oci.Manifest | None:
+    """Return the manifest of what came out of an archive; None: it is a root."""
+    if oci.is_layout(folder):
+        return oci.read_manifest(folder)
+    return oci.read_docker_manifest(folder) if oci.is_docker_archive(folder) else None
+
+
+def _of_manifest(manifest: oci.Manifest, *, cache: Path) -> Image:
+    place = cache / manifest.digest.replace(":", "-")
+    with _made_once(place) as partial:
+        if partial is not None:
+            cwd = oci.defaults_of(manifest.config).cwd
+            oci.unpack_layers(manifest, into=partial)
+            if cwd is not None:
+                layers.make_folder(partial, cwd)
+            _config_of(place).write_bytes(manifest.config)
+            partial.rename(place)
+    return _kept(place)
+
+
+def _kept(root: Path) -> Image:
+    config = _config_of(root)
+    if not config.exists():
+        return Image(root=root)
+    return Image(root=root, defaults=oci.defaults_of(config.read_bytes()))
+
+
+def _config_of(root: Path) -> Path:
+    return root.with_name(f"{root.name}.json")
+
+
+@contextmanager
+def _made_once(place: Path) -> Iterator[Path | None]:
+    """Yield a folder to make into the one at the place, or None when that is there already."""
+    if place.is_dir():
+        yield None
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.with_name(f"{place.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if place.is_dir():
+            yield None
+            return
+        partial = place.with_name(f"{place.name}.partial")
+        # Left by a hub that was killed.
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        partial.chmod(0o755)
+        try:
+            yield partial
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)

@@ -1,0 +1,136 @@
+"""What a runner is told and what it tells, whatever it runs things with."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """A folder of this machine that the attempt sees at another place."""
+
+    source: Path
+    target: str
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One attempt. The same job and number is the same attempt, however often it is ordered."""
+
+    job_id: str
+    number: int
+    # Where the attempt may keep its own things; nobody else uses this folder.
+    folder: Path
+    # Everything it prints is added here: see jobs/logs for the form.
+    log: Path
+    # The name of an image, or a folder of content that is run in the image of spaces.
+    image: str
+    content: Path | None = None
+    argv: tuple[str, ...]
+    # Whether the image's own entrypoint comes before argv, as for a job without a command.
+    after_entrypoint: bool = False
+    environment: dict[str, str] = field(repr=False)
+    cores: float
+    memory_bytes: int
+    timeout_seconds: int
+    # Between the polite request to end and the end.
+    grace_seconds: float
+    log_bytes: int
+    binds: tuple[Bind, ...] = ()
+    hostname: str
+
+
+class Phase(StrEnum):
+    pending = "pending"
+    running = "running"
+    # It ended, and everything it printed is in the log.
+    exited = "exited"
+    # Nothing of it is left, and nothing tells how it ended.
+    gone = "gone"
+    # The runner cannot tell right now.
+    unknown = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    phase: Phase
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    out_of_memory: bool = False
+    timed_out: bool = False
+    stopped: bool = False
+    # What else is to be said, such as why it could not begin.
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ability:
+    """Whether a runner can be used here, and for what."""
+
+    usable: bool
+    # In words: what it is, or why it cannot be used and what to do about that.
+    sentence: str
+    limits: bool = False
+    volumes: bool = False
+    network_groups: bool = False
+    ssh: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What an attempt uses right now."""
+
+    cpu_millicores: int
+    memory_bytes: int
+    received_per_second: int = 0
+    sent_per_second: int = 0
+
+
+class CannotRun(Exception):
+    """The attempt can never begin as it was ordered; the text is for the job's message."""
+
+
+class TryLater(Exception):
+    """The attempt cannot begin right now; the text is for the job's message."""
+
+
+class Runner(Protocol):
+    """Everything may be asked again: what was done already is not done twice."""
+
+    name: str
+
+    async def probe(self) -> Ability: ...
+
+    async def launch(self, order: Order) -> str:
+        """Begin an attempt, or find it; return what the runner calls it.
+
+        Raises CannotRun or TryLater. Returns when the attempt was taken over: from then on it
+        goes on without the hub, keeps its deadline and writes its log.
+        """
+        ...
+
+    async def inspect(self, handle: str) -> Observation: ...
+
+    def watch(self) -> AsyncIterator[str]:
+        """Yield handles that may have changed: hints only, the caller inspects."""
+        ...
+
+    async def stop(self, handle: str, *, grace_seconds: float) -> None:
+        """Ask it to end, and end everything of it after the grace; returns at once."""
+        ...
+
+    async def remove(self, handle: str) -> None:
+        """Clear away what is left of an attempt that ended."""
+        ...
+
+    async def handles(self) -> list[str]:
+        """Return every attempt of this hub that the runner has anything of."""
+        ...
+
+    async def usage(self, handle: str) -> Usage | None: ...

@@ -1,0 +1,181 @@
+"""The sandbox runner: an attempt in namespaces of its own, made by bubblewrap."""
+
+import os
+import shutil
+import stat
+import subprocess
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hublet.core.config.kinds import ImageSource
+from hublet.jobs.runners import bubblewrap, cgroups, images, seccomp
+from hublet.jobs.runners.long_variables import as_files
+from hublet.jobs.runners.records import Ability, Bind, CannotRun, Order
+from hublet.jobs.runners.shim.child import STAGE
+from hublet.jobs.runners.shims import Launch, ShimRunner
+
+NAME = "sandbox"
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Users that no account of the machine has; a hub that runs as root gives each job another one.
+_FIRST_USER, _USERS = 0x60000000, 0x1000000
+# Not for jobs that see this machine as their image.
+_PRIVATE = ("/root", "/home", "/run", "/boot", "/lost+found", "/var/run", "/var/tmp")  # noqa: S108
+_WITHOUT_GROUPS = (("RLIMIT_NPROC", 2 * cgroups.PROCESSES),)
+
+
+def sandbox_runner(
+    data_dir: Path, *, image_map: Sequence[ImageSource], network: bool
+) -> ShimRunner:
+    arrangement = _Arrangement(data_dir=data_dir, image_map=tuple(image_map), network=network)
+    return ShimRunner(
+        name=NAME, data_dir=data_dir, arrange=arrangement.of, look=lambda: _probe(network=network)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Arrangement:
+    data_dir: Path
+    image_map: tuple[ImageSource, ...]
+    network: bool
+
+    def of(self, order: Order) -> Launch:
+        program = _program()
+        user = user_of(order.job_id) if os.geteuid() == 0 else 0
+        image = self._image(order)
+        argv = images.argv_of(order, image)
+        view = self._view(order, image)
+        home = order.folder / "home"
+        # The home of the image is not the job's: nobody could write there.
+        said = image.defaults.environment | {"HOME": bubblewrap.HOME} | order.environment
+        variables = as_files(said, home=home, seen_at=bubblewrap.HOME)
+        _hand_over(view, user=user)
+        staged: list[str] = []
+        if user:
+            view, staged = _staged(view)
+        limited = bool(cgroups.here())
+        return Launch(
+            argv=argv,
+            environment={"PATH": _PATH} | variables,
+            cwd=Path("/"),
+            bubblewrap=program,
+            options=bubblewrap.options(view),
+            filter=seccomp.filter_for(),
+            user=user,
+            stage=staged,
+            rlimits=() if limited else _WITHOUT_GROUPS,
+        )
+
+    def _image(self, order: Order) -> images.Image:
+        target = images.target_of(self.image_map, order.image)
+        return images.get_image(target, cache=self.data_dir / "jobs" / "images")
+
+    def _view(self, order: Order, image: images.Image) -> bubblewrap.View:
+        root = image.root
+        for name in ("tmp", "home"):
+            (order.folder / name).mkdir(mode=0o700, exist_ok=True)
+        own = [
+            Bind(source=order.folder / "tmp", target="/tmp", read_only=False),  # noqa: S108
+            Bind(source=order.folder / "home", target=bubblewrap.HOME, read_only=False),
+        ]
+        content = order.content
+        if self.network:
+            own += _names()
+        if content:
+            # Its own copy may be written to, as in the image that would be built of it.
+            shared = not content.is_relative_to(order.folder)
+            own.append(Bind(source=content, target=bubblewrap.CONTENT, read_only=shared))
+        hidden = (self.data_dir.resolve(), *map(Path, _PRIVATE)) if root == Path("/") else ()
+        return bubblewrap.View(
+            root=root,
+            shown=root,
+            hidden=hidden,
+            binds=(*own, *order.binds),
+            hostname=order.hostname,
+            network=self.network,
+            cwd=bubblewrap.CONTENT if content else image.defaults.cwd or bubblewrap.HOME,
+        )
+
+
+def _names() -> list[Bind]:
+    """Return what a job needs to find others by name: this machine's own way to do so."""
+    source = Path("/etc/resolv.conf")
+    if not source.exists():
+        return []
+    return [Bind(source=source.resolve(), target=str(source), read_only=True)]
+
+
+def user_of(job_id: str) -> int:
+    return _FIRST_USER + zlib.crc32(job_id.encode()) % _USERS
+
+
+def _hand_over(view: bubblewrap.View, *, user: int) -> None:
+    """Give the job what it may write to. Files with a second name are left: that is not the job's."""
+    if not user:
+        return
+    for bind in view.binds:
+        if bind.read_only:
+            continue
+        for _, folders, files, fd in os.fwalk(bind.source):
+            os.chown(fd, user, user)
+            for name in (*folders, *files):
+                found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                if stat.S_ISLNK(found.st_mode) or found.st_nlink == 1:
+                    os.chown(name, user, user, dir_fd=fd, follow_symlinks=False)
+
+
+def _staged(view: bubblewrap.View) -> tuple[bubblewrap.View, list[str]]:
+    """Name each source as the shim shows it to a user who may not walk to where it lies."""
+    sources = [bind.source for bind in view.binds]
+    binds = tuple(
+        replace(bind, source=Path(STAGE, str(number))) for number, bind in enumerate(view.binds)
+    )
+    shown = view.root
+    if shown != Path("/"):
+        shown = Path(STAGE, str(len(sources)))
+        sources.append(view.root)
+    return replace(view, binds=binds, shown=shown), [str(source) for source in sources]
+
+
+def _program() -> str:
+    if (found := shutil.which("bwrap")) is None:
+        raise CannotRun("The sandbox runner needs bubblewrap; install the package bubblewrap.")
+    return found
+
+
+def _probe(*, network: bool) -> Ability:
+    try:
+        program = _program()
+    except CannotRun as error:
+        return Ability(usable=False, sentence=str(error))
+    view = bubblewrap.View(
+        root=Path("/"),
+        shown=Path("/"),
+        hidden=(),
+        binds=(),
+        hostname="probe",
+        network=network,
+        cwd="/",
+    )
+    tried = subprocess.run(  # noqa: S603 - a fixed program with fixed arguments.
+        [program, *bubblewrap.options(view), "true"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={"PATH": _PATH},
+    )
+    if tried.returncode:
+        return Ability(
+            usable=False,
+            sentence=f"bubblewrap does not work here: {tried.stderr.strip()}. It needs user "
+            "namespaces, which the kernel or a container around the hub may forbid.",
+        )
+    limits = bool(cgroups.here())
+    sentence = "Jobs run in namespaces of their own, with a root that they cannot change."
+    return Ability(
+        usable=True,
+        sentence=sentence if limits else f"{sentence} {cgroups.MISSING}",
+        limits=limits,
+        volumes=True,
+    )

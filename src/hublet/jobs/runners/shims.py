@@ -1,0 +1,223 @@
+"""What the runners process and sandbox share: a shim for each attempt, known by its folder."""
+
+import asyncio
+import fcntl
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from hublet.core import clock
+from hublet.jobs.runners import cgroups, leftovers, measuring
+from hublet.jobs.runners.identity import STOP, identity_of, status_of
+from hublet.jobs.runners.records import (
+    Ability,
+    Observation,
+    Order,
+    Phase,
+    Usage,
+)
+from hublet.jobs.runners.starting import Starter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """How a shim starts an attempt; without bubblewrap it is a plain process."""
+
+    argv: tuple[str, ...]
+    environment: dict[str, str] = field(repr=False)
+    cwd: Path
+    bubblewrap: str | None = None
+    options: list[str] = field(default_factory=list)
+    filter: bytes | None = None
+    # Of the machine; 0: the user that the hub is.
+    user: int = 0
+    stage: list[str] = field(default_factory=list)
+    rlimits: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class ShimRunner:
+    """A runner of this machine. The handle is the folder of the attempt."""
+
+    name: str
+    data_dir: Path
+    arrange: Callable[[Order], Launch]
+    look: Callable[[], Ability]
+    _starter: Starter = field(default_factory=Starter)
+    _watched: dict[str, int] = field(default_factory=dict)
+    _changed: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    _samples: dict[str, measuring.Sample] = field(default_factory=dict)
+
+    async def probe(self) -> Ability:
+        ability = await asyncio.to_thread(self.look)
+        if ability.usable:
+            await asyncio.to_thread(self._starter.warm_up)
+        return ability
+
+    async def launch(self, order: Order) -> str:
+        handle = await asyncio.to_thread(self._launch, order)
+        self._watch(handle)
+        return handle
+
+    async def inspect(self, handle: str) -> Observation:
+        observation = await asyncio.to_thread(observe, Path(handle))
+        if observation.phase in {Phase.pending, Phase.running}:
+            self._watch(handle)
+        return observation
+
+    async def watch(self) -> AsyncIterator[str]:
+        while True:
+            yield await self._changed.get()
+
+    async def stop(self, handle: str, *, grace_seconds: float) -> None:
+        await asyncio.to_thread(_stop, Path(handle), grace_seconds)
+
+    async def remove(self, handle: str) -> None:
+        await asyncio.to_thread(self._remove, Path(handle))
+
+    async def handles(self) -> list[str]:
+        return await asyncio.to_thread(self._handles)
+
+    async def usage(self, handle: str) -> Usage | None:
+        sample = await asyncio.to_thread(lambda: measuring.sample_of(status_of(Path(handle))))
+        if sample is None:
+            self._samples.pop(handle, None)
+            return None
+        before, self._samples[handle] = self._samples.get(handle), sample
+        return measuring.usage_between(before, sample)
+
+    @property
+    def _index(self) -> Path:
+        return self.data_dir.absolute() / "jobs" / "runners" / self.name
+
+    def _launch(self, order: Order) -> str:
+        # The shim does not stay in the folder in which the hub was started.
+        order = replace(order, folder=order.folder.absolute(), log=order.log.absolute())
+        order.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        order.log.parent.mkdir(parents=True, exist_ok=True)
+        with (order.folder / "launch").open("w") as turn:
+            # Nothing is prepared for an attempt that another hub has begun in the meantime.
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            if status_of(order.folder) is None:
+                self._begin(order)
+        return str(order.folder)
+
+    def _begin(self, order: Order) -> None:
+        spec = _spec_of(order, self.arrange(order))
+        # Before it begins, so that nothing runs which could not be found again.
+        self._index.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            (self._index / f"{order.job_id}-{order.number}").symlink_to(order.folder)
+        self._starter.start(spec)
+
+    def _remove(self, folder: Path) -> None:
+        if status := status_of(folder):
+            identity_of(status).send(signal.SIGKILL)
+            leftovers.end(folder, status)
+        for link in self._index.glob(f"{folder.absolute().parent.name}-*"):
+            if _target(link) == folder.absolute():
+                link.unlink(missing_ok=True)
+        if folder.exists():
+            leftovers.remove(folder)
+
+    def _handles(self) -> list[str]:
+        if not self._index.exists():
+            return []
+        targets = [_target(link) for link in self._index.iterdir()]
+        return sorted(str(target) for target in targets if target)
+
+    def _watch(self, handle: str) -> None:
+        """Have the loop tell when the shim ends; without it, whoever asks again learns it too."""
+        if handle in self._watched or (status := status_of(Path(handle))) is None:
+            return
+        if (fd := identity_of(status).open()) is None:
+            self._changed.put_nowait(handle)
+            return
+        self._watched[handle] = fd
+        asyncio.get_running_loop().add_reader(fd, self._ended, handle)
+
+    def _ended(self, handle: str) -> None:
+        fd = self._watched.pop(handle)
+        asyncio.get_running_loop().remove_reader(fd)
+        os.close(fd)
+        self._changed.put_nowait(handle)
+
+
+def _spec_of(order: Order, launch: Launch) -> dict[str, Any]:
+    rlimits = [("RLIMIT_CORE", 0), *launch.rlimits]
+    if not cgroups.here():
+        rlimits.append(("RLIMIT_DATA", order.memory_bytes))
+    groups = cgroups.groups_for(
+        cgroups.here(),
+        name=f"hublet-{order.job_id}-{order.number}",
+        cores=order.cores,
+        memory_bytes=order.memory_bytes,
+    )
+    return {
+        "folder": str(order.folder),
+        "log": str(order.log),
+        "log_bytes": order.log_bytes,
+        "timeout": order.timeout_seconds,
+        "grace": order.grace_seconds,
+        "offset": clock.offset() // timedelta(microseconds=1),
+        "groups": groups,
+        "adopt": launch.bubblewrap is None,
+        "sandboxed": launch.bubblewrap is not None,
+        "argv": list(launch.argv),
+        "environment": launch.environment,
+        "cwd": str(launch.cwd),
+        "bubblewrap": launch.bubblewrap,
+        "options": launch.options,
+        "filter": launch.filter,
+        "user": launch.user,
+        "stage": launch.stage,
+        "rlimits": rlimits,
+    }
+
+
+def observe(folder: Path) -> Observation:
+    status = status_of(folder)
+    if status is None:
+        return Observation(phase=Phase.gone)
+    if status["phase"] != Phase.exited and not identity_of(status).lives():
+        # It may have said so, and ended, since it was asked.
+        status = status_of(folder) or status
+        if status["phase"] != Phase.exited:
+            leftovers.end(folder, status)
+            return Observation(phase=Phase.gone, started_at=_moment(status.get("started_at")))
+    return Observation(
+        phase=Phase(status["phase"]),
+        started_at=_moment(status.get("started_at")),
+        ended_at=_moment(status.get("ended_at")),
+        exit_code=status.get("exit_code"),
+        signal=status.get("signal"),
+        out_of_memory=status.get("out_of_memory", False),
+        timed_out=status.get("timed_out", False),
+        stopped=status.get("stopped", False),
+        reason=status.get("reason"),
+    )
+
+
+def _target(link: Path) -> Path | None:
+    try:
+        return link.readlink()
+    except FileNotFoundError:
+        return None  # Removed by another since it was listed.
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else clock.from_micros(micros)
+
+
+def _stop(folder: Path, grace_seconds: float) -> None:
+    # Kept in the folder, so that an attempt which begins only now sees it too.
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (folder / f"{STOP}.new").write_text(str(grace_seconds))
+    (folder / f"{STOP}.new").rename(folder / STOP)
+    if status := status_of(folder):
+        identity_of(status).send(signal.SIGTERM)

@@ -1,0 +1,88 @@
+"""Starting shims: one process of the hub waits for orders and forks a shim for each."""
+
+import marshal
+import os
+import select
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hublet.jobs.runners.records import TryLater
+from hublet.jobs.runners.shim.program import FAILED, HEAD
+
+# Its folder is only looked into for `shim`, and after everything of Python's own.
+_BEGIN = "import sys; sys.path.append(sys.argv[1]); from shim.program import main; main()"
+_COMMAND = (sys.executable, "-I", "-S", "-c", _BEGIN, str(Path(__file__).parent))
+_ANSWER_MILLIS = 30_000
+
+
+@dataclass(slots=True)
+class Starter:
+    """Started when it is first needed, and again when it was killed."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    # Where orders are written and answers are read.
+    _pipes: tuple[int, int] | None = None
+
+    def start(self, spec: dict[str, Any]) -> None:
+        """Hand an attempt to a shim; returns when it was taken over. Blocks. Raises TryLater."""
+        body = marshal.dumps(spec)
+        order = len(body).to_bytes(HEAD, "big") + body
+        with self._lock:
+            # The one who waits may have been killed since the last order; a new one has not.
+            answer = self._ask(order) or self._ask(order)
+        if not answer or answer == FAILED:
+            raise TryLater("The attempt could not be started: its shim ended at once.")
+
+    def warm_up(self) -> None:
+        with self._lock:
+            self._pipes = self._pipes or _open()
+
+    def _ask(self, order: bytes) -> bytes:
+        try:
+            self._pipes = self._pipes or _open()
+            view = memoryview(order)
+            while view:
+                view = view[os.write(self._pipes[0], view) :]
+            if answer := _read(self._pipes[1]):
+                return answer
+        except OSError:
+            self.close()
+            return b""
+        self.close()
+        return b""
+
+    def close(self) -> None:
+        for fd in self._pipes or ():
+            os.close(fd)
+        self._pipes = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _open() -> tuple[int, int]:
+    orders, order = os.pipe2(os.O_CLOEXEC)
+    answers, answer = os.pipe2(os.O_CLOEXEC)
+    try:
+        # It goes on in a process of its own: this one ends at once.
+        subprocess.run(  # noqa: S603 - this very interpreter, with a program of ours.
+            _COMMAND, stdin=orders, stdout=answer, stderr=subprocess.DEVNULL, env={}, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        os.close(order)
+        os.close(answers)
+        raise TryLater(f"The attempt could not be started: {error}.") from error
+    finally:
+        os.close(orders)
+        os.close(answer)
+    return order, answers
+
+
+def _read(fd: int) -> bytes:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return os.read(fd, 1) if poll.poll(_ANSWER_MILLIS) else b""

@@ -1,0 +1,41 @@
+"""A job that starts by the clock."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from hublet.jobs.schemas import JobRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The last job of a schedule."""
+
+    job_id: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """The last time at which no job began, and why."""
+
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledJob:
+    id: str
+    owner_id: str
+    creator_id: str
+    # What each run asks for, without the secrets.
+    request: JobRequest = field(repr=False)
+    secret_names: tuple[str, ...] = ()
+    # As it was written.
+    schedule: str
+    # Whether a run may start while the one before goes on.
+    concurrency: bool
+    suspended: bool
+    last_run: Run | None = None
+    last_skip: Skip | None = None
+    next_run_at: datetime
+    created_at: datetime

@@ -1,0 +1,214 @@
+"""Rules of jobs: how one comes to be, who sees it, and what its owner may change."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hublet.accounts.errors import OrganizationNotFound, RoleNeeded
+from hublet.accounts.names import name_key
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import Role
+from hublet.core.clock import now
+from hublet.core.database import Connection, Reader
+from hublet.core.ids import new_object_id
+from hublet.core.queue import NewTask
+from hublet.core.queue import add as add_task
+from hublet.jobs import secrets as seals
+from hublet.jobs import store
+from hublet.jobs.asking import mounts, specs
+from hublet.jobs.asking.again import request_from
+from hublet.jobs.asking.groups import check_group
+from hublet.jobs.errors import (
+    JobGoesOn,
+    JobIsDeleted,
+    JobIsOver,
+    JobNotFound,
+    NamespaceNotFound,
+    SecretsGone,
+)
+from hublet.jobs.overseeing.records import Change
+from hublet.jobs.overseeing.store import transition
+from hublet.jobs.owners import Owner, Standing
+from hublet.jobs.records import JOBS, Initiator, InitiatorType, Job, Spec, Stage
+from hublet.jobs.schemas import Expose, JobRequest, given
+from hublet.jobs.stages import Trigger
+from hublet.tokens.errors import ScopeNeeded
+from hublet.tokens.records import Caller, Scope
+
+QUEUED = "queued"
+REMOVE_FOLDER = "jobs.remove-folder"
+
+
+async def get_standing(conn: Reader, caller: Caller, name: str) -> Standing:
+    """Return what a caller is to the jobs under a name; strangers hear that there are none."""
+    standing = await _standing(conn, caller, name)
+    if not caller.may(Scope.jobs, on=standing.owner.id):
+        raise ScopeNeeded([Scope.jobs])
+    return standing
+
+
+async def _standing(conn: Reader, caller: Caller, name: str) -> Standing:
+    if name_key(name) == name_key(caller.user_name):
+        owner = Owner(id=caller.user_id, name=caller.user_name, type="user")
+        return Standing(owner=owner, caller=caller, role=Role.admin)
+    try:
+        found = await organizations.get(conn, name)
+    except OrganizationNotFound:
+        raise NamespaceNotFound(name) from None
+    role = await store.role_in_organization(conn, found.id, user_id=caller.user_id)
+    if role is None:
+        raise NamespaceNotFound(name)
+    return Standing(owner=Owner(id=found.id, name=found.name, type="org"), caller=caller, role=role)
+
+
+async def standing_of(conn: Reader, creator: Caller, owner_id: str) -> Standing:
+    """Return the same for somebody in whose name the hub acts, by the id of the owner."""
+    owner = await store.find_owner(conn, owner_id)
+    if owner is None:
+        raise NamespaceNotFound(owner_id)
+    return await _standing(conn, creator, owner.name)
+
+
+async def get(conn: Reader, standing: Standing, job_id: str) -> Job:
+    job = await store.find(conn, job_id, owner_id=standing.owner.id)
+    if job is None or not standing.may_see(job, await _group_role(conn, standing, job)):
+        raise JobNotFound(job_id)
+    return job
+
+
+async def get_to_change(conn: Reader, standing: Standing, job_id: str) -> Job:
+    """Return a job that the caller may cancel, copy, describe anew and delete."""
+    job = await get(conn, standing, job_id)
+    if not standing.may_change(job, await _group_role(conn, standing, job)):
+        raise RoleNeeded(Role.write, standing.owner.name)
+    if job.stage is Stage.deleted:
+        raise JobIsDeleted(job_id)
+    return job
+
+
+async def _group_role(conn: Reader, standing: Standing, job: Job) -> Role | None:
+    group_id, user_id = job.resource_group_id, standing.caller.user_id
+    return None if group_id is None else await store.role_in_group(conn, group_id, user_id=user_id)
+
+
+async def find_by_key(conn: Reader, key: str) -> Job | None:
+    """Return the job that was made under a key."""
+    return await store.find_by_key(conn, key)
+
+
+async def find_source(conn: Reader, job_id: str, *, owner_id: str) -> Job | None:
+    """Return a job of this owner that can be started again."""
+    job = await store.find(conn, job_id, owner_id=owner_id)
+    return None if job is None or job.stage is Stage.deleted else job
+
+
+async def check(conn: Reader, standing: Standing, request: JobRequest) -> Spec:
+    """Return what a request asks to run, or refuse it with the reason."""
+    specs.check(request, conn.hub.settings)
+    await check_group(conn, standing, given(request.resourceGroupId))
+    if space := given(request.spaceId):
+        await mounts.check_space(conn, standing.caller, space)
+    placed = mounts.placed(given(request.volumes) or ())
+    return specs.spec_of(request, await mounts.resolved(conn, standing.caller, placed))
+
+
+async def create(  # noqa: PLR0913 - the one way a job comes to be; each is named.
+    conn: Connection,
+    *,
+    standing: Standing,
+    initiator: Initiator,
+    request: JobRequest,
+    key: str | None = None,
+    extra_environment: Mapping[str, str] | None = None,
+    secrets: Mapping[str, str] | None = None,
+) -> Job:
+    """Let a job begin as soon as there is room; the caller of the standing is its creator.
+
+    `secrets` come over those of the request. The same key never makes a second job: the first
+    is returned. Who names a commit by its id calls `mounts.check_commits` before.
+    """
+    if key is not None and (first := await store.find_by_key(conn, key)) is not None:
+        return first
+    spec = await check(conn, standing, request)
+    secrets = specs.secrets_of(request) | dict(secrets or {})
+    job = Job(
+        id=new_object_id(),
+        owner_id=standing.owner.id,
+        creator_id=standing.caller.user_id,
+        resource_group_id=given(request.resourceGroupId),
+        initiator=initiator,
+        spec=replace(spec, environment=spec.environment | dict(extra_environment or {})),
+        labels=specs.labels_of(request),
+        expose=specs.ports_of(given(request.expose)),
+        secret_names=tuple(secrets),
+        stage=Stage.scheduling,
+        message=QUEUED,
+        created_at=now(),
+    )
+    sealed = seals.seal(conn.hub.keys, job.id, secrets)
+    if not await store.add(conn, job, sealed=sealed, key=key):
+        return await _first(conn, key)
+    conn.wake(JOBS)
+    return job
+
+
+async def _first(conn: Reader, key: str | None) -> Job:
+    """Return the job of a key that somebody else was just faster to use."""
+    first = None if key is None else await store.find_by_key(conn, key)
+    assert first is not None  # noqa: S101 - jobs are never removed while their key is in use.
+    return first
+
+
+async def duplicate(conn: Connection, standing: Standing, job_id: str) -> Job:
+    """Start a copy of a job, with its secrets."""
+    source = await get_to_change(conn, standing, job_id)
+    return await create(
+        conn,
+        standing=standing,
+        initiator=Initiator(type=InitiatorType.duplicated_job, id=source.id),
+        request=request_from(source, with_volumes=True),
+        secrets=await secrets_of(conn, source),
+    )
+
+
+async def secrets_of(conn: Reader, job: Job) -> dict[str, str]:
+    """Open the secrets of a job; SecretsGone when it had some and they were dropped."""
+    sealed = await store.find_sealed(conn, job.id)
+    if sealed is None and job.secret_names:
+        raise SecretsGone(job.id)
+    return seals.unseal(conn.hub.keys, job.id, sealed)
+
+
+async def cancel(conn: Connection, standing: Standing, job_id: str) -> Job:
+    """Ask for the end of a job; one that is over stays as it is."""
+    job = await get_to_change(conn, standing, job_id)
+    if await store.request_cancel(conn, job.id):
+        conn.wake(JOBS)
+    return await get(conn, standing, job_id)
+
+
+async def set_labels(
+    conn: Connection, standing: Standing, job_id: str, labels: Mapping[str, str]
+) -> Job:
+    job = await get_to_change(conn, standing, job_id)
+    await store.set_labels(conn, job, labels)
+    return replace(job, labels=dict(labels))
+
+
+async def set_expose(conn: Connection, standing: Standing, job_id: str, expose: Expose) -> Job:
+    job = await get_to_change(conn, standing, job_id)
+    if job.stage.is_terminal:
+        raise JobIsOver(job_id)
+    ports = specs.ports_of(expose)
+    await store.set_expose(conn, job.id, ports)
+    conn.wake(JOBS)
+    return replace(job, expose=ports)
+
+
+async def delete(conn: Connection, standing: Standing, job_id: str) -> None:
+    """Forget what a job printed and left behind; that there was one is kept."""
+    job = await get_to_change(conn, standing, job_id)
+    deletion = Change(trigger=Trigger.deleted, message=job.message)
+    if await transition(conn, job, deletion) is None:
+        raise JobGoesOn(job_id)
+    await add_task(conn, NewTask(kind=REMOVE_FOLDER, body=json.dumps({"job_id": job.id})))

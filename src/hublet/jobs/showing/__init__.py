@@ -1,0 +1,1 @@
+"""How a job is shown, and how it is followed."""

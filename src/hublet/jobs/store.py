@@ -1,0 +1,245 @@
+"""SQL of jobs as their owners know them; how far one is only `overseeing` changes."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from hublet.accounts.records import Role
+from hublet.core.clock import from_micros, micros, to_micros
+from hublet.core.database import Connection, Reader, Row
+from hublet.core.ids import new_object_id
+from hublet.jobs.owners import Owner
+from hublet.jobs.records import Initiator, InitiatorType, Job, Ports, Spec, Stage
+from hublet.jobs.showing.records import Aside, Asked, Happening
+
+# Where jobs are called `j`; `job_record` reads it.
+JOB = """
+    j.id, j.owner_id, j.creator_id, j.resource_group_id, j.initiator_type, j.initiator_id, j.spec,
+    j.labels, j.expose, j.secret_names, j.stage, j.message, j.cancel_reason, j.failure_count,
+    j.version, j.attempt, j.cancel_requested_at, j.created_at, j.started_at, j.finished_at,
+    j.running_micros
+"""
+
+
+async def add(conn: Connection, job: Job, *, sealed: bytes | None, key: str | None) -> bool:
+    """Add a job that is to begin now; False when there is one of this key."""
+    created_at = to_micros(job.created_at)
+    added = await conn.execute(
+        """
+        INSERT INTO jobs
+            (id, owner_id, creator_id, resource_group_id, initiator_type, initiator_id, key, spec,
+             labels, expose, sealed_secrets, secret_names, stage, message, due_at, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)
+        ON CONFLICT (key) DO NOTHING
+        """,
+        job.id, job.owner_id, job.creator_id, job.resource_group_id, job.initiator.type,
+        job.initiator.id, key, _json(job.spec), json.dumps(job.labels), _ports_json(job.expose),
+        sealed, json.dumps(job.secret_names), job.stage, job.message, created_at,
+    )  # fmt: skip
+    if not added:
+        return False
+    await _add_labels(conn, job.id, job.owner_id, job.labels)
+    await add_event(conn, job)
+    return True
+
+
+async def add_event(conn: Connection, job: Job) -> None:
+    """Keep how far a job is now, for those who follow it."""
+    await conn.execute(
+        """
+        INSERT INTO job_events (id, job_id, stage, message, attempt, at)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        """,
+        new_object_id(), job.id, job.stage, job.message, job.attempt, micros(),
+    )  # fmt: skip
+
+
+async def find(conn: Reader, job_id: str, *, owner_id: str) -> Job | None:
+    row = await conn.fetch_one(
+        f"SELECT {JOB} FROM jobs j WHERE j.id = $1 AND j.owner_id = $2", job_id, owner_id
+    )
+    return job_record(row) if row else None
+
+
+async def find_by_key(conn: Reader, key: str) -> Job | None:
+    row = await conn.fetch_one(f"SELECT {JOB} FROM jobs j WHERE j.key = $1", key)
+    return job_record(row) if row else None
+
+
+async def find_sealed(conn: Reader, job_id: str) -> bytes | None:
+    sealed: bytes | None = await conn.fetch_value(
+        "SELECT sealed_secrets FROM jobs WHERE id = $1", job_id
+    )
+    return sealed
+
+
+# $1 owner, $2 stages, $3 how many labels, $4 the labels, $5 who asks, $6 whether they see all.
+_FOUND = """
+    FROM jobs j
+    WHERE j.owner_id = $1 AND j.stage IN each($2)
+        AND ($3 = 0 OR $3 = (
+            SELECT count(*) FROM job_labels l
+            WHERE l.job_id = j.id AND l.name || '=' || l.value IN each($4)
+        ))
+        AND ($6 OR j.resource_group_id IS NULL OR EXISTS (
+            SELECT 1 FROM resource_group_members m
+            WHERE m.resource_group_id = j.resource_group_id AND m.user_id = $5
+        ))
+"""
+
+
+async def list_of(conn: Reader, asked: Asked, *, before: str, limit: int) -> list[Job]:
+    """Return jobs, newest first, older than the one of this id; an empty id is newer than any."""
+    rows = await conn.fetch_all(
+        f"SELECT {JOB} {_FOUND} AND ($7 = '' OR j.id < $7) ORDER BY j.id DESC LIMIT $8",
+        *_values(asked), before, limit,
+    )  # fmt: skip
+    return [job_record(row) for row in rows]
+
+
+async def count_of(conn: Reader, asked: Asked) -> int:
+    count: int = await conn.fetch_value(f"SELECT count(*) {_FOUND}", *_values(asked))
+    return count
+
+
+def _values(asked: Asked) -> Sequence[object]:
+    return (
+        asked.owner_id,
+        json.dumps(asked.stages),
+        len(asked.labels),
+        json.dumps(sorted(asked.labels)),
+        asked.user_id,
+        asked.sees_every_group,
+    )
+
+
+async def asides(conn: Reader, job_ids: Sequence[str]) -> dict[str, Aside]:
+    """Return what an answer says beside the record, by the id of the job."""
+    rows = await conn.fetch_all(
+        """
+        SELECT j.id, u.name, a.started_at FROM jobs j JOIN users u ON u.id = j.creator_id
+        LEFT JOIN job_attempts a ON a.job_id = j.id AND a.number = j.attempt
+        WHERE j.id IN each($1)
+        """,
+        json.dumps(job_ids),
+    )
+    return {
+        row["id"]: Aside(creator_name=row["name"], attempt_started_at=_time(row["started_at"]))
+        for row in rows
+    }
+
+
+async def set_labels(conn: Connection, job: Job, labels: Mapping[str, str]) -> None:
+    await conn.execute("UPDATE jobs SET labels = $2 WHERE id = $1", job.id, json.dumps(labels))
+    await conn.execute("DELETE FROM job_labels WHERE job_id = $1", job.id)
+    await _add_labels(conn, job.id, job.owner_id, labels)
+
+
+async def _add_labels(
+    conn: Connection, job_id: str, owner_id: str, labels: Mapping[str, str]
+) -> None:
+    await conn.execute_many(
+        "INSERT INTO job_labels (job_id, name, value, owner_id) VALUES ($1, $2, $3, $4)",
+        [(job_id, name, value, owner_id) for name, value in labels.items()],
+    )
+
+
+async def set_expose(conn: Connection, job_id: str, expose: Ports | None) -> None:
+    await conn.execute("UPDATE jobs SET expose = $2 WHERE id = $1", job_id, _ports_json(expose))
+
+
+async def request_cancel(conn: Connection, job_id: str) -> bool:
+    """Say that a job is to end; False when it is over."""
+    return await conn.execute(
+        """
+        UPDATE jobs SET cancel_requested_at = coalesce(cancel_requested_at, $2), due_at = $2
+        WHERE id = $1 AND stage IN ('SCHEDULING', 'RUNNING')
+        """,
+        job_id, micros(),
+    ) == 1  # fmt: skip
+
+
+async def list_happenings(conn: Reader, job_id: str) -> list[Happening]:
+    """Return how far a job was, oldest first; the ids of several processes do not grow in turn."""
+    rows = await conn.fetch_all(
+        """
+        SELECT id, stage, message, attempt, at FROM job_events
+        WHERE job_id = $1 ORDER BY at, id
+        """,
+        job_id,
+    )
+    return [
+        Happening(
+            id=row["id"],
+            stage=Stage(row["stage"]),
+            message=row["message"],
+            attempt=row["attempt"],
+            at=from_micros(row["at"]),
+        )
+        for row in rows
+    ]
+
+
+async def count_by_stage(conn: Reader) -> dict[str, int]:
+    rows = await conn.fetch_all("SELECT stage, count(*) AS count FROM jobs GROUP BY stage")
+    return {row["stage"]: row["count"] for row in rows}
+
+
+async def find_owner(conn: Reader, owner_id: str) -> Owner | None:
+    row = await conn.fetch_one("SELECT id, name, type FROM owners WHERE id = $1", owner_id)
+    return Owner(id=row["id"], name=row["name"], type=row["type"]) if row else None
+
+
+async def role_in_organization(conn: Reader, organization_id: str, *, user_id: str) -> Role | None:
+    role = await conn.fetch_value(
+        "SELECT role FROM memberships WHERE organization_id = $1 AND user_id = $2",
+        organization_id, user_id,
+    )  # fmt: skip
+    return Role(role) if role else None
+
+
+async def role_in_group(conn: Reader, group_id: str, *, user_id: str) -> Role | None:
+    role = await conn.fetch_value(
+        "SELECT role FROM resource_group_members WHERE resource_group_id = $1 AND user_id = $2",
+        group_id, user_id,
+    )  # fmt: skip
+    return Role(role) if role else None
+
+
+def job_record(row: Row) -> Job:
+    return Job(
+        id=row["id"],
+        owner_id=row["owner_id"],
+        creator_id=row["creator_id"],
+        resource_group_id=row["resource_group_id"],
+        initiator=Initiator(type=InitiatorType(row["initiator_type"]), id=row["initiator_id"]),
+        spec=msgspec.json.decode(row["spec"], type=Spec),
+        labels=json.loads(row["labels"]),
+        expose=None if row["expose"] is None else msgspec.json.decode(row["expose"], type=Ports),
+        secret_names=tuple(json.loads(row["secret_names"])),
+        stage=Stage(row["stage"]),
+        message=row["message"],
+        cancel_reason=row["cancel_reason"],
+        failure_count=row["failure_count"],
+        version=row["version"],
+        attempt=row["attempt"],
+        cancel_requested_at=_time(row["cancel_requested_at"]),
+        created_at=from_micros(row["created_at"]),
+        started_at=_time(row["started_at"]),
+        finished_at=_time(row["finished_at"]),
+        running_micros=row["running_micros"],
+    )
+
+
+def _time(value: int | None) -> datetime | None:
+    return None if value is None else from_micros(value)
+
+
+def _json(spec: Spec) -> str:
+    return msgspec.json.encode(spec).decode()
+
+
+def _ports_json(ports: Ports | None) -> str | None:
+    return None if ports is None else msgspec.json.encode(ports).decode()

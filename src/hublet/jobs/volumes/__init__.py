@@ -1,0 +1,1 @@
+"""What volumes become on this machine before an attempt, and what is kept of them after it."""

@@ -1,0 +1,158 @@
+"""Repositories as folders: the files of one commit, written once for all jobs that mount it.
+
+Everything here blocks on the disk; call it from a thread.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import FileMode
+
+from hublet.core import clock
+from hublet.jobs.volumes.appearing import appearing
+from hublet.jobs.volumes.copying import EXECUTABLE, FILE, copy
+from hublet.repos.errors import RevisionNotFound
+from hublet.repos.git import folders
+from hublet.repos.git.trees import POINTER_SIZES, Lfs, get_tree, parse_pointer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """What is to be written, and where."""
+
+    git: Path
+    commit: str
+    folder: Path
+
+
+def checkouts_folder(data_dir: Path) -> Path:
+    # Absolute, because runners have other folders to start from.
+    return data_dir.absolute() / "jobs" / "volumes"
+
+
+def checkout_of(data_dir: Path, *, repo_id: str, commit: str) -> Checkout:
+    return Checkout(
+        git=folders.folder_of(data_dir, repo_id),
+        commit=commit,
+        folder=checkouts_folder(data_dir) / repo_id / commit,
+    )
+
+
+def is_there(checkout: Checkout) -> bool:
+    """Tell whether it was written already; if so it counts as used now."""
+    try:
+        touch(checkout.folder)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def touch(folder: Path) -> None:
+    # Files know the real time, which test mode does not move.
+    moment = (clock.now() - clock.offset()).timestamp()
+    os.utime(folder, (moment, moment))
+
+
+def list_large(checkout: Checkout) -> dict[str, Lfs]:
+    """Return, by path, the files whose content lies outside git."""
+    repository = _open(checkout)
+    root = get_tree(repository, checkout.commit)
+    found = ((path, _lfs(repository, item)) for path, item in _walk(root))
+    return {path: lfs for path, lfs in found if lfs is not None}
+
+
+def write(checkout: Checkout, blobs: Mapping[str, Path]) -> None:
+    """Write the folder; `blobs` are the contents of large files by path, other pointers stay."""
+    with appearing(checkout.folder) as folder:
+        for path, item in _walk(get_tree(_open(checkout), checkout.commit)):
+            _write_item(item, folder / path, blobs.get(path))
+        _sync(folder)
+        touch(folder)
+
+
+def _open(checkout: Checkout) -> pygit2.Repository:
+    try:
+        return folders.open_folder(checkout.git)
+    except pygit2.GitError:
+        # The repository was deleted a moment ago.
+        raise RevisionNotFound(checkout.commit) from None
+
+
+def _sync(folder: Path) -> None:
+    """Make it outlast a power cut: a name that stands for half a file would be believed for ever.
+
+    The first call has most of the work done for all, so the others cost little.
+    """
+    for above, _, names in os.walk(folder):
+        for path in (Path(above), *(Path(above, name) for name in names)):
+            if not path.is_symlink():
+                descriptor = os.open(path, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+
+def _write_item(item: pygit2.Object, target: Path, blob: Path | None) -> None:
+    mode = EXECUTABLE if item.filemode == FileMode.BLOB_EXECUTABLE else FILE
+    if isinstance(item, pygit2.Tree):
+        target.mkdir()
+    elif blob is not None:
+        copy(blob, target, mode=mode)
+    elif isinstance(item, pygit2.Blob) and item.filemode == FileMode.LINK:
+        # Where it leads is seen from inside the job; nobody here follows it.
+        target.symlink_to(os.fsdecode(item.data))
+    elif isinstance(item, pygit2.Blob):
+        target.write_bytes(item.data)
+        target.chmod(mode)
+
+
+def _walk(tree: pygit2.Tree, start: str = "") -> Iterator[tuple[str, pygit2.Object]]:
+    """Yield each folder before what is in it."""
+    for item in tree:
+        name = os.fsdecode(item.raw_name or b"")
+        # Git refuses such names too; were one in a pushed tree, it would lead out of the folder.
+        if name in {"", ".", "..", ".git"} or "/" in name or item.filemode == FileMode.COMMIT:
+            continue
+        yield start + name, item
+        if isinstance(item, pygit2.Tree):
+            yield from _walk(item, f"{start}{name}/")
+
+
+def _lfs(repository: pygit2.Repository, item: pygit2.Object) -> Lfs | None:
+    if not isinstance(item, pygit2.Blob) or item.filemode == FileMode.LINK:
+        return None
+    _, size = repository.odb.read_header(item.id)
+    return parse_pointer(item.data) if size in POINTER_SIZES else None
+
+
+def find_inside(folder: Path, path: str | None) -> Path | None:
+    """Return a folder below another one; None where there is none, or a link leads to it."""
+    found = folder
+    for part in path.split("/") if path else ():
+        found /= part
+        if found.is_symlink() or not found.is_dir():
+            return None
+    return found
+
+
+def list_unused(data_dir: Path, *, since: float) -> list[Path]:
+    """Return the folders of commits that nobody used since then, and what was never finished."""
+    return [
+        folder for folder in checkouts_folder(data_dir).glob("*/*") if _last_used(folder) < since
+    ]
+
+
+def _last_used(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")
+
+
+def remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,233 @@
+"""Jobs of a hub that runs: a restart under those who follow one, and a webhook that starts one."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from acceptance.waiting_proxy import waiting_proxy
+from processes import Place, clean_environment, run_hublet, serving, wait_until
+
+# `make` installs each version of the client into an environment of its own.
+ENVIRONMENTS = Path(__file__).parents[2] / ".venv" / "clients"
+VERSIONS = ["2.1.1", "2.4.0"]
+PATIENCE_SECONDS = 60.0
+OVER = {"COMPLETED", "ERROR", "CANCELED"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody with a token of a hub, by HTTP and with the `hf` command."""
+
+    address: str
+    token: str
+    folder: Path
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return clean_environment(
+            {
+                "HF_ENDPOINT": self.address,
+                "HF_TOKEN": self.token,
+                "HF_HOME": str(self.folder / "client"),
+                "HF_HUB_DISABLE_UPDATE_CHECK": "1",
+                "NO_COLOR": "1",
+            }
+        )
+
+    @contextmanager
+    def following(self, version: str, job_id: str, into: Path) -> Iterator[subprocess.Popen[str]]:
+        """Let `hf jobs logs -f` run; what it prints goes into a file."""
+        command = [_hf(version), "jobs", "logs", "-f", job_id]
+        variables = self.variables | {"PYTHONUNBUFFERED": "1"}
+        with (
+            into.open("w") as out,
+            subprocess.Popen(
+                command, env=variables, stdout=out, stderr=subprocess.PIPE, text=True
+            ) as process,
+        ):
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def hf(self, version: str, *arguments: str) -> tuple[int, str, str]:
+        ended = subprocess.run(
+            [_hf(version), *arguments],
+            env=self.variables,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+        return ended.returncode, ended.stdout, ended.stderr
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        return self._ask(method, path, body).json()
+
+    def read(self, path: str) -> str:
+        return self._ask("GET", path).text
+
+    def _ask(self, method: str, path: str, body: Any = None) -> httpx2.Response:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        with httpx2.Client(base_url=self.address, timeout=30, trust_env=False) as client:
+            response = client.request(method, path, headers=headers, json=body)
+        assert response.status_code == 200, response.text
+        return response
+
+    def run(self, script: str, **more: Any) -> str:
+        body = {"dockerImage": "ubuntu", "flavor": "cpu-basic", "command": ["sh", "-c", script]}
+        job_id: str = self.ask("POST", "/api/jobs/ada", body | more)["id"]
+        return job_id
+
+    def ended(self, job_id: str) -> Any:
+        """Wait for the end of a job; return its status."""
+        wait_until(lambda: self._status(job_id)["stage"] in OVER, seconds=PATIENCE_SECONDS)
+        return self._status(job_id)
+
+    def _status(self, job_id: str) -> Any:
+        return self.ask("GET", f"/api/jobs/ada/{job_id}")["status"]
+
+
+def _hf(version: str) -> Path:
+    return ENVIRONMENTS / version / "bin" / "hf"
+
+
+def ada(place: Place, address: str) -> Person:
+    _run(place, "user", "add", "ada")
+    token = _run(place, "token", "create", "ada", "--role", "write").strip()
+    return Person(address=address, token=token, folder=place.folder)
+
+
+def _run(place: Place, *command: str) -> str:
+    ended = run_hublet(*command, *place.flags, folder=place.folder)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@contextmanager
+def a_hub(place: Place) -> Iterator[Person]:
+    with serving(place, "--test-mode") as hub:
+        yield ada(place, hub.address)
+
+
+@pytest.mark.parametrize("version", ["2.4.0"])
+def test_a_restart_under_somebody_who_follows_loses_no_line(place: Place, version: str) -> None:
+    script = "i=0; while [ $i -lt 160 ]; do echo line $i; i=$((i+1)); sleep 0.05; done"
+    printed = place.folder / "printed"
+    with waiting_proxy() as door, ExitStack() as until_the_end:
+        with serving(place, "--test-mode") as hub:
+            door.lead_to(hub.address)
+            person = ada(place, door.address)
+            job_id = person.run(script)
+            following = until_the_end.enter_context(person.following(version, job_id, printed))
+            wait_until(lambda: printed.read_text().count("\n") > 20, seconds=PATIENCE_SECONDS)
+            door.lead_to(None)
+        seen = printed.read_text().count("\n")
+        with serving(place, "--test-mode") as hub:
+            door.lead_to(hub.address)
+            _, errors = following.communicate(timeout=PATIENCE_SECONDS)
+            status = person.ended(job_id)
+
+    assert following.returncode == 0, errors
+    # It really was in the middle.
+    assert seen < 160
+    assert printed.read_text().splitlines() == [f"line {number}" for number in range(160)]
+    assert status["stage"] == "COMPLETED"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_change_of_a_dataset_starts_a_job_that_prints_what_happened(
+    place: Place, version: str
+) -> None:
+    with a_hub(place) as person:
+        person.ask("POST", "/api/repos/create", {"type": "dataset", "name": "numbers"})
+        job = {
+            "dockerImage": "ubuntu",
+            "flavor": "cpu-basic",
+            "command": ["sh", "-c", 'echo "$WEBHOOK_PAYLOAD"'],
+        }
+        watched = [{"type": "dataset", "name": "ada/numbers"}]
+        body = {"watched": watched, "domains": ["repo"], "job": job}
+        person.ask("POST", "/api/settings/webhooks", body)
+        (person.folder / "a.txt").write_text("1")
+        upload = ("upload", "ada/numbers", str(person.folder / "a.txt"), "--repo-type", "dataset")
+        assert person.hf(version, *upload)[0] == 0
+        wait_until(lambda: person.ask("GET", "/api/jobs/ada"), seconds=PATIENCE_SECONDS)
+        [started] = person.ask("GET", "/api/jobs/ada")
+        status = person.ended(started["id"])
+
+        code, out, errors = person.hf(version, "jobs", "logs", "-f", started["id"])
+
+    assert (status["stage"], code) == ("COMPLETED", 0), errors
+    payload = json.loads(out)
+    assert payload["repo"]["name"] == "ada/numbers"
+    assert payload["event"] == {"action": "update", "scope": "repo.content"}
+    assert started["initiator"]["type"] == "webhook"
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="volumes need bubblewrap")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_job_reads_a_dataset_and_writes_into_a_bucket(place: Place, version: str) -> None:
+    with a_hub(place) as person:
+        person.ask("POST", "/api/repos/create", {"type": "dataset", "name": "numbers"})
+        person.ask("POST", "/api/buckets/ada/box", {})
+        (person.folder / "a.txt").write_text("42\n")
+        upload = ("upload", "ada/numbers", str(person.folder / "a.txt"), "--repo-type", "dataset")
+        assert person.hf(version, *upload)[0] == 0
+        volumes = ("-v", "hf://datasets/ada/numbers:/data", "-v", "hf://buckets/ada/box:/box")
+        script = "cat /data/a.txt; cp /data/a.txt /box/copy.txt; echo no > /data/b.txt"
+
+        code, out, errors = person.hf(
+            version, "jobs", "run", *volumes, "ubuntu", "sh", "-c", script
+        )
+
+        assert "42" in out.splitlines()
+        # The last command failed: what is mounted from a repository cannot be written.
+        assert code == 1, errors
+        assert person.read("/api/buckets/ada/box/files/copy.txt") == "42\n"
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "jobs.md"
+
+
+def steps(page: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each command of the first transcript of a page with the lines that it prints."""
+    block = page.partition("```console\n")[2].partition("```")[0]
+    for step in block.replace("\\\n", "").removeprefix("$ ").split("\n$ "):
+        command, *lines = step.strip().split("\n")
+        yield command, lines
+
+
+def is_printed(line: str, out: str) -> bool:
+    """Tell whether a line was printed; … stands for anything."""
+    words = re.escape(line).replace(re.escape("…"), ".*")
+    return any(re.fullmatch(words, each.strip()) for each in out.splitlines())
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="volumes need bubblewrap")
+def test_the_guide_shows_what_happens(place: Place) -> None:
+    with a_hub(place) as person:
+        variables = person.variables
+        variables["PATH"] = f"{_hf('2.4.0').parent}:{variables['PATH']}"
+        for command, lines in steps(GUIDE.read_text(encoding="utf-8")):
+            ended = subprocess.run(
+                ["sh", "-c", command],
+                cwd=place.folder,
+                env=variables,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_SECONDS,
+                check=False,
+            )
+            assert ended.returncode == 0, ended.stderr
+            out = ended.stdout + ended.stderr
+            assert [line for line in lines if not is_printed(line, out)] == [], out

@@ -1,0 +1,107 @@
+"""A hub that cannot run a job says so before it takes one."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from hublet.core.config import Settings
+from hublet.core.config.kinds import ImageSource
+from hublet.jobs import availability
+from hublet.jobs.overseeing.choosing import Choice
+from hublet.jobs.runners.process import process_runner
+from hublet.jobs.runners.records import Ability
+from hublet.jobs.runners.sandbox import sandbox_runner
+from jobs.running import PATH, refusal, run
+from people import Headers
+
+WHY = "The sandbox runner needs bubblewrap; install the package bubblewrap."
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """A hub that takes the best runner there is, and knows images of Debian."""
+    images = (ImageSource(pattern="debian:*", target="host"),)
+    return replace(settings, jobs=replace(settings.jobs, runner="auto", images=images))
+
+
+class Chosen:
+    """Takes the place of the choice of a runner."""
+
+    def __init__(self, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._data_dir = settings.database.data_dir
+        self.usable = False
+        self.looks = 0
+        monkeypatch.setattr(availability, "choose", self._choose)
+
+    async def _choose(self, settings: Settings) -> Choice:
+        self.looks += 1
+        if settings.jobs.runner == "docker":
+            return Choice(runner=None, ability=Ability(usable=False, sentence="No Docker."))
+        if settings.jobs.runner == "process":
+            runner = process_runner(self._data_dir)
+        else:
+            runner = sandbox_runner(self._data_dir, image_map=(), network=False)
+        sentence = "It works." if self.usable else WHY
+        return Choice(runner=runner, ability=Ability(usable=self.usable, sentence=sentence))
+
+
+@pytest.fixture
+def chosen(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Chosen:
+    return Chosen(settings, monkeypatch)
+
+
+async def test_without_a_runner_the_reason_is_said(
+    client: httpx2.AsyncClient, ada: Headers, chosen: Chosen
+) -> None:
+    response = await client.post(
+        PATH, headers=ada, json={"dockerImage": "debian:12", "flavor": "cpu-basic"}
+    )
+
+    assert response.status_code == 503
+    assert response.json() == {"error": f"This hub cannot run jobs now. {WHY}"}
+    assert response.headers["retry-after"] == "30"
+    assert (await client.get(PATH, headers=ada)).json() == []
+
+
+async def test_a_runner_that_works_is_remembered_and_one_that_does_not_looked_at_again(
+    client: httpx2.AsyncClient, ada: Headers, chosen: Chosen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = 1000.0
+    monkeypatch.setattr(availability, "monotonic", lambda: seconds)
+    for _ in range(2):
+        assert (await refusal(client, ada, dockerImage="debian:12"))[0] == 503
+    assert chosen.looks == 1
+
+    chosen.usable = True
+    seconds += timedelta(minutes=1).total_seconds()
+    await run(client, ada, dockerImage="debian:12")
+    seconds += timedelta(days=1).total_seconds()
+    await run(client, ada, dockerImage="debian:12")
+    assert chosen.looks == 2
+
+
+async def test_an_image_that_is_not_on_this_machine_is_refused(
+    client: httpx2.AsyncClient, ada: Headers, chosen: Chosen
+) -> None:
+    chosen.usable = True
+    job = await run(client, ada, dockerImage="debian:12")
+
+    sentence = (
+        "dockerImage: this hub has no image ubuntu:24; its operator maps names of images to what "
+        "they are here, in the setting jobs.images."
+    )
+    assert await refusal(client, ada, dockerImage="ubuntu:24") == (400, sentence)
+    copy = await client.post(f"{PATH}/{job['id']}/duplicate", headers=ada)
+    assert copy.status_code == 200
+
+
+async def test_a_runner_that_the_settings_name_may_work_where_the_workers_are(
+    client: httpx2.AsyncClient, ada: Headers, settings: Settings, chosen: Chosen, app: FastAPI
+) -> None:
+    for runner, status in (("sandbox", 200), ("process", 200), ("docker", 503)):
+        named = replace(settings, jobs=replace(settings.jobs, runner=runner))
+        app.state.jobs = availability.Availability(named)
+        assert (await refusal(client, ada, dockerImage="debian:12"))[0] == status
