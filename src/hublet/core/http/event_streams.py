@@ -17,7 +17,8 @@ _MEDIA_TYPE = "text/event-stream"
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Server-sent events, as they happen; a comment now and then in between.",
-        "content": {_MEDIA_TYPE: {"schema": {"type": "string"}}},
+        # No schema: tools hold each event to it, and OpenAPI 3.1 has no word for events.
+        "content": {_MEDIA_TYPE: {}},
     }
 }
 
