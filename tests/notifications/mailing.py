@@ -8,6 +8,7 @@ from typing import Any
 from hublet.accounts import service as accounts
 from hublet.core.database import Database
 from hublet.core.mail import folder_of
+from hublet.notifications.watching import store as watching
 from mail_servers import parsed
 from people import a_user
 
@@ -63,3 +64,11 @@ async def waiting(database: Database) -> int:
     async with database.read() as conn:
         count: int = await conn.fetch_value("SELECT count(*) FROM mails")
     return count
+
+
+async def watch_as_members(database: Database, organization_id: str, *names: str) -> None:
+    """Let members watch their organization, as they do once the worker has heard of them."""
+    for name in names:
+        user = await a_user(database, name)
+        async with database.transaction() as conn:
+            await watching.add_membership(conn, organization_id, user_id=user.id)

@@ -28,6 +28,7 @@ from notifications.mailing import (
     set_mail,
     subjects,
     waiting,
+    watch_as_members,
     with_address,
     without_tokens,
 )
@@ -472,8 +473,9 @@ async def test_who_lost_sight_of_it_meanwhile_gets_no_mail(
     client: httpx2.AsyncClient, database: Database, bob: Headers, lose_sight: Any
 ) -> None:
     members = {"ada": Role.read, "bob": Role.admin}
-    await an_organization(database, "engines", members=members)
+    engines = await an_organization(database, "engines", members=members)
     await forget(database)
+    await watch_as_members(database, engines.id, *members)
     await a_repo(client, bob, "engines/secret", private=True)
     set_mail(database, delay_seconds=60)
     await a_discussion(client, bob, SECRET)

@@ -23,6 +23,7 @@ from notifications.mailing import (
     set_mail,
     subjects,
     waiting,
+    watch_as_members,
     with_address,
     without_tokens,
 )
@@ -155,7 +156,9 @@ async def test_who_watches_the_owner_hears_of_it_unless_they_said_otherwise(
 async def test_nobody_hears_of_tags_that_they_may_not_see(
     client: httpx2.AsyncClient, database: Database, ada: Headers, admin: Headers
 ) -> None:
-    await an_organization(database, "engines", members={"ada": Role.admin, "bob": Role.read})
+    members = {"ada": Role.admin, "bob": Role.read}
+    engines = await an_organization(database, "engines", members=members)
+    await watch_as_members(database, engines.id, *members)
     secret = await a_repo(client, ada, "engines/secret", private=True)
     await with_address(database, "carl")
     carl = await a_user(database, "carl")
