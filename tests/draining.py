@@ -15,13 +15,14 @@ async def drain(database: Database) -> None:
     worker.start()
     try:
         async with asyncio.timeout(10):
-            while await _waiting(database):
+            while await work_left(database):
                 await asyncio.sleep(0.01)
     finally:
         await worker.stop()
 
 
-async def _waiting(database: Database) -> int:
+async def work_left(database: Database) -> int:
+    """Count the facts and the due tasks that a worker has not done with."""
     # One statement: what a task publishes, and what becomes of a fact, must not pass unseen. A
     # task that was added after the look at the clock is due a moment later.
     async with database.read() as conn:

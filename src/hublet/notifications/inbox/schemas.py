@@ -138,7 +138,7 @@ class NotifiedPaperDiscussion(Schema):
     paperId: ObjectId
 
 
-class PaperItem(_Item):
+class PaperNotification(_Item):
     type: Literal["paper"]
     paper: NotifiedPaper
     paperDiscussion: NotifiedPaperDiscussion
@@ -153,7 +153,7 @@ class NotifiedDiscussion(Schema):
     participating: list[Participant]
 
 
-class RepoItem(_Item):
+class RepoNotification(_Item):
     type: Literal["repo"]
     repo: RepoId
     discussion: NotifiedDiscussion
@@ -167,7 +167,7 @@ class NotifiedPost(Schema):
     participating: list[Participant]
 
 
-class PostItem(_Item):
+class PostNotification(_Item):
     type: Literal["post"]
     post: NotifiedPost
 
@@ -181,12 +181,15 @@ class NotifiedBlog(Schema):
     authorName: str | MISSING = MISSING
 
 
-class BlogItem(_Item):
+class BlogNotification(_Item):
     type: Literal["community_blog"]
     blog: NotifiedBlog
 
 
-Notification = Annotated[PaperItem | RepoItem | PostItem | BlogItem, Field(discriminator="type")]
+Notification = Annotated[
+    PaperNotification | RepoNotification | PostNotification | BlogNotification,
+    Field(discriminator="type"),
+]
 
 
 class NotificationCount(Schema):
