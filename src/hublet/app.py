@@ -30,6 +30,7 @@ from hublet.community.posts.comments.routes import router as post_comments
 from hublet.community.posts.routes import router as posts
 from hublet.core.database import Database
 from hublet.core.http import Edge, Router, add_routes, install_error_handlers
+from hublet.core.http.faults import FaultLayer, Faults
 from hublet.core.http.hot import hot_handlers
 from hublet.core.http.operations import router as operations
 from hublet.core.http.test_mode import router as test_mode
@@ -42,6 +43,9 @@ from hublet.jobs.logs.lookout import Lookout
 from hublet.jobs.logs.routes import router as job_logs
 from hublet.jobs.measures import JobGauge
 from hublet.jobs.metrics.routes import router as job_metrics
+from hublet.jobs.reaching.entrance import Entrance
+from hublet.jobs.reaching.proxy import Ports
+from hublet.jobs.reaching.routes import router as job_entries
 from hublet.jobs.routes import router as jobs
 from hublet.jobs.schedules.routes import router as scheduled_jobs
 from hublet.login.passkeys.routes import pages as passkeys
@@ -97,6 +101,8 @@ from hublet.repos.routes import router as repos
 from hublet.repos.settings.routes import router as repo_settings
 from hublet.repos.smart_http.routes import router as smart_http
 from hublet.repos.trees.routes import router as trees
+from hublet.scim.routes import invited as scim
+from hublet.scim.routes import managed as managed_scim
 from hublet.tokens.administration.routes import router as administered_tokens
 from hublet.tokens.auth import known_caller
 from hublet.tokens.cache import CallerCache
@@ -167,6 +173,7 @@ FEATURES: tuple[Router, ...] = (
     jobs,
     job_logs,
     job_metrics,
+    job_entries,
     scheduled_jobs,
     webhooks,
     organization_webhooks,
@@ -197,6 +204,8 @@ FEATURES: tuple[Router, ...] = (
     oauth_accesses,
     connected_pages,
     app_pages,
+    scim,
+    managed_scim,
     pages,
     gaps,
 )
@@ -215,6 +224,7 @@ def create_application(database: Database) -> FastAPI:
     install_error_handlers(app)
     if settings.server.test_mode:
         add_routes(app, test_mode)
+        app.state.faults = Faults()
     for feature in FEATURES:
         add_routes(app, feature)
     app.state.database = database
@@ -227,12 +237,18 @@ def create_application(database: Database) -> FastAPI:
     app.state.desk = Desk(database, app.state.limiter)
     app.state.jobs = Availability(settings)
     app.state.metrics = Metrics()
+    app.state.ports = Ports(
+        database,
+        callers=app.state.callers,
+        availability=app.state.jobs,
+        metrics=app.state.metrics,
+    )
     app.state.metrics.counts.append(JobGauge(app.state.metrics.registry).count)
     return app
 
 
 def with_edge(app: FastAPI, *, access_log: AccessLog | None = None) -> ASGIApp:
-    return Edge(
+    edge = Edge(
         app,
         settings=app.state.settings,
         hot=hot_handlers(app.routes),
@@ -240,3 +256,6 @@ def with_edge(app: FastAPI, *, access_log: AccessLog | None = None) -> ASGIApp:
         access_log=access_log,
         metrics=app.state.metrics,
     )
+    faults: Faults | None = getattr(app.state, "faults", None)
+    app.state.ports.access_log = access_log
+    return Entrance(edge if faults is None else FaultLayer(edge, faults), app.state.ports)

@@ -50,7 +50,6 @@ PATCH            /api/organizations/{org}/service-accounts/{id}/tokens/{token}  
 POST             /api/organizations/{org}/service-accounts/{id}/tokens/{token}/rotate   service-accounts    rotation of service account tokens
 POST             /api/organizations/{org}/resource-groups/{id}/(settings|users)         resource-groups     resource group members at this address
 PATCH DELETE     /api/organizations/{org}/resource-groups/{id}/users/{user}             resource-groups     resource group members at this address
-ANY              /api/organizations/{org}/(scim|scim-provisioning)/v2/{rest:path}       scim                SCIM
 
 # Client contract 7: collections, papers, posts, blogs.
 GET POST         /api/collections                                                       collections         collections

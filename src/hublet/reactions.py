@@ -22,6 +22,7 @@ import hublet.oauth.registration.reactions
 import hublet.repos.blobs.reactions
 import hublet.repos.maintenance.reactions
 import hublet.repos.reactions
+import hublet.scim.reactions
 import hublet.tokens.reactions
 import hublet.webhooks.activity.reactions
 import hublet.webhooks.activity.resending.reactions

@@ -13,10 +13,12 @@ from starlette.types import ASGIApp
 from hublet.app import create_application, with_edge
 from hublet.core.config import Settings
 from hublet.core.database import Database
-from hublet.core.http.zero_copy import ZeroCopyProtocol
+from hublet.core.http.connections import HeldProtocol
 from hublet.core.logs import AccessLog
 from hublet.core.opening import CannotStart, open_hub
 from hublet.first_start import FirstAdministrator, prepare
+from hublet.jobs.ssh.opening import listen as listen_for_ssh
+from hublet.jobs.ssh.opening import opened
 from hublet.worker import Worker
 
 _FLUSH_SECONDS = 0.2
@@ -42,22 +44,23 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def running(database: Database, *, with_worker: bool = True) -> AsyncIterator[ASGIApp]:
+async def running(
+    database: Database, worker: Worker, *, ssh: socket.socket | None = None
+) -> AsyncIterator[ASGIApp]:
     """Yield the application with everything that runs beside it; stop that at the end."""
     app = create_application(database)
     logs = database.hub.settings.logs
     access_log = AccessLog(logs) if logs.access else None
     app.state.callers.start()
     flushing = asyncio.create_task(_keep_flushing(access_log), name="access-log")
-    worker = Worker(database) if with_worker else None
-    if worker is not None:
-        app.state.metrics.registry.register(worker.deliverer.measures)
-        worker.start()
+    app.state.metrics.registry.register(worker.deliverer.measures)
+    worker.start()
     try:
-        yield with_edge(app, access_log=access_log)
+        async with opened(database, ssh, way=app.state.jobs.inside):
+            yield with_edge(app, access_log=access_log)
     finally:
-        if worker is not None:
-            await worker.stop()
+        await worker.stop()
+        await app.state.ports.stop()
         await app.state.callers.stop()
         await app.state.downloads.stop()
         flushing.cancel()
@@ -83,10 +86,23 @@ def _spare_collections() -> None:
     gc.enable()
 
 
-class _Server(uvicorn.Server):
-    """Uvicorn that leaves signals to us, and tells when it answers."""
+class Server(uvicorn.Server):
+    """Uvicorn as a hub needs it: it leaves signals to us, and tells when it answers."""
 
-    def __init__(self, config: uvicorn.Config, when_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, app: ASGIApp, *, grace_seconds: float, when_ready: Callable[[], None]
+    ) -> None:
+        config = uvicorn.Config(
+            app,
+            http=HeldProtocol,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=max(1, round(grace_seconds)),
+        )
         super().__init__(config)
         self._when_ready = when_ready
 
@@ -111,21 +127,13 @@ async def serve(
     when_ready: Callable[[FirstAdministrator | None], None],
 ) -> None:
     """Serve until SIGINT or SIGTERM; finish or hand back what is in flight."""
+    ssh, settings = listen_for_ssh(settings)
     async with open_hub(settings) as database:
         first = await prepare(database)
-        async with running(database) as app:
-            config = uvicorn.Config(
-                app,
-                http=ZeroCopyProtocol,
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                date_header=False,
-                proxy_headers=False,
-                timeout_graceful_shutdown=max(1, round(settings.server.stop_grace_seconds)),
-            )
-            await _Server(config, lambda: when_ready(first)).serve(sockets=[listener])
+        async with running(database, Worker(database), ssh=ssh) as app:
+            grace = settings.server.stop_grace_seconds
+            server = Server(app, grace_seconds=grace, when_ready=lambda: when_ready(first))
+            await server.serve(sockets=[listener])
 
 
 async def run_worker(settings: Settings, *, when_ready: Callable[[str], None]) -> None:

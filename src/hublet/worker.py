@@ -79,6 +79,10 @@ class Worker:
         await asyncio.gather(self._slow.abandon(), self.deliverer.abandon(), self._jobs.abandon())
         await self._leave()
 
+    async def end_jobs(self) -> None:
+        """End all that runs as a job of this hub. Only tests do: else jobs outlive their worker."""
+        await self._jobs.end_all()
+
     async def _leave(self) -> None:
         try:
             async with self._database.transaction() as conn:

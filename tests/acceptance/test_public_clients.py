@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from processes import Place, Server, clean_environment, run_hublet, serving
+from hublet.testing import Hub
+from processes import clean_environment
 
 CHECKS = Path(__file__).parent / "clients"
 # `make` installs each version into an environment of its own.
@@ -13,36 +14,24 @@ ENVIRONMENTS = Path(__file__).parents[2] / ".venv" / "clients"
 
 
 @pytest.mark.parametrize("version", ["2.1.1", "2.4.0"])
-def test_the_public_client_works_unchanged(place: Place, version: str) -> None:
-    with serving(place, "--test-mode") as hub:
-        _run(place, "org", "add", "analytical")
-        tokens = {name: _token(place, name) for name in ("ada", "grace")}
-        _run(place, "org", "member", "add", "analytical", "ada", "--role", "admin")
+def test_the_public_client_works_unchanged(hub: Hub, tmp_path: Path, version: str) -> None:
+    ada, grace = hub.user("ada"), hub.user("grace")
+    hub.organization("analytical", owner=ada)
 
-        ended = _check(place, hub, tokens, version=version)
+    ended = _check(
+        hub, {"HF_TOKEN": ada.token, "STRANGERS_TOKEN": grace.token}, tmp_path, version=version
+    )
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def _token(place: Place, name: str) -> str:
-    _run(place, "user", "add", name)
-    return _run(place, "token", "create", name, "--role", "write").strip()
-
-
-def _run(place: Place, *command: str) -> str:
-    ended = run_hublet(*command, *place.flags, folder=place.folder)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
-
-
 def _check(
-    place: Place, hub: Server, tokens: dict[str, str], *, version: str
+    hub: Hub, tokens: dict[str, str], folder: Path, *, version: str
 ) -> subprocess.CompletedProcess[str]:
     variables = {
-        "HF_ENDPOINT": hub.address,
-        "HF_TOKEN": tokens["ada"],
-        "STRANGERS_TOKEN": tokens["grace"],
-        "HF_HOME": str(place.folder / "client"),
+        **tokens,
+        "HF_ENDPOINT": hub.url,
+        "HF_HOME": str(folder / "client"),
         "HF_HUB_DISABLE_UPDATE_CHECK": "1",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     }
@@ -59,7 +48,7 @@ def _check(
     )
     return subprocess.run(
         [python, *suite, str(CHECKS)],
-        cwd=place.folder,
+        cwd=folder,
         env=clean_environment(variables),
         capture_output=True,
         text=True,

@@ -1,8 +1,10 @@
 """The wheel, installed into an empty environment, holds all that a hub needs."""
 
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import hublet
 from processes import Place, clean_environment, serving
 
 ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "webhook_app"
 # What is not code but must be inside too: migrations, templates, the texts of the description.
 ANSWERS = {
     "/healthz": (200, "application/json"),
@@ -48,8 +51,15 @@ def _install(folder: Path) -> Path:
     programs = folder / "environment" / "bin"
     # Our own pip installs into the other environment, which saves installing one there.
     pip = (sys.executable, "-m", "pip", "--python", programs / "python")
-    _run(*pip, "install", "--quiet", "-c", ROOT / "constraints.txt", wheel, folder=folder)
+    install = (*pip, "install", "--quiet", "-c", ROOT / "constraints.txt")
+    _run(*install, f"{wheel}[testing]", *_needs_of_the_example(), folder=folder)
     return programs
+
+
+def _needs_of_the_example() -> list[str]:
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
+    needs: list[str] = project["dependencies"]
+    return needs
 
 
 def test_the_installed_wheel_serves_a_whole_hub_from_an_empty_folder(tmp_path: Path) -> None:
@@ -65,6 +75,10 @@ def test_the_installed_wheel_serves_a_whole_hub_from_an_empty_folder(tmp_path: P
 
     assert answers == ANSWERS
     assert static == {200}
+    # The plugin was installed with it, and needs nothing else to be of use.
+    project = tmp_path / "project"
+    shutil.copytree(EXAMPLE, project, ignore=shutil.ignore_patterns("__pycache__"))
+    assert " passed" in _run(programs / "python", "-m", "pytest", folder=project)
 
 
 def _shape(answer: httpx2.Response) -> tuple[int, str]:

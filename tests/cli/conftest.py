@@ -3,6 +3,8 @@
 import io
 import os
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from argon2 import PasswordHasher
@@ -10,13 +12,17 @@ from argon2 import PasswordHasher
 from cli.running import Hublet, Outcome, where
 from hublet.cli import main
 from hublet.core.config import Settings
+from processes import Place, Server, serving
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Hublet:
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Hublet:
     """Runs the command in this process, with exactly these arguments."""
-    for name in [name for name in os.environ if name.startswith("HUBLET_")]:
+    for name in [name for name in os.environ if name.startswith(("HUBLET_", "HF_"))]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     # Strong hashes are tested elsewhere; here they would take a third of the time.
     weak = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
     monkeypatch.setattr("hublet.accounts.passwords._hasher", weak)
@@ -40,3 +46,18 @@ def hublet(settings: Settings, run: Hublet) -> Hublet:
         return run(*arguments, *where(settings), stdin=stdin)
 
     return on_the_hub
+
+
+@pytest.fixture(scope="module")
+def server(shared_place: Place) -> Iterator[Server]:
+    """A hub that runs for all tests of a module, and may call this machine."""
+    with serving(shared_place, "--test-mode") as started:
+        yield started
+
+
+@pytest.fixture
+def ask(server: Server, run: Hublet, monkeypatch: pytest.MonkeyPatch) -> Hublet:
+    """Runs the command in this process as its administrator asks the running hub."""
+    monkeypatch.setenv("HUBLET_ENDPOINT", server.address)
+    monkeypatch.setenv("HUBLET_TOKEN", server.token or "")
+    return run

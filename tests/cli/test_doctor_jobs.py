@@ -11,6 +11,7 @@ from hublet.core.config import Settings, load
 from hublet.core.config.kinds import FlavorSize
 from hublet.jobs.runners import sandbox
 from hublet.jobs.runners.records import CannotRun
+from hublet.jobs.runners.sandbox import sandbox_runner
 
 
 def on(tmp_path: Path, **settings: object) -> Settings:
@@ -52,3 +53,29 @@ async def test_names_that_are_no_flavors_are_told(tmp_path: Path) -> None:
 
     assert finding.status is Status.warning
     assert finding.found == "jobs.flavors has names that are no flavors: cpu-huge."
+
+
+async def test_a_network_that_jobs_share_with_the_machine_is_a_warning(tmp_path: Path) -> None:
+    if not sandbox_works():
+        pytest.skip("bubblewrap does not work here")
+
+    finding = await jobs.check(on(tmp_path, runner="sandbox", network="shared"))
+
+    assert finding.status is Status.warning
+    assert finding.found.endswith(
+        "They reach everything that this machine does, its loopback included."
+    )
+    assert finding.advice == "Set jobs.network to outbound, or to none."
+
+
+def sandbox_works() -> bool:
+    return sandbox_runner(Path(), image_map=(), network=True).look().usable
+
+
+async def test_why_there_are_no_network_groups_is_said(tmp_path: Path) -> None:
+    finding = await jobs.check(on(tmp_path, runner="process"))
+
+    assert finding.found.endswith(
+        "There are no network groups. Jobs are plain processes here, which share the network of "
+        "the machine."
+    )

@@ -2,13 +2,13 @@
 
 import shlex
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal, get_origin
 
 import pytest
 from typer.main import get_command
 
 from cli.running import Hublet
-from hublet.cli import app
+from hublet.cli import application
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -20,7 +20,7 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]
             yield " ".join((*path, name)), command
 
 
-COMMANDS = dict(commands(get_command(app)))
+COMMANDS = dict(commands(get_command(application())))
 
 
 def options(command: Any) -> set[str]:
@@ -37,7 +37,30 @@ def test_these_are_all_commands() -> None:
         "oauth app list", "oauth app show", "oauth app create", "oauth app delete",
         "oauth app allow-exchange",
         "task list", "task retry",
+        "login", "logout", "whoami",
+        "webhooks list", "webhooks info", "webhooks create", "webhooks update",
+        "webhooks enable", "webhooks disable", "webhooks delete",
+        "webhooks deliveries", "webhooks replay", "webhooks recover", "webhooks ping",
+        "webhooks listen", "webhooks verify",
+        "revoke",
+        "notifications list", "notifications read", "notifications unread", "notifications done",
+        "notifications listen", "notifications watch", "notifications mute",
+        "notifications settings",
+        "jobs run", "jobs rerun", "jobs list", "jobs inspect", "jobs hardware", "jobs logs",
+        "jobs wait", "jobs stats", "jobs cancel", "jobs labels", "jobs expose", "jobs delete",
+        "jobs scheduled run", "jobs scheduled list", "jobs scheduled inspect",
+        "jobs scheduled suspend", "jobs scheduled resume", "jobs scheduled reschedule",
+        "jobs scheduled trigger", "jobs scheduled delete",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_is_there_when_only_its_own_part_is_loaded(words: str) -> None:
+    alone = dict(commands(get_command(application(words.split()))))
+
+    first = words.split(maxsplit=1)[0]
+    assert {each for each in COMMANDS if each.split()[0] == first} <= set(alone)
+    assert options(alone[words]) == options(COMMANDS[words])
 
 
 @pytest.mark.parametrize(
@@ -54,15 +77,57 @@ def test_these_are_all_commands() -> None:
         ("oauth app create", "--owner --org --redirect-uri --scope --secret"),
         ("oauth app allow-exchange", "--off"),
         ("task retry", "--all"),
+        ("login", "--token-stdin --browser --endpoint"),
+        (
+            "webhooks create",
+            "--watch --url --job-id --domain --secret --secrets --secrets-file --org",
+        ),
+        (
+            "webhooks update",
+            "--watch --url --job-id --domain --secret --secrets --secrets-file --org",
+        ),
+        ("webhooks delete", "--yes -y --org"),
+        ("webhooks deliveries", "--state --reason --scope --repo --since --until --limit --org"),
+        ("webhooks recover", "--since --until --org"),
+        ("webhooks listen", "--forward --watch --domain --secret --org"),
+        ("webhooks verify", "--headers --body --secret --max-age"),
     ],
 )
 def test_flags_that_scripts_rely_on(words: str, flags: str) -> None:
     assert set(flags.split()) <= options(COMMANDS[words])
 
 
-@pytest.mark.parametrize("words", sorted(set(COMMANDS) - {"version"}))
+# They ask a hub that runs, as anybody could; the others work on its data.
+ASKING = {words for words, command in COMMANDS.items() if "--endpoint" in options(command)}
+ALONE = {"version", "webhooks verify"}
+ANONYMOUS = {"login", "logout", "revoke", "jobs hardware"}
+
+
+@pytest.mark.parametrize("words", sorted(set(COMMANDS) - ASKING - ALONE))
 def test_every_command_can_be_pointed_to_a_hub_and_asked_for_json(words: str) -> None:
     assert {"--data-dir", "--database-url", "--config", "--json"} <= options(COMMANDS[words])
+
+
+@pytest.mark.parametrize("words", sorted(ASKING))
+def test_every_command_that_asks_a_hub_takes_who_asks_and_how_to_tell(words: str) -> None:
+    as_somebody = set() if words in ANONYMOUS else {"--token"}
+
+    assert {"--json", "--quiet", "-q"} | as_somebody <= options(COMMANDS[words])
+
+
+@pytest.mark.parametrize("words", sorted(words for words in ASKING if words.endswith("delete")))
+def test_every_deletion_asks_unless_it_is_told_not_to(words: str) -> None:
+    assert {"--yes", "-y"} <= options(COMMANDS[words])
+
+
+@pytest.mark.parametrize("words", sorted(ASKING | {"webhooks verify"}))
+def test_every_value_of_an_option_has_a_name_of_its_own(words: str) -> None:
+    """A reader learns from `--since WHEN` what `--since TEXT` would not tell."""
+    for option in COMMANDS[words].params:
+        # Help shows the choices where there are some.
+        is_choice = get_origin(option.type_descriptor.annotation) is Literal
+        is_flag = getattr(option, "is_flag", False)
+        assert is_flag or is_choice or option.metavar, f"{words}: {option.name}"
 
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words.endswith("list")])
@@ -83,7 +148,7 @@ def test_every_command_tells_what_it_does_with_an_example_that_can_be_read(words
         assert context.args == []
 
 
-@pytest.mark.parametrize("words", ["", "user", "org", "org member", "token", "task"])
+@pytest.mark.parametrize("words", ["", "user", "org", "org member", "token", "task", "webhooks"])
 def test_a_group_alone_shows_its_help(run: Hublet, words: str) -> None:
     shown = run(*words.split())
 

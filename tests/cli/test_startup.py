@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from client.scripted import Said, answering
+
 # Each takes longer to import than all of the command line.
 HEAVY = {
     "argon2",
@@ -40,11 +42,15 @@ finally:
 """
 
 
+# What a command that asks a hub never needs; typer itself reads a value that is given with pydantic.
+OF_A_HUB = HEAVY - {"json", "pydantic"}
+
+
 def modules_of(*arguments: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", _SCRIPT, *arguments], capture_output=True, text=True, check=True
     )
-    return set(json.loads(done.stderr))
+    return set(json.loads(done.stderr.splitlines()[-1]))
 
 
 @pytest.mark.parametrize(
@@ -53,6 +59,7 @@ def modules_of(*arguments: str) -> set[str]:
         pytest.param(["--help"], id="help"),
         pytest.param(["version"], id="version"),
         pytest.param(["org", "member", "add", "--help"], id="help of a command"),
+        pytest.param(["webhooks", "list", "--help"], id="help of a command that asks a hub"),
     ],
 )
 def test_nothing_heavy_is_imported(arguments: list[str]) -> None:
@@ -61,3 +68,20 @@ def test_nothing_heavy_is_imported(arguments: list[str]) -> None:
     assert modules & HEAVY == set()
     assert {name for name in modules if name.startswith("hublet.") and ".cli" not in name} == set()
     assert len(modules) < MOST
+
+
+def test_a_command_loads_no_other() -> None:
+    modules = modules_of("webhooks", "list", "--help")
+
+    assert {
+        name for name in modules if name.startswith(("hublet.cli.users", "hublet.cli.jobs"))
+    } == set()
+
+
+def test_a_command_that_asks_a_hub_does_without_what_a_hub_is_made_of() -> None:
+    with answering(Said(body=b"[]")) as hub:
+        modules = modules_of("webhooks", "list", "--endpoint", hub.address, "--token", "hf_x")
+
+    assert modules & OF_A_HUB == set()
+    ours = {name.split(".")[1] for name in modules if name.startswith("hublet.")}
+    assert ours == {"cli", "client"}

@@ -66,7 +66,10 @@ class Contract:
         # Where nothing is described, an error still has to have the one form.
         self._any_error = {
             "headers": {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}},
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+            "content": {
+                "application/json": {"schema": {"$ref": "#/components/schemas/Error"}},
+                "application/scim+json": {"schema": {"$ref": "#/components/schemas/ScimError"}},
+            },
         }
 
     def check(

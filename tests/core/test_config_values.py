@@ -1,4 +1,4 @@
-from ipaddress import ip_network
+from ipaddress import IPv4Address, IPv4Network, ip_network
 from pathlib import Path
 
 import pytest
@@ -42,6 +42,19 @@ def value_of(settings: Settings, key: str) -> object:
         pytest.param(
             "outgoing.allow", ["10.1.2.3"], (ip_network("10.1.2.3/32"),), id="a TOML array"
         ),
+        pytest.param("jobs.network", "Outbound", "outbound", id="a word in capitals"),
+        pytest.param(
+            "jobs.network_range", "10.8.0.0/24", IPv4Network("10.8.0.0/24"), id="a range of 256"
+        ),
+        pytest.param(
+            "jobs.network_allow",
+            "10.8.0.0/16, 10.9.0.1",
+            (IPv4Network("10.8.0.0/16"), IPv4Network("10.9.0.1/32")),
+            id="networks of IPv4",
+        ),
+        pytest.param(
+            "jobs.nameservers", ["10.0.0.53"], (IPv4Address("10.0.0.53"),), id="addresses"
+        ),
         pytest.param("database.data_dir", "~", Path.home(), id="the home folder"),
         pytest.param("database.url", "sqlite:///a b.db", "sqlite:///a b.db", id="an SQLite file"),
         pytest.param(
@@ -76,6 +89,10 @@ def test_a_value_is_read(key: str, given: object, value: object) -> None:
         ("server.base_url", ["http://hub:65536", "http://hub:0", "http://[1]", "http://hub:x"]),
         ("server.trusted_proxies", ["10.0.0.1/8", "10.0.0.0/8,", "hub", 10, [10], {}]),
         ("server.test_mode", ["", "maybe", 2, 1.0]),
+        ("jobs.network", ["machine", "", 1]),
+        ("jobs.network_range", ["10.0.0.0/25", "10.0.0.1/16", "11.0.0.0/16", "fd00::/48", ""]),
+        ("jobs.network_allow", ["::/0", "10.0.0.1/8", 10]),
+        ("jobs.nameservers", ["10.0.0.0/8", "::1", "localhost"]),
         ("server.stop_grace_seconds", ["", "nan", "inf", "-1", 10**400, [1], False]),
         ("database.data_dir", ["", 1, "a\x00b", "~nobody-of-this-name/x"]),
         ("database.url", ["", "mysql://a/b", "sqlite:///", "sqlite://hub.db", "hub.db"]),

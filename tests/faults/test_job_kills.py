@@ -7,6 +7,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ VARIABLES = {
     "HUBLET_JOBS_CONCURRENT": "4",
 }
 OVER = {"COMPLETED", "ERROR", "CANCELED"}
+SAID = "SELECT id, stage, message FROM jobs"
+# The part of jobs whose shim nobody kills.
+SPARED = 0.3
 
 
 def test_killed_servers_cost_no_job_and_repeat_none(place: Place) -> None:
@@ -63,10 +67,37 @@ def test_killed_shims_are_failed_attempts_and_nothing_of_them_runs_on(place: Pla
         _wait_until_nothing_is_left(place)
 
     assert _rows(place, "SELECT DISTINCT stage, message, failure_count FROM jobs") == [
-        ("ERROR", "the runner lost it", 2)
+        ("ERROR", "what looked after it was killed", 2)
     ]
     assert _ends(place) == Counter(jobs)
     assert not _left_processes(place)
+
+
+def test_shims_killed_at_any_moment_cost_their_own_jobs_and_no_word_of_the_log(
+    place: Place,
+) -> None:
+    count = 8
+    _prepare(place)
+    jobs = _start_many(place, script=f"for i in $(seq {count}); do echo $i; sleep 0.03; done")
+    with serving(place, variables=VARIABLES | {"HUBLET_JOBS_CONCURRENT": "8"}):
+        seen = _kill_shims_while_any_job_goes_on(place)
+        _wait_until_nothing_is_left(place)
+
+    ended = {job: (stage, said) for job, stage, said in _rows(place, SAID)}
+    assert _ends(place) == Counter(jobs)
+    assert set(ended.values()) == {
+        ("COMPLETED", None),
+        ("ERROR", "what looked after it was killed"),
+    }
+    whole = [str(number) for number in range(1, count + 1)]
+    for job in jobs:
+        printed = _printed(place, job)
+        assert printed == whole[: len(printed)]
+        assert len(printed) == count or ended[job][0] == "ERROR"
+        # What was in the log when the shim was killed is still there.
+        assert printed[: len(seen.get(job, []))] == seen.get(job, [])
+    assert not _left_processes(place)
+    assert not _left_groups(jobs)
 
 
 def test_workers_share_jobs_and_another_goes_on_for_a_killed_one(
@@ -157,6 +188,43 @@ def _kill_shim(place: Place, job_id: str, attempt: int) -> None:
     folder = place.data_dir / "jobs" / job_id[:2] / job_id / f"attempt-{attempt}"
     status = json.loads((folder / "status.json").read_text())
     os.kill(status["pid"], signal.SIGKILL)
+
+
+def _kill_shims_while_any_job_goes_on(place: Place) -> dict[str, list[str]]:
+    """Kill one shim after the other, some of them just begun; return what each log held then."""
+    seen = dict[str, list[str]]()
+    spared = set[str]()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while _count_over(place) < JOBS:
+        assert time.monotonic() < deadline, "Not all jobs ended."
+        time.sleep(0.1)
+        for path in place.data_dir.glob("jobs/*/*/attempt-1/status.json"):
+            job = path.parents[1].name
+            if job in seen or job in spared:
+                continue
+            if random.random() < SPARED:
+                spared.add(job)
+                continue
+            time.sleep(random.choice((0, 0, 0.01, 0.1)))
+            seen[job] = _printed(place, job)
+            with suppress(OSError, ValueError):
+                _kill_shim(place, job, 1)
+    return seen
+
+
+def _printed(place: Place, job_id: str) -> list[str]:
+    try:
+        text = _log_of(place, job_id)
+    except FileNotFoundError:
+        return []  # It was killed before it began to write.
+    assert text == "" or text.endswith("\n")
+    texts = [line.partition(" ")[2] for line in text.splitlines()]
+    return [text for text in texts if not text.startswith("===== Job started at ")]
+
+
+def _left_groups(jobs: list[str]) -> list[str]:
+    names = {f"hublet-{job}-1" for job in jobs}
+    return [str(path) for path in Path("/sys/fs/cgroup").rglob("hublet-*") if path.name in names]
 
 
 def _left_processes(place: Place) -> list[str]:

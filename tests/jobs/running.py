@@ -5,10 +5,22 @@ from typing import Any
 import httpx2
 
 from hublet.core.database import Database
+from hublet.jobs.availability import Availability
+from hublet.jobs.overseeing.choosing import Choice
+from hublet.jobs.overseeing.no_runner import NoRunner
+from hublet.jobs.runners.records import Ability
 from people import Headers
 
 PATH = "/api/jobs/ada"
 BODY = {"dockerImage": "ubuntu", "flavor": "cpu-basic", "command": ["true"]}
+
+
+class Capable(Availability):
+    """A hub whose runner can do everything; nothing is run with it."""
+
+    async def _chosen(self) -> Choice:
+        ability = Ability(usable=True, sentence="It can.", network_groups=True)
+        return Choice(runner=NoRunner(ability), ability=ability)
 
 
 async def run(

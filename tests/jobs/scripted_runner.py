@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from hublet.core.clock import now
-from hublet.jobs.runners.records import Ability, Observation, Order, Phase, Usage
+from hublet.jobs.runners.records import Ability, Inside, Observation, Order, Phase, Usage
 
 Key = tuple[str, int]
 
@@ -31,6 +31,7 @@ class ScriptedRunner:
     orders: Counter[Key] = field(default_factory=Counter)
     begun: Counter[Key] = field(default_factory=Counter)
     removed: list[str] = field(default_factory=list)
+    tidied: int = 0
     # Raised by the next launches, as long as it is set.
     refusal: Exception | None = None
     # Raised by every other call.
@@ -86,7 +87,13 @@ class ScriptedRunner:
         await self._answer()
         return [handle_of(*key) for key in self.attempts]
 
+    async def tidy_up(self) -> None:
+        self.tidied += 1
+
     async def usage(self, handle: str) -> Usage | None:
+        return None
+
+    async def inside(self, handle: str) -> Inside | None:
         return None
 
     async def _answer(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hublet.jobs.runners.records import Bind, CannotRun, Observation, Order, Phase
+from hublet.jobs.runners.records import Bind, CannotRun, Group, Observation, Order, Phase
 
 aiodocker = pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")
 
@@ -105,6 +105,27 @@ async def test_an_attempt_prints_and_ends(runner: DockerRunner, tmp_path: Path) 
     await runner.remove(handle)
     assert await runner.handles() == []
     assert (await runner.inspect(handle)).phase is Phase.gone
+
+
+async def test_members_of_a_group_find_each_other_by_every_name(
+    runner: DockerRunner, tmp_path: Path
+) -> None:
+    group = Group(key="ada//train", names=("g1-train", "a1-worker"))
+    member = replace(an_order(tmp_path / "one", "sleep 60"), group=group)
+    script = "ping -c 1 g1-train >/dev/null && ping -c 1 a1-worker >/dev/null && echo found"
+    asking = replace(an_order(tmp_path / "two", script), group=Group(key="ada//train", names=()))
+    stranger = replace(asking, number=2, folder=tmp_path / "three", group=Group(key="x", names=()))
+    for order in (member, asking, stranger):
+        order.folder.mkdir(parents=True, exist_ok=True)
+
+    await runner.launch(member)
+    seen = [await ended(runner, await runner.launch(order)) for order in (asking, stranger)]
+
+    assert [each.exit_code for each in seen] == [0, 1]
+    for handle in await runner.handles():
+        await runner.remove(handle)
+    networks = await runner.engine.networks.list()
+    assert not [each for each in networks if each["Name"].startswith("hublet-")]
 
 
 async def test_an_attempt_that_ended_is_not_started_again(

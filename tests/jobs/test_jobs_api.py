@@ -6,11 +6,13 @@ from typing import Any
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
 from hublet.core import clock
 from hublet.core.clock import micros, to_micros, wire
+from hublet.core.config import Settings
 from hublet.core.database import Database
-from jobs.running import PATH, an_attempt, row_of, run, set_row, show
+from jobs.running import PATH, Capable, an_attempt, row_of, run, set_row, show
 from people import Headers, a_user
 
 EVERYTHING = {
@@ -55,8 +57,9 @@ async def test_a_job_that_says_little_is_shown_with_its_defaults(
 
 
 async def test_every_field_comes_back_and_secrets_only_as_names(
-    client: httpx2.AsyncClient, ada: Headers
+    client: httpx2.AsyncClient, ada: Headers, app: FastAPI, settings: Settings
 ) -> None:
+    app.state.jobs = Capable(settings)
     response = await client.post(PATH, headers=ada, json=EVERYTHING)
     job = response.json()
 
@@ -80,7 +83,7 @@ async def test_every_field_comes_back_and_secrets_only_as_names(
                 f"http://{job['id']}--8000.jobs.localhost",
                 f"http://{job['id']}--80.jobs.localhost",
             ],
-            "sshUrl": f"ssh://{job['id']}@ssh.jobs.localhost",
+            "sshUrl": f"ssh://{job['id']}@ssh.jobs.localhost:2222",
         },
     }
     assert {name: job[name] for name in expected} == expected

@@ -14,7 +14,7 @@ from hublet.jobs.overseeing.choosing import Choice
 from hublet.jobs.runners.process import process_runner
 from hublet.jobs.runners.records import Ability
 from hublet.jobs.runners.sandbox import sandbox_runner
-from jobs.running import PATH, refusal, run
+from jobs.running import PATH, Capable, refusal, run
 from people import Headers
 
 WHY = "The sandbox runner needs bubblewrap; install the package bubblewrap."
@@ -105,3 +105,49 @@ async def test_a_runner_that_the_settings_name_may_work_where_the_workers_are(
         named = replace(settings, jobs=replace(settings.jobs, runner=runner))
         app.state.jobs = availability.Availability(named)
         assert (await refusal(client, ada, dockerImage="debian:12"))[0] == status
+
+
+GROUP = {"group": "train", "aliases": ["leader"]}
+
+
+async def test_a_network_group_is_refused_where_there_are_none_and_the_reason_is_said(
+    client: httpx2.AsyncClient, ada: Headers, chosen: Chosen
+) -> None:
+    chosen.usable = True
+
+    status, sentence = await refusal(client, ada, dockerImage="debian:12", network=GROUP)
+
+    assert status == 400
+    assert sentence == (
+        "network: this hub has no network groups. "
+        "Its runner cannot give jobs addresses of their own."
+    )
+    assert (await client.get(PATH, headers=ada)).json() == []
+    await run(client, ada, dockerImage="debian:12")
+
+
+async def test_a_copy_of_a_job_in_a_group_is_refused_like_the_job(
+    client: httpx2.AsyncClient, ada: Headers, settings: Settings, app: FastAPI
+) -> None:
+    app.state.jobs = Capable(settings)
+    job = await run(client, ada, dockerImage="debian:12", network=GROUP)
+    plain = replace(settings, jobs=replace(settings.jobs, runner="process"))
+    app.state.jobs = availability.Availability(plain)
+
+    copy = await client.post(f"{PATH}/{job['id']}/duplicate", headers=ada)
+
+    assert copy.status_code == 400
+    assert copy.json() == {
+        "error": "network: this hub has no network groups. Jobs are plain processes here, which "
+        "share the network of the machine."
+    }
+
+
+async def test_groups_may_be_where_the_workers_are(
+    client: httpx2.AsyncClient, ada: Headers, settings: Settings, chosen: Chosen, app: FastAPI
+) -> None:
+    named = replace(settings, jobs=replace(settings.jobs, runner="sandbox"))
+    app.state.jobs = availability.Availability(named)
+
+    assert not chosen.usable
+    await run(client, ada, dockerImage="debian:12", network=GROUP)

@@ -5,12 +5,13 @@ from typing import Any
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
 from draining import drain
 from hublet.core.clock import micros, wire
 from hublet.core.database import Database
 from hublet.events import JobEnded
-from jobs.running import PATH, row_of, run, set_row, show
+from jobs.running import PATH, Capable, row_of, run, set_row, show
 from people import Headers
 from published import published
 
@@ -67,8 +68,9 @@ async def test_cancelling_what_is_over_changes_nothing(
 
 
 async def test_a_copy_has_all_of_the_job_and_its_secrets(
-    client: httpx2.AsyncClient, database: Database, ada: Headers
+    client: httpx2.AsyncClient, database: Database, ada: Headers, app: FastAPI
 ) -> None:
+    app.state.jobs = Capable(database.hub.settings)
     job = await run(
         client,
         ada,
@@ -98,7 +100,7 @@ async def test_a_copy_has_all_of_the_job_and_its_secrets(
         "message": "queued",
         "failureCount": 0,
         "exposeUrls": [f"http://{copy['id']}--{port}.jobs.localhost" for port in (80, 81)],
-        "sshUrl": f"ssh://{copy['id']}@ssh.jobs.localhost",
+        "sshUrl": f"ssh://{copy['id']}@ssh.jobs.localhost:2222",
     }
     sealed = [(await row_of(database, each["id"]))["sealed_secrets"] for each in (job, copy)]
     opened = [

@@ -76,6 +76,7 @@ async def test_a_job_is_seen_through_by_itself(
             return not runner.attempts
 
         await soon(is_cleared_away)
+        assert runner.tidied == 1
 
 
 async def test_the_hints_of_the_runner_are_heeded_at_once(

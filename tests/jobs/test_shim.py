@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -17,7 +18,8 @@ import pytest
 
 from hublet.jobs.runners import cgroups, starting
 from hublet.jobs.runners.identity import Identity, boot_id, identity_of, status_of
-from hublet.jobs.runners.records import Phase, Runner, TryLater
+from hublet.jobs.runners.records import Observation, Phase, Runner, TryLater
+from hublet.jobs.runners.shim import program
 from hublet.jobs.runners.shim.program import lock
 from hublet.jobs.runners.shim.system import read, start_time
 from jobs.attempts import SOON_SECONDS, Run, a_runner, an_order, launch
@@ -114,7 +116,9 @@ async def test_a_killed_shim_takes_its_job_along(runner: Runner, tmp_path: Path)
     assert identity_of(told(run)).send(signal.SIGKILL)
 
     seen = await run.ended()
-    assert (seen.phase, seen.started_at, seen.exit_code) == (Phase.gone, started, None)
+    assert seen == Observation(
+        phase=Phase.gone, started_at=started, reason="what looked after it was killed"
+    )
     await until_none(command)
     assert groups_left(run) == []
     assert await runner.launch(run.order) == run.handle
@@ -238,6 +242,23 @@ async def test_the_one_who_starts_shims_is_replaced_when_it_is_killed(tmp_path: 
     run = await launch(runner, tmp_path, *shell("exit 3"))
     assert (await run.ended()).exit_code == 3
     assert starters_of_this_process() - first
+
+
+@pytest.mark.parametrize(
+    ("does", "answer"),
+    [
+        pytest.param(lambda _: os.write(1, program.STARTED), program.STARTED, id="answers"),
+        pytest.param(
+            lambda _: os.kill(os.getpid(), signal.SIGKILL), program.FAILED, id="is killed"
+        ),
+    ],
+)
+def test_nobody_waits_for_a_shim_that_is_killed_before_it_answers(
+    monkeypatch: pytest.MonkeyPatch, does: Callable[[dict[str, Any]], object], answer: bytes
+) -> None:
+    monkeypatch.setattr(program, "take_over", does)
+    assert program.begin_shim({}) == answer
+    os.wait()
 
 
 def starters_of_this_process() -> set[int]:

@@ -8,6 +8,7 @@ from hublet.accounts.errors import EmailTaken, NameTaken, NotForServiceAccounts,
 from hublet.accounts.names import check_email, check_name
 from hublet.accounts.passwords import check_strength, hash_password, verify_password
 from hublet.accounts.records import Email, User, UserType
+from hublet.core.channels import CREDENTIALS
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
@@ -20,9 +21,6 @@ from hublet.events import (
     UserEnabled,
     UserUpdated,
 )
-
-# Wakes every process that remembers who a token belongs to.
-CREDENTIALS_CHANNEL = "credentials"
 
 
 async def create_user(
@@ -114,7 +112,7 @@ async def set_administrator(conn: Connection, user: User, *, is_admin: bool) -> 
         raise NotForServiceAccounts(user.name, "it cannot be a hub administrator")
     await store.set_administrator(conn, user.id, is_admin=is_admin)
     await publish(conn, AdministratorChanged(user_id=user.id, is_admin=is_admin))
-    conn.wake(CREDENTIALS_CHANNEL)
+    conn.wake(CREDENTIALS)
     return replace(user, is_admin=is_admin)
 
 
@@ -124,7 +122,7 @@ async def disable_user(conn: Connection, user: User) -> User:
         return user
     await store.set_disabled(conn, user.id, disabled=True)
     await publish(conn, UserDisabled(user_id=user.id))
-    conn.wake(CREDENTIALS_CHANNEL)
+    conn.wake(CREDENTIALS)
     return replace(user, disabled_at=now())
 
 
@@ -133,7 +131,7 @@ async def enable_user(conn: Connection, user: User) -> User:
         return user
     await store.set_disabled(conn, user.id, disabled=False)
     await publish(conn, UserEnabled(user_id=user.id))
-    conn.wake(CREDENTIALS_CHANNEL)
+    conn.wake(CREDENTIALS)
     return replace(user, disabled_at=None)
 
 

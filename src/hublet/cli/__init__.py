@@ -1,29 +1,57 @@
 """The `hublet` command. Modules are imported by the command that needs them, so that help is fast."""
 
 import sys
-from typing import NoReturn
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn
 
-import typer
+if TYPE_CHECKING:
+    import typer
 
-from hublet.cli import demo, doctor, oauth_apps, organizations, serving, tasks, tokens, users
-from hublet.cli.options import NOT_GIVEN
+# The modules in the order of the help, and the first words of their commands.
+_MODULES = {
+    "serving": ("serve", "worker", "migrate", "version"),
+    "demo": ("demo",),
+    "login": ("login", "logout", "whoami"),
+    "webhooks": ("webhooks",),
+    "notifications": ("notifications",),
+    "jobs": ("jobs",),
+    "revoke": ("revoke",),
+    "doctor": ("doctor",),
+    "users": ("user",),
+    "organizations": ("org",),
+    "tokens": ("token",),
+    "oauth_apps": ("oauth",),
+    "tasks": ("task",),
+}
 
-app = typer.Typer(
-    name="hublet",
-    help="The Hub you can start inside a test and keep in production.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings=NOT_GIVEN | {"help_option_names": ["-h", "--help"]},
-)
-for commands in (serving, demo, doctor, users, organizations, tokens, oauth_apps, tasks):
-    commands.register(app)
+
+def application(words: Sequence[str] = ()) -> "typer.Typer":
+    """Return the command: all of it, or what these words need, which is loaded much faster."""
+    import typer
+
+    from hublet.cli.options import NOT_GIVEN
+
+    app = typer.Typer(
+        name="hublet",
+        help="The Hub you can start inside a test and keep in production.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings=NOT_GIVEN | {"help_option_names": ["-h", "--help"]},
+    )
+    # Without it, typer would take a command that is alone for the whole.
+    app.callback()(lambda: None)
+    named = [name for name, commands in _MODULES.items() if set(words[:1]) & set(commands)]
+    for name in named or _MODULES:
+        import_module(f"hublet.cli.{name}").register(app)
+    return app
 
 
 def main() -> NoReturn:
     """Run the command; what a person can mend is told in a sentence, without a traceback."""
     try:
-        app()
+        application(sys.argv[1:])()
     except Exception as error:
         if not _is_for_people(error):
             raise

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from hublet.core.config import Settings
 
 
-def _option(name: str, annotation: object, default: object) -> inspect.Parameter:
+def option(name: str, annotation: object, default: object) -> inspect.Parameter:
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default
     )
 
 
 _WHERE = (
-    _option("data_dir", DataDir, None),
-    _option("database_url", DatabaseUrl, None),
-    _option("config", Config, None),
-    _option("as_json", AsJson, False),
+    option("data_dir", DataDir, None),
+    option("database_url", DatabaseUrl, None),
+    option("config", Config, None),
+    option("as_json", AsJson, False),
 )
-_QUIET = _option("quiet", Quiet, False)
+_QUIET = option("quiet", Quiet, False)
 
 
 def changing(
@@ -51,7 +51,7 @@ def changing(
         settings = settings_from(data_dir=data_dir, database_url=database_url, config=config)
         show(run_loop(_change(settings, work, given)), as_json=as_json)
 
-    _register(group, name, work, command, options=_WHERE, example=example)
+    register(group, name, work, command, options=_WHERE, example=example)
 
 
 def listing(
@@ -71,7 +71,7 @@ def listing(
         settings = settings_from(data_dir=data_dir, database_url=database_url, config=config)
         show_table(run_loop(_read(settings, work, given)), as_json=as_json, quiet=quiet)
 
-    _register(group, name, work, command, options=(*_WHERE, _QUIET), example=example)
+    register(group, name, work, command, options=(*_WHERE, _QUIET), example=example)
 
 
 async def _change(
@@ -88,7 +88,7 @@ async def _read(
         return await work(conn, **given)
 
 
-def _register(
+def register(
     group: typer.Typer,
     name: str,
     work: Callable[..., object],
@@ -97,7 +97,8 @@ def _register(
     options: tuple[inspect.Parameter, ...],
     example: str,
 ) -> None:
-    _connection, *own = inspect.signature(work).parameters.values()
+    """Add a command with the arguments of its work, but for the first, and these options."""
+    _given, *own = inspect.signature(work).parameters.values()
     arguments = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
     # Typer reads the signature, so the command shows the arguments of the work.
     command.__dict__["__signature__"] = inspect.Signature([*arguments, *options])

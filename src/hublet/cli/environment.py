@@ -1,6 +1,7 @@
 """What the shell tells a command beside the settings, which only `core/config` reads."""
 
 import os
+from pathlib import Path
 from typing import TextIO
 
 
@@ -12,3 +13,15 @@ def has_colours(stream: TextIO) -> bool:
 def variables_in_use() -> dict[str, str]:
     """Return the variables that begin like our settings, in the order of their names."""
     return {name: os.environ[name] for name in sorted(os.environ) if name.startswith("HUBLET_")}
+
+
+def first_variable(*names: str) -> str | None:
+    """Return the value of the first of these variables that is set and not empty."""
+    return next((value for name in names if (value := os.environ.get(name))), None)
+
+
+def config_folder() -> Path:
+    """Return where this person's programs keep what they remember."""
+    named = os.environ.get("XDG_CONFIG_HOME", "")
+    # The standard asks for a full path, and to pass over any other.
+    return Path(named) if Path(named).is_absolute() else Path.home() / ".config"

@@ -22,6 +22,27 @@ Config = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the name or id of each.")]
 
+Endpoint = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint",
+        metavar="URL",
+        help="The hub (HUBLET_ENDPOINT or HF_ENDPOINT; else that of the last login).",
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        metavar="TOKEN",
+        help="Who asks (HUBLET_TOKEN or HF_TOKEN; else that of the login).",
+    ),
+]
+Silent = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print only what a script wants, and no words.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")]
+
 # Typer loads pydantic to read a flag that was not given, unless its value stands here: then
 # help and version do without. The last two are flags that typer adds.
 NOT_GIVEN = {"default_map": dict.fromkeys(("help", "install_completion", "show_completion"), False)}

@@ -1,7 +1,8 @@
 """What a command prints: data on stdout, words on stderr, tables that fit the terminal."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,6 +25,8 @@ class Answer:
     text: str | None = None
     # A sentence for whoever watches, on stderr.
     words: str | None = None
+    # Whether what was asked for was done, and did not go well.
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +41,23 @@ class Table:
     # The sentence for a list without rows.
     empty: str
     note: str | None = None
+    # Printed with --json instead of the rows, when there is more to tell.
+    data: Sequence[object] | None = None
 
 
-def show(answer: Answer, *, as_json: bool) -> None:
+def show(answer: Answer, *, as_json: bool, quiet: bool = False) -> None:
     if as_json:
         show_json(answer.data)
         return
     if answer.text is not None:
         typer.echo(answer.text)
-    if answer.words is not None:
+    if answer.words is not None and not quiet:
         say(answer.words)
 
 
 def show_table(table: Table, *, as_json: bool, quiet: bool) -> None:
     if as_json:
-        show_json(table.rows)
+        show_json(table.rows if table.data is None else table.data)
         return
     if quiet:
         for row in table.rows:
@@ -74,6 +79,26 @@ def show_json(data: object) -> None:
 
 def say(words: str) -> None:
     typer.echo(words, err=True)
+
+
+@contextmanager
+def working(words: str) -> Iterator[None]:
+    """Show on a terminal what is waited for, and take it away again."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    sys.stderr.write(f"{words}…")
+    sys.stderr.flush()
+    try:
+        yield
+    finally:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
+def read_moment(text: str | None) -> datetime | None:
+    """Read a time as a hub writes it."""
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def painted(text: str, *, colour: str | None = None, bold: bool = False) -> str:

@@ -44,11 +44,12 @@ class ObjectIds:
 _object_ids = ObjectIds(process=os.urandom(5), counter=secrets.randbits(_COUNTER_BITS))
 
 
-def _restart_in_child() -> None:
+def restart() -> None:
+    """Forget how far ids have grown: in a child, and in test mode when a moved clock comes back."""
     _object_ids.restart(process=os.urandom(5), counter=secrets.randbits(_COUNTER_BITS))
 
 
-os.register_at_fork(after_in_child=_restart_in_child)
+os.register_at_fork(after_in_child=restart)
 
 
 def new_object_id() -> str:

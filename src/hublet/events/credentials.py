@@ -34,8 +34,9 @@ class CredentialRevoked(Event):
     """A credential stopped working for good; its owner is to be told.
 
     `reason` is `owner`, `administrator` (of the hub), `operator` (by a command), `organization`
-    (an administrator of the organization that the service account belongs to) or `reported`
-    (somebody presented its raw value to the public revoke call, from `address`).
+    (an administrator of the organization that the service account belongs to, or whose identity
+    provider deactivated the user) or `reported` (somebody presented its raw value to the public
+    revoke call, from `address`).
     """
 
     kind = "credential.revoked"

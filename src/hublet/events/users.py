@@ -65,6 +65,15 @@ class EmailAdded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmailVerified(Event):
+    """Somebody followed the link in a mail, so an e-mail address is theirs; perhaps once more."""
+
+    kind = "user.email-verified"
+    user_id: str
+    email_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EmailRemoved(Event):
     """An e-mail address was removed from an account."""
 

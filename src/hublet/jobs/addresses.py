@@ -1,4 +1,4 @@
-"""Where a job is reached from outside: its exposed ports, and its shell."""
+"""Where a job is reached from outside: its exposed ports."""
 
 from urllib.parse import urlsplit
 
@@ -8,13 +8,11 @@ from hublet.jobs.records import Job
 
 def of_ports(job: Job, settings: Settings) -> list[str]:
     """Return one address for each exposed port; they answer once something listens there."""
-    if job.expose is None:
-        return []
+    return [of_port(job.id, port, settings) for port in job.expose.ports] if job.expose else []
+
+
+def of_port(job_id: str, port: int, settings: Settings) -> str:
+    """Return the address of a port: with the scheme, and behind the port, of the hub itself."""
     base = urlsplit(settings.base_url)
     place = settings.jobs_domain if base.port is None else f"{settings.jobs_domain}:{base.port}"
-    return [f"{base.scheme}://{job.id}--{port}.{place}" for port in job.expose.ports]
-
-
-def of_ssh(job: Job, settings: Settings) -> str | None:
-    """Return the address of the shell of a job that asked for one."""
-    return f"ssh://{job.id}@ssh.{settings.jobs_domain}" if job.spec.ssh else None
+    return f"{base.scheme}://{job_id}--{port}.{place}"

@@ -129,9 +129,19 @@ class SourceNotFound(NotFound):
         super().__init__(f"jobSourceId: there is no job {job_id} of this owner.")
 
 
+class SshNotOffered(InvalidRequest):
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"ssh: this hub offers no SSH: {reason}.")
+
+
 class NoRunner(Unavailable):
     def __init__(self, reason: str) -> None:
         super().__init__(f"This hub cannot run jobs now. {reason}", retry_after_seconds=30)
+
+
+class NoNetworkGroups(InvalidRequest):
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"network: this hub has no network groups. {reason}")
 
 
 class ImageNotFound(InvalidRequest):

@@ -10,6 +10,7 @@ from hublet.jobs.showing.schemas import Hardware
 _GIB = 2**30
 _MOST_CORES = 2
 _MOST_MEMORY = 16 * _GIB
+_KNOWN = {flavor.value: flavor for flavor in Flavor}
 
 
 def offered(settings: Settings) -> dict[Flavor, FlavorSize]:
@@ -17,8 +18,7 @@ def offered(settings: Settings) -> dict[Flavor, FlavorSize]:
     sizes = settings.jobs.flavors
     if sizes is None:
         sizes = (_of_this_machine(),)
-    known = {flavor.value: flavor for flavor in Flavor}
-    return {known[size.name]: size for size in sizes if size.name in known}
+    return {_KNOWN[size.name]: size for size in sizes if size.name in _KNOWN}
 
 
 def unknown_names(settings: Settings) -> list[str]:

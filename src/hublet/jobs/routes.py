@@ -38,7 +38,8 @@ async def run_job(database: Db, standing: AmongJobs, available: WhatRuns, body: 
     It waits in the stage SCHEDULING until there is room for it. Organizations have jobs too:
     their contributors may run them.
     """
-    await available.check(given(body.dockerImage))
+    is_in_group = given(body.network) is not None
+    await available.check(given(body.dockerImage), is_in_group=is_in_group)
     await check_commits(database, standing.caller, given(body.volumes) or ())
     initiator = Initiator(type=InitiatorType.user, id=standing.caller.user_id)
     async with database.transaction() as conn:
@@ -82,7 +83,8 @@ async def duplicate_job(database: Db, standing: BeforeJob, available: WhatRuns, 
     """Run a job once more, with the same secrets."""
     async with database.read() as conn:
         source = await service.get_to_change(conn, standing, job_id)
-    await available.check(source.spec.image)
+    is_in_group = source.spec.network is not None
+    await available.check(source.spec.image, is_in_group=is_in_group)
     volumes = request_from(source, with_volumes=True).volumes
     await check_commits(database, standing.caller, given(volumes) or ())
     async with database.transaction() as conn:
@@ -121,4 +123,4 @@ async def stream_job_events(
     async with database.read() as conn:
         job = await service.get(conn, standing, job_id)
     check = partial(check_again, request, database, standing, job.id)
-    return EventStream(request, partial(follow, database, job.id, check_access=check))
+    return EventStream(request, partial(follow, database, job.id), check_access=check)

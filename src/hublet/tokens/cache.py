@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from contextlib import ExitStack
 
-from hublet.accounts.service import CREDENTIALS_CHANNEL
+from hublet.core.channels import CREDENTIALS
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.core.logs import get_logger
@@ -32,7 +32,7 @@ class CallerCache:
         self._callers: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
         self._used: dict[str, int] = {}
         self._open = ExitStack()
-        self._revocations = self._open.enter_context(database.subscribe(CREDENTIALS_CHANNEL))
+        self._revocations = self._open.enter_context(database.subscribe(CREDENTIALS))
         self._rings = 0
         self._flushing: asyncio.Task[None] | None = None
 

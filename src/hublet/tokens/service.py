@@ -5,8 +5,8 @@ from datetime import datetime
 
 import msgspec
 
-from hublet.accounts.service import CREDENTIALS_CHANNEL
 from hublet.core import queue
+from hublet.core.channels import CREDENTIALS
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.hub import Hub
@@ -140,7 +140,7 @@ async def find_by_value(conn: Reader, value: str) -> Token | None:
 async def revoke_of_accesses(conn: Connection, access_ids: Sequence[str]) -> None:
     """Revoke everything that was issued from these accesses."""
     await store.revoke_of_accesses(conn, access_ids)
-    conn.wake(CREDENTIALS_CHANNEL)
+    conn.wake(CREDENTIALS)
 
 
 async def find_caller(conn: Reader, value: str) -> Caller | None:
@@ -159,6 +159,14 @@ async def revoke(conn: Connection, *, token_id: str, user_id: str, reason: str) 
         raise TokenNotFound(token_id)
     if await store.revoke(conn, token_id):
         await _tell(conn, [token], reason=reason)
+
+
+async def revoke_of_user(
+    conn: Connection, user_id: str, *, reason: str, organization_id: str | None = None
+) -> None:
+    """Revoke all credentials of a user, or those that were given for this organization."""
+    revoked = await store.revoke_of_user(conn, user_id, organization_id=organization_id)
+    await _tell(conn, revoked, reason=reason)
 
 
 async def revoke_by_value(conn: Connection, value: str, *, reason: str) -> Token:
@@ -202,7 +210,7 @@ async def revoke_reported(conn: Connection, reported: ReportedCredentials) -> No
 async def _tell(
     conn: Connection, tokens: Sequence[Token], *, reason: str, address: str | None = None
 ) -> None:
-    conn.wake(CREDENTIALS_CHANNEL)
+    conn.wake(CREDENTIALS)
     await publish_many(
         conn,
         [

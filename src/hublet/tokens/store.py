@@ -142,6 +142,22 @@ async def revoke_of_accesses(conn: Connection, access_ids: Iterable[str]) -> int
     )  # fmt: skip
 
 
+async def revoke_of_user(
+    conn: Connection, user_id: str, *, organization_id: str | None
+) -> list[Token]:
+    """Revoke a user's tokens, or those that were given for an organization; return them."""
+    for_it = "($3 = '' OR organization_id = $3 OR grants LIKE '%' || $3 || '%')"
+    rows = await conn.fetch_all(
+        f"""
+        UPDATE tokens SET revoked_at = $1
+        WHERE user_id = $2 AND revoked_at IS NULL AND {for_it}
+        RETURNING {_COLUMNS.replace("t.", "")}
+        """,
+        micros(), user_id, organization_id or "",
+    )  # fmt: skip
+    return [_record(row) for row in rows]
+
+
 async def set_last_used(conn: Connection, uses: Iterable[tuple[str, int]]) -> None:
     await conn.execute_many(
         "UPDATE tokens SET last_used_at = $2 WHERE id = $1 AND coalesce(last_used_at, 0) < $2",

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from hublet.accounts import service as accounts
 from hublet.accounts import store as users
 from hublet.accounts.audit import service as audit
 from hublet.accounts.errors import (
@@ -17,6 +16,7 @@ from hublet.accounts.names import check_name
 from hublet.accounts.organizations import store
 from hublet.accounts.records import Actor, Organization, Plan, Role, User, UserType
 from hublet.accounts.resource_groups.members import store as group_members
+from hublet.core.channels import CREDENTIALS
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
@@ -141,7 +141,7 @@ async def remove_member(
         details={"resource_groups": groups} if groups else None,
     )  # fmt: skip
     # Credentials that are confined to the organization end with the membership.
-    conn.wake(accounts.CREDENTIALS_CHANNEL)
+    conn.wake(CREDENTIALS)
     await publish(conn, MemberRemoved(organization_id=organization.id, user_id=user.id))
 
 

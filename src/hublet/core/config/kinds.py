@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -126,6 +126,14 @@ def _read_images(value: object) -> tuple[ImageSource, ...]:
     return sources
 
 
+def _read_range(value: object) -> IPv4Network:
+    network = IPv4Network(_text(str(value)))
+    # A network of jobs has 254 addresses.
+    if network.prefixlen > 24 or not network.is_private:  # noqa: PLR2004 - as said.
+        raise ValueError(value)
+    return network
+
+
 def _read_ring(value: object) -> str:
     entries = _parts(value)
     ids = {entry.partition(":")[0] for entry in entries}
@@ -143,6 +151,17 @@ NETWORKS = Kind(
     words="a list of IP networks such as 10.0.0.0/8",
     read=lambda value: tuple(map(ip_network, _parts(value))),
 )
+IPV4_NETWORKS = Kind(
+    words="a list of IPv4 networks such as 10.0.0.0/8",
+    read=lambda value: tuple(map(IPv4Network, _parts(value))),
+)
+IPV4_ADDRESSES = Kind(
+    words="a list of IPv4 addresses such as 10.0.0.53",
+    read=lambda value: tuple(map(IPv4Address, _parts(value))),
+)
+PRIVATE_RANGE = Kind(
+    words="a private IPv4 network of /24 or larger, such as 10.213.0.0/16", read=_read_range
+)
 FOLDER = Kind(words="the path of a folder", read=lambda value: Path(_text(value)).expanduser())
 BASE_URL = Kind(words="an http or https URL of a host alone", read=_read_base_url)
 FLAVORS = Kind(
@@ -153,7 +172,7 @@ IMAGES = Kind(
     words="a list of pattern=target, such as python:*=/srv/images/python, a .tar or host",
     read=_read_images,
 )
-NETWORK = one_of({name: name for name in ("none", "shared")})
+NETWORK = one_of({name: name for name in ("none", "outbound", "shared")})
 RUNNERS = one_of({name: name for name in ("auto", "sandbox", "process", "docker")})
 RING = Kind(words="a list of different id:key, each key 32 bytes in base64url", read=_read_ring)
 COUNT = number(1, 10**9, int)

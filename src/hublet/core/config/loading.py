@@ -10,6 +10,8 @@ from typing import Any
 from hublet.core.config.settings import Settings
 
 CONFIG_VARIABLE = "HUBLET_CONFIG"
+# These tell a command which hub to ask, and as whom; a hub has no use for them.
+_OF_COMMANDS = {"HUBLET_ENDPOINT", "HUBLET_TOKEN"}
 CONFIG_FILE = "hublet.toml"
 
 _SHORT_VARIABLES = {
@@ -118,7 +120,7 @@ def _from_variables(environ: Mapping[str, str]) -> _Given:
     return {
         _VARIABLES.get(name, name): (f"the variable {name}", value)
         for name, value in environ.items()
-        if name.startswith("HUBLET_") and name != CONFIG_VARIABLE
+        if name.startswith("HUBLET_") and name not in {CONFIG_VARIABLE, *_OF_COMMANDS}
     }
 
 

@@ -2,81 +2,67 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from hublet.core.config.fields import setting
+from hublet.core.config.job_settings import JobSettings
 from hublet.core.config.kinds import (
     BASE_URL,
     BEARER,
     COUNT,
     DATABASE,
-    DOMAIN,
     FLAG,
-    FLAVORS,
     FOLDER,
     FORMATS,
-    IMAGES,
     LEVELS,
-    NETWORK,
     NETWORKS,
     PREFIX,
     RING,
-    RUNNERS,
     SENDER,
     SERVER_NAME,
     SMTP,
-    FlavorSize,
-    ImageSource,
-    Kind,
     Network,
     number,
 )
 
 
-def _setting(
-    default: object, kind: Kind, sentence: str, *, unset: str = "none", secret: bool = False
-) -> Any:
-    metadata = {"kind": kind, "sentence": sentence, "unset": unset, "secret": secret}
-    return field(default=default, repr=not secret, metadata=metadata)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    host: str = _setting("127.0.0.1", SERVER_NAME, "The address to listen on.")
-    port: int = _setting(8000, number(0, 65535, int), "The port to listen on; 0: any free one.")
-    base_url: str | None = _setting(
+    host: str = setting("127.0.0.1", SERVER_NAME, "The address to listen on.")
+    port: int = setting(8000, number(0, 65535, int), "The port to listen on; 0: any free one.")
+    base_url: str | None = setting(
         None, BASE_URL, "What every link in an answer begins with.", unset="http://host:port"
     )
-    trusted_proxies: tuple[Network, ...] = _setting(
+    trusted_proxies: tuple[Network, ...] = setting(
         (), NETWORKS, "Reverse proxies whose X-Forwarded-For is believed."
     )
-    test_mode: bool = _setting(
+    test_mode: bool = setting(
         False, FLAG, "Loopback targets allowed, limits quiet, clock movable: for tests only."
     )
-    stop_grace_seconds: float = _setting(
+    stop_grace_seconds: float = setting(
         10.0, number(0, 3600), "How long a stop waits for what is running."
     )
-    metrics_token: str | None = _setting(
+    metrics_token: str | None = setting(
         None, BEARER, "When set, /metrics needs it as a bearer token.", secret=True
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseSettings:
-    data_dir: Path = _setting(  # noqa: RUF009 - a path does not change.
+    data_dir: Path = setting(  # noqa: RUF009 - a path does not change.
         Path("hublet-data"), FOLDER, "The data folder; a relative path starts where the hub does."
     )
-    url: str | None = _setting(
+    url: str | None = setting(
         None, DATABASE, "The database.", unset="the file hub.db in the data folder", secret=True
     )
-    pool_size: int = _setting(10, COUNT, "Connections that a process keeps to PostgreSQL.")
-    busy_timeout_seconds: float = _setting(
+    pool_size: int = setting(10, COUNT, "Connections that a process keeps to PostgreSQL.")
+    busy_timeout_seconds: float = setting(
         5.0, number(0, 600), "How long a request waits for a busy or absent database before a 503."
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySettings:
-    ring: str | None = _setting(
+    ring: str | None = setting(
         None,
         RING,
         "The keys of digests and seals: the first is current, the others serve what is older.",
@@ -87,167 +73,113 @@ class KeySettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSettings:
-    prefix: str = _setting(
+    prefix: str = setting(
         "hf_", PREFIX, "What new tokens begin with; the JavaScript client takes only hf_."
     )
-    cache_seconds: float = _setting(
+    cache_seconds: float = setting(
         0.5, number(0, 1), "How long a checked token is believed without looking again."
     )
-    cache_size: int = _setting(10000, COUNT, "Checked tokens that a process remembers.")
+    cache_size: int = setting(10000, COUNT, "Checked tokens that a process remembers.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginSettings:
-    session_days: int = _setting(
+    session_days: int = setting(
         30, number(1, 400, int), "How long a browser stays signed in, at most."
     )
-    idle_days: int = _setting(
+    idle_days: int = setting(
         14, number(1, 400, int), "How long a browser that shows no page stays signed in."
     )
-    account_attempts: int = _setting(
+    account_attempts: int = setting(
         10, COUNT, "Failed log-ins under one name in a window; quiet in test mode."
     )
-    address_attempts: int = _setting(
+    address_attempts: int = setting(
         100, COUNT, "Failed log-ins from one address in a window; quiet in test mode."
     )
-    window_seconds: int = _setting(900, COUNT, "The length of that window.")
+    window_seconds: int = setting(900, COUNT, "The length of that window.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    batch_size: int = _setting(50, COUNT, "Tasks claimed at a time.")
-    lease_seconds: float = _setting(
+    batch_size: int = setting(50, COUNT, "Tasks claimed at a time.")
+    lease_seconds: float = setting(
         30.0, number(1, 3600), "How long a task stays with a worker that gives no sign of life."
     )
-    max_attempts: int = _setting(12, COUNT, "Attempts before a task is given up.")
-    poll_seconds: float = _setting(
+    max_attempts: int = setting(12, COUNT, "Attempts before a task is given up.")
+    poll_seconds: float = setting(
         1.0, number(0.01, 60), "How often to look for work that nothing announced."
     )
-    concurrency: int = _setting(8, COUNT, "Slow tasks that run at the same time.")
+    concurrency: int = setting(8, COUNT, "Slow tasks that run at the same time.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
-    body_bytes: int = _setting(1_048_576, COUNT, "The largest request body, in bytes.")
-    file_bytes: int = _setting(
+    body_bytes: int = setting(1_048_576, COUNT, "The largest request body, in bytes.")
+    file_bytes: int = setting(
         53_687_091_200, number(1, 10**15, int), "The largest file of a repository, in bytes."
     )
-    anonymous_requests: int = _setting(
+    anonymous_requests: int = setting(
         3000, COUNT, "Requests of an address without a token in a window; quiet in test mode."
     )
-    authenticated_requests: int = _setting(
+    authenticated_requests: int = setting(
         30000, COUNT, "Requests of a user in a window; quiet in test mode."
     )
-    window_seconds: int = _setting(300, COUNT, "The length of that window.")
-    revoke_requests_per_hour: int = _setting(
+    window_seconds: int = setting(300, COUNT, "The length of that window.")
+    revoke_requests_per_hour: int = setting(
         60, COUNT, "Calls of an address that revoke leaked tokens; quiet in test mode."
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailSettings:
-    smtp_url: str | None = _setting(
+    smtp_url: str | None = setting(
         None,
         SMTP,
         "The server that sends mails.",
         unset="files in mail/ in the data folder",
         secret=True,
     )
-    sender: str = _setting("Hublet <hublet@localhost>", SENDER, "Whom mails come from.")
-    delay_seconds: float = _setting(
+    sender: str = setting("Hublet <hublet@localhost>", SENDER, "Whom mails come from.")
+    delay_seconds: float = setting(
         60.0, number(0, 86400), "How long a mail about a thread waits for more of it."
     )
-    digest_hour: int = _setting(
+    digest_hour: int = setting(
         8, number(0, 23, int), "The hour in UTC at which the digest of papers is sent."
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingSettings:
-    allow: tuple[Network, ...] = _setting(
+    allow: tuple[Network, ...] = setting(
         (), NETWORKS, "Private networks that webhooks, client documents and logos may reach."
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
-    per_owner: int = _setting(100, COUNT, "Webhooks that a user or an organization may have.")
-    daily_triggers: int = _setting(
+    per_owner: int = setting(100, COUNT, "Webhooks that a user or an organization may have.")
+    daily_triggers: int = setting(
         1000, COUNT, "Deliveries of a webhook in 24 hours; what is over it is kept as throttled."
     )
-    deadline_seconds: float = _setting(
+    deadline_seconds: float = setting(
         15.0, number(1, 60), "How long one attempt may take, from the first byte to the last."
     )
-    concurrency: int = _setting(256, COUNT, "Attempts that a worker makes at the same time.")
-    retention_days: int = _setting(30, COUNT, "How long deliveries and attempts are kept.")
+    concurrency: int = setting(256, COUNT, "Attempts that a worker makes at the same time.")
+    retention_days: int = setting(30, COUNT, "How long deliveries and attempts are kept.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthSettings:
-    registration: bool = _setting(
-        True, FLAG, "Apps may register by themselves, at /oauth/register."
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobSettings:
-    domain: str | None = _setting(
-        None, DOMAIN, "Exposed ports of jobs are hosts under it.", unset="jobs.localhost"
-    )
-    flavors: tuple[FlavorSize, ...] | None = _setting(
-        None,
-        FLAVORS,
-        "The flavors that jobs may ask for, and what each gets of this machine.",
-        unset="cpu-basic, with 2 cores and 16G at most",
-    )
-    timeout_seconds: int = _setting(
-        1800, COUNT, "How long an attempt of a job may take that does not say."
-    )
-    max_timeout_seconds: int = _setting(604_800, COUNT, "The longest time that a job may ask for.")
-    runner: str = _setting(
-        "auto",
-        RUNNERS,
-        "What runs jobs; auto is the sandbox, and without one nothing (in test mode: processes).",
-    )
-    images: tuple[ImageSource, ...] = _setting(
-        (),
-        IMAGES,
-        "What the images of jobs are on this machine: roots or OCI images; the first that fits counts.",
-    )
-    network: str = _setting(
-        "none", NETWORK, "What jobs in a sandbox can reach: nothing, or what this machine can."
-    )
-    start_seconds: int = _setting(
-        3600, COUNT, "How long an attempt that got its place may take to begin."
-    )
-    grace_seconds: float = _setting(
-        10.0, number(0, 3600), "How long a job may take to end by itself once it was asked to."
-    )
-    log_bytes: int = _setting(
-        2**30, number(1024, 10**15, int), "What is kept of what a job prints, in bytes."
-    )
-    concurrent: int = _setting(100, COUNT, "Jobs that run at the same time, at most.")
-    cores: float | None = _setting(
-        None,
-        number(0.1, 100_000),
-        "The cores that running jobs share out; more than there are lets them take turns.",
-        unset="those of this machine",
-    )
-    memory_bytes: int | None = _setting(
-        None,
-        number(2**20, 10**15, int),
-        "The memory that running jobs share out, in bytes.",
-        unset="that of this machine",
-    )
+    registration: bool = setting(True, FLAG, "Apps may register by themselves, at /oauth/register.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    level: str = _setting("info", LEVELS, "The least level that is written.")
-    format: str = _setting(
+    level: str = setting("info", LEVELS, "The least level that is written.")
+    format: str = setting(
         "auto", FORMATS, "Readable or JSON lines; auto is readable on a terminal only."
     )
-    access: bool = _setting(True, FLAG, "Write a line for each request, at level info.")
+    access: bool = setting(True, FLAG, "Write a line for each request, at level info.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

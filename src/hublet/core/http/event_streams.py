@@ -1,17 +1,26 @@
 """Answers that go on: server-sent events, until the client leaves or the hub stops."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from hublet.core.channels import CREDENTIALS
+from hublet.core.database import Database
+from hublet.core.errors import HubError
 from hublet.core.http.exchange import exchange_of
 
 _MEDIA_TYPE = "text/event-stream"
+
+_BACK_STOP_SECONDS = 3600.0
+_LEAST_PAUSE_SECONDS = 0.25
+
+CheckAccess = Callable[[], Awaitable[object]]
 
 # For the `responses` of a route that answers with an `EventStream`.
 EVENTS: dict[int | str, dict[str, Any]] = {
@@ -26,18 +35,53 @@ EVENTS: dict[int | str, dict[str, Any]] = {
 class EventStream(StreamingResponse):
     """Sends events as they come. What makes them is told when the hub stops, and then ends."""
 
-    def __init__(self, request: Request, events: Callable[..., AsyncGenerator[str]]) -> None:
+    def __init__(
+        self,
+        request: Request,
+        events: Callable[..., AsyncGenerator[str]],
+        *,
+        check_access: CheckAccess,
+    ) -> None:
+        """`check_access` raises what the listener hears who may not listen any more.
+
+        What makes the events asks it too, now and then.
+        """
         exchange, stopping = exchange_of(request), asyncio.Event()
         exchange.on_stop = stopping.set
+        self._refused = partial(_set_when_refused, request, check_access, stopping)
+        told = partial(events, check_access=check_access, stopping=stopping)
         # Who asks only for the headers would wait for an end that never comes.
-        self._events = _none() if exchange.without_body else events(stopping=stopping)
+        self._events = _none() if exchange.without_body else told()
         # Proxies such as nginx would gather the events until there are many.
         headers = {"X-Accel-Buffering": "no"}
         super().__init__(self._events, media_type=_MEDIA_TYPE, headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with aclosing(self._events):
-            await super().__call__(scope, receive, send)
+        watching = asyncio.create_task(self._refused(), name="access")
+        try:
+            async with aclosing(self._events):
+                await super().__call__(scope, receive, send)
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+
+async def _set_when_refused(
+    request: Request, check_access: CheckAccess, stopping: asyncio.Event
+) -> None:
+    """End a stream soon after its listener loses a credential, a role or the account."""
+    database: Database = request.app.state.database
+    with database.subscribe(CREDENTIALS) as changes:
+        while True:
+            if not await changes.wait(timeout=_BACK_STOP_SECONDS):
+                continue
+            try:
+                await check_access()
+            except HubError:
+                stopping.set()
+                return
+            # Changes may come by the hundred; they are looked at together.
+            await asyncio.sleep(_LEAST_PAUSE_SECONDS)
 
 
 async def _none() -> AsyncGenerator[str]:

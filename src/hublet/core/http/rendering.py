@@ -1,5 +1,6 @@
 """Turns every error into the one form the clients read."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -34,6 +35,27 @@ def tell_errors_as(path: str, form: Callable[[HubError], HubError]) -> None:
     _forms[path] = form
 
 
+# What an error is to say, by its status, its sentence and what clients read beside it.
+Body = Callable[[int, str, Mapping[str, Any]], Mapping[str, Any]]
+
+# Protocols whose errors have another body altogether, by a pattern of their addresses.
+_bodies: list[tuple[re.Pattern[str], Body, str]] = []
+
+
+def tell_errors_in(paths: str, *, body: Body, media_type: str) -> None:
+    """Tell every error at these paths (a regular expression), also those of the edge, so."""
+    _bodies.append((re.compile(paths), body, media_type))
+
+
+def _written(
+    path: str, status: int, message: str, extra: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], str]:
+    for pattern, body, media_type in _bodies:
+        if pattern.fullmatch(path):
+            return body(status, message, extra), media_type
+    return {"error": message, **extra}, "application/json"
+
+
 def error_response(
     message: str,
     *,
@@ -41,11 +63,13 @@ def error_response(
     code: str | None = None,
     headers: Mapping[str, str] | None = None,
     extra: Mapping[str, Any] | None = None,
+    path: str = "",
 ) -> Response:
+    body, media_type = _written(path, status, message, extra or {})
     response = Response(
-        msgspec.json.encode({"error": message, **(extra or {})}),
+        msgspec.json.encode(body),
         status_code=status,
-        media_type="application/json",
+        media_type=media_type,
         headers=dict(headers or {}),
     )
     if code:
@@ -67,6 +91,7 @@ def hub_error_response(error: HubError, *, path: str = "") -> Response:
         code=error.code,
         headers=error.headers,
         extra=error.extra,
+        path=path,
     )
 
 
@@ -87,16 +112,18 @@ async def _hub_error(request: Request, error: Exception) -> Response:
     return hub_error_response(error, path=request.url.path)
 
 
-async def _invalid(_request: Request, error: Exception) -> Response:
+async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - as above
-    return error_response(sentences(error.errors()), status=400)
+    return error_response(sentences(error.errors()), status=400, path=request.url.path)
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - as above
     pattern = _PLAIN.get(error.status_code, str(error.detail))
     message = pattern.replace("{method}", request.method).replace("{path}", request.url.path)
-    return error_response(message, status=error.status_code, headers=error.headers)
+    return error_response(
+        message, status=error.status_code, headers=error.headers, path=request.url.path
+    )
 
 
 async def _broken_off(_request: Request, _error: Exception) -> Response:

@@ -5,7 +5,8 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
-from starlette.routing import compile_path
+from starlette.routing import Match, compile_path
+from starlette.types import Scope
 
 
 class DeferredRoute(APIRoute):
@@ -18,8 +19,15 @@ class DeferredRoute(APIRoute):
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         self.path, self.endpoint = path, endpoint
         self.path_regex, self.path_format, self.param_convertors = compile_path(path)
+        self._beginning = path.partition("{")[0]
         self.methods = {method.upper() for method in options.get("methods") or ["GET"]}
         self._options: dict[str, Any] | None = options
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        # Hundreds of routes are tried before the right one, and most begin otherwise.
+        if not scope.get("root_path") and not scope["path"].startswith(self._beginning):
+            return Match.NONE, {}
+        return super().matches(scope)
 
     def __getattr__(self, name: str) -> Any:
         # Only what is not set yet is looked for here.
@@ -28,6 +36,10 @@ class DeferredRoute(APIRoute):
             raise AttributeError(f"A route has no {name}.")
         super().__init__(self.path, self.endpoint, **options)
         return getattr(self, name)
+
+    def twin(self, path: str, endpoint: Callable[..., Any]) -> "DeferredRoute":
+        """Return the same route at another address; only for one that was not needed yet."""
+        return DeferredRoute(path, endpoint, **self.__dict__["_options"])
 
 
 class Router(APIRouter):

@@ -140,6 +140,11 @@ def classify(address: Address | str, policy: Policy | None = None) -> Verdict:
     return worst
 
 
+def networks_of(tier: Tier) -> list[Network]:
+    """Return the networks of the table that are closed like this, for those who filter by them."""
+    return [row.network for row in _TABLE if row.verdict.tier is tier]
+
+
 def _layers(address: Address) -> Iterator[Address]:
     """Yield what the address carries, then the address itself: the inner reason tells more."""
     if isinstance(address, IPv4Address):
@@ -159,12 +164,12 @@ def _layers(address: Address) -> Iterator[Address]:
 
 def _is_opened(address: Address, row: Row, allow: tuple[Network, ...]) -> bool:
     return any(
-        address in entry and (row.verdict.tier is Tier.private or _is_part(entry, row.network))
+        address in entry and (row.verdict.tier is Tier.private or is_part(entry, row.network))
         for entry in allow
     )
 
 
-def _is_part(entry: Network, network: Network) -> bool:
+def is_part(entry: Network, network: Network) -> bool:
     return (
         entry.version == network.version
         and entry.prefixlen >= network.prefixlen

@@ -11,12 +11,14 @@ from hublet.jobs.errors import (
     ArchNotOffered,
     FlavorNotOffered,
     OneSourceNeeded,
+    SshNotOffered,
     TextTooLong,
     TimeoutTooLong,
 )
 from hublet.jobs.records import Arch, Mount, NetworkGroup, Ports, Spec
 from hublet.jobs.runners.long_variables import MAX_BYTES
 from hublet.jobs.schemas import Expose, JobRequest, Network, given
+from hublet.jobs.ssh.offer import why_not
 
 _ARCHS = {"x86_64": Arch.amd64, "amd64": Arch.amd64, "aarch64": Arch.arm64, "arm64": Arch.arm64}
 
@@ -34,6 +36,8 @@ def check(request: JobRequest, settings: Settings) -> None:
     limit = settings.jobs.max_timeout_seconds
     if (request.timeoutSeconds or 0) > limit:
         raise TimeoutTooLong(limit)
+    if _wants_ssh(request) and (reason := why_not(settings)) is not None:
+        raise SshNotOffered(reason)
     for field, text in _texts(request):
         if len(text.encode()) > MAX_BYTES:
             raise TextTooLong(field, MAX_BYTES)
@@ -59,7 +63,6 @@ def spec_of(
 ) -> Spec:
     """Return what is to run; `added` are variables over those of the request."""
     command, arguments = given(request.command), given(request.arguments)
-    ssh = given(request.ssh)
     return Spec(
         space=given(request.spaceId) or None,
         image=given(request.dockerImage) or None,
@@ -71,9 +74,14 @@ def spec_of(
         timeout_seconds=request.timeoutSeconds,
         attempts=request.attempts,
         mounts=mounts,
-        ssh=ssh is not None and ssh.enabled,
+        ssh=_wants_ssh(request),
         network=_network(given(request.network)),
     )
+
+
+def _wants_ssh(request: JobRequest) -> bool:
+    ssh = given(request.ssh)
+    return ssh is not None and ssh.enabled
 
 
 def secrets_of(request: JobRequest) -> dict[str, str]:

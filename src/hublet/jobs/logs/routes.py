@@ -21,10 +21,19 @@ Tail = Annotated[
     Query(ge=0, le=2**31 - 1, description="Of the lines that there are already only the last."),
 ]
 
+Follow = Annotated[
+    bool, Query(alias="follow", description="`false`: only the lines that there are already.")
+]
+
 
 @router.get("/api/jobs/{namespace}/{job_id}/logs", response_class=Response, responses=EVENTS)
 async def stream_job_logs(
-    request: Request, database: Db, standing: BeforeJob, job_id: str, tail: Tail = None
+    request: Request,
+    database: Db,
+    standing: BeforeJob,
+    job_id: str,
+    tail: Tail = None,
+    to_the_end: Follow = True,  # noqa: FBT002 - part of the address
 ) -> Response:
     """Follow what a job prints: every line from the first one on, until the job is over.
 
@@ -33,7 +42,7 @@ async def stream_job_logs(
     async with database.read() as conn:
         job = await service.get(conn, standing, job_id)
     path, over = log_of(database.hub.settings.database.data_dir, job.id), job.stage.is_terminal
-    asked = AskedLog(job_id=job.id, path=path, tail=tail, is_over=over)
+    asked = AskedLog(job_id=job.id, path=path, tail=tail, is_over=over, to_the_end=to_the_end)
     lookout: Lookout = request.app.state.job_logs
     check = partial(check_again, request, database, standing, job.id)
-    return EventStream(request, partial(follow, lookout, asked, check_access=check))
+    return EventStream(request, partial(follow, lookout, asked), check_access=check)

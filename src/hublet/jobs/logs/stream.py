@@ -23,6 +23,8 @@ class AskedLog:
     # Only so many of the lines that are there already; None: all of them.
     tail: int | None
     is_over: bool
+    # Whether the lines that come later are told too.
+    to_the_end: bool = True
 
 
 async def follow(
@@ -66,7 +68,7 @@ async def _follow(
         if piece.events:
             yield piece.events
             spoke_at = monotonic()
-        elif is_over:
+        elif is_over or not asked.to_the_end:
             return
         else:
             await _pause(follower)

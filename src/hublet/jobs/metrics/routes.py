@@ -23,4 +23,4 @@ async def stream_job_metrics(
         job = await service.get(conn, standing, job_id)
     check = partial(check_again, request, database, standing, job.id)
     meter = request.app.state.jobs.usage
-    return EventStream(request, partial(follow, database, job.id, meter=meter, check_access=check))
+    return EventStream(request, partial(follow, database, job.id, meter=meter), check_access=check)

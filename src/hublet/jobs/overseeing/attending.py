@@ -1,17 +1,19 @@
 """Looks after one job at a time: each step does what is next and tells when to look again."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from hublet.core.batching import GroupCommit
 from hublet.core.clock import micros, to_micros
-from hublet.core.database import Database
+from hublet.core.database import Connection, Database
 from hublet.core.logs import get_logger
 from hublet.jobs.overseeing import asking, judging, store
-from hublet.jobs.overseeing.clearing.sweeping import clear
+from hublet.jobs.overseeing.clearing.sweeping import clear, end_or_clear
 from hublet.jobs.overseeing.keeping import keep
 from hublet.jobs.overseeing.launching import Launches
 from hublet.jobs.overseeing.orders import limits_of
 from hublet.jobs.overseeing.records import Attempt, Change, Ending, Held
+from hublet.jobs.records import Job
 from hublet.jobs.runners.records import CannotRun, Observation, Phase, Runner, TryLater
 from hublet.jobs.stages import Trigger, start_back_off
 
@@ -30,6 +32,12 @@ _SECOND = 1_000_000
 Judge = Callable[[Held], Sequence[Change]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Changed:
+    job: Job
+    changes: Sequence[Change]
+
+
 class Attendant:
     """Looks after the jobs of one Overseer; `wake` is told of those to look at again."""
 
@@ -40,7 +48,9 @@ class Attendant:
         self._runner = runner
         self._worker = worker
         self._settings = database.hub.settings
-        self._launches = Launches(database, runner, done=wake)
+        # Under load many jobs change at a time, and one commit is enough for them.
+        self._writes = GroupCommit(database)
+        self._launches = Launches(database, runner, writes=self._writes, done=wake)
         # For the hints of the runner.
         self.jobs_by_handle: dict[str, str] = {}
 
@@ -61,6 +71,7 @@ class Attendant:
 
     async def abandon(self) -> None:
         await self._launches.abandon()
+        await self._writes.settled()
 
     async def _launch(self, held: Held, attempt: Attempt) -> float | None:
         limits = limits_of(held.job, self._settings)
@@ -100,7 +111,9 @@ class Attendant:
             await keep(self._database, held.job, held.attempt)
         limits = limits_of(held.job, self._settings)
         return await self._follow(
-            held, lambda again: judging.judge(again, seen, limits, at=micros())
+            held,
+            lambda again: judging.judge(again, seen, limits, at=micros()),
+            has_ended=seen.phase in judging.ENDED,
         )
 
     async def _cancel(self, held: Held, attempt: Attempt) -> float | None:
@@ -131,24 +144,37 @@ class Attendant:
             return await self._follow(held, _canceled_before)
         return _CLOSE_POLL_SECONDS if handle is None else 0
 
-    async def _follow(self, held: Held, judge: Judge) -> float | None:
+    async def _follow(self, held: Held, judge: Judge, *, has_ended: bool = False) -> float | None:
         """Change the job as it is now; then clear away an attempt that ended."""
-        async with self._database.transaction() as conn:
-            again = await store.find_held(conn, held.job.id, worker=self._worker)
-            if again is None:
-                return None
-            job, changes = again.job, judge(again)
-            for change in changes:
-                changed = await store.transition(conn, job, change)
-                if changed is None:
-                    return _CLOSE_POLL_SECONDS
-                job = changed
-        ending = next((change.ending for change in changes if change.ending is not None), None)
-        if held.attempt is not None and held.attempt.handle and ending is not None:
-            self.jobs_by_handle.pop(held.attempt.handle, None)
-            await clear(self._database, self._runner, held.attempt)
-        is_let_go = job.stage.is_terminal or any(change.lets_go for change in changes)
+        changed = await self._writes.run(lambda conn: self._change(conn, held.job.id, judge))
+        if not isinstance(changed, _Changed):
+            return changed
+        attempt, changes = held.attempt, changed.changes
+        if attempt is not None and attempt.handle and any(change.ending for change in changes):
+            self.jobs_by_handle.pop(attempt.handle, None)
+            await self._clear(attempt, has_ended=has_ended)
+        is_let_go = changed.job.stage.is_terminal or any(change.lets_go for change in changes)
         return None if is_let_go else POLL_SECONDS
+
+    async def _change(self, conn: Connection, job_id: str, judge: Judge) -> _Changed | float | None:
+        """Do what is judged of a job; else return when to look again, None when it is let go of."""
+        again = await store.find_held(conn, job_id, worker=self._worker)
+        if again is None:
+            return None
+        job, changes = again.job, judge(again)
+        for change in changes:
+            changed = await store.transition(conn, job, change)
+            if changed is None:
+                return _CLOSE_POLL_SECONDS
+            job = changed
+        return _Changed(job=job, changes=changes)
+
+    async def _clear(self, attempt: Attempt, *, has_ended: bool) -> None:
+        if has_ended:
+            await clear(self._writes, self._runner, attempt)
+        else:
+            grace = self._settings.jobs.grace_seconds
+            await end_or_clear(self._writes, self._runner, attempt, grace_seconds=grace)
 
 
 def _never_began() -> Ending:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from hublet.core.config import Settings
 from hublet.core.config.kinds import ImageSource
+from hublet.jobs.networks.joining import Networks
+from hublet.jobs.networks.records import Policy
 from hublet.jobs.runners import process, sandbox
 from hublet.jobs.runners.records import Ability, Runner
 
@@ -53,10 +55,13 @@ async def _docker(settings: Settings) -> Choice:
 
 
 def _sandbox(settings: Settings) -> Runner:
+    data_dir = settings.database.data_dir.absolute()
+    is_shared = settings.jobs.network == "shared"
     return sandbox.sandbox_runner(
-        settings.database.data_dir.absolute(),
+        data_dir,
         image_map=image_map(settings),
-        network=settings.jobs.network != "none",
+        network=is_shared,
+        networks=None if is_shared else Networks(data_dir=data_dir, policy=Policy.of(settings)),
     )
 
 

@@ -19,8 +19,10 @@ log = get_logger("jobs")
 
 _BACK_OFF_SECONDS = 0.5
 _SWEEP_SECONDS = 30.0
+_TIDY_SECONDS = 3600.0
 _TELL_SECONDS = 1.0
-_LEAST_PAUSE_SECONDS = 0.01
+# Under load jobs change by the hundred each second; they are looked at together.
+_LEAST_SECONDS = 0.02
 
 
 class Overseer:
@@ -53,6 +55,9 @@ class Overseer:
                 self._always(self._clearing.sweep, _SWEEP_SECONDS), name="jobs-clearing"
             ),
             asyncio.create_task(
+                self._always(self._runner.tidy_up, _TIDY_SECONDS), name="jobs-tidying"
+            ),
+            asyncio.create_task(
                 self._always(self._heed_hints, _BACK_OFF_SECONDS), name="jobs-hints"
             ),
         ]
@@ -77,6 +82,12 @@ class Overseer:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._attendant.abandon()
         self._held.clear()
+
+    async def end_all(self) -> None:
+        """Take nothing more, and end every attempt of this hub at once. Only for tests."""
+        await self.finish()
+        for handle in await self._runner.handles():
+            await self._runner.stop(handle, grace_seconds=0)
 
     async def hand_back(self, conn: Connection) -> int:
         """Make everything this worker holds due for others; return how many."""
@@ -151,7 +162,7 @@ class Overseer:
         with self._database.subscribe(JOBS) as bell:
             self._bell = bell
             while not self._stopping:
-                seconds = self._poll
+                seconds, begun = self._poll, monotonic()
                 try:
                     self._attend(await self.take(tells=self._is_time_to_tell()))
                     await self._heed_cancels()
@@ -161,8 +172,7 @@ class Overseer:
                         raise
                     tell(error)
                 await bell.wait(timeout=seconds)
-                # Under load jobs change by the hundred each second; they are looked at together.
-                await asyncio.sleep(_LEAST_PAUSE_SECONDS)
+                await asyncio.sleep(max(0, begun + _LEAST_SECONDS - monotonic()))
 
     def _is_time_to_tell(self) -> bool:
         """A line that moves all the time is not told of all the time."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hublet.core.batching import GroupCommit
 from hublet.core.database import Database
 from hublet.jobs.overseeing import store
 from hublet.jobs.overseeing.orders import attempt_folder, order_of
@@ -21,14 +22,24 @@ class Launch:
     task: asyncio.Task[str] | None = None
     # Whether the runner was asked: from then on there may be something to stop.
     is_ordered: bool = False
+    # Whether somebody waits for it right now, and need not be told.
+    is_awaited: bool = False
 
 
 class Launches:
     """The launches of one Overseer; `done` hears of each that came to an end."""
 
-    def __init__(self, database: Database, runner: Runner, *, done: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        runner: Runner,
+        *,
+        writes: GroupCommit,
+        done: Callable[[str], None],
+    ) -> None:
         self._database = database
         self._runner = runner
+        self._writes = writes
         self._done = done
         self._launches: dict[str, Launch] = {}
 
@@ -42,7 +53,9 @@ class Launches:
         """
         launch = self._launches.get(job.id) or self._begin(job, attempt)
         assert launch.task is not None  # noqa: S101 - set by `_begin`.
+        launch.is_awaited = True
         await asyncio.wait([launch.task], timeout=seconds)
+        launch.is_awaited = False
         if not launch.task.done():
             return None
         self._launches.pop(job.id, None)
@@ -66,15 +79,16 @@ class Launches:
     def _begin(self, job: Job, attempt: Attempt) -> Launch:
         launch = Launch(attempt=attempt)
         launch.task = asyncio.create_task(self._launch(job, launch), name=f"launch-{job.id}")
-        launch.task.add_done_callback(lambda task: self._ended(job.id, task))
+        launch.task.add_done_callback(lambda task: self._ended(job.id, launch, task))
         self._launches[job.id] = launch
         return launch
 
-    def _ended(self, job_id: str, task: asyncio.Task[str]) -> None:
+    def _ended(self, job_id: str, launch: Launch, task: asyncio.Task[str]) -> None:
         if not task.cancelled():
             # Whoever left it never asks, and must not be reminded of that.
             task.exception()
-        self._done(job_id)
+        if not launch.is_awaited:
+            self._done(job_id)
 
     async def _launch(self, job: Job, launch: Launch) -> str:
         attempt = launch.attempt
@@ -83,6 +97,7 @@ class Launches:
         order = await order_of(self._database, job, attempt, prepared)
         launch.is_ordered = True
         handle = await self._runner.launch(order)
-        async with self._database.transaction() as conn:
-            await store.set_handle(conn, attempt, handle, runner=self._runner.name)
+        await self._writes.run(
+            lambda conn: store.set_handle(conn, attempt, handle, runner=self._runner.name)
+        )
         return handle

@@ -3,7 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from hublet.jobs.runners.records import Ability, Observation, Order, Phase, TryLater, Usage
+from hublet.jobs.runners.records import (
+    Ability,
+    Inside,
+    Observation,
+    Order,
+    Phase,
+    TryLater,
+    Usage,
+)
 
 
 class NoRunner:
@@ -35,5 +43,11 @@ class NoRunner:
     async def handles(self) -> list[str]:
         return []
 
+    async def tidy_up(self) -> None:
+        """Nothing can be done from here."""
+
     async def usage(self, handle: str) -> Usage | None:  # noqa: ARG002 - as above
+        return None
+
+    async def inside(self, handle: str) -> Inside | None:  # noqa: ARG002 - as above
         return None

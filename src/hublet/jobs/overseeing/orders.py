@@ -5,14 +5,14 @@ from pathlib import Path
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.jobs import hardware, service
-from hublet.jobs.environment import environment_of
+from hublet.jobs.environment import environment_of, group_hostname, group_prefix
 from hublet.jobs.errors import SecretsGone
 from hublet.jobs.folders import folder_of
 from hublet.jobs.logs.reading import log_of
 from hublet.jobs.overseeing.judging import Limits
 from hublet.jobs.overseeing.records import Attempt
 from hublet.jobs.records import Job
-from hublet.jobs.runners.records import CannotRun, Order
+from hublet.jobs.runners.records import CannotRun, Group, Order
 from hublet.jobs.volumes.records import Prepared
 
 _SECOND = 1_000_000
@@ -44,7 +44,7 @@ async def order_of(database: Database, job: Job, attempt: Attempt, prepared: Pre
         raise CannotRun(f"this hub does not offer {job.spec.flavor} any more")
     async with database.read() as conn:
         try:
-            secrets = await service.secrets_of(conn, job)
+            secrets = await service.secrets_of(conn, job) if job.secret_names else {}
         except SecretsGone:
             raise CannotRun("its secrets are gone") from None
     return Order(
@@ -64,4 +64,16 @@ async def order_of(database: Database, job: Job, attempt: Attempt, prepared: Pre
         log_bytes=settings.jobs.log_bytes,
         binds=prepared.binds,
         hostname=job.id,
+        group=group_of(job),
     )
+
+
+def group_of(job: Job) -> Group | None:
+    """Return the network group of a job and the names that it has there."""
+    network = job.spec.network
+    if network is None:
+        return None
+    # Interface 2.2: the same name means another group for another owner or resource group.
+    key = f"{job.owner_id}/{job.resource_group_id or ''}/{network.group}"
+    aliases = (group_prefix(job) + alias for alias in dict.fromkeys(network.aliases))
+    return Group(key=key, names=(group_hostname(job), *aliases))

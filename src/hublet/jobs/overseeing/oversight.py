@@ -33,15 +33,25 @@ class Oversight:
 
     async def finish(self) -> None:
         """Take nothing more; attempts that run go on by themselves."""
-        if self._choosing is not None:
-            self._choosing.cancel()
-            await asyncio.gather(self._choosing, return_exceptions=True)
+        await self._choose_no_more()
         if self._overseer is not None:
             await self._overseer.finish()
 
     async def abandon(self) -> None:
+        # Without any grace, nothing may have been finished.
+        await self._choose_no_more()
         if self._overseer is not None:
             await self._overseer.abandon()
+
+    async def _choose_no_more(self) -> None:
+        if self._choosing is not None:
+            self._choosing.cancel()
+            await asyncio.gather(self._choosing, return_exceptions=True)
+
+    async def end_all(self) -> None:
+        """End every attempt there is, at once; nothing is written of it. Only for tests."""
+        if self._overseer is not None:
+            await self._overseer.end_all()
 
     async def hand_back(self, conn: Connection) -> int:
         """Make everything this worker holds due for others; return how many."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hublet.jobs.records import Job
+from hublet.jobs.records import Flavor, Job
 from hublet.jobs.stages import Trigger
 
 
@@ -36,6 +36,14 @@ class Waiting:
     job: Job
     # Why it may not begin at all; None: it may.
     obstacle: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occupant:
+    """An attempt that has a place: whose it is, and how large."""
+
+    owner_id: str
+    flavor: Flavor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

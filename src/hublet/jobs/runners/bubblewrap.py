@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from hublet.jobs.runners.records import Bind, CannotRun
@@ -16,6 +17,8 @@ OWN = ("/proc", "/dev", "/sys", "/tmp")  # noqa: S108 - inside of the sandbox.
 # With more entries beside a mount than this, the image is the wrong place for it.
 _ENTRIES = 500
 _OPEN = 0o005
+# Of so many combinations of an image and mounts it is known how the image is shown.
+_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,21 +50,58 @@ def options(view: View) -> list[str]:
 
 def _root(view: View) -> Iterator[tuple[str, ...]]:
     """Show the root entry by entry, so that mounts can be made where it has no folder for them."""
-    targets = [PurePosixPath(bind.target) for bind in view.binds]
-    missing = [target for target in targets if not _has(view.root, target)]
-    hidden = {*view.hidden, *(view.root / own.lstrip("/") for own in OWN)}
-    for kind, path, place in _folder(view.root, targets=missing, hidden=hidden, root=view.root):
-        source = str(view.shown / path.relative_to(view.root))
+    root = os.fspath(view.root)
+    missing = tuple(bind.target for bind in view.binds if not _has(root, bind.target))
+    hidden = tuple(map(os.fspath, view.hidden))
+    folders = _shown_in_parts(root, hidden, missing)
+    shown = os.fspath(view.shown).rstrip("/")
+    stamp = tuple(map(_changed_at, folders))
+    for kind, place, link in _entries(root, hidden, missing, stamp):
         if kind == "--dir":
             yield (kind, place)
         else:
-            yield (kind, str(path.readlink()) if kind == "--symlink" else source, place)
+            yield (kind, link or f"{shown}{place}", place)
 
 
-def _has(root: Path, target: PurePosixPath) -> bool:
-    """Tell whether a mount can go there as it is: each folder on the way a real one."""
-    steps = [root / str(step).lstrip("/") for step in (*target.parents, target)]
-    return not any(step.is_symlink() for step in steps[:-1]) and steps[-1].exists()
+def _has(root: str, target: str) -> bool:
+    """Tell whether a mount can go there as it is: it and each folder on the way no link."""
+    place = Path(root, target.lstrip("/"))
+    on_the_way = [step for step in (place, *place.parents) if step.is_relative_to(root)]
+    return not any(step.is_symlink() for step in on_the_way) and place.exists()
+
+
+@lru_cache(maxsize=_KEPT)
+def _shown_in_parts(
+    root: str, hidden: tuple[str, ...], missing: tuple[str, ...]
+) -> tuple[Path, ...]:
+    """Return the folders that are shown entry by entry: something in them is not as in the image."""
+    inside = [Path(path) for path in hidden] + [Path(root, path.lstrip("/")) for path in missing]
+    own = [Path(root, path.lstrip("/")) for path in OWN]
+    around = {parent for path in (*inside, *own) for parent in path.parents}
+    return tuple(folder for folder in around if folder.is_relative_to(root))
+
+
+def _changed_at(folder: Path) -> int:
+    """Return when a folder last changed, in whatever way: what was found there holds until then."""
+    try:
+        return folder.stat().st_ctime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=_KEPT)
+def _entries(
+    root: str, hidden: tuple[str, ...], missing: tuple[str, ...], _stamp: tuple[int, ...]
+) -> tuple[tuple[str, str, str], ...]:
+    """Return how, where and as a link to what each entry of a root is shown."""
+    targets = [PurePosixPath(target) for target in missing]
+    left_out = {*map(Path, hidden), *(Path(root, own.lstrip("/")) for own in OWN)}
+    return tuple(
+        (kind, place, str(path.readlink()) if kind == "--symlink" else "")
+        for kind, path, place in _folder(
+            Path(root), targets=targets, hidden=left_out, root=Path(root)
+        )
+    )
 
 
 def _folder(
@@ -77,7 +117,9 @@ def _folder(
         if mounted and entry.is_symlink():
             raise CannotRun(f"Nothing can be mounted in {place}: it is a link in the image.")
         parted = mounted or any(path in other.parents for other in hidden)
-        kind = None if path in hidden else _kind(entry, parted=parted)
+        # A link where something is mounted would lead the mount astray.
+        is_left_out = path in hidden or place in targets
+        kind = None if is_left_out else _kind(entry, parted=parted)
         if kind:
             yield (kind, path, str(place))
         if kind == "--dir":

@@ -1,5 +1,6 @@
 """An attempt in the words of the Docker Engine API: how it is asked for, what it says of itself."""
 
+import hashlib
 import resource
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,7 @@ LOG = "hublet.log"
 LOG_BYTES = "hublet.log-bytes"
 TIMEOUT = "hublet.timeout"
 GRACE = "hublet.grace"
+GROUP = "hublet.group"
 
 CONTENT = "/app"
 # What an engine gives by default, without what reaches beyond files of the container's own.
@@ -28,6 +30,25 @@ _NEVER = "0001-"
 
 def name_of(order: Order) -> str:
     return f"hublet-{order.job_id}-{order.number}"
+
+
+def group_of(order: Order, *, hub: str) -> str | None:
+    """Return what the engine calls the network of an attempt's group; None: it is in none."""
+    if order.group is None:
+        return None
+    digest = hashlib.sha256(f"{hub}/{order.group.key}".encode()).hexdigest()
+    return f"hublet-{digest[:24]}"
+
+
+def network_config_of(name: str, *, hub: str, network: bool) -> dict[str, Any]:
+    """Return the network of a group; without one of its own to the outside it has none at all."""
+    return {
+        "Name": name,
+        "Driver": "bridge",
+        "Internal": not network,
+        "CheckDuplicate": True,
+        "Labels": {HUB: hub},
+    }
 
 
 def config_of(order: Order, *, image: str, hub: str, network: bool) -> dict[str, Any]:
@@ -46,8 +67,13 @@ def config_of(order: Order, *, image: str, hub: str, network: bool) -> dict[str,
         "Env": [f"{name}={value}" for name, value in order.environment.items()],
         "Labels": labels,
         "Tty": False,
-        "HostConfig": _host_config(order, network=network),
+        "HostConfig": _host_config(order, network="default" if network else "none"),
     }
+    if order.group and (name := group_of(order, hub=hub)):
+        labels[GROUP] = name
+        config["HostConfig"]["NetworkMode"] = name
+        endpoint = {"Aliases": list(order.group.names)}
+        config["NetworkingConfig"] = {"EndpointsConfig": {name: endpoint}}
     if order.argv and order.after_entrypoint:
         config |= {"Cmd": list(order.argv)}
     elif order.argv:
@@ -56,7 +82,7 @@ def config_of(order: Order, *, image: str, hub: str, network: bool) -> dict[str,
     return config if order.content is None else config | {"WorkingDir": CONTENT}
 
 
-def _host_config(order: Order, *, network: bool) -> dict[str, Any]:
+def _host_config(order: Order, *, network: str) -> dict[str, Any]:
     mounts = [_mount(str(bind.source), bind.target, bind.read_only) for bind in order.binds]
     if order.content is not None:
         mounts.append(_mount(str(order.content), CONTENT, False))
@@ -71,7 +97,7 @@ def _host_config(order: Order, *, network: bool) -> dict[str, Any]:
         "SecurityOpt": ["no-new-privileges"],
         "Ulimits": [{"Name": "nofile", "Soft": _files(), "Hard": _files()}],
         "Init": True,
-        "NetworkMode": "default" if network else "none",
+        "NetworkMode": network,
         "RestartPolicy": {"Name": "no"},
         "LogConfig": {"Type": "json-file", "Config": {"max-size": size, "max-file": "2"}},
         "Mounts": mounts,

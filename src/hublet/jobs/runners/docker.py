@@ -23,10 +23,11 @@ from aiodocker.containers import DockerContainer
 from hublet.core import clock
 from hublet.core.config.kinds import ImageSource
 from hublet.core.logs import get_logger
-from hublet.jobs.runners import containers, following
+from hublet.jobs.runners import containers, following, insides
 from hublet.jobs.runners.records import (
     Ability,
     CannotRun,
+    Inside,
     Observation,
     Order,
     Phase,
@@ -71,6 +72,7 @@ class DockerRunner:
     _drained: set[str] = field(default_factory=set)
     _stops: set[asyncio.Task[None]] = field(default_factory=set)
     _changed: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    _grouping: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def probe(self) -> Ability:
         try:
@@ -79,14 +81,14 @@ class DockerRunner:
             sentence = f"The Docker engine does not answer: {error}. Start it, or set DOCKER_HOST."
             return Ability(usable=False, sentence=sentence)
         sentence = f"Jobs run as containers of the Docker engine {version['Version']}."
-        return Ability(usable=True, sentence=sentence, limits=True, volumes=True)
+        return Ability(
+            usable=True, sentence=sentence, limits=True, volumes=True, network_groups=True
+        )
 
     async def launch(self, order: Order) -> str:
         await asyncio.to_thread(following.note_start, order.folder, order.log)
         try:
-            container = await self._created(order)
-            if (await container.show())["State"]["Status"] in {"created", "configured"}:
-                await container.start()
+            await self._begin(order)
         except aiodocker.DockerError as error:
             await self.remove(containers.name_of(order))
             kind = TryLater if error.status >= _SERVER_ERROR else CannotRun
@@ -95,6 +97,25 @@ class DockerRunner:
             raise TryLater(f"the engine does not answer: {error}") from error
         await self.inspect(containers.name_of(order))
         return containers.name_of(order)
+
+    async def _begin(self, order: Order) -> None:
+        # A network without containers is removed, so none is to be in between.
+        async with self._grouping if order.group else contextlib.nullcontext():
+            await self._connect(order)
+            container = await self._created(order)
+            if (await container.show())["State"]["Status"] in {"created", "configured"}:
+                await container.start()
+
+    async def _connect(self, order: Order) -> None:
+        """Make the network of an attempt's group, unless somebody is in it already."""
+        if (name := containers.group_of(order, hub=self.hub)) is None:
+            return
+        config = containers.network_config_of(name, hub=self.hub, network=self.network)
+        try:
+            await self.engine.networks.create(config)
+        except aiodocker.DockerError as error:
+            if error.status != _CONFLICT:
+                raise
 
     async def _created(self, order: Order) -> DockerContainer:
         image = self._image(order.image)
@@ -151,19 +172,43 @@ class DockerRunner:
         self._drained.discard(handle)
         with _unless_gone():
             container = self.engine.containers.container(handle)
-            folder = (await container.show())["Config"]["Labels"][containers.FOLDER]
+            labels = (await container.show())["Config"]["Labels"]
             await container.delete(force=True, v=True)
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, labels[containers.FOLDER], ignore_errors=True)
+            if containers.GROUP in labels:
+                await self._remove_networks()
+
+    async def _remove_networks(self) -> None:
+        """Remove the networks of groups that nobody is in any more, begun or not."""
+        wanted = {"label": [f"{containers.HUB}={self.hub}"]}
+        async with self._grouping:
+            for network in await self.engine.networks.list(filters=wanted):
+                members = {"label": [f"{containers.GROUP}={network['Name']}"]}
+                if not await self.engine.containers.list(all=True, filters=json.dumps(members)):
+                    with _unless_gone():
+                        await (await self.engine.networks.get(network["Id"])).delete()
 
     async def handles(self) -> list[str]:
         wanted = json.dumps({"label": [f"{containers.HUB}={self.hub}"]})
         found = await self.engine.containers.list(all=True, filters=wanted)
+        await self._remove_networks()
         return sorted(container["Names"][0].lstrip("/") for container in found)
+
+    async def tidy_up(self) -> None:
+        """Images are the engine's, which has its own ways to clear them away."""
 
     async def usage(self, handle: str) -> Usage | None:
         with _unless_gone():
             stats = await self.engine.containers.container(handle).stats(stream=False)
             return containers.usage_of(stats[0]) if stats and stats[0].get("read") else None
+        return None
+
+    async def inside(self, handle: str) -> Inside | None:
+        with _unless_gone():
+            shown = await self.engine.containers.container(handle).show()
+            return await asyncio.to_thread(
+                insides.inside_of_container, shown["State"]["Pid"], shown["Id"]
+            )
         return None
 
     async def close(self) -> None:

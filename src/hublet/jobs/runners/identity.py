@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ class Identity:
         return True
 
 
+@cache
 def boot_id() -> str:
     return read("/proc/sys/kernel/random/boot_id").decode().strip()
 

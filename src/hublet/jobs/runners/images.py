@@ -4,7 +4,7 @@ import fcntl
 import hashlib
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -56,11 +56,28 @@ def argv_of(order: Order, image: Image) -> tuple[str, ...]:
     return argv
 
 
-def _of_archive(archive: Path, *, cache: Path) -> Image:
+def named(images: Sequence[ImageSource], *, cache: Path) -> set[Path]:
+    """Return the roots of the images that the operator names, as far as they can be read. Blocks."""
+    found = set[Path]()
+    for image in images:
+        path = Path(image.target)
+        with suppress(CannotRun, *layers.UNREADABLE):
+            if oci.is_layout(path):
+                found.add(_place_of_manifest(oci.read_manifest(path), cache=cache))
+            elif path.is_file():
+                found.add(_place_of_archive(path, cache=cache).resolve())
+    return found
+
+
+def _place_of_archive(archive: Path, *, cache: Path) -> Path:
     # An archive that was replaced is another image; attempts that run keep the old one.
     seen = archive.stat()
     words = f"{archive.resolve()} {seen.st_size} {seen.st_mtime_ns} {seen.st_ino}"
-    place = cache / hashlib.sha256(words.encode()).hexdigest()[:32]
+    return cache / hashlib.sha256(words.encode()).hexdigest()[:32]
+
+
+def _of_archive(archive: Path, *, cache: Path) -> Image:
+    place = _place_of_archive(archive, cache=cache)
     with _made_once(place) as partial:
         if partial is not None:
             with archive.open("rb") as file:
@@ -81,8 +98,12 @@ def _manifest_in(folder: Path) -> oci.Manifest | None:
     return oci.read_docker_manifest(folder) if oci.is_docker_archive(folder) else None
 
 
+def _place_of_manifest(manifest: oci.Manifest, *, cache: Path) -> Path:
+    return cache / manifest.digest.replace(":", "-")
+
+
 def _of_manifest(manifest: oci.Manifest, *, cache: Path) -> Image:
-    place = cache / manifest.digest.replace(":", "-")
+    place = _place_of_manifest(manifest, cache=cache)
     with _made_once(place) as partial:
         if partial is not None:
             cwd = oci.defaults_of(manifest.config).cwd

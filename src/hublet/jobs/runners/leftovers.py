@@ -33,7 +33,22 @@ def end(folder: Path, status: dict[str, Any]) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder in which a job may have closed whatever it liked."""
+    """Remove a folder in which a job may have closed whatever it liked; it may be gone already."""
+    try:
+        _remove_shallow(folder)
+    except OSError:
+        _remove_deep(folder)
+
+
+def _remove_shallow(folder: Path) -> None:
+    """Remove what most attempts leave: a few files and empty folders."""
+    for entry in list(os.scandir(folder)):
+        remove_one = os.rmdir if entry.is_dir(follow_symlinks=False) else os.unlink
+        remove_one(entry.path)
+    folder.rmdir()
+
+
+def _remove_deep(folder: Path) -> None:
 
     def open_up(again: Callable[[str], object], path: str, _: object) -> None:
         with suppress(FileNotFoundError):
@@ -44,7 +59,8 @@ def remove(folder: Path) -> None:
             else:
                 again(path)
 
-    shutil.rmtree(folder, onerror=open_up)
+    if folder.exists():
+        shutil.rmtree(folder, onerror=open_up)
     shutil.rmtree(folder, ignore_errors=True)
 
 

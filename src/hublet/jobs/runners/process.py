@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from hublet.jobs.networks.joining import Place
 from hublet.jobs.runners import cgroups
 from hublet.jobs.runners.images import Image, argv_of
 from hublet.jobs.runners.leftovers import MARK
@@ -10,10 +11,11 @@ from hublet.jobs.runners.records import Ability, CannotRun, Order
 from hublet.jobs.runners.shims import Launch, ShimRunner
 
 NAME = "process"
+_WITHOUT_GROUPS = "Jobs are plain processes here, which share the network of the machine."
 
 
 def process_runner(data_dir: Path) -> ShimRunner:
-    return ShimRunner(name=NAME, data_dir=data_dir, arrange=_arrange, look=_probe)
+    return ShimRunner(name=NAME, data_dir=data_dir, arrange=_arrange, look=_probe, is_plain=True)
 
 
 def _probe() -> Ability:
@@ -23,12 +25,15 @@ def _probe() -> Ability:
         sentence="Jobs run as plain processes of the hub's own user: nothing keeps them from "
         "what that user may do." + ("" if limits else f" {cgroups.MISSING}"),
         limits=limits,
+        without_groups=_WITHOUT_GROUPS,
     )
 
 
-def _arrange(order: Order) -> Launch:
+def _arrange(order: Order, _place: Place | None) -> Launch:
     if order.binds:
         raise CannotRun("The process runner cannot mount volumes; the sandbox runner can.")
+    if order.group:
+        raise CannotRun(f"The process runner has no network groups. {_WITHOUT_GROUPS}")
     home = order.folder / "home"
     home.mkdir(exist_ok=True)
     defaults = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(home)}

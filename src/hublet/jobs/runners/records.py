@@ -7,6 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from hublet.jobs.runners.identity import Identity
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bind:
@@ -15,6 +17,15 @@ class Bind:
     source: Path
     target: str
     read_only: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The network group of an attempt: whose have the same key can reach each other."""
+
+    key: str
+    # By which the others find it.
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +53,7 @@ class Order:
     log_bytes: int
     binds: tuple[Bind, ...] = ()
     hostname: str
+    group: Group | None = None
 
 
 class Phase(StrEnum):
@@ -79,6 +91,8 @@ class Ability:
     limits: bool = False
     volumes: bool = False
     network_groups: bool = False
+    # Why it has none, in words.
+    without_groups: str = "Its runner cannot give jobs addresses of their own."
     ssh: bool = False
 
 
@@ -90,6 +104,23 @@ class Usage:
     memory_bytes: int
     received_per_second: int = 0
     sent_per_second: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inside:
+    """A way into an attempt that runs on this machine, for those who reach or enter it."""
+
+    # What the job sees as its first process, or the job itself where it is a plain one. All of
+    # its namespaces are those of the job, and it lives exactly as long.
+    process: Identity
+    # Of this machine: as whom the job runs.
+    user: int
+    # Its control groups, as folders; none where limits are not kept by groups.
+    groups: tuple[str, ...] = ()
+    # Otherwise its ports are those of this machine, and so are everybody's.
+    has_own_network: bool
+    # What the engine calls it, where one runs it.
+    container: str | None = None
 
 
 class CannotRun(Exception):
@@ -133,4 +164,12 @@ class Runner(Protocol):
         """Return every attempt of this hub that the runner has anything of."""
         ...
 
+    async def tidy_up(self) -> None:
+        """Clear away what no attempt needs any more, such as old images; asked for now and then."""
+        ...
+
     async def usage(self, handle: str) -> Usage | None: ...
+
+    async def inside(self, handle: str) -> Inside | None:
+        """Return the way into an attempt; None: it does not run, or not on this machine."""
+        ...

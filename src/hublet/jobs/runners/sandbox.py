@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hublet.core.config.kinds import ImageSource
-from hublet.jobs.runners import bubblewrap, cgroups, images, seccomp
+from hublet.jobs.networks.ability import obstacle
+from hublet.jobs.networks.joining import Networks, Place
+from hublet.jobs.runners import bubblewrap, cgroups, images, seccomp, shelf
 from hublet.jobs.runners.long_variables import as_files
 from hublet.jobs.runners.records import Ability, Bind, CannotRun, Order
 from hublet.jobs.runners.shim.child import STAGE
@@ -22,15 +24,26 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _FIRST_USER, _USERS = 0x60000000, 0x1000000
 # Not for jobs that see this machine as their image.
 _PRIVATE = ("/root", "/home", "/run", "/boot", "/lost+found", "/var/run", "/var/tmp")  # noqa: S108
+_NO_GROUPS = "Jobs share the network of the machine, because jobs.network is shared."
 _WITHOUT_GROUPS = (("RLIMIT_NPROC", 2 * cgroups.PROCESSES),)
 
 
 def sandbox_runner(
-    data_dir: Path, *, image_map: Sequence[ImageSource], network: bool
+    data_dir: Path,
+    *,
+    image_map: Sequence[ImageSource],
+    network: bool,
+    networks: Networks | None = None,
 ) -> ShimRunner:
+    """Return the runner; with `network` jobs share that of the machine, and have no others."""
     arrangement = _Arrangement(data_dir=data_dir, image_map=tuple(image_map), network=network)
     return ShimRunner(
-        name=NAME, data_dir=data_dir, arrange=arrangement.of, look=lambda: _probe(network=network)
+        name=NAME,
+        data_dir=data_dir,
+        arrange=arrangement.of,
+        look=lambda: _probe(network=network, networks=networks),
+        tidy=arrangement.tidy_up,
+        networks=networks,
     )
 
 
@@ -40,12 +53,14 @@ class _Arrangement:
     image_map: tuple[ImageSource, ...]
     network: bool
 
-    def of(self, order: Order) -> Launch:
+    def of(self, order: Order, place: Place | None) -> Launch:
+        if order.group and place is None:
+            raise CannotRun(f"The job cannot be in a network group. {_NO_GROUPS}")
         program = _program()
         user = user_of(order.job_id) if os.geteuid() == 0 else 0
         image = self._image(order)
         argv = images.argv_of(order, image)
-        view = self._view(order, image)
+        view = self._view(order, image, place)
         home = order.folder / "home"
         # The home of the image is not the job's: nobody could write there.
         said = image.defaults.environment | {"HOME": bubblewrap.HOME} | order.environment
@@ -69,9 +84,16 @@ class _Arrangement:
 
     def _image(self, order: Order) -> images.Image:
         target = images.target_of(self.image_map, order.image)
-        return images.get_image(target, cache=self.data_dir / "jobs" / "images")
+        return shelf.get_image(target, cache=self._cache, attempt=order.folder)
 
-    def _view(self, order: Order, image: images.Image) -> bubblewrap.View:
+    def tidy_up(self, attempts: Sequence[Path]) -> None:
+        shelf.sweep(self._cache, image_map=self.image_map, attempts=attempts)
+
+    @property
+    def _cache(self) -> Path:
+        return self.data_dir.resolve() / "jobs" / "images"
+
+    def _view(self, order: Order, image: images.Image, place: Place | None) -> bubblewrap.View:
         root = image.root
         for name in ("tmp", "home"):
             (order.folder / name).mkdir(mode=0o700, exist_ok=True)
@@ -80,7 +102,9 @@ class _Arrangement:
             Bind(source=order.folder / "home", target=bubblewrap.HOME, read_only=False),
         ]
         content = order.content
-        if self.network:
+        if place:
+            own += _names_of(place)
+        elif self.network:
             own += _names()
         if content:
             # Its own copy may be written to, as in the image that would be built of it.
@@ -93,7 +117,7 @@ class _Arrangement:
             hidden=hidden,
             binds=(*own, *order.binds),
             hostname=order.hostname,
-            network=self.network,
+            network=self.network or place is not None,
             cwd=bubblewrap.CONTENT if content else image.defaults.cwd or bubblewrap.HOME,
         )
 
@@ -104,6 +128,12 @@ def _names() -> list[Bind]:
     if not source.exists():
         return []
     return [Bind(source=source.resolve(), target=str(source), read_only=True)]
+
+
+def _names_of(place: Place) -> list[Bind]:
+    """Return the same for a job with a network of its own."""
+    files = {"/etc/hosts": place.hosts, "/etc/resolv.conf": place.resolver}
+    return [Bind(source=file, target=name, read_only=True) for name, file in files.items()]
 
 
 def user_of(job_id: str) -> int:
@@ -144,7 +174,7 @@ def _program() -> str:
     return found
 
 
-def _probe(*, network: bool) -> Ability:
+def _probe(*, network: bool, networks: Networks | None) -> Ability:
     try:
         program = _program()
     except CannotRun as error:
@@ -171,6 +201,10 @@ def _probe(*, network: bool) -> Ability:
             sentence=f"bubblewrap does not work here: {tried.stderr.strip()}. It needs user "
             "namespaces, which the kernel or a container around the hub may forbid.",
         )
+    without_groups = _without_groups(networks)
+    if without_groups and networks and networks.policy.outbound:
+        sentence = f"jobs.network is outbound, but that does not work. {without_groups}"
+        return Ability(usable=False, sentence=sentence)
     limits = bool(cgroups.here())
     sentence = "Jobs run in namespaces of their own, with a root that they cannot change."
     return Ability(
@@ -178,4 +212,14 @@ def _probe(*, network: bool) -> Ability:
         sentence=sentence if limits else f"{sentence} {cgroups.MISSING}",
         limits=limits,
         volumes=True,
+        network_groups=not without_groups,
+        without_groups=without_groups,
     )
+
+
+def _without_groups(networks: Networks | None) -> str:
+    """Say why there are no network groups; nothing when there are."""
+    if networks is None:
+        return _NO_GROUPS
+    reason = obstacle(networks.policy)
+    return f"Networks for jobs cannot be made: {reason}." if reason else ""

@@ -5,6 +5,7 @@ Denied calls answer "not permitted", so that programs that only try them go on.
 
 import platform
 import struct
+from functools import cache
 
 # struct sock_filter: code, jump if true, jump if false, operand.
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
@@ -57,6 +58,7 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
 }
 
 
+@cache
 def filter_for(machine: str | None = None) -> bytes | None:
     """Return the program for the kernel; None on a machine whose numbers are not known here."""
     if (known := _ARCHES.get(machine or platform.machine())) is None:

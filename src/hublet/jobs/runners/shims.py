@@ -12,16 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from hublet.core import clock
-from hublet.jobs.runners import cgroups, leftovers, measuring
-from hublet.jobs.runners.identity import STOP, identity_of, status_of
+from hublet.jobs.networks.joining import Networks, Place
+from hublet.jobs.networks.placing import placed
+from hublet.jobs.runners import cgroups, insides, leftovers, measuring
+from hublet.jobs.runners.identity import STOP, boot_id, identity_of, status_of
 from hublet.jobs.runners.records import (
     Ability,
+    Inside,
     Observation,
     Order,
     Phase,
     Usage,
 )
-from hublet.jobs.runners.starting import Starter
+from hublet.jobs.runners.starting import Starters
+
+# Why nobody saw an attempt end.
+_KILLED = "what looked after it was killed"
+_RESTARTED = "the machine was started anew"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +53,15 @@ class ShimRunner:
 
     name: str
     data_dir: Path
-    arrange: Callable[[Order], Launch]
+    arrange: Callable[[Order, Place | None], Launch]
     look: Callable[[], Ability]
-    _starter: Starter = field(default_factory=Starter)
+    # None: there are none but that of the machine, or none at all.
+    networks: Networks | None = None
+    # Clears away what no attempt in these folders uses.
+    tidy: Callable[[list[Path]], None] = lambda _attempts: None
+    # Whether the shim's own child is the job, and not what makes a place for it.
+    is_plain: bool = False
+    _starters: Starters = field(default_factory=Starters)
     _watched: dict[str, int] = field(default_factory=dict)
     _changed: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     _samples: dict[str, measuring.Sample] = field(default_factory=dict)
@@ -56,7 +69,7 @@ class ShimRunner:
     async def probe(self) -> Ability:
         ability = await asyncio.to_thread(self.look)
         if ability.usable:
-            await asyncio.to_thread(self._starter.warm_up)
+            await asyncio.to_thread(self._starters.warm_up)
         return ability
 
     async def launch(self, order: Order) -> str:
@@ -83,6 +96,9 @@ class ShimRunner:
     async def handles(self) -> list[str]:
         return await asyncio.to_thread(self._handles)
 
+    async def tidy_up(self) -> None:
+        await asyncio.to_thread(lambda: self.tidy([Path(handle) for handle in self._handles()]))
+
     async def usage(self, handle: str) -> Usage | None:
         sample = await asyncio.to_thread(lambda: measuring.sample_of(status_of(Path(handle))))
         if sample is None:
@@ -90,6 +106,10 @@ class ShimRunner:
             return None
         before, self._samples[handle] = self._samples.get(handle), sample
         return measuring.usage_between(before, sample)
+
+    async def inside(self, handle: str) -> Inside | None:
+        status = await asyncio.to_thread(status_of, Path(handle))
+        return await asyncio.to_thread(insides.inside_of, status, is_plain=self.is_plain)
 
     @property
     def _index(self) -> Path:
@@ -100,32 +120,40 @@ class ShimRunner:
         order = replace(order, folder=order.folder.absolute(), log=order.log.absolute())
         order.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         order.log.parent.mkdir(parents=True, exist_ok=True)
-        with (order.folder / "launch").open("w") as turn:
+        turn = os.open(order.folder / "launch", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
             # Nothing is prepared for an attempt that another hub has begun in the meantime.
             fcntl.flock(turn, fcntl.LOCK_EX)
             if status_of(order.folder) is None:
                 self._begin(order)
+        finally:
+            os.close(turn)
         return str(order.folder)
 
     def _begin(self, order: Order) -> None:
-        spec = _spec_of(order, self.arrange(order))
-        # Before it begins, so that nothing runs which could not be found again.
-        self._index.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            (self._index / f"{order.job_id}-{order.number}").symlink_to(order.folder)
-        self._starter.start(spec)
+        with placed(self.networks, order) as place:
+            spec = _spec_of(order, self.arrange(order, place), place)
+            # Before it begins, so that nothing runs which could not be found again.
+            self._index.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                self._link_to(order.folder).symlink_to(order.folder)
+            self._starters.start(spec)
+
+    def _link_to(self, folder: Path) -> Path:
+        return self._index / f"{folder.parent.name}-{folder.name.removeprefix('attempt-')}"
 
     def _remove(self, folder: Path) -> None:
         if status := status_of(folder):
             identity_of(status).send(signal.SIGKILL)
             leftovers.end(folder, status)
-        for link in self._index.glob(f"{folder.absolute().parent.name}-*"):
-            if _target(link) == folder.absolute():
-                link.unlink(missing_ok=True)
-        if folder.exists():
-            leftovers.remove(folder)
+        if self.networks is not None:
+            self.networks.leave(folder.absolute())
+        self._link_to(folder.absolute()).unlink(missing_ok=True)
+        leftovers.remove(folder)
 
     def _handles(self) -> list[str]:
+        if self.networks is not None:
+            self.networks.tend()
         if not self._index.exists():
             return []
         targets = [_target(link) for link in self._index.iterdir()]
@@ -145,10 +173,16 @@ class ShimRunner:
         fd = self._watched.pop(handle)
         asyncio.get_running_loop().remove_reader(fd)
         os.close(fd)
-        self._changed.put_nowait(handle)
+        if self.networks is None or not self.networks.is_any():
+            self._changed.put_nowait(handle)
+            return
+        loop = asyncio.get_running_loop()
+        # Before anybody hears that it has ended nobody finds it any more.
+        left = loop.run_in_executor(None, self.networks.leave, Path(handle))
+        left.add_done_callback(lambda _: self._changed.put_nowait(handle))
 
 
-def _spec_of(order: Order, launch: Launch) -> dict[str, Any]:
+def _spec_of(order: Order, launch: Launch, place: Place | None) -> dict[str, Any]:
     rlimits = [("RLIMIT_CORE", 0), *launch.rlimits]
     if not cgroups.here():
         rlimits.append(("RLIMIT_DATA", order.memory_bytes))
@@ -177,6 +211,8 @@ def _spec_of(order: Order, launch: Launch) -> dict[str, Any]:
         "user": launch.user,
         "stage": launch.stage,
         "rlimits": rlimits,
+        "network": place.inside if place else "",
+        "switch": place.switch if place else "",
     }
 
 
@@ -189,7 +225,11 @@ def observe(folder: Path) -> Observation:
         status = status_of(folder) or status
         if status["phase"] != Phase.exited:
             leftovers.end(folder, status)
-            return Observation(phase=Phase.gone, started_at=_moment(status.get("started_at")))
+            return Observation(
+                phase=Phase.gone,
+                started_at=_moment(status.get("started_at")),
+                reason=_KILLED if status["boot"] == boot_id() else _RESTARTED,
+            )
     return Observation(
         phase=Phase(status["phase"]),
         started_at=_moment(status.get("started_at")),

@@ -5,9 +5,9 @@ import os
 import select
 import subprocess
 import sys
-import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import LifoQueue
 from typing import Any
 
 from hublet.jobs.runners.records import TryLater
@@ -17,29 +17,26 @@ from hublet.jobs.runners.shim.program import FAILED, HEAD
 _BEGIN = "import sys; sys.path.append(sys.argv[1]); from shim.program import main; main()"
 _COMMAND = (sys.executable, "-I", "-S", "-c", _BEGIN, str(Path(__file__).parent))
 _ANSWER_MILLIS = 30_000
+_BESIDE = 2
 
 
 @dataclass(slots=True)
 class Starter:
-    """Started when it is first needed, and again when it was killed."""
+    """Started when it is first needed, and again when it was killed. For one thread at a time."""
 
-    _lock: threading.Lock = field(default_factory=threading.Lock)
     # Where orders are written and answers are read.
     _pipes: tuple[int, int] | None = None
 
     def start(self, spec: dict[str, Any]) -> None:
-        """Hand an attempt to a shim; returns when it was taken over. Blocks. Raises TryLater."""
         body = marshal.dumps(spec)
         order = len(body).to_bytes(HEAD, "big") + body
-        with self._lock:
-            # The one who waits may have been killed since the last order; a new one has not.
-            answer = self._ask(order) or self._ask(order)
+        # The one who waits may have been killed since the last order; a new one has not.
+        answer = self._ask(order) or self._ask(order)
         if not answer or answer == FAILED:
             raise TryLater("The attempt could not be started: its shim ended at once.")
 
     def warm_up(self) -> None:
-        with self._lock:
-            self._pipes = self._pipes or _open()
+        self._pipes = self._pipes or _open()
 
     def _ask(self, order: bytes) -> bytes:
         try:
@@ -62,6 +59,32 @@ class Starter:
 
     def __del__(self) -> None:
         self.close()
+
+
+@dataclass(slots=True)
+class Starters:
+    """As many as shims can be started beside each other; the later ones only when it comes to that."""
+
+    _idle: LifoQueue[Starter] = field(default_factory=LifoQueue)
+
+    def __post_init__(self) -> None:
+        for _ in range(_BESIDE):
+            self._idle.put(Starter())
+
+    def start(self, spec: dict[str, Any]) -> None:
+        """Hand an attempt to a shim; returns when it was taken over. Blocks. Raises TryLater."""
+        starter = self._idle.get()
+        try:
+            starter.start(spec)
+        finally:
+            self._idle.put(starter)
+
+    def warm_up(self) -> None:
+        starter = self._idle.get()
+        try:
+            starter.warm_up()
+        finally:
+            self._idle.put(starter)
 
 
 def _open() -> tuple[int, int]:

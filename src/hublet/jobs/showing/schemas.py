@@ -13,6 +13,7 @@ from hublet.jobs.owners import Owner
 from hublet.jobs.records import Arch, Flavor, InitiatorType, Stage, VolumeType
 from hublet.jobs.schemas import Labels, Ports
 from hublet.jobs.showing.records import Aside, Happening
+from hublet.jobs.ssh.offer import address_of
 
 
 class JobOwner(Schema):
@@ -186,7 +187,7 @@ def _status(job: records.Job, settings: Settings) -> dict[str, Any]:
             {
                 "cancelReason": job.cancel_reason,
                 "exposeUrls": addresses.of_ports(job, settings) or None,
-                "sshUrl": addresses.of_ssh(job, settings),
+                "sshUrl": address_of(job, settings),
             }
         ),
     }

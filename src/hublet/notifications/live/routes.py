@@ -30,5 +30,7 @@ async def stream_notifications(
     moment = None if since is None else int(since)
     check = partial(check_again, request)
     return EventStream(
-        request, partial(listen, database, bells, caller.user_id, since=moment, check_access=check)
+        request,
+        partial(listen, database, bells, caller.user_id, since=moment),
+        check_access=check,
     )

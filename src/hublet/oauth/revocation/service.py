@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from hublet.accounts.service import CREDENTIALS_CHANNEL
+from hublet.core.channels import CREDENTIALS
 from hublet.core.database import Connection
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.records import EndReason
@@ -29,4 +29,4 @@ async def _revoke(request: TokenRequest, value: str, conn: Connection) -> None:
         await accesses.end(conn, [token.access_id], EndReason.revoked)
     elif await token_store.revoke(conn, token.id):
         # RFC 7009, 2.1: an access token goes alone, its refresh token works on.
-        conn.wake(CREDENTIALS_CHANNEL)
+        conn.wake(CREDENTIALS)

@@ -49,13 +49,8 @@ async def stream_webhook_deliveries(
         webhook = await webhooks.get(conn, owner, webhook_id)
     return EventStream(
         request,
-        partial(
-            listen,
-            database,
-            webhook.id,
-            since=None if since is None else int(since),
-            check_access=partial(check_again, request, database, owner),
-        ),
+        partial(listen, database, webhook.id, since=None if since is None else int(since)),
+        check_access=partial(check_again, request, database, owner),
     )
 
 

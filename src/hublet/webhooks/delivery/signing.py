@@ -11,8 +11,11 @@ _PREFIX = "whsec_"
 def key_of(secret: str) -> bytes:
     """Return the key that signs: what stands behind `whsec_` in base64, else the secret itself."""
     if secret.startswith(_PREFIX):
+        encoded = secret.removeprefix(_PREFIX)
         try:
-            return base64.b64decode(secret.removeprefix(_PREFIX), validate=True) or secret.encode()
+            # Some write it without the signs at the end that only fill it up.
+            padded = encoded + "=" * (-len(encoded) % 4)
+            return base64.b64decode(padded, validate=True) or secret.encode()
         except binascii.Error:
             return secret.encode()
     return secret.encode()

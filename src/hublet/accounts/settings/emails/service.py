@@ -14,7 +14,7 @@ from hublet.accounts.settings.emails.errors import (
 )
 from hublet.core.database import Connection, Reader
 from hublet.core.outbox import publish
-from hublet.events import EmailAdded, EmailRemoved, PrimaryEmailChanged
+from hublet.events import EmailAdded, EmailRemoved, EmailVerified, PrimaryEmailChanged
 
 # Addresses that are not verified yet are taken all the same, so nobody may hoard them.
 MAX_EMAILS = 20
@@ -35,7 +35,12 @@ async def find(conn: Reader, email_id: str) -> Email | None:
 
 async def verify(conn: Connection, email_id: str, *, address: str) -> bool:
     """Take an address as its owner's, however often; False when it is not there any more."""
-    return await store.set_verified(conn, email_id, address=address)
+    if not await store.set_verified(conn, email_id, address=address):
+        return False
+    email = await store.find(conn, email_id)
+    if email is not None:
+        await publish(conn, EmailVerified(user_id=email.user_id, email_id=email_id))
+    return True
 
 
 async def make_primary(conn: Connection, email_id: str, *, user_id: str) -> Email:

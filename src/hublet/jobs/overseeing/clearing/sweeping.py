@@ -1,7 +1,8 @@
 """Clears away what attempts left behind, and ends what nobody knows of."""
 
+from hublet.core.batching import GroupCommit
 from hublet.core.clock import micros
-from hublet.core.database import Database
+from hublet.core.database import Connection, Database
 from hublet.core.logs import get_logger
 from hublet.jobs.overseeing import asking
 from hublet.jobs.overseeing.clearing import store
@@ -17,20 +18,27 @@ _DOUBT = 60_000_000
 _FORGOTTEN = 3_600_000_000
 
 
-async def clear(database: Database, runner: Runner, attempt: Attempt) -> bool:
-    """Clear an attempt away if it has ended, else end it; False when that has to be done again."""
+async def clear(writes: GroupCommit, runner: Runner, attempt: Attempt) -> None:
+    """Clear away an attempt that has ended; what cannot be cleared now is found by `sweep`."""
+    if await asking.remove(runner, attempt.handle):
+        await writes.run(lambda conn: _give_back(conn, attempt))
+
+
+async def _give_back(conn: Connection, attempt: Attempt) -> None:
+    await store.set_removed(conn, attempt, at=micros())
+    # Its place is free.
+    conn.wake(JOBS)
+
+
+async def end_or_clear(
+    writes: GroupCommit, runner: Runner, attempt: Attempt, *, grace_seconds: float
+) -> None:
+    """Clear an attempt away if it has ended, else end it."""
     seen = await asking.inspect(runner, attempt.handle)
-    if seen.phase not in ENDED:
-        grace = database.hub.settings.jobs.grace_seconds
-        await asking.stop(runner, attempt.handle, grace_seconds=grace)
-        return False
-    if not await asking.remove(runner, attempt.handle):
-        return False
-    async with database.transaction() as conn:
-        await store.set_removed(conn, attempt, at=micros())
-        # Its place is free.
-        conn.wake(JOBS)
-    return True
+    if seen.phase in ENDED:
+        await clear(writes, runner, attempt)
+    else:
+        await asking.stop(runner, attempt.handle, grace_seconds=grace_seconds)
 
 
 class Clearing:
@@ -39,6 +47,8 @@ class Clearing:
     def __init__(self, database: Database, runner: Runner) -> None:
         self._database = database
         self._runner = runner
+        self._writes = GroupCommit(database)
+        self._grace_seconds = database.hub.settings.jobs.grace_seconds
         # Since when the runner is known to have what nobody else knows.
         self._strange: dict[str, int] = {}
 
@@ -51,7 +61,9 @@ class Clearing:
             left = await store.list_leftovers(conn, runner=self._runner.name)
             is_any_forgotten = await store.has_forgotten(conn, before=micros() - _FORGOTTEN)
         for attempt in left:
-            await clear(self._database, self._runner, attempt)
+            await end_or_clear(
+                self._writes, self._runner, attempt, grace_seconds=self._grace_seconds
+            )
         if is_any_forgotten:
             async with self._database.transaction() as conn:
                 await store.remove_forgotten(conn, before=micros() - _FORGOTTEN)
@@ -75,5 +87,4 @@ class Clearing:
         if seen.phase in ENDED:
             await asking.remove(self._runner, handle)
             return
-        grace = self._database.hub.settings.jobs.grace_seconds
-        await asking.stop(self._runner, handle, grace_seconds=grace)
+        await asking.stop(self._runner, handle, grace_seconds=self._grace_seconds)

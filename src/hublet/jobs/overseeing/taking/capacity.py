@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hublet.core.config import Settings
 from hublet.jobs import hardware
+from hublet.jobs.overseeing.records import Occupant
 from hublet.jobs.records import Flavor, Job
 
 
@@ -23,6 +24,13 @@ class Capacity:
             jobs=self.jobs - need.jobs,
             cores=self.cores - need.cores,
             memory_bytes=self.memory_bytes - need.memory_bytes,
+        )
+
+    def times(self, count: int) -> "Capacity":
+        return Capacity(
+            jobs=self.jobs * count,
+            cores=self.cores * count,
+            memory_bytes=self.memory_bytes * count,
         )
 
     def has(self, need: "Capacity") -> bool:
@@ -55,13 +63,13 @@ def need_of(flavor: Flavor, settings: Settings, total: Capacity) -> Capacity:
     )
 
 
-def in_turn(waiting: Sequence[Job], occupying: Sequence[Job]) -> list[Job]:
+def in_turn(waiting: Sequence[Job], occupying: Sequence[Occupant]) -> list[Job]:
     """Put jobs, oldest first, into the order in which they get their places.
 
     Whoever has fewer at work comes first, so that an owner with a thousand jobs is no wall before
     an owner with one.
     """
-    turns = Counter(job.owner_id for job in occupying)
+    turns = Counter(each.owner_id for each in occupying)
     ranked = list[tuple[int, Job]]()
     for job in waiting:
         ranked.append((turns[job.owner_id], job))
@@ -70,13 +78,13 @@ def in_turn(waiting: Sequence[Job], occupying: Sequence[Job]) -> list[Job]:
 
 
 def split(
-    line: Sequence[Job], occupying: Sequence[Job], settings: Settings
+    line: Sequence[Job], occupying: Sequence[Occupant], settings: Settings
 ) -> tuple[list[Job], list[Job]]:
     """Return who begins now and who waits; nobody passes one that is before them in the line."""
     total = of_machine(settings)
     free = total
-    for job in occupying:
-        free = free.without(need_of(job.spec.flavor, settings, total))
+    for flavor, count in Counter(each.flavor for each in occupying).items():
+        free = free.without(need_of(flavor, settings, total).times(count))
     for place, job in enumerate(line):
         need = need_of(job.spec.flavor, settings, total)
         if not free.has(need):

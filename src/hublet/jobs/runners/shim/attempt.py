@@ -7,7 +7,7 @@ import signal
 import time
 from typing import Any
 
-from .child import become
+from .child import NEWNET, become
 from .log import Log
 from .system import call, descendants, kill, killed_for_memory, read, start_time, to_json, write
 
@@ -17,6 +17,7 @@ DRAIN_SECONDS = 2.0
 STATUS, STOP = "status.json", "stop"
 SUBREAPER = 36
 SIGNALED = 128
+BOOT = read("/proc/sys/kernel/random/boot_id").decode().strip()
 
 
 class Attempt:
@@ -29,14 +30,15 @@ class Attempt:
         self.code: int | None = None
         self.kill_at = self.end_at = float("inf")
         self.told = b""
-        boot = read("/proc/sys/kernel/random/boot_id").decode().strip()
         pid = os.getpid()
         self.status: dict[str, Any] = {
             "phase": "pending",
             "pid": pid,
             "start": start_time(pid),
-            "boot": boot,
+            "boot": BOOT,
             "main": 0,
+            # Also those that are made only now: whoever clears up after a killed shim must know.
+            "groups": [path for path, _ in spec["groups"]],
         }
 
     def now(self) -> int:
@@ -91,17 +93,34 @@ class Attempt:
         except OSError:
             self.log.stamp = 0  # The user has too many pipes: a small one does as well.
         shim = os.getpid()
+        self.enter_network()
         self.main = os.fork()
         if self.main == 0:
             become(self.spec, groups=self.groups, shim=shim, fds=(output, told, failure))
-        for fd in (output, told, failure):
-            os.close(fd)
+        for fd in (output, told, failure, self.spec["network"]):
+            if fd >= 0:
+                os.close(fd)
         self.end_at = time.monotonic() + self.spec["timeout"]
         self.say(phase="running", started_at=self.now(), main=self.main, groups=self.groups)
-        reason = os.read(failed, 4096)
-        os.close(failed)
-        if reason:
+        self.failed = failed
+
+    def enter_network(self) -> None:
+        """Hold the job's own network for it, and keep that of its group there by being in it.
+
+        Both are there only as long as somebody holds them: from now on that is not the hub.
+        """
+        for name in ("network", "switch"):
+            path = self.spec[name]
+            self.spec[name] = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if path else -1
+        if (switch := self.spec["switch"]) >= 0:
+            call("setns", switch, NEWNET)
+            os.close(switch)
+
+    def hear_of_failure(self) -> None:
+        """Wait until the process is the job, or says why it cannot be."""
+        if reason := os.read(self.failed, 4096):
             self.status["reason"] = reason.decode()
+        os.close(self.failed)
 
     def make_groups(self) -> None:
         for path, values in self.spec["groups"]:
@@ -127,6 +146,7 @@ class Attempt:
 
     def attend(self) -> None:
         """Carry output into the log until the process ended; end it when its time has come."""
+        self.hear_of_failure()
         bell, ring = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGTERM):

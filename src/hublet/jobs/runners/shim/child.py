@@ -10,6 +10,7 @@ from .system import call, write
 
 PDEATHSIG = 1
 NEWNS, REC, PRIVATE, BIND = 0x20000, 0x4000, 0x40000, 0x1000
+NEWNET = 0x40000000
 # In a view of the machine that only this attempt has; what lies there for others is not touched.
 STAGE = "/tmp"  # noqa: S108
 
@@ -44,14 +45,21 @@ def prepare(spec: dict[str, Any], *, groups: list[str], shim: int) -> None:
             raise OSError(errno.EPERM, f"it may not join {path}")
     for name, value in spec["rlimits"]:
         resource.setrlimit(getattr(resource, name), (value, value))
-    if spec["user"]:
-        stage(spec["stage"])
-        drop_to(spec["user"])
+    enter(spec)
     if spec["adopt"]:
         # A shim that is killed takes the job along; it may have been killed just now.
         call("prctl", PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != shim:
             os._exit(127)
+
+
+def enter(spec: dict[str, Any]) -> None:
+    """Go where the job is to be, as whom it is to be."""
+    if spec["network"] >= 0:
+        call("setns", spec["network"], NEWNET)
+    if spec["user"]:
+        stage(spec["stage"])
+        drop_to(spec["user"])
 
 
 def stage(sources: list[str]) -> None:

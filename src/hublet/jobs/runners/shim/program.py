@@ -5,6 +5,7 @@ load anything first and shares its memory with the others. It ends with the hub;
 """
 
 import fcntl
+import gc
 import marshal
 import os
 import signal
@@ -27,10 +28,27 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A request to end that comes before a shim listens waits until then.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    # What a shim touches is copied for it: nobody looks through everything for garbage.
+    gc.disable()
+    gc.freeze()
     while (spec := receive(0)) is not None:
-        if os.fork() == 0:
-            take_over(spec)
-            return
+        os.write(1, begin_shim(spec))
+
+
+def begin_shim(spec: dict[str, Any]) -> bytes:
+    """Fork a shim for an attempt; return what it answers, also when it is killed before it does."""
+    answers, answer_fd = os.pipe2(os.O_CLOEXEC)
+    if os.fork() == 0:
+        os.dup2(answer_fd, 1)
+        os.close(answer_fd)
+        os.close(answers)
+        take_over(spec)
+        # Nor does it take everything apart before it ends.
+        os._exit(0)
+    os.close(answer_fd)
+    word = os.read(answers, 1)
+    os.close(answers)
+    return word or FAILED
 
 
 def receive(fd: int) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ import os
 import signal
 from typing import Any
 
+PIECE = 65536
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -22,11 +23,17 @@ def to_json(value: Any) -> str:
 
 def read(path: str) -> bytes:
     """Return what is in a small file; nothing when it cannot be read."""
+    data = b""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - pathlib is much to load.
-            return file.read()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            while chunk := os.read(fd, PIECE):
+                data += chunk
+        finally:
+            os.close(fd)
     except OSError:
         return b""
+    return data
 
 
 def write(path: str, text: str) -> bool:

@@ -1,0 +1,1 @@
+"""Asks for a licence where a model card names none."""

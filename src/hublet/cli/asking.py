@@ -1,0 +1,128 @@
+"""Makes a command of a function that asks a hub over HTTP."""
+
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from hublet.cli.commands import option, register
+from hublet.cli.environment import first_variable
+from hublet.cli.options import AsJson, Endpoint, Silent, Token
+from hublet.cli.output import Answer, Table, say, show, show_table
+
+if TYPE_CHECKING:
+    from hublet.client import Hub
+
+DEFAULT_ENDPOINT = "http://127.0.0.1:8000"
+
+REFUSED = 1
+WRONG_USAGE = 2
+NOT_REACHABLE = 3
+
+_UNAUTHORIZED = 401
+_LOG_IN = "Log in with `hublet login`, or give a token with --token or HUBLET_TOKEN."
+
+_ENDPOINT = option("endpoint", Endpoint, None)
+_TOKEN = option("token", Token, None)
+_SHOWN = (option("as_json", AsJson, False), option("quiet", Silent, False))
+
+# A stream of answers is printed as they come.
+Shown = Answer | Table | Generator[Answer]
+
+
+def asking(
+    group: typer.Typer,
+    name: str,
+    work: Callable[..., Shown],
+    *,
+    example: str,
+    anonymously: bool = False,
+) -> None:
+    """Add a command that asks a hub.
+
+    `work` gets the hub, as whoever is logged in, and then its own arguments, which become those
+    of the command. Anonymously no token goes along, and none is asked for.
+    """
+
+    def command(
+        *,
+        endpoint: str | None,
+        token: str | None = None,
+        as_json: bool,
+        quiet: bool,
+        **given: Any,
+    ) -> None:
+        with told():
+            hub = hub_for(endpoint, token=token, anonymously=anonymously)
+            _show(work(hub, **given), as_json=as_json, quiet=quiet)
+
+    options = (_ENDPOINT, *_SHOWN) if anonymously else (_ENDPOINT, _TOKEN, *_SHOWN)
+    register(group, name, work, command, options=options, example=example)
+
+
+def _show(shown: Shown, *, as_json: bool, quiet: bool) -> None:
+    if isinstance(shown, Table):
+        show_table(shown, as_json=as_json, quiet=quiet)
+        return
+    failed = False
+    with nullcontext([shown]) if isinstance(shown, Answer) else closing(shown) as answers:
+        for answer in answers:
+            show(answer, as_json=as_json, quiet=quiet)
+            failed = failed or answer.failed
+    if failed:
+        raise typer.Exit(REFUSED)
+
+
+def hub_for(
+    endpoint: str | None = None, *, token: str | None = None, anonymously: bool = False
+) -> "Hub":
+    """Return the hub that is meant, and as whom: flags, then variables, then the login."""
+    from hublet.cli import credentials
+    from hublet.cli.renewing import current_token
+    from hublet.client import Hub, read_endpoint
+
+    named = endpoint or first_variable("HUBLET_ENDPOINT", "HF_ENDPOINT")
+    address = read_endpoint(named or credentials.find_last_endpoint() or DEFAULT_ENDPOINT)
+    if anonymously:
+        return Hub(endpoint=address)
+    token = token or first_variable("HUBLET_TOKEN", "HF_TOKEN") or current_token(address)
+    return Hub(endpoint=address, token=token)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Tell what went wrong in a sentence on stderr, and end with the code that stands for it."""
+    from hublet.cli.credentials import CredentialsError
+    from hublet.client import ClientError, InvalidEndpoint, NotReachable, Refused
+
+    try:
+        yield
+    except InvalidEndpoint as error:
+        fail(str(error), code=WRONG_USAGE)
+    except NotReachable as error:
+        fail(str(error), code=NOT_REACHABLE)
+    except Refused as error:
+        # Client contract 0.4: some of the hub's sentences are fixed, and have no full stop.
+        sentence = f"{error.sentence.removesuffix('.')}."
+        fail(f"{sentence} {_LOG_IN}" if error.status == _UNAUTHORIZED else sentence)
+    except (ClientError, CredentialsError) as error:
+        fail(str(error))
+
+
+def fail(sentence: str, *, code: int = REFUSED) -> NoReturn:
+    say(f"hublet: {sentence}")
+    raise typer.Exit(code)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Go on only when it is wanted: asked on a terminal, said with --yes elsewhere."""
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        fail(f"{question} There is no terminal to ask on: say so with --yes.")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        fail("Nothing was changed.")

@@ -1,0 +1,120 @@
+"""What `hublet login` remembers: a file that only its owner can read, one entry for each hub."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hublet.cli.environment import config_folder
+
+_FILE = "credentials.json"
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class CredentialsError(Exception):
+    """The file cannot be used; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    user: str
+    token: str = field(repr=False)
+    refresh_token: str | None = field(default=None, repr=False)
+    # Seconds since 1970; None for a token that was pasted.
+    expires_at: int | None = None
+
+
+def find(endpoint: str) -> Credential | None:
+    entry = _read()["hubs"].get(endpoint)
+    return None if entry is None else Credential(**entry)
+
+
+def find_last_endpoint() -> str | None:
+    """Return the hub of the last login that still stands."""
+    last: str | None = _read()["endpoint"]
+    return last
+
+
+def keep(endpoint: str, credential: Credential, *, as_last: bool = True) -> None:
+    """Remember who one is at a hub, in place of what was known."""
+    with _changing() as document:
+        document["hubs"][endpoint] = asdict(credential)
+        if as_last:
+            document["endpoint"] = endpoint
+
+
+def remove(endpoint: str) -> None:
+    with _changing() as document:
+        document["hubs"].pop(endpoint, None)
+        if document["endpoint"] == endpoint:
+            # Another hub that one knows is a better guess than none.
+            document["endpoint"] = next(reversed(document["hubs"]), None)
+
+
+def path() -> Path:
+    return config_folder() / "hublet" / _FILE
+
+
+@contextmanager
+def _changing() -> Iterator[dict[str, Any]]:
+    """Give what is known to be changed, while no other command does so, and write it."""
+    import fcntl
+
+    folder = path().parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise CredentialsError(f"{folder} cannot be used: {error.strerror}.") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        document = _read()
+        yield document
+        _write(document)
+    finally:
+        os.close(lock)
+
+
+def _read() -> dict[str, Any]:
+    import json
+
+    file = path()
+    try:
+        if file.stat().st_mode & _OTHERS:
+            raise CredentialsError(
+                f"Others on this machine may read {file}. Run `chmod 600 {file}`; if they may "
+                "have read it, log out and log in again."
+            )
+        document = json.loads(file.read_text(encoding="utf-8"))
+        return {
+            "endpoint": document["endpoint"],
+            "hubs": {name: asdict(Credential(**entry)) for name, entry in document["hubs"].items()},
+        }
+    except FileNotFoundError:
+        return {"endpoint": None, "hubs": {}}
+    except OSError as error:
+        raise CredentialsError(f"{file} cannot be read: {error.strerror}.") from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise CredentialsError(f"{file} is damaged: remove it and log in again.") from None
+
+
+def _write(document: dict[str, Any]) -> None:
+    import json
+    import tempfile
+
+    file, written = path(), None
+    try:
+        # The new file is for its owner alone from the first byte on.
+        handle, written = tempfile.mkstemp(dir=file.parent, prefix=f".{_FILE}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump(document, stream, indent=2)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(written).replace(file)
+    except OSError as error:
+        if written is not None:
+            Path(written).unlink(missing_ok=True)
+        raise CredentialsError(f"{file} cannot be written: {error.strerror}.") from None

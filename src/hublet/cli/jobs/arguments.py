@@ -1,0 +1,207 @@
+"""What the commands for jobs take, and how it is read."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hublet.cli.variables import read_variables
+
+if TYPE_CHECKING:
+    from hublet.client import Hub
+    from hublet.client.jobs import Jobs, ScheduledJobs
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+# As the public command line writes a volume, and as its hub calls the types.
+_VOLUME = re.compile(
+    r"hf://(?:(model|dataset|space|bucket)s/)?([^:@]+)(?:@([^:]+))?:(/[^:]*)(:r[ow])?"
+)
+_SPACE = re.compile(r"(?:https?://[^/]+/)?spaces/([^/]+/[^/]+)/?")
+
+JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id, also written OWNER/ID.")]
+Namespace = Annotated[
+    str | None,
+    typer.Option("--namespace", metavar="NAME", help="Of this organization instead of your own."),
+]
+Image = Annotated[
+    str, typer.Argument(metavar="IMAGE", help="The image, or spaces/OWNER/NAME for a space.")
+]
+Command = Annotated[
+    list[str] | None, typer.Argument(metavar="COMMAND", help="What to run in it; -- goes before.")
+]
+Env = Annotated[
+    list[str] | None,
+    typer.Option("--env", "-e", metavar="NAME[=VALUE]", help="A variable; may be repeated."),
+]
+EnvFile = Annotated[
+    Path | None, typer.Option("--env-file", metavar="FILE", help="Lines of NAME=VALUE.")
+]
+Secrets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--secrets",
+        "-s",
+        metavar="NAME[=VALUE]",
+        help="A secret; may be repeated. A name alone is taken from the environment.",
+    ),
+]
+SecretsFile = Annotated[
+    Path | None, typer.Option("--secrets-file", metavar="FILE", help="Lines of NAME=VALUE.")
+]
+Flavor = Annotated[
+    str, typer.Option(metavar="NAME", help="How large: `hublet jobs hardware` lists them.")
+]
+Timeout = Annotated[
+    str | None, typer.Option(metavar="TIME", help="How long an attempt may take: 90, 10m, 2h, 1d.")
+]
+Attempts = Annotated[
+    int | None, typer.Option(metavar="COUNT", min=1, help="How often it is tried at most.")
+]
+Name = Annotated[str | None, typer.Option(metavar="TEXT", help="Kept as the label `name`.")]
+Label = Annotated[
+    list[str] | None,
+    typer.Option("--label", "-l", metavar="NAME[=VALUE]", help="A label; may be repeated."),
+]
+Volume = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--volume",
+        "-v",
+        metavar="SOURCE:PATH",
+        help="hf://[models|datasets|spaces|buckets/]OWNER/NAME[@REVISION]:/PATH[:ro|:rw].",
+    ),
+]
+Expose = Annotated[
+    list[int] | None,
+    typer.Option("--expose", metavar="PORT", help="A port to reach it at; may be repeated."),
+]
+ExposePublic = Annotated[
+    list[int] | None,
+    typer.Option("--expose-public", metavar="PORT", help="The same, for everybody."),
+]
+Ssh = Annotated[bool, typer.Option("--ssh", help="Let its owner in by SSH.")]
+NetworkGroup = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Jobs of one group reach each other.")
+]
+NetworkAlias = Annotated[
+    list[str] | None,
+    typer.Option("--network-alias", metavar="NAME", help="A name there; may be repeated."),
+]
+
+
+def jobs_of(hub: "Hub", namespace: str | None) -> "Jobs":
+    from hublet.client.jobs import Jobs
+
+    return Jobs(hub=hub, owner=namespace or _me(hub))
+
+
+def find_jobs(hub: "Hub", job_id: str, namespace: str | None) -> tuple["Jobs", str]:
+    """Return where the job is looked for, and its id alone."""
+    owner, _, alone = job_id.rpartition("/")
+    return jobs_of(hub, owner or namespace), alone
+
+
+def scheduled_of(hub: "Hub", namespace: str | None) -> "ScheduledJobs":
+    from hublet.client.jobs import ScheduledJobs
+
+    return ScheduledJobs(hub=hub, owner=namespace or _me(hub))
+
+
+def _me(hub: "Hub") -> str:
+    name: str = hub.get("/api/whoami-v2")["name"]
+    return name
+
+
+def read_job(
+    *,
+    image: str,
+    command: list[str] | None,
+    flavor: str,
+    env: list[str] | None,
+    env_file: Path | None,
+    secrets: list[str] | None,
+    secrets_file: Path | None,
+    timeout: str | None,
+    attempts: int | None,
+    name: str | None,
+    label: list[str] | None,
+    volume: list[str] | None,
+) -> dict[str, object]:
+    """Return a job as the hub is asked for it; what was not given is not named."""
+    space = _SPACE.fullmatch(image)
+    asked = {
+        "dockerImage": None if space else image,
+        "spaceId": space[1] if space else None,
+        "command": command or None,
+        "flavor": flavor,
+        "environment": read_variables(env, env_file, option="--env"),
+        "secrets": read_variables(secrets, secrets_file, option="--secrets") or None,
+        "timeoutSeconds": None if timeout is None else _seconds(timeout),
+        "attempts": attempts,
+        "labels": read_labels(label, name=name) or None,
+        "volumes": [read_volume(each) for each in volume or []] or None,
+    }
+    return {key: value for key, value in asked.items() if value is not None}
+
+
+def read_reach(
+    *,
+    expose: list[int] | None,
+    expose_public: list[int] | None,
+    ssh: bool,
+    network_group: str | None,
+    network_alias: list[str] | None,
+) -> dict[str, object]:
+    """Return how a job is reached, and what reaches others."""
+    asked: dict[str, object] = {}
+    if expose or expose_public:
+        asked["expose"] = read_ports(expose, expose_public)
+    if ssh:
+        asked["ssh"] = {"enabled": True}
+    if network_group is not None:
+        asked["network"] = {"group": network_group, "aliases": network_alias or []}
+    elif network_alias:
+        raise typer.BadParameter("It needs a --network-group.", param_hint="--network-alias")
+    return asked
+
+
+def read_ports(expose: list[int] | None, public: list[int] | None) -> dict[str, list[int]]:
+    for_all = dict.fromkeys(public or [])
+    return {"ports": list(dict.fromkeys(expose or []) | for_all), "portsPublic": list(for_all)}
+
+
+def read_labels(given: list[str] | None, *, name: str | None) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for each in given or []:
+        key, _, value = each.partition("=")
+        labels[key] = value
+    return labels if name is None else labels | {"name": name}
+
+
+def _seconds(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,9})([smhd]?)", text)
+    if match is None:
+        raise typer.BadParameter(
+            f"{text} is no length of time such as 90, 10m, 2h or 1d.", param_hint="--timeout"
+        )
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def read_volume(text: str) -> dict[str, object]:
+    match = _VOLUME.fullmatch(text)
+    parts = match[2].split("/", 2) if match else []
+    if match is None or len(parts) == 1:
+        raise typer.BadParameter(
+            f"{text} is not of the form hf://datasets/OWNER/NAME:/PATH.", param_hint="--volume"
+        )
+    owner, name, *inside = parts
+    asked = {
+        "type": match[1] or "model",
+        "source": f"{owner}/{name}",
+        "path": inside[0] if inside else None,
+        "revision": match[3],
+        "mountPath": match[4],
+        "readOnly": match[5] == ":ro" if match[5] else None,
+    }
+    return {key: value for key, value in asked.items() if value is not None}

@@ -1,0 +1,139 @@
+"""Commands for who one is at a hub: login, logout, whoami."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hublet.cli.asking import asking, fail
+from hublet.cli.output import Answer, printable, say, working
+
+if TYPE_CHECKING:
+    from hublet.cli.credentials import Credential
+    from hublet.client import Hub
+
+_WHOAMI = "/api/whoami-v2"
+
+
+def register(app: typer.Typer) -> None:
+    asking(
+        app,
+        "login",
+        login,
+        example="hublet login --endpoint https://hub.example.com",
+        anonymously=True,
+    )
+    asking(app, "logout", logout, example="hublet logout", anonymously=True)
+    asking(app, "whoami", whoami, example="hublet whoami")
+
+
+def login(
+    hub: "Hub",
+    *,
+    token_stdin: Annotated[
+        bool, typer.Option("--token-stdin", help="Read a token from standard input instead.")
+    ] = False,
+    browser: Annotated[
+        bool, typer.Option("--browser", help="Open the page in a browser on this machine.")
+    ] = False,
+) -> Answer:
+    """Log in at a hub, by allowing it in a browser on any device or with a token."""
+    from hublet.cli import credentials
+
+    before = credentials.find(hub.endpoint)
+    found = _pasted(hub) if token_stdin else _allowed(hub, browser=browser)
+    credentials.keep(hub.endpoint, found)
+    if before is not None and before.refresh_token is not None:
+        _forget(hub, before.refresh_token)
+    return Answer(
+        data={"endpoint": hub.endpoint, "user": found.user},
+        words=f"You are {printable(found.user)} at {hub.endpoint}, until you log out.",
+    )
+
+
+def logout(hub: "Hub") -> Answer:
+    """Log out from a hub: what the login was given there is revoked."""
+    from hublet.cli import credentials
+    from hublet.client import ClientError
+    from hublet.client.device_login import revoke
+
+    known = credentials.find(hub.endpoint)
+    data = {"endpoint": hub.endpoint, "user": None if known is None else known.user}
+    if known is None:
+        return Answer(data=data, words=f"You are not logged in at {hub.endpoint}.")
+    credentials.remove(hub.endpoint)
+    if known.refresh_token is None:
+        words = f"Forgot your token for {hub.endpoint}. The token itself still works."
+        return Answer(data=data, words=words)
+    try:
+        revoke(hub, known.refresh_token)
+    except ClientError:
+        say("The login is forgotten here, but the hub could not be told, where it works on.")
+        raise
+    return Answer(data=data, words=f"You are logged out from {hub.endpoint}.")
+
+
+def whoami(hub: "Hub") -> Answer:
+    """Show who you are at a hub."""
+    seen = hub.get(_WHOAMI)
+    organizations = ", ".join(printable(each["name"]) for each in seen.get("orgs", []))
+    words = f"at {hub.endpoint}" + (f", in {organizations}" if organizations else "")
+    return Answer(
+        data={"endpoint": hub.endpoint, **seen}, text=printable(seen["name"]), words=words
+    )
+
+
+def _pasted(hub: "Hub") -> "Credential":
+    if sys.stdin.isatty():
+        from getpass import getpass
+
+        token = getpass("Token: ", stream=sys.stderr).strip()
+    else:
+        token = sys.stdin.read().strip()
+    if not token:
+        fail("There is no token on standard input.")
+    return _credential(hub, token)
+
+
+def _allowed(hub: "Hub", *, browser: bool) -> "Credential":
+    """Let a person allow it, and wait for that."""
+    from hublet.client.device_login import start, wait
+
+    begun = start(hub)
+    say(f"Open {printable(begun.address)}")
+    say(f"and allow the code {printable(begun.user_code)}.")
+    if browser:
+        import webbrowser
+
+        webbrowser.open(begun.address)
+    with working("Waiting for you to allow it"):
+        tokens = wait(hub, begun)
+    return _credential(
+        hub,
+        tokens.access_token,
+        refresh_token=tokens.refresh_token,
+        expires_at=tokens.expires_at,
+    )
+
+
+def _credential(
+    hub: "Hub", token: str, *, refresh_token: str | None = None, expires_at: int | None = None
+) -> "Credential":
+    from hublet.cli.credentials import Credential
+    from hublet.client import Hub
+
+    seen = Hub(endpoint=hub.endpoint, token=token).get(_WHOAMI)
+    return Credential(
+        user=seen["name"], token=token, refresh_token=refresh_token, expires_at=expires_at
+    )
+
+
+def _forget(hub: "Hub", refresh_token: str) -> None:
+    """Revoke the login that a new one replaces; that this fails is no reason to fail."""
+    from hublet.client import ClientError
+    from hublet.client.device_login import revoke
+
+    try:
+        revoke(hub, refresh_token)
+    except ClientError as error:
+        say(f"The login before this one could not be revoked: {error}")

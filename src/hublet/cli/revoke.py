@@ -1,0 +1,94 @@
+"""The command for credentials that somebody found where they do not belong."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hublet.cli.asking import asking
+from hublet.cli.output import Answer, say, working
+
+if TYPE_CHECKING:
+    from hublet.client import Hub
+
+# Interface 8.
+_PER_REQUEST = 1000
+_LONGEST = 200
+
+
+def register(app: typer.Typer) -> None:
+    asking(app, "revoke", revoke, example="hublet revoke --file leaked.txt", anonymously=True)
+
+
+def revoke(
+    hub: "Hub",
+    credentials: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="CREDENTIAL", help="What was found; - reads standard input."),
+    ] = None,
+    *,
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A file with one credential on each line.")
+    ] = None,
+) -> Answer:
+    """Have credentials revoked that leaked. Nobody learns which of them existed.
+
+    Whoever has the value may do so; the owners are told. Arguments stay in the history of the
+    shell: a file or standard input does not.
+    """
+    found = list(dict.fromkeys(_credentials(credentials or [], file)))
+    if not found:
+        raise typer.BadParameter("There is no credential: give some, or --file, or - to read them.")
+    with working("Handing them in"):
+        _hand_in(hub, found)
+    count = len(found)
+    return Answer(
+        data={"count": count},
+        words=f"Handed in {count} credential{'' if count == 1 else 's'}. What existed is revoked "
+        "within a second, and its owner is told.",
+    )
+
+
+def _hand_in(hub: "Hub", credentials: Sequence[str]) -> None:
+    from hublet.client import ClientError
+
+    for start in range(0, len(credentials), _PER_REQUEST):
+        try:
+            part = credentials[start : start + _PER_REQUEST]
+            hub.post("/api/credentials/revoke", {"credentials": part})
+        except ClientError:
+            if start:
+                say(f"{start} of {len(credentials)} were handed in before this:")
+            raise
+
+
+def _credentials(given: Sequence[str], file: Path | None) -> Iterator[str]:
+    shown = [each for each in given if each != "-"]
+    if shown:
+        say("What stands in a command stays in the history of the shell; a file does not.")
+    yield from _checked(shown, "Argument")
+    if "-" in given:
+        yield from _checked(sys.stdin.read().splitlines(), "Line")
+    if file is not None:
+        yield from _checked(_lines(file), "Line")
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise typer.BadParameter(f"{file} cannot be read as text.", param_hint="--file") from None
+
+
+def _checked(lines: Sequence[str], what: str) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        credential = line.strip()
+        if len(credential) > _LONGEST:
+            # What it is stays unsaid: it may be one, with something beside it.
+            raise typer.BadParameter(
+                f"{what} {number} has more than {_LONGEST} characters; no credential has."
+            )
+        if credential:
+            yield credential

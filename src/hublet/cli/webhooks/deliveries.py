@@ -1,0 +1,173 @@
+"""Commands for what became of deliveries, and for sending again."""
+
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from hublet.cli.asking import asking
+from hublet.cli.moments import read_past
+from hublet.cli.output import Answer, Table, read_moment, working
+from hublet.cli.webhooks.arguments import DeliveryId, Organization, WebhookId
+
+if TYPE_CHECKING:
+    from hublet.client import Hub
+    from hublet.client.webhooks import Delivery, Sent
+
+_ID = "6a5f0c2e9d1b4a7788990011"
+_WAITING = "waiting"
+# As many as the hub gives at once.
+_PAGE = 100
+
+_Since = Annotated[
+    str, typer.Option("--since", metavar="WHEN", help="2h ago, or 2026-11-15T01:44:56Z.")
+]
+_Until = Annotated[
+    str | None, typer.Option("--until", metavar="WHEN", help="Before this moment, as --since.")
+]
+
+
+def register(group: typer.Typer) -> None:
+    asking(
+        group,
+        "deliveries",
+        list_deliveries,
+        example=f"hublet webhooks deliveries {_ID} --state failed --since 2d",
+    )
+    asking(
+        group, "replay", replay, example=f"hublet webhooks replay {_ID} 6a5f0c2e9d1b4a7788990022"
+    )
+    asking(group, "recover", recover, example=f"hublet webhooks recover {_ID} --since 12h")
+    asking(group, "ping", ping, example=f"hublet webhooks ping {_ID}")
+
+
+def list_deliveries(
+    hub: "Hub",
+    webhook_id: WebhookId,
+    *,
+    state: Annotated[
+        Literal["pending", "delivered", "failed", "unsent"] | None,
+        typer.Option(help="Those that stand so."),
+    ] = None,
+    reason: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="With this reason, as in throttled.")
+    ] = None,
+    scope: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Of this scope, as in repo.content.")
+    ] = None,
+    repo: Annotated[
+        str | None, typer.Option(metavar="OWNER/NAME", help="About this repository.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="WHEN", help="From 2h ago, or 2026-11-15T01:44:56Z, on."),
+    ] = None,
+    until: _Until = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", metavar="COUNT", min=1, help="At most so many.")
+    ] = 20,
+    org: Organization = None,
+) -> Table:
+    """List the deliveries of a webhook, newest first."""
+    from hublet.client.webhooks import Webhooks
+
+    query = {
+        "state": state,
+        "reason": reason,
+        "scope": scope,
+        "repo": repo,
+        "since": None if since is None else read_past(since, option="--since"),
+        "until": None if until is None else read_past(until, option="--until"),
+        "limit": min(limit, _PAGE),
+    }
+    found = list(islice(Webhooks(hub=hub, organization=org).deliveries(webhook_id, query), limit))
+    return Table(
+        rows=[_row(delivery) for delivery in found],
+        columns={
+            "id": "id",
+            "created": "createdAt",
+            "event": "event",
+            "about": "about",
+            "state": "state",
+            "attempts": "attempts",
+            "status": "status",
+            "reason": "reason",
+        },
+        name="id",
+        empty="There are no such deliveries.",
+        data=found,
+    )
+
+
+def replay(
+    hub: "Hub", webhook_id: WebhookId, delivery_id: DeliveryId, *, org: Organization = None
+) -> Answer:
+    """Send a delivery again, under the same id, to where the webhook points now."""
+    from hublet.client.webhooks import Webhooks
+
+    with working("Sending it again"):
+        sent = Webhooks(hub=hub, organization=org).replay(webhook_id, delivery_id)
+    return _outcome(sent)
+
+
+def recover(
+    hub: "Hub",
+    webhook_id: WebhookId,
+    *,
+    since: _Since,
+    until: _Until = None,
+    org: Organization = None,
+) -> Answer:
+    """Send again all deliveries since a time that failed or were not sent."""
+    from hublet.client.webhooks import Webhooks
+
+    body = {"since": read_past(since, option="--since")}
+    if until is not None:
+        body["until"] = read_past(until, option="--until")
+    count = Webhooks(hub=hub, organization=org).recover(webhook_id, body)
+    return Answer(
+        data={"count": count},
+        words=f"{count} deliver{'y is' if count == 1 else 'ies are'} sent again.",
+    )
+
+
+def ping(hub: "Hub", webhook_id: WebhookId, *, org: Organization = None) -> Answer:
+    """Send something that tells of nothing, to see whether the target answers."""
+    from hublet.client.webhooks import Webhooks
+
+    with working("Waiting for the target"):
+        sent = Webhooks(hub=hub, organization=org).ping(webhook_id)
+    return _outcome(sent)
+
+
+def _outcome(sent: "Sent") -> Answer:
+    reason, status = sent.get("reason"), sent["status"]
+    waits, job_id = reason == _WAITING, sent.get("jobId")
+    if waits:
+        words = "It was not sent yet; `hublet webhooks deliveries` will tell what came of it."
+    elif status:
+        words = f"The target answered {status}{f' ({reason})' if reason else ''}."
+    elif job_id is not None:
+        words = f"It started the job {job_id}."
+    else:
+        words = f"The target did not answer ({reason})."
+    return Answer(
+        data=dict(sent),
+        text=sent["deliveryId"],
+        words=words,
+        failed=not (waits or job_id or 200 <= status < 300),  # noqa: PLR2004 - as HTTP has it
+    )
+
+
+def _row(delivery: "Delivery") -> dict[str, object]:
+    event = delivery.get("event")
+    return {
+        "id": delivery["id"],
+        "createdAt": read_moment(delivery["createdAt"]),
+        "event": event and f"{event['scope']} {event['action']}",
+        "about": event and f"{event['repo']['type']}:{event['repo']['name']}",
+        "state": delivery["state"],
+        "attempts": delivery["attempts"],
+        "status": delivery.get("status"),
+        "reason": delivery.get("reason"),
+    }

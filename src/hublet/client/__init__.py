@@ -1,0 +1,18 @@
+"""A small client of a hub's own API: the standard library alone, so that commands start fast."""
+
+from hublet.client.errors import ClientError, InvalidEndpoint, NotReachable, Refused
+from hublet.client.events import Event
+from hublet.client.following import follow
+from hublet.client.hub import Hub, path_of, read_endpoint
+
+__all__ = [
+    "ClientError",
+    "Event",
+    "Hub",
+    "InvalidEndpoint",
+    "NotReachable",
+    "Refused",
+    "follow",
+    "path_of",
+    "read_endpoint",
+]

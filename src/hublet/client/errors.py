@@ -1,0 +1,64 @@
+"""What can go wrong between a command and a hub; no message ever holds a token.
+
+ClientError
+├── InvalidEndpoint   the address is none that a hub can have
+├── NotReachable      no hub answered
+└── Refused           the hub answered, and said no
+"""
+
+_LONGEST = 2000
+
+
+class ClientError(Exception):
+    """Anything that keeps a command from its answer, told in a sentence."""
+
+
+class InvalidEndpoint(ClientError):
+    def __init__(self) -> None:
+        # The address itself stays out: somebody may have put a password into it.
+        super().__init__(
+            "The address of a hub looks like https://hub.example.com: http or https, a host, "
+            "and no user name, path, query or fragment."
+        )
+
+
+class NotReachable(ClientError):
+    """Also what answers, but not as a hub would."""
+
+    def __init__(self, endpoint: str, reason: str) -> None:
+        self.endpoint = endpoint
+        self.reason = reason
+        super().__init__(
+            f"No hub answers at {endpoint} ({reason}). Is it running? Start one with "
+            "`hublet serve`, or name another one with --endpoint or HUBLET_ENDPOINT."
+        )
+
+
+class Refused(ClientError):
+    """The hub's own sentence, and what else it said."""
+
+    def __init__(
+        self,
+        status: int,
+        sentence: str,
+        *,
+        code: str | None = None,
+        request_id: str | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        self.status = status
+        self.sentence = _clean(sentence)
+        # Of an OAuth endpoint the code of the RFC, elsewhere that of `X-Error-Code`.
+        self.code = code
+        self.request_id = request_id
+        # Seconds.
+        self.retry_after = retry_after
+        super().__init__(self.sentence)
+
+
+def _clean(sentence: str) -> str:
+    """Keep what a stranger wrote from moving the cursor of a terminal."""
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        for letter in " ".join(sentence.split())[:_LONGEST]
+    )

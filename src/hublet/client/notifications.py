@@ -1,0 +1,106 @@
+"""The inbox of whoever asks, and what reaches it, as a hub's API gives them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NotRequired, TypedDict
+
+from hublet.client.events import Event
+from hublet.client.following import follow
+from hublet.client.hub import Hub, Query, path_of
+
+_INBOX = "/api/notifications"
+_KINDS = {"user": "/api/users/{name}/overview", "org": "/api/organizations/{name}/overview"}
+
+# An item as the hub shows it: one of four forms, told by `type`.
+Notification = dict[str, Any]
+
+
+class Count(TypedDict):
+    view: int
+    unread: int
+    all: int
+
+
+class Page(TypedDict):
+    notifications: list[Notification]
+    count: Count
+    start: int
+
+
+class Entry(TypedDict):
+    """Something that is watched or muted."""
+
+    id: str
+    type: Literal["org", "user", "repo", "thread"]
+    name: str
+    repoType: NotRequired[str]
+    kind: NotRequired[str]
+
+
+class Target(TypedDict):
+    id: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inbox:
+    hub: Hub
+
+    def page(self, query: Query) -> Page:
+        found: Page = self.hub.get(_INBOX, query)
+        return found
+
+    def mark(self, ids: Sequence[str], *, read: bool, query: Query) -> int:
+        """Return how many items changed."""
+        body: dict[str, object] = {"read": read}
+        if ids:
+            body["discussionIds"] = list(ids)
+        count: int = self.hub.post(f"{_INBOX}/mark-as-read", body, query=query)["count"]
+        return count
+
+    def delete(self, ids: Sequence[str], *, query: Query) -> int:
+        """Return how many items are gone."""
+        body = {"discussionIds": list(ids)} if ids else None
+        count: int = self.hub.delete(_INBOX, body, query=query)["count"]
+        return count
+
+    def follow(self, *, begun: Callable[[], None], lost: Callable[[str], None]) -> Iterator[Event]:
+        """Yield an event for each item that comes or changes, for as long as one likes."""
+        return follow(self.hub, f"{_INBOX}/stream", begun=begun, lost=lost)
+
+    def entries(self, verb: Literal["watch", "mute"]) -> list[Entry]:
+        return _entries(self.hub.get(f"/api/settings/{verb}"))
+
+    def change(
+        self,
+        verb: Literal["watch", "mute"],
+        *,
+        add: Sequence[Target] = (),
+        delete: Sequence[Target] = (),
+    ) -> list[Entry]:
+        """Watch or mute more and less; return all that is watched or muted then."""
+        body = {"add": list(add), "delete": list(delete)}
+        return _entries(self.hub.patch(f"/api/settings/{verb}", body))
+
+    def target(self, kind: str, name: str) -> Target:
+        """Return a user, an organization or a repository as lists name it: by its id."""
+        if kind in _KINDS:
+            return {"id": self.hub.get(path_of(_KINDS[kind], name=name))["_id"], "type": kind}
+        owner, _, rest = name.partition("/")
+        found = self.hub.get(path_of(f"/api/{kind}s/{{owner}}/{{name}}", owner=owner, name=rest))
+        return {"id": found["_id"], "type": "repo"}
+
+    def settings(self) -> dict[str, bool | str]:
+        shown: dict[str, bool | str] = self.hub.get("/api/settings/notifications")["notifications"]
+        return shown
+
+    def set(self, choices: Mapping[str, bool | str]) -> dict[str, bool | str]:
+        """Change some settings; return all as they are then."""
+        answer = self.hub.patch("/api/settings/notifications", {"notifications": dict(choices)})
+        shown: dict[str, bool | str] = answer["notifications"]
+        return shown
+
+
+def _entries(answer: Mapping[str, list[Entry]]) -> list[Entry]:
+    [found] = answer.values()
+    return found

@@ -1,0 +1,132 @@
+"""Webhooks and their deliveries, as a hub's API gives them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NotRequired, TypedDict
+
+from hublet.client.events import Event
+from hublet.client.following import follow
+from hublet.client.hub import Hub, Query, path_of
+
+
+class Watched(TypedDict):
+    type: str
+    name: str
+    avatarUrl: NotRequired[str]
+
+
+class Webhook(TypedDict):
+    id: str
+    url: NotRequired[str]
+    job: NotRequired[dict[str, Any]]
+    jobSourceId: NotRequired[str]
+    disabled: bool | Literal["suspended-after-failure"]
+    watched: list[Watched]
+    hasSecret: bool
+    domains: list[str]
+    lastTriggerAt: NotRequired[str]
+
+
+class Repo(TypedDict):
+    type: str
+    name: str
+
+
+class Happening(TypedDict):
+    id: str
+    scope: str
+    action: str
+    repo: Repo
+    createdAt: str
+
+
+class Delivery(TypedDict):
+    id: str
+    state: Literal["pending", "delivered", "failed", "unsent"]
+    reason: NotRequired[str]
+    # Absent when the webhook's owner may not know it.
+    event: NotRequired[Happening]
+    attempts: int
+    status: NotRequired[int]
+    ping: NotRequired[bool]
+    createdAt: str
+    # Only in a stream, and where the event is there.
+    payload: NotRequired[dict[str, Any]]
+
+
+class Sent(TypedDict):
+    deliveryId: str
+    # 0 when no answer came.
+    status: int
+    reason: NotRequired[str]
+    jobId: NotRequired[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhooks:
+    """One's own webhooks at a hub, or those of an organization."""
+
+    hub: Hub
+    organization: str | None = None
+
+    def list(self) -> list[Webhook]:
+        found: list[Webhook] = self.hub.get(self._path())
+        return found
+
+    def get(self, webhook_id: str) -> Webhook:
+        return self._webhook(self.hub.get(self._path(webhook_id)))
+
+    def create(self, body: Mapping[str, object]) -> Webhook:
+        return self._webhook(self.hub.post(self._path(), body))
+
+    def update(self, webhook_id: str, body: Mapping[str, object]) -> Webhook:
+        return self._webhook(self.hub.post(self._path(webhook_id), body))
+
+    def enable(self, webhook_id: str) -> Webhook:
+        return self._webhook(self.hub.post(self._path(webhook_id, "enable")))
+
+    def disable(self, webhook_id: str) -> Webhook:
+        return self._webhook(self.hub.post(self._path(webhook_id, "disable")))
+
+    def delete(self, webhook_id: str) -> None:
+        self.hub.delete(self._path(webhook_id))
+
+    def deliveries(self, webhook_id: str, query: Query) -> Iterator[Delivery]:
+        """Yield deliveries, newest first, fetching as many as are wanted."""
+        return self.hub.pages(self._path(webhook_id, "deliveries"), query)
+
+    def replay(self, webhook_id: str, delivery_id: str) -> Sent:
+        sent: Sent = self.hub.post(self._path(webhook_id, "replay", delivery_id))
+        return sent
+
+    def recover(self, webhook_id: str, body: Mapping[str, object]) -> int:
+        """Return how many deliveries are sent again."""
+        count: int = self.hub.post(self._path(webhook_id, "recover"), body)["count"]
+        return count
+
+    def ping(self, webhook_id: str) -> Sent:
+        sent: Sent = self.hub.post(self._path(webhook_id, "ping"))
+        return sent
+
+    def follow(
+        self,
+        webhook_id: str,
+        *,
+        last_id: str | None = None,
+        begun: Callable[[], None],
+        lost: Callable[[str], None],
+    ) -> Iterator[Event]:
+        """Yield an event for each delivery that comes or changes, for as long as one likes."""
+        path = self._path(webhook_id, "deliveries", "stream")
+        return follow(self.hub, path, last_id=last_id, begun=begun, lost=lost)
+
+    def _path(self, *parts: str) -> str:
+        start = "/api/settings/webhooks"
+        if self.organization is not None:
+            start = path_of("/api/organizations/{name}/settings/webhooks", name=self.organization)
+        return start + "".join(path_of("/{part}", part=part) for part in parts)
+
+    @staticmethod
+    def _webhook(answer: dict[str, Any]) -> Webhook:
+        found: Webhook = answer["webhook"]
+        return found

@@ -1,0 +1,99 @@
+"""The settings of jobs: what runs them, what they get of the machine, what they can reach."""
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from hublet.core.config.fields import setting
+from hublet.core.config.kinds import (
+    COUNT,
+    DOMAIN,
+    FLAVORS,
+    IMAGES,
+    IPV4_ADDRESSES,
+    IPV4_NETWORKS,
+    NETWORK,
+    PRIVATE_RANGE,
+    RUNNERS,
+    FlavorSize,
+    ImageSource,
+    number,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettings:
+    domain: str | None = setting(
+        None, DOMAIN, "Exposed ports of jobs are hosts under it.", unset="jobs.localhost"
+    )
+    flavors: tuple[FlavorSize, ...] | None = setting(
+        None,
+        FLAVORS,
+        "The flavors that jobs may ask for, and what each gets of this machine.",
+        unset="cpu-basic, with 2 cores and 16G at most",
+    )
+    timeout_seconds: int = setting(
+        1800, COUNT, "How long an attempt of a job may take that does not say."
+    )
+    max_timeout_seconds: int = setting(604_800, COUNT, "The longest time that a job may ask for.")
+    runner: str = setting(
+        "auto",
+        RUNNERS,
+        "What runs jobs; auto is the sandbox, and without one nothing (in test mode: processes).",
+    )
+    images: tuple[ImageSource, ...] = setting(
+        (),
+        IMAGES,
+        "What the images of jobs are on this machine: roots or OCI images; the first that fits counts.",
+    )
+    network: str = setting(
+        "none",
+        NETWORK,
+        "What jobs in a sandbox can reach: nothing, public addresses, or all that this machine can.",
+    )
+    network_range: IPv4Network = setting(  # noqa: RUF009 - a network does not change.
+        IPv4Network("10.213.0.0/16"),
+        PRIVATE_RANGE,
+        "Where jobs with a network of their own get their addresses; routes of the machine are left out.",
+    )
+    network_allow: tuple[IPv4Network, ...] = setting(
+        (), IPV4_NETWORKS, "Private networks that jobs may reach, where jobs.network is outbound."
+    )
+    nameservers: tuple[IPv4Address, ...] | None = setting(
+        None,
+        IPV4_ADDRESSES,
+        "Whom jobs ask for names, where jobs.network is outbound.",
+        unset="those of this machine",
+    )
+    start_seconds: int = setting(
+        3600, COUNT, "How long an attempt that got its place may take to begin."
+    )
+    grace_seconds: float = setting(
+        10.0, number(0, 3600), "How long a job may take to end by itself once it was asked to."
+    )
+    log_bytes: int = setting(
+        2**30, number(1024, 10**15, int), "What is kept of what a job prints, in bytes."
+    )
+    ssh_port: int = setting(
+        2222,
+        number(0, 65535, int),
+        "Where jobs with SSH are entered, beside host; 0: nowhere (in test mode: any free port).",
+    )
+    ssh_idle_seconds: int = setting(
+        1800, COUNT, "How long a connection by SSH may be silent before it is closed."
+    )
+    ssh_attempts: int = setting(
+        100, COUNT, "Keys of an address that are refused in 15 minutes; quiet in test mode."
+    )
+    concurrent: int = setting(100, COUNT, "Jobs that run at the same time, at most.")
+    cores: float | None = setting(
+        None,
+        number(0.1, 100_000),
+        "The cores that running jobs share out; more than there are lets them take turns.",
+        unset="those of this machine",
+    )
+    memory_bytes: int | None = setting(
+        None,
+        number(2**20, 10**15, int),
+        "The memory that running jobs share out, in bytes.",
+        unset="that of this machine",
+    )

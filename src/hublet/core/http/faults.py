@@ -1,0 +1,90 @@
+"""What a hub in test mode does wrong on purpose: answers that fail, answers that are slow."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hublet.core.ids import new_request_id
+
+# Whoever steers the tests sends this header, and is never hit by what was planned for others.
+EXEMPT_HEADER = b"x-hublet-testing"
+_STEERING = "/api/test-mode/"
+
+
+@dataclass(slots=True, kw_only=True)
+class Fault:
+    """What becomes of the next requests that fit; no method or path fits every one."""
+
+    # None: the right answer comes, only later.
+    status: int | None = None
+    delay_seconds: float = 0.0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    method: str | None = None
+    # As in a shell: * stands for anything.
+    path: str | None = None
+    times: int = 1
+
+    def fits(self, method: str, path: str) -> bool:
+        return self.method in {None, method} and (self.path is None or fnmatchcase(path, self.path))
+
+
+class Faults:
+    """All that is planned, in the order in which it was asked for."""
+
+    def __init__(self) -> None:
+        self._planned: list[Fault] = []
+
+    def plan(self, fault: Fault) -> None:
+        self._planned.append(fault)
+
+    def list_all(self) -> list[Fault]:
+        return list(self._planned)
+
+    def clear(self) -> None:
+        self._planned.clear()
+
+    def take(self, method: str, path: str) -> Fault | None:
+        """Return what was planned for this request, if anything, and count it."""
+        fault = next((each for each in self._planned if each.fits(method, path)), None)
+        if fault is not None:
+            fault.times -= 1
+            if fault.times == 0:
+                self._planned.remove(fault)
+        return fault
+
+
+class FaultLayer:
+    """Lies around the whole hub, and only in test mode."""
+
+    def __init__(self, app: ASGIApp, faults: Faults) -> None:
+        self._app = app
+        self._faults = faults
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        fault = self._faults.take(scope["method"], scope["path"]) if _is_meant(scope) else None
+        if fault is not None:
+            await asyncio.sleep(fault.delay_seconds)
+        if fault is None or fault.status is None:
+            await self._app(scope, receive, send)
+        else:
+            await _failure(fault)(scope, receive, send)
+
+
+def _is_meant(scope: Scope) -> bool:
+    return (
+        scope["type"] == "http"
+        and not scope["path"].startswith(_STEERING)
+        and all(name != EXEMPT_HEADER for name, _ in scope["headers"])
+    )
+
+
+def _failure(fault: Fault) -> JSONResponse:
+    return JSONResponse(
+        {"error": "The hub is in test mode, and was asked to fail here."},
+        status_code=fault.status or 500,
+        headers={"X-Request-Id": new_request_id(), **fault.headers},
+    )

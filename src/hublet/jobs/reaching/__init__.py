@@ -1,0 +1,1 @@
+"""Reaching a job from outside: its exposed ports, each a host of its own."""

@@ -1,0 +1,1 @@
+"""Connections to what a job listens on, wherever its network is."""

@@ -1,0 +1,1 @@
+"""HTTP between a visitor and a job, as bytes."""

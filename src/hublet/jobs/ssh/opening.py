@@ -1,0 +1,95 @@
+"""Opening the gateway of a hub that offers SSH; its library is loaded only then."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from hublet.core.config import Settings
+from hublet.core.database import Database
+from hublet.core.logs import get_logger
+from hublet.jobs.ssh.offer import why_not
+from hublet.jobs.ssh.visiting import Way
+
+if TYPE_CHECKING:
+    from hublet.jobs.ssh.gateway import Gateway
+
+log = get_logger("jobs.ssh")
+
+
+def listen(settings: Settings) -> tuple[socket.socket | None, Settings]:
+    """Return where the gateway listens, and the settings with its port.
+
+    None where there is no SSH, or where somebody else has the port: that may well be another
+    process of the same hub, so it is no reason not to start.
+    """
+    if why_not(settings) is not None:
+        return None, settings
+    host, port = settings.server.host, settings.jobs.ssh_port
+    try:
+        listener = _bound(host, port)
+    except (OSError, OverflowError) as error:
+        if not settings.server.test_mode:
+            log.warning("nobody comes in by SSH here", host=host, port=port, error=str(error))
+            return None, settings
+        listener = _bound(host, 0)
+    jobs = replace(settings.jobs, ssh_port=listener.getsockname()[1])
+    return listener, replace(settings, jobs=jobs)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        # So that a second process hears at once that it is taken.
+        listener.listen(128)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+@asynccontextmanager
+async def opened(
+    database: Database, listener: socket.socket | None, *, way: Way
+) -> AsyncIterator[None]:
+    """Let guests in for a while; nobody where there is nowhere to listen."""
+    if listener is None:
+        yield
+        return
+    opening = asyncio.create_task(_gateway(database, listener, way), name="ssh-gateway")
+    try:
+        yield
+    finally:
+        opening.cancel()
+        [gateway] = await asyncio.gather(opening, return_exceptions=True)
+        if not isinstance(gateway, BaseException):
+            await gateway.stop()
+        listener.close()
+
+
+async def _gateway(database: Database, listener: socket.socket, way: Way) -> "Gateway":
+    """Wait for the first guest: the library takes a quarter of a second to load."""
+    await _readable(listener)
+    try:
+        module = await asyncio.to_thread(import_module, "hublet.jobs.ssh.gateway")
+        gateway: Gateway = module.Gateway(database, way=way)
+        await gateway.start(listener)
+    except Exception:
+        log.exception("nobody comes in by SSH here")
+        raise
+    return gateway
+
+
+async def _readable(listener: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    knock = asyncio.Event()
+    loop.add_reader(listener.fileno(), knock.set)
+    try:
+        await knock.wait()
+    finally:
+        loop.remove_reader(listener.fileno())

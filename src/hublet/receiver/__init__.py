@@ -1,0 +1,36 @@
+"""Receives webhooks of a hub, with the names of the public library and without gradio."""
+
+from hublet.receiver.endpoint import webhook_endpoint
+from hublet.receiver.schemas import (
+    WebhookPayload,
+    WebhookPayloadComment,
+    WebhookPayloadDiscussion,
+    WebhookPayloadDiscussionChanges,
+    WebhookPayloadEvent,
+    WebhookPayloadMovedTo,
+    WebhookPayloadRepo,
+    WebhookPayloadUpdatedFile,
+    WebhookPayloadUpdatedRef,
+    WebhookPayloadUrl,
+    WebhookPayloadWebhook,
+)
+from hublet.receiver.server import WebhooksServer
+from hublet.receiver.signatures import Refusal, verify
+
+__all__ = [
+    "Refusal",
+    "WebhookPayload",
+    "WebhookPayloadComment",
+    "WebhookPayloadDiscussion",
+    "WebhookPayloadDiscussionChanges",
+    "WebhookPayloadEvent",
+    "WebhookPayloadMovedTo",
+    "WebhookPayloadRepo",
+    "WebhookPayloadUpdatedFile",
+    "WebhookPayloadUpdatedRef",
+    "WebhookPayloadUrl",
+    "WebhookPayloadWebhook",
+    "WebhooksServer",
+    "verify",
+    "webhook_endpoint",
+]

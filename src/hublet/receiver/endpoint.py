@@ -1,0 +1,91 @@
+"""`webhook_endpoint`: one server for a whole script, which starts when the script has ended."""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from functools import cache
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from hublet.receiver.server import WebhooksServer
+from hublet.receiver.threads import Threads
+
+if TYPE_CHECKING:
+    from hublet.receiver.launching import Launch
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@overload
+def webhook_endpoint(path: _Function) -> _Function: ...
+
+
+@overload
+def webhook_endpoint(path: str | None = None) -> Callable[[_Function], _Function]: ...
+
+
+def webhook_endpoint(path: Any = None) -> Any:
+    """Register a function with the script's own server: `@webhook_endpoint`, or with a path.
+
+    The server starts when the script has ended, or when the function's `launch()` is called.
+    """
+    if callable(path):
+        return webhook_endpoint()(path)
+
+    def register(function: _Function) -> _Function:
+        script = _script()
+        script.server.add_webhook(path)(function)
+        function.launch = script.launch_now  # type: ignore[attr-defined]  # as the public library
+        return function
+
+    return register
+
+
+class _Script:
+    """Serves once the main thread has come to its end, unless that was done by hand before.
+
+    All threads start now: after the end of a script, newer Pythons allow none.
+    """
+
+    def __init__(self) -> None:
+        self.server = WebhooksServer()
+        self._threads = Threads()
+        self._is_wanted = True
+        self._launch: Launch | None = None
+        # No daemon: Python waits for it before it ends.
+        threading.Thread(target=self._serve_at_the_end, name="webhooks").start()
+        if threading.current_thread() is threading.main_thread():
+            self._hear(signal.SIGINT)
+            self._hear(signal.SIGTERM)
+
+    def launch_now(self) -> None:
+        self._is_wanted = False
+        self.server.launch()
+
+    def _serve_at_the_end(self) -> None:
+        threading.main_thread().join()
+        # A script that failed should end, not serve what it did not finish.
+        if self._is_wanted and not hasattr(sys, "last_value"):
+            self._launch = self.server.prepare_launch({}, threads=self._threads)
+            self._launch.serve()
+
+    def _hear(self, number: signal.Signals) -> None:
+        """Stop well at a signal while serving; until then it means what it meant before."""
+        before = signal.getsignal(number)
+
+        def hear(_number: int, frame: FrameType | None) -> None:
+            if self._launch is not None:
+                self._launch.ask_to_stop()
+            elif callable(before):
+                before(number, frame)
+            else:
+                signal.signal(number, before)
+                signal.raise_signal(number)
+
+        signal.signal(number, hear)
+
+
+@cache
+def _script() -> _Script:
+    return _Script()

@@ -1,0 +1,205 @@
+"""`WebhooksServer`: handlers under `/webhooks/…`, as a server of its own or as part of another."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hublet.receiver import surroundings
+from hublet.receiver.http.application import Application
+from hublet.receiver.http.checks import Rules
+from hublet.receiver.http.lifespans import follow, lifespan_of
+from hublet.receiver.http.own_pages import application_of
+from hublet.receiver.signatures import TOLERANCE_SECONDS
+from hublet.receiver.threads import Threads
+
+if TYPE_CHECKING:
+    from hublet.receiver.launching import Launch
+
+log = logging.getLogger("hublet.receiver")
+
+_MAX_BODY_BYTES = 5 * 2**20
+_TIMEOUT_SECONDS = 10.0
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class _HereDefault:
+    """Stands for what is usual in these surroundings."""
+
+
+_USUAL = _HereDefault()
+
+
+class WebhooksServer:
+    """Receives webhooks: register handlers with `add_webhook`, then `launch`, or mount it.
+
+    Works where `huggingface_hub.WebhooksServer` does, and is an ASGI application besides.
+
+    - `ui`: a page in place of the landing page: HTML, a response, a function that returns one of
+      these, an ASGI application, or an interface of gradio.
+    - `webhook_secret`: what senders must know; without it, the variable WEBHOOK_SECRET.
+    - `secrets`: more of them, all as good: the old and the new one while a secret is changed.
+    - `require_signature`: the secret alone is not enough, a good signature must come along.
+    - `tolerance_seconds`: how far the time of a signature may be from now (None: any).
+    - `max_body_bytes`, `timeout_seconds`: limits of a body, and of a handler before the sender is
+      told that it takes too long (None: no limit).
+    - `spool`: a file. Deliveries are kept in it, answered with 202, and handled afterwards: each
+      id once, the oldest first, again after a failure or a crash.
+    - `idle_shutdown_seconds`: how long a launched server rests before it stops (None: for ever);
+      left out, 48 hours on a cpu-basic space and for ever elsewhere.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is a thing of its own, and has its default.
+        self,
+        ui: Any = None,
+        webhook_secret: str | None = None,
+        *,
+        secrets: Sequence[str] = (),
+        require_signature: bool = False,
+        tolerance_seconds: float | None = TOLERANCE_SECONDS,
+        max_body_bytes: int = _MAX_BODY_BYTES,
+        timeout_seconds: float | None = _TIMEOUT_SECONDS,
+        spool: str | Path | None = None,
+        idle_shutdown_seconds: float | _HereDefault | None = _USUAL,
+    ) -> None:
+        # A secret that was given counts alone: the variable may hold one that is no longer good.
+        if not webhook_secret and not secrets:
+            webhook_secret = surroundings.webhook_secret()
+        self.webhook_secret = webhook_secret or None
+        self.registered_webhooks: dict[str, Callable[..., Any]] = {}
+        rules = Rules(
+            secrets=_all_of(webhook_secret, secrets),
+            require_signature=require_signature,
+            tolerance_seconds=tolerance_seconds,
+            max_body_bytes=max_body_bytes,
+            timeout_seconds=timeout_seconds,
+        )
+        _check(rules)
+        self._ui: ASGIApp | None = None if ui is None else application_of(ui)
+        self._application = Application(rules, self._ui, None if spool is None else Path(spool))
+        self._idle_seconds = (
+            surroundings.idle_shutdown_seconds()
+            if isinstance(idle_shutdown_seconds, _HereDefault)
+            else idle_shutdown_seconds
+        )
+        self._launched: Launch | None = None
+
+    @overload
+    def add_webhook(self, path: _Function) -> _Function: ...
+
+    @overload
+    def add_webhook(self, path: str | None = None) -> Callable[[_Function], _Function]: ...
+
+    def add_webhook(self, path: Any = None) -> Any:
+        """Register a function under `/webhooks/`: `@app.add_webhook` or `@app.add_webhook("/name")`.
+
+        Without a path its name is taken. A path that is taken already is a ValueError.
+        """
+        if callable(path):
+            return self.add_webhook()(path)
+
+        def register(function: _Function) -> _Function:
+            named = path or getattr(function, "__name__", "")
+            place = f"/webhooks/{named.strip('/')}"
+            if place in self.registered_webhooks:
+                raise ValueError(f"Webhook {place} already exists.")
+            self._application.add(place, function)
+            self.registered_webhooks[place] = function
+            return function
+
+        return register
+
+    def launch(self, prevent_thread_lock: bool = False, **options: Any) -> None:  # noqa: FBT001, FBT002 - the public library's signature
+        """Serve until the process is told to stop; with `prevent_thread_lock`, beside what follows.
+
+        Knows `server_name`, `server_port`, `root_path`, `quiet` and the `ssl_…` options of gradio,
+        and leaves its others aside.
+        """
+        launched = self.prepare_launch(options)
+        launched.start()
+        if not prevent_thread_lock:
+            launched.wait()
+
+    def prepare_launch(self, options: dict[str, Any], threads: Threads | None = None) -> "Launch":
+        """Take a port for a run of this server; for whoever does not want to `launch` it."""
+        # Who mounts the server brings an HTTP server along, and has no need of this one.
+        from hublet.receiver.launching import Launch, Options  # noqa: PLC0415
+
+        if self._launched is not None and self._launched.is_alive:
+            raise RuntimeError(f"This server runs already, at {self._launched.url}.")
+        self._launched = Launch(
+            self,
+            Options.of(options),
+            paths=list(self.registered_webhooks),
+            rested_enough=None if self._idle_seconds is None else self._rested_enough,
+            threads=threads,
+        )
+        return self._launched
+
+    def _rested_enough(self) -> bool:
+        application = self._application
+        if self._idle_seconds is None or application.is_busy:
+            return False
+        return surroundings.monotonic() - application.active_at >= self._idle_seconds
+
+    @property
+    def local_url(self) -> str | None:
+        """Where a launched server is reached from this machine."""
+        return None if self._launched is None else self._launched.url
+
+    def close(self) -> None:
+        """Stop a launched server; requests in hand are answered first."""
+        if self._launched is not None:
+            self._launched.stop()
+
+    @asynccontextmanager
+    async def lifespan(self, _app: object = None) -> AsyncIterator[None]:
+        """Work from the spool while this is open: `FastAPI(lifespan=server.lifespan)`.
+
+        Only a mounted server with a spool needs it, to go on at once with what was left.
+        """
+        async with AsyncExitStack() as stack:
+            if self._ui is not None:
+                await stack.enter_async_context(lifespan_of(self._ui))
+            if (spool := self._application.spool) is not None:
+                stack.push_async_callback(spool.stop)
+                await spool.start()
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await follow(self.lifespan(), receive, send)
+        elif scope["type"] == "http":
+            await self._application(scope, receive, send)
+        elif self._ui is not None:
+            await self._ui(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+
+def _all_of(webhook_secret: str | None, secrets: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(secrets, str):
+        raise TypeError("secrets is a list of secrets; a single one is webhook_secret.")
+    every = ([webhook_secret] if webhook_secret else []) + list(secrets)
+    if not all(every):
+        raise ValueError("A secret must not be empty.")
+    return tuple(dict.fromkeys(every))
+
+
+def _check(rules: Rules) -> None:
+    if rules.require_signature and not rules.secrets:
+        raise ValueError("require_signature needs a secret to check signatures with.")
+    if rules.max_body_bytes < 1:
+        raise ValueError("max_body_bytes must be at least 1.")
+    for name in ("tolerance_seconds", "timeout_seconds"):
+        if (seconds := getattr(rules, name)) is not None and seconds <= 0:
+            raise ValueError(f"{name} must be more than 0, or None for no limit.")
+    if not rules.secrets:
+        log.warning(
+            "No webhook secret is set: the endpoints are open to everyone. Set the variable "
+            "WEBHOOK_SECRET, or pass it: WebhooksServer(webhook_secret=…)."
+        )

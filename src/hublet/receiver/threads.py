@@ -1,0 +1,46 @@
+"""Threads for handlers that block, all there from the beginning.
+
+At the end of a script, when `webhook_endpoint` serves, Python starts no thread any more and its own
+pools take no more work. So these threads are started early and take work until the process ends.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Any
+
+_COUNT = 16
+
+
+class Threads(ThreadPoolExecutor):
+    """A pool that an event loop takes as its own, so that `asyncio.to_thread` works everywhere."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=_COUNT)
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        for _ in range(_COUNT):
+            threading.Thread(target=self._run, name="webhooks-handler", daemon=True).start()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 - whoever waits is told.
+                future.set_exception(error)
+
+        self._work.put(work)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - the library's signature
+        """Let every thread end after the work that is there; nobody waits for them."""
+        for _ in range(_COUNT):
+            self._work.put(None)
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()

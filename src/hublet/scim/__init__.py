@@ -1,0 +1,1 @@
+"""SCIM: an identity provider keeps the users and groups of an organization."""

@@ -1,0 +1,1 @@
+"""The accounts behind provisioned users, and their place in the organization."""

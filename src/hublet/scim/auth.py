@@ -1,0 +1,82 @@
+"""Which directory a request is about, as a type that a route names."""
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+
+from hublet.accounts.errors import PlanNeeded
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import Plan, Role
+from hublet.core.http import Db, Router
+from hublet.core.http.routers import DeferredRoute
+from hublet.scim.records import Directory
+from hublet.tokens.auth import AccountOwner, actor_of
+
+INVITED = "/api/organizations/{name}/scim/v2"
+MANAGED = "/api/organizations/{name}/scim-provisioning/v2"
+
+_ABOUT_MANAGED_USERS = """
+
+    Here the users are managed: their accounts are created with them, belong to the organization
+    and end with `active: false`.
+    """
+
+
+async def _open(
+    request: Request, database: Db, caller: AccountOwner, name: str, *, managed: bool
+) -> Directory:
+    """Interface 5.1: an owner, a token that may write to the organization, and the plan."""
+    async with database.read() as conn:
+        found = await organizations.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
+    if found.plan is not Plan.enterprise_plus:
+        raise PlanNeeded("SCIM users and groups", Plan.enterprise_plus, found.name)
+    return Directory(organization=found, managed=managed, actor=actor_of(request, caller))
+
+
+async def open_invited(
+    request: Request, database: Db, caller: AccountOwner, name: str
+) -> Directory:
+    return await _open(request, database, caller, name, managed=False)
+
+
+async def open_managed(
+    request: Request, database: Db, caller: AccountOwner, name: str
+) -> Directory:
+    return await _open(request, database, caller, name, managed=True)
+
+
+InvitedUsers = Annotated[Directory, Depends(open_invited)]
+ManagedUsers = Annotated[Directory, Depends(open_managed)]
+
+
+def mirrored(of_invited_users: Router) -> Router:
+    """Return the same routes for managed users."""
+    of_managed_users = Router(tags=["scim"])
+    of_managed_users.routes.extend(
+        route.twin(route.path.replace(INVITED, MANAGED, 1), _for_managed_users(route.endpoint))
+        for route in of_invited_users.routes
+        if isinstance(route, DeferredRoute)
+    )
+    return of_managed_users
+
+
+def _for_managed_users(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function under a name of its own, with the other directory."""
+
+    @wraps(endpoint)
+    async def mirror(*args: Any, **kwargs: Any) -> Any:
+        return await endpoint(*args, **kwargs)
+
+    shape = signature(endpoint)
+    mirror.__dict__["__signature__"] = shape.replace(
+        parameters=[
+            each.replace(annotation=ManagedUsers) if each.annotation == InvitedUsers else each
+            for each in shape.parameters.values()
+        ]
+    )
+    mirror.__name__ = endpoint.__name__.replace("scim", "managed_scim", 1)
+    mirror.__doc__ = f"{endpoint.__doc__ or ''}{_ABOUT_MANAGED_USERS}"
+    return mirror

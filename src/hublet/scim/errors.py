@@ -1,0 +1,56 @@
+"""What a SCIM endpoint answers when it refuses (RFC 7644, 3.12)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hublet.accounts.errors import EmailTaken, InvalidEmail, InvalidName, NameTaken
+from hublet.core.errors import HubError
+
+ERROR_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:Error"
+MEDIA_TYPE = "application/scim+json"
+
+# What errors of other features are called here.
+_TYPES: dict[type[HubError], str] = {
+    InvalidName: "invalidValue",
+    InvalidEmail: "invalidValue",
+    NameTaken: "uniqueness",
+    EmailTaken: "uniqueness",
+}
+
+
+class ScimRefusal(HubError):
+    """An error with one of the words that RFC 7644 has for it, or none."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        scim_type: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        extra = {} if scim_type is None else {"scimType": scim_type}
+        super().__init__(message, headers=headers, extra=extra)
+        # Each instance stands for another status, which is the class's own matter elsewhere.
+        self.__dict__["status"] = status
+
+
+def invalid_value(message: str) -> ScimRefusal:
+    return ScimRefusal(400, message, scim_type="invalidValue")
+
+
+def taken(message: str) -> ScimRefusal:
+    return ScimRefusal(409, message, scim_type="uniqueness")
+
+
+def named(error: HubError) -> HubError:
+    """Add the word that SCIM has for an error of another feature."""
+    if (scim_type := _TYPES.get(type(error))) is not None:
+        error.extra["scimType"] = scim_type
+    return error
+
+
+def error_body(status: int, message: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+    scim_type = {"scimType": extra["scimType"]} if "scimType" in extra else {}
+    # RFC 7644, 3.12: the status is a string.
+    return {"schemas": [ERROR_SCHEMA], "status": str(status), **scim_type, "detail": message}

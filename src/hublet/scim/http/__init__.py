@@ -1,0 +1,1 @@
+"""What all SCIM routes share."""

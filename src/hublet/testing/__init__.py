@@ -1,0 +1,37 @@
+"""A hub inside tests: a pytest plugin, and what its fixtures are made of.
+
+`hub` and `receiver` are fixtures; see docs/testing.md. Outside of pytest, `running_hub` is a
+context manager that gives the same `Hub`.
+"""
+
+from hublet.testing.browser import Browser, Page
+from hublet.testing.clock import Clock
+from hublet.testing.errors import CannotStart, HubletTestingError, Refused, WaitedInVain
+from hublet.testing.hub import Hub
+from hublet.testing.people import OAuthApp, Organization, User
+from hublet.testing.process import HubProcess, Port
+from hublet.testing.receiver import Received, Receiver, receiving
+from hublet.testing.running import running_hub
+from hublet.testing.webhooks import Delivery, Webhooks
+
+__all__ = [
+    "Browser",
+    "CannotStart",
+    "Clock",
+    "Delivery",
+    "Hub",
+    "HubProcess",
+    "HubletTestingError",
+    "OAuthApp",
+    "Organization",
+    "Page",
+    "Port",
+    "Received",
+    "Receiver",
+    "Refused",
+    "User",
+    "WaitedInVain",
+    "Webhooks",
+    "receiving",
+    "running_hub",
+]

@@ -1,0 +1,1 @@
+"""The process in which the hub of tests runs; see `hublet.testing.process` for the other side."""

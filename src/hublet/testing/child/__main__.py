@@ -1,0 +1,47 @@
+"""Starts the hub of tests: `python -m hublet.testing.child <parent's id> <socket> <folder>`."""
+
+import gc
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+
+_LOOK_SECONDS = 0.2
+_GRACE_SECONDS = 5.0
+
+
+def main(parent: int, listener: int, folder: str) -> None:
+    # What is made until the hub answers stays; the server switches collections on again.
+    gc.disable()
+    told = _keep_for_ourselves(sys.stdout.fileno())
+    threading.Thread(target=_end_with, args=(parent, folder), daemon=True).start()
+
+    # Most of a start is this line. It needs no settings, so it runs before they are known.
+    from hublet.testing.child.running import run  # noqa: PLC0415 - as above
+
+    if line := sys.stdin.readline():
+        run(json.loads(line), listener=listener, told=told)
+
+
+def _keep_for_ourselves(stdout: int) -> int:
+    """Return what leads to the tests; whoever prints from now on prints into the log."""
+    told = os.dup(stdout)
+    os.dup2(sys.stderr.fileno(), stdout)
+    return told
+
+
+def _end_with(parent: int, folder: str) -> None:
+    """Never outlive the tests, however they end; a pipe alone may be kept open by a third."""
+    pause = threading.Event()
+    while os.getppid() == parent:
+        pause.wait(_LOOK_SECONDS)
+    # Before the hub serves, the signal ends all of this at once.
+    shutil.rmtree(folder, ignore_errors=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    pause.wait(_GRACE_SECONDS)
+    os._exit(1)
+
+
+main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

@@ -1,0 +1,109 @@
+"""Hubs one after the other: what one test leaves behind, the next one cannot even reach."""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from hublet.accounts import service as accounts
+from hublet.core import clock, ids
+from hublet.core.config import Settings
+from hublet.core.database import Database
+from hublet.core.database.migrations import migrate
+from hublet.core.opening import open_hub
+from hublet.first_start import ADMINISTRATOR, prepare
+from hublet.jobs.ssh.opening import listen
+from hublet.serving import running
+from hublet.testing.child import store
+from hublet.tokens import service as tokens
+from hublet.tokens.records import TokenRole
+from hublet.worker import Worker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningHub:
+    app: Callable[[Any, Any, Any], Awaitable[None]]
+    database: Database
+    worker: Worker
+    # The kinds of tasks that a hub plans for itself, for ever, before anybody has used it.
+    housekeeping: frozenset[str]
+
+
+class Hubs:
+    """Opens hubs, each in a folder of its own, and ends the one before."""
+
+    def __init__(self, settings: Settings, folder: Path, *, token: str) -> None:
+        self._settings = settings
+        self._folder = folder
+        self._token = token
+        self._numbers = count(1)
+        self._open = AsyncExitStack()
+        # The file of a hub that nobody has used yet; to make one anew takes half a second.
+        self._template: bytes | None = None
+        self._is_migrated = False
+        self._leftovers: set[asyncio.Task[None]] = set()
+
+    async def next(self) -> RunningHub:
+        """End the hub there is, and open one that has seen nothing."""
+        await self.end()
+        clock.reset()
+        ids.restart()
+        ssh, settings = listen(self._in_a_new_folder())
+        if settings.database.url is None:
+            await self._copy_the_template(settings)
+        async with AsyncExitStack() as opening:
+            opening.push_async_callback(self._leave, settings.database.data_dir)
+            database = await opening.enter_async_context(open_hub(settings))
+            if settings.database.url is not None:
+                await store.empty(database)
+                await self._furnish(database)
+            async with database.read() as conn:
+                housekeeping = await store.list_kinds(conn)
+            worker = Worker(database)
+            app = await opening.enter_async_context(running(database, worker, ssh=ssh))
+            # First of all what jobs started ends, because a worker leaves it running.
+            opening.push_async_callback(worker.end_jobs)
+            self._open = opening.pop_all()
+        return RunningHub(app=app, database=database, worker=worker, housekeeping=housekeeping)
+
+    async def end(self) -> None:
+        await self._open.aclose()
+        self._open = AsyncExitStack()
+
+    def _in_a_new_folder(self) -> Settings:
+        folder = self._folder / str(next(self._numbers))
+        return replace(self._settings, database=replace(self._settings.database, data_dir=folder))
+
+    async def _copy_the_template(self, settings: Settings) -> None:
+        path = settings.database.data_dir / "hub.db"
+        if self._template is None:
+            async with open_hub(settings) as database:
+                await self._furnish(database)
+            # Closing has put everything into this one file.
+            self._template = path.read_bytes()
+        else:
+            path.parent.mkdir(mode=0o700)
+            path.write_bytes(self._template)
+
+    async def _furnish(self, database: Database) -> None:
+        """Make the administrator, then all that a first start makes."""
+        if not self._is_migrated:
+            await migrate(database)
+            self._is_migrated = True
+        async with database.transaction() as conn:
+            # Without a password, because to hash one takes longer than all the rest.
+            user = await accounts.create_user(conn, ADMINISTRATOR, is_admin=True)
+            await tokens.issue(
+                conn, user_id=user.id, name="tests", role=TokenRole.write, value=self._token
+            )
+        await prepare(database)
+
+    async def _leave(self, folder: Path) -> None:
+        """Remove a folder beside the next test: a thread that cannot be stopped may write in it."""
+        removing = asyncio.create_task(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
+        self._leftovers.add(removing)
+        removing.add_done_callback(self._leftovers.discard)

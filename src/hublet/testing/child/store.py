@@ -1,0 +1,112 @@
+"""SQL of tests: a database of their own, emptied between them, and what is still to be done."""
+
+import json
+from collections.abc import Collection
+from urllib.parse import urlsplit, urlunsplit
+
+from hublet.core.clock import micros
+from hublet.core.database import Connection, Database, Reader
+from hublet.core.ids import new_object_id
+
+
+async def create_database(server: str) -> str:
+    """Create an empty PostgreSQL database beside the named one, which stays as it is."""
+    name = f"hublet_test_{new_object_id()}"
+    await _on(server, f"CREATE DATABASE {name}")
+    return urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
+
+
+async def drop_database(server: str, url: str) -> None:
+    await _on(server, f"DROP DATABASE IF EXISTS {urlsplit(url).path[1:]} WITH (FORCE)")
+
+
+async def _on(server: str, statement: str) -> None:
+    import asyncpg  # noqa: PLC0415 - only tests on PostgreSQL need it
+
+    raw = await asyncpg.connect(server)
+    try:
+        await raw.execute(statement)
+    finally:
+        await raw.close()
+
+
+async def empty(database: Database) -> None:
+    """Empty all tables of a PostgreSQL database but the one that tells its schema."""
+    async with database.transaction() as conn:
+        rows = await conn.fetch_all(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
+        )
+        names = [row["tablename"] for row in rows if row["tablename"] != "migrations"]
+        if full := await _with_rows(conn, names):
+            await _delete_all(conn, full)
+
+
+async def _delete_all(conn: Connection, names: list[str]) -> None:
+    may_skip_checks = await conn.fetch_value("SELECT rolsuper FROM pg_roles WHERE rolname = user")
+    if may_skip_checks:
+        # To truncate means a new file for each table and index, which takes ten times as long.
+        deletes = " ".join(f"DELETE FROM {name};" for name in names)
+        await conn.apply(f"SET LOCAL session_replication_role = replica; {deletes}")
+    else:
+        await conn.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY CASCADE")
+
+
+async def _with_rows(conn: Connection, names: list[str]) -> list[str]:
+    """Return the tables that hold anything, which are few."""
+    if not names:
+        return []
+    looks = ", ".join(f"EXISTS (SELECT 1 FROM {name})" for name in names)
+    row = await conn.fetch_one(f"SELECT {looks}")
+    return [name for name, has_rows in zip(names, row or (), strict=True) if has_rows]
+
+
+async def is_busy(conn: Reader) -> bool:
+    """Tell whether anything is due or being done: facts, tasks, deliveries.
+
+    One statement, because it sees one moment. Between two of them a task could end that the
+    first has not seen yet, and leave another that the second does not look for. What time it is
+    is asked afterwards: what was due at once when it was written must not count as yet to come.
+    """
+    row = await conn.fetch_one(
+        """
+        SELECT
+            EXISTS (SELECT 1 FROM outbox)
+                OR EXISTS (SELECT 1 FROM tasks WHERE claimed_by IS NOT NULL)
+                OR EXISTS (
+                    SELECT 1 FROM webhook_deliveries WHERE state = 'fresh' OR claimed_by IS NOT NULL
+                ) AS is_running,
+            (SELECT min(due_at) FROM tasks WHERE claimed_by IS NULL AND parked_at IS NULL)
+                AS task_at,
+            (SELECT min(next_due_at) FROM webhook_lanes) AS lane_at
+        """
+    )
+    assert row is not None  # noqa: S101 - for the type: there is always one
+    now = micros()
+    dues = (row["task_at"], row["lane_at"])
+    return bool(row["is_running"]) or any(at is not None and at <= now for at in dues)
+
+
+async def next_task_at(conn: Reader, *, besides: Collection[str] = ()) -> int | None:
+    """Return when the next task that nobody holds is due, besides these kinds, in microseconds."""
+    due: int | None = await conn.fetch_value(
+        """
+        SELECT min(due_at) FROM tasks
+        WHERE claimed_by IS NULL AND parked_at IS NULL AND kind NOT IN each($1)
+        """,
+        json.dumps(sorted(besides)),
+    )
+    return due
+
+
+async def list_kinds(conn: Reader) -> frozenset[str]:
+    """Return the kinds of all tasks there are."""
+    rows = await conn.fetch_all("SELECT DISTINCT kind FROM tasks")
+    return frozenset(row["kind"] for row in rows)
+
+
+async def list_webhooks(conn: Reader, wanted: str) -> list[tuple[str, str]]:
+    """Return the id and the owner of webhooks by their id or their URL; empty: of all."""
+    rows = await conn.fetch_all(
+        "SELECT id, owner_id FROM webhooks WHERE $1 = '' OR id = $1 OR url = $1 ORDER BY id", wanted
+    )
+    return [(row["id"], row["owner_id"]) for row in rows]

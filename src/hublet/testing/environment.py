@@ -1,0 +1,75 @@
+"""The environment of tests: set before the public client is imported, put back at the end."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+DATABASE_VARIABLE = "HUBLET_TEST_DATABASE_URL"
+_LOOPBACK = ("127.0.0.1", "localhost")
+
+
+class Environment:
+    """What the public client and its relatives read; it reads most of it once, when imported."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._endpoint = endpoint
+        self._folder = tempfile.mkdtemp(prefix="hublet-client-")
+        self._before: dict[str, str | None] = {}
+
+    def set(self) -> None:
+        for name in [name for name in os.environ if name.startswith(("HF_", "HUGGING_FACE_"))]:
+            self._put(name, None)
+        for name, value in self._wanted().items():
+            self._put(name, value)
+
+    def put_back(self) -> None:
+        for name, value in self._before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._before.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _put(self, name: str, value: str | None) -> None:
+        self._before.setdefault(name, os.environ.get(name))
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+    def _wanted(self) -> dict[str, str]:
+        return {
+            "HF_ENDPOINT": self._endpoint,
+            "HF_HOME": self._folder,
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "HF_HUB_DISABLE_UPDATE_CHECK": "1",
+            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
+            # Such a proxy could not reach this machine's own ports.
+            "NO_PROXY": _without_proxy("NO_PROXY"),
+            "no_proxy": _without_proxy("no_proxy"),
+        }
+
+
+def _without_proxy(name: str) -> str:
+    hosts = [host for host in os.environ.get(name, "").split(",") if host]
+    return ",".join([*hosts, *(host for host in _LOOPBACK if host not in hosts)])
+
+
+def clients_endpoint() -> str | None:
+    """Return where the public client goes in this process; None: it was not imported yet."""
+    constants: Any = sys.modules.get("huggingface_hub.constants")
+    return None if constants is None else str(constants.ENDPOINT)
+
+
+def database_url() -> str | None:
+    return os.environ.get(DATABASE_VARIABLE) or None
+
+
+def of_a_hub() -> Mapping[str, str]:
+    """Return the variables of a child: settings of a developer's own hub do not reach it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("HUBLET_")}

@@ -1,0 +1,186 @@
+"""A hub in the hands of a test."""
+
+import email
+import email.policy
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from email.message import EmailMessage
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hublet.testing.browser import Browser
+from hublet.testing.calling import call
+from hublet.testing.clock import Clock
+from hublet.testing.people import OAuthApp, Organization, User
+from hublet.testing.process import HubProcess
+from hublet.testing.webhooks import Webhooks
+
+_ADMINISTRATOR = "admin"
+# Good enough for whoever can reach nothing but this machine.
+_PASSWORD = "correct horse battery staple"  # noqa: S105 - as above
+
+
+class Hub:
+    """A real hub: what the test does to it is gone when the next one begins."""
+
+    def __init__(self, process: HubProcess) -> None:
+        self._process = process
+        self.url = process.url
+        self.webhooks = Webhooks(process)
+        self.clock = Clock(process)
+
+    @cached_property
+    def admin(self) -> User:
+        """The hub administrator, who is always there."""
+        return User(name=_ADMINISTRATOR, email="", token=self._process.admin_token)
+
+    def user(
+        self,
+        name: str,
+        *,
+        email: str | None = None,
+        fullname: str | None = None,
+        password: str | None = None,
+        admin: bool = False,
+    ) -> User:
+        """Create a user, with a token that may do all that the user may."""
+        email = email or f"{name}@example.com"
+        given = {"name": name, "email": email, "fullname": fullname, "password": password}
+        self._manage("POST", "users", {**_without_none(given), "isAdmin": admin})
+        token = self._issue(name, {"name": "tests", "role": "write"})
+        return User(name=name, email=email, token=token)
+
+    def organization(
+        self,
+        name: str,
+        *,
+        owner: User | None = None,
+        plan: str = "free",
+        members: Mapping[str, Sequence[User]] | None = None,
+    ) -> Organization:
+        """Create an organization; `members` are users by their role (read, write, …)."""
+        self._manage("POST", "organizations", {"name": name, "plan": plan})
+        roles = {role: list(users) for role, users in (members or {}).items()}
+        if owner is not None:
+            roles["admin"] = [owner, *roles.get("admin", [])]
+        for role, users in roles.items():
+            for user in users:
+                path = f"organizations/{name}/members/{user.name}"
+                self._manage("PUT", path, {"role": role})
+        return Organization(name=name, plan=plan)
+
+    def token(
+        self,
+        user: User,
+        *,
+        role: str | None = None,
+        scopes: Sequence[str] | None = None,
+        value: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> str:
+        """Issue a token: read, write, or with scopes. A `value` of your own is imported as it is."""
+        given = {
+            "name": "tests",
+            "role": role or ("read" if scopes is None else "fineGrained"),
+            "scopes": None if scopes is None else list(scopes),
+            "value": value,
+            "expiresAt": None if expires_at is None else expires_at.isoformat(),
+        }
+        return self._issue(user.name, _without_none(given))
+
+    def oauth_app(
+        self,
+        name: str,
+        *,
+        owner: User | None = None,
+        redirect_uris: Sequence[str] = (),
+        scopes: Sequence[str] = ("openid", "profile"),
+    ) -> OAuthApp:
+        """Register an app with a secret, to which people can be sent to sign in with the hub."""
+        url, token = f"{self.url}/api/settings/oauth-apps", (owner or self.admin).token
+        body = {"name": name, "redirectUris": list(redirect_uris), "scopes": list(scopes)}
+        client_id = call("POST", url, token=token, body=body)["clientId"]
+        secret = call("POST", f"{url}/{client_id}/secrets", token=token, body={})["value"]
+        return OAuthApp(client_id=client_id, secret=secret)
+
+    def browser(self, user: User) -> Browser:
+        """Return a browser in which this user can sign in, and press Allow for an app."""
+        self._manage("PUT", f"users/{user.name}/password", {"password": _PASSWORD})
+        return Browser(self.url, name=user.name, password=_PASSWORD)
+
+    def inbox(self, user: User, **filters: str) -> list[dict[str, Any]]:
+        """Return a user's notifications, newest first, once all that happened has been told."""
+        self.settle()
+        query = {"limit": 100, **filters}
+        told = call("GET", f"{self.url}/api/notifications", token=user.token, query=query)
+        found: list[dict[str, Any]] = told["notifications"]
+        return found
+
+    def mails(self, user: User) -> list[EmailMessage]:
+        """Return the mails to a user, oldest first, once all that is due has been sent."""
+        self.settle()
+        found = map(_mail, sorted((self._process.data_dir / "mail").glob("*.eml")))
+        return [mail for mail in found if user.email in str(mail["To"])]
+
+    def fail_next(
+        self,
+        status: int,
+        *,
+        times: int = 1,
+        path: str | None = None,
+        method: str | None = None,
+        retry_after: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Let the next requests fail with this status; `*` in a path stands for anything."""
+        added = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        self._plan(
+            {"status": status, "times": times, "path": path, "method": method}
+            | {"headers": {**added, **(headers or {})}}
+        )
+
+    def slow_next(
+        self, seconds: float, *, times: int = 1, path: str | None = None, method: str | None = None
+    ) -> None:
+        """Let the next requests wait so long before the right answer comes."""
+        self._plan({"delaySeconds": seconds, "times": times, "path": path, "method": method})
+
+    def settle(self, *, timeout: float = 10.0) -> None:
+        """Wait until the hub has done all that is due: deliveries, notifications, mails."""
+        self._process.ask("settle", seconds=timeout)
+
+    def reset(self) -> None:
+        """Make it a hub that has seen nothing; this happens before each test by itself."""
+        self._process.reset()
+
+    @property
+    def data_dir(self) -> Path:
+        """The data folder of the hub as it is now; the next reset brings another."""
+        return self._process.data_dir
+
+    @property
+    def log(self) -> str:
+        """All that the hub has written to its log since it started."""
+        return self._process.log()
+
+    def _plan(self, fault: Mapping[str, object]) -> None:
+        call("POST", f"{self.url}/api/test-mode/faults", body=fault)
+
+    def _issue(self, name: str, given: Mapping[str, object]) -> str:
+        value: str = self._manage("POST", f"users/{name}/tokens", given)["value"]
+        return value
+
+    def _manage(self, method: str, path: str, body: Mapping[str, object]) -> Any:
+        url = f"{self.url}/api/admin/{path}"
+        return call(method, url, token=self._process.admin_token, body=body)
+
+
+def _without_none(given: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _mail(path: Path) -> EmailMessage:
+    parsed = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
+    assert isinstance(parsed, EmailMessage)  # noqa: S101 - what that policy makes
+    return parsed

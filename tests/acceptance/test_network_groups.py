@@ -1,0 +1,146 @@
+"""Jobs of a hub that runs find each other in groups, also while it is killed and started again."""
+
+from typing import Any
+
+from hublet.jobs.logs.reading import log_of
+from jobs.attempts import lines_of
+from jobs.networks.machines import needs_networks
+from processes import Place, Server, run_hublet, serving, wait_until
+
+pytestmark = needs_networks
+
+PATIENCE_SECONDS = 60.0
+VARIABLES = {
+    "HUBLET_JOBS_RUNNER": "sandbox",
+    "HUBLET_JOBS_FLAVORS": "cpu-basic=0.1:256M",
+    "HUBLET_JOBS_CORES": "64",
+    "HUBLET_JOBS_MEMORY_BYTES": str(64 * 2**30),
+    "HUBLET_JOBS_GRACE_SECONDS": "0",
+    # What a killed hub held is free this much later.
+    "HUBLET_WORKER_LEASE_SECONDS": "3",
+}
+# Answers with its own name, and says whom it meets under the name of the group and of the aliases,
+# each time that this changes.
+MEET = """
+import os, socket, sys, threading, time
+
+def answer():
+    with socket.create_server(("", 8000)) as here:
+        while True:
+            there, _ = here.accept()
+            there.sendall(socket.gethostname().encode())
+            there.close()
+
+def met(name):
+    found = set()
+    try:
+        for *_, (address, _) in socket.getaddrinfo(name, 8000, socket.AF_INET, socket.SOCK_STREAM):
+            with socket.create_connection((address, 8000), timeout=2) as there:
+                found.add(there.recv(64).decode())
+    except OSError:
+        pass
+    return " ".join(sorted(found)) or "nobody"
+
+threading.Thread(target=answer, daemon=True).start()
+names = {"all": os.environ["HUB_NETWORK_GROUP_HOSTNAME"]}
+for alias in ("leader", "worker"):
+    names[alias] = os.environ["HF_NETWORK_GROUP_PREFIX"] + alias
+before = {}
+while True:
+    for label, name in names.items():
+        if (now := met(name)) != before.get(label):
+            before[label] = now
+            print(f"{label}: {now}", flush=True)
+    time.sleep(0.1)
+"""
+
+
+class Owner:
+    """Somebody with a token, and the jobs under one name."""
+
+    def __init__(self, place: Place, name: str) -> None:
+        self._place = place
+        self._token = _run(place, "token", "create", "ada", "--role", "write").strip()
+        self.path = f"/api/jobs/{name}"
+
+    def join(self, hub: Server, *aliases: str, **more: Any) -> str:
+        body = {
+            "dockerImage": "ubuntu",
+            "flavor": "cpu-basic",
+            "command": ["python3", "-c", MEET],
+            # Should the test break off.
+            "timeoutSeconds": 180,
+            "network": {"group": "train", "aliases": list(aliases)},
+        }
+        job_id: str = self.ask(hub, "POST", self.path, json=body | more)["id"]
+        return job_id
+
+    def ask(self, hub: Server, method: str, path: str, **more: Any) -> Any:
+        with hub.client(self._token) as client:
+            response = client.request(method, path, **more)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def cancel(self, hub: Server, job_id: str) -> None:
+        self.ask(hub, "POST", f"{self.path}/{job_id}/cancel")
+
+    def meets(self, job_id: str, **expected: list[str]) -> None:
+        """Wait until a job says that it meets these, and nobody else."""
+        wanted = {label: " ".join(sorted(ids)) or "nobody" for label, ids in expected.items()}
+
+        def is_so() -> bool:
+            said = self._said(job_id)
+            return all(said.get(label) == ids for label, ids in wanted.items())
+
+        try:
+            wait_until(is_so, seconds=PATIENCE_SECONDS)
+        except AssertionError:
+            assert self._said(job_id) == wanted
+
+    def _said(self, job_id: str) -> dict[str, str]:
+        log = log_of(self._place.data_dir, job_id)
+        pairs = [line.partition(": ") for line in (lines_of(log) if log.exists() else [])]
+        return {label: ids for label, _, ids in pairs}
+
+
+def _run(place: Place, *command: str) -> str:
+    ended = run_hublet(*command, *place.flags, folder=place.folder)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_a_group_meets_by_hostname_and_alias_and_survives_a_killed_hub(place: Place) -> None:
+    with serving(place, "--test-mode", variables=VARIABLES) as hub:
+        _run(place, "user", "add", "ada")
+        _run(place, "org", "add", "lab")
+        _run(place, "org", "plan", "lab", "team")
+        _run(place, "org", "member", "add", "lab", "ada", "--role", "admin")
+        lab, alone = Owner(place, "lab"), Owner(place, "ada")
+        group = lab.ask(
+            hub, "POST", "/api/organizations/lab/resource-groups", json={"name": "apart"}
+        )
+        one = lab.join(hub, "leader", "worker")
+        two, three = lab.join(hub, "worker"), lab.join(hub)
+        four = alone.join(hub, "leader")
+        five = lab.join(hub, "worker", resourceGroupId=group["id"])
+        for member in (one, two, three):
+            lab.meets(member, all=[one, two, three], leader=[one], worker=[one, two])
+        alone.meets(four, all=[four], leader=[four], worker=[])
+        lab.meets(five, all=[five], leader=[], worker=[five])
+        hub.process.kill()
+
+    with serving(place, "--test-mode", variables=VARIABLES) as hub:
+        six = lab.join(hub, "leader")
+        for member in (one, two, three, six):
+            lab.meets(member, all=[one, two, three, six], leader=[one, six], worker=[one, two])
+        lab.cancel(hub, one)
+        for member in (two, three, six):
+            lab.meets(member, all=[two, three, six], leader=[six], worker=[two])
+        for member in (two, three, five, six):
+            lab.cancel(hub, member)
+        alone.cancel(hub, four)
+        wait_until(lambda: left_in(place) == ["lock"], seconds=PATIENCE_SECONDS)
+
+
+def left_in(place: Place) -> list[str]:
+    return [path.name for path in (place.data_dir / "jobs" / "networks").iterdir()]

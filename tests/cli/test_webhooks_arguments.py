@@ -1,0 +1,131 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.running import Hublet
+from client.scripted import Said, answering
+from hublet.cli.webhooks.hearing import Heard
+
+ID = "a" * 24
+ANSWER = {
+    "webhook": {
+        "id": ID, "jobSourceId": "b" * 24, "disabled": "suspended-after-failure",
+        "watched": [], "hasSecret": False, "domains": ["repo"],
+        "lastTriggerAt": "2026-11-15T01:44:56.123Z",
+    }
+}  # fmt: skip
+
+
+def sent(run: Hublet, *arguments: str) -> Any:
+    """Return the body that the command sends."""
+    with answering(Said(body=json.dumps(ANSWER).encode())) as hub:
+        done = run("webhooks", *arguments, "--endpoint", hub.address, "--token", "hf_x")
+    assert done.code == 0, done.err
+    return json.loads(hub.asked[0].body)
+
+
+def test_a_webhook_for_a_job_gets_secrets_from_everywhere(
+    run: Hublet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FROM_SHELL", "shell")
+    file = tmp_path / "secrets.env"
+    file.write_text("# a comment\n\nQUOTED='a b'\nPLAIN = c=d\nBOTH=file\nFROM_SHELL\n")
+
+    body = sent(
+        run,
+        *("create", "--watch", "org:acme", "--watch", "bucket:acme/data", "--job-id", "b" * 24),
+        *("--secrets", "BOTH=flag", "-s", "FROM_SHELL", "-s", "EMPTY=", "-s", "KEPT=' x '"),
+        *("--secrets-file", str(file)),
+    )
+
+    assert body == {
+        "watched": [{"type": "org", "name": "acme"}, {"type": "bucket", "name": "acme/data"}],
+        "jobSourceId": "b" * 24,
+        "secrets": {
+            "QUOTED": "a b", "PLAIN": "c=d", "BOTH": "flag", "FROM_SHELL": "shell", "EMPTY": "",
+            "KEPT": "' x '",
+        },
+    }  # fmt: skip
+
+
+def test_a_change_names_only_what_was_given(run: Hublet) -> None:
+    assert sent(run, "update", ID, "--secrets", "OLD=") == {"secrets": {"OLD": ""}}
+    assert sent(run, "update", ID, "--url", "http://a.test/") == {"url": "http://a.test/"}
+    assert sent(
+        run, "update", ID, "--watch", "user:ada", "--domain", "repo", "--domain", "repo"
+    ) == {
+        "watched": [{"type": "user", "name": "ada"}],
+        "domains": ["repo"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        pytest.param(["--secrets", "NOT_SET_ANYWHERE"], "where it is not set", id="no variable"),
+        pytest.param(["--secrets", "=hidden"], "It needs a name", id="no name"),
+        pytest.param(["--secrets-file", "nowhere"], "cannot be read as text", id="no file"),
+    ],
+)
+def test_a_secret_that_cannot_be_read_is_told_and_not_repeated(
+    run: Hublet, flags: list[str], complaint: str
+) -> None:
+    refused = run("webhooks", "update", ID, *flags, "--endpoint", "http://127.0.0.1:1")
+
+    assert refused.code == 2
+    assert complaint in " ".join(refused.err.split())
+    assert "hidden" not in refused.err
+
+
+def test_a_job_and_a_suspension_are_shown(run: Hublet) -> None:
+    with answering(Said(body=json.dumps(ANSWER).encode())) as hub:
+        shown = run("webhooks", "info", ID, "--endpoint", hub.address, "--token", "hf_x")
+
+    assert shown.out.splitlines()[1:] == [
+        f"target        (job {'b' * 24})",
+        "state         suspended-after-failure",
+        "watched       -",
+        "domains       repo",
+        "secret        no",
+        "last trigger  2026-11-15 01:44",
+    ]
+
+
+def a_delivery(state: str, attempts: int, *, delivery_id: str = "1") -> Any:
+    return {"id": delivery_id, "state": state, "attempts": attempts}
+
+
+@pytest.mark.parametrize(
+    ("told", "news"),
+    [
+        pytest.param([("pending", 0), ("delivered", 1)], [True, False], id="it arrives"),
+        pytest.param([("delivered", 1), ("delivered", 1)], [True, False], id="told twice"),
+        pytest.param(
+            [("pending", 0), ("pending", 1), ("pending", 2), ("failed", 3)],
+            [True, False, False, False],
+            id="the hub tries again",
+        ),
+        pytest.param(
+            [("delivered", 1), ("pending", 1), ("delivered", 2)], [True, True, False], id="a replay"
+        ),
+        pytest.param([("failed", 1), ("delivered", 2)], [True, True], id="a replay that was quick"),
+        pytest.param([("unsent", 0), ("pending", 0)], [True, True], id="a recovery"),
+    ],
+)
+def test_what_is_news(told: list[tuple[str, int]], news: list[bool]) -> None:
+    heard = Heard()
+
+    assert [heard.is_news(a_delivery(*each)) for each in told] == news
+
+
+def test_what_was_heard_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hublet.cli.webhooks.hearing._REMEMBERED", 2)
+    heard = Heard()
+    for each in ("1", "2", "1", "3"):
+        heard.is_news(a_delivery("delivered", 1, delivery_id=each))
+
+    assert [heard.is_news(a_delivery("delivered", 1, delivery_id=each)) for each in "132"] == [
+        False, False, True,
+    ]  # fmt: skip

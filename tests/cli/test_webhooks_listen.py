@@ -1,0 +1,196 @@
+"""Deliveries brought to this machine: the real command, a real hub, a real receiver."""
+
+import re
+import signal
+import socket
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from acceptance.receivers import receiving
+from cli.listeners import Listener, listening, wait_for_count
+from cli.running import Hublet
+from hublet.receiver.signatures import verify
+from processes import Place, Server, serving, wait_until
+
+
+def a_free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def a_model(server: Server, name: str) -> str:
+    with server.client(server.token) as client:
+        made = client.post("/api/repos/create", json={"name": name, "type": "model"})
+    assert made.status_code == 200, made.text
+    return f"{server.user}/{name}"
+
+
+def discuss(server: Server, repo: str, title: str = "It does not turn") -> None:
+    """Let something happen to a model that webhooks are told of."""
+    with server.client(server.token) as client:
+        made = client.post(f"/api/models/{repo}/discussions", json={"title": title})
+    assert made.status_code == 200, made.text
+
+
+def webhooks_of(server: Server) -> list[str]:
+    with server.client(server.token) as client:
+        return [each["id"] for each in client.get("/api/settings/webhooks").json()]
+
+
+def titles(listener: Listener) -> list[str]:
+    return [each["payload"]["discussion"]["title"] for each in listener.heard]
+
+
+def test_what_happens_is_posted_to_this_machine_as_the_hub_would(
+    server: Server, tmp_path: Path
+) -> None:
+    repo = a_model(server, "forwarded")
+    with receiving(status=202) as receiver:
+        options = ("--watch", f"model:{repo}", "--forward", receiver.url, "--secret", "s3cret")
+        with listening(server, tmp_path, *options, "--json") as listener:
+            discuss(server, repo, "Größe \N{SNOWMAN}")
+            wait_for_count(listener, 1)
+            [told] = listener.heard
+            assert listener.end() == 130
+
+    [request] = receiver.requests
+    assert request.json == told["payload"]
+    assert "Größe \N{SNOWMAN}".encode() in request.body
+    assert request.headers["webhook-id"] == told["id"]
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["x-webhook-attempt"] == "1"
+    assert request.headers["x-webhook-secret"] == "s3cret"
+    assert verify(request.headers, request.body, secrets=["s3cret"], require_signature=True) is None
+    assert told["event"]["repo"] == {"type": "model", "name": repo}
+    assert told["forwarded"] == {
+        "status": 202, "reason": None, "milliseconds": told["forwarded"]["milliseconds"],
+    }  # fmt: skip
+    assert listener.words == "Listening; Ctrl-C ends it.\n"
+
+
+def test_each_delivery_is_a_line_with_the_local_answer(server: Server, tmp_path: Path) -> None:
+    repo = a_model(server, "lines")
+    with receiving(status=500) as receiver:
+        options = ("--watch", f"model:{repo}", "--forward", receiver.url)
+        with listening(server, tmp_path, *options) as listener:
+            discuss(server, repo)
+            wait_for_count(listener, 1)
+
+    [line] = listener.lines
+    moment = r"20\d\d-\d\d-\d\d \d\d:\d\d"
+    assert re.fullmatch(rf"{moment}  discussion create  model:{repo}  500  \d+ ms", line)
+    [request] = receiver.requests
+    assert "webhook-signature" not in request.headers
+    assert "x-webhook-secret" not in request.headers
+
+
+def test_a_port_where_nobody_listens_is_told(server: Server, tmp_path: Path) -> None:
+    repo = a_model(server, "nobody")
+    options = ("--watch", f"model:{repo}", "--forward", f"http://127.0.0.1:{a_free_port()}/")
+    with listening(server, tmp_path, *options) as listener:
+        discuss(server, repo)
+        wait_for_count(listener, 1)
+
+    assert "  no answer (connection refused)  " in listener.lines[0]
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_webhook_of_the_command_goes_with_it(
+    server: Server, tmp_path: Path, by: signal.Signals
+) -> None:
+    repo = a_model(server, f"temporary-{by.value}")
+    before = webhooks_of(server)
+
+    with listening(server, tmp_path, "--watch", f"model:{repo}") as listener:
+        during = webhooks_of(server)
+        code = listener.end(by)
+
+    assert code == 128 + by
+    assert len(during) == len(before) + 1
+    assert webhooks_of(server) == before
+
+
+def test_a_webhook_that_exists_goes_on_as_it_was(
+    server: Server, ask: Hublet, tmp_path: Path
+) -> None:
+    repo = a_model(server, "existing")
+    with receiving(status=200) as real, receiving(status=200) as local:
+        made = ask("webhooks", "create", "--watch", f"model:{repo}", "--url", real.url, "-q")
+        webhook_id = made.out.strip()
+        discuss(server, repo, "before anybody listened")
+        wait_until(lambda: len(real.requests) == 1, seconds=30)
+        options = (webhook_id, "--forward", local.url, "--json")
+        with listening(server, tmp_path, *options) as listener:
+            discuss(server, repo, "while somebody does")
+            wait_until(lambda: len(real.requests) == 2, seconds=30)
+            wait_for_count(listener, 1)
+            pinged = ask("webhooks", "ping", webhook_id)
+            wait_for_count(listener, 2)
+            replayed = ask("webhooks", "replay", webhook_id, listener.heard[0]["id"])
+            wait_for_count(listener, 3)
+            listener.end()
+
+    assert (pinged.code, replayed.code) == (0, 0)
+    assert [each.body for each in local.requests] == [each.body for each in real.requests[1:]]
+    assert [each["event"]["scope"] for each in listener.heard] == [
+        "discussion", "ping", "discussion",
+    ]  # fmt: skip
+    assert webhook_id in webhooks_of(server)
+
+
+def test_a_hub_that_is_started_again_loses_and_doubles_nothing(
+    place: Place, tmp_path: Path
+) -> None:
+    with receiving(status=200) as receiver, ExitStack() as ends:
+        with serving(place, "--test-mode") as first:
+            repo = a_model(first, "engine")
+            options = ("--watch", f"model:{repo}", "--forward", receiver.url, "--json")
+            listener = ends.enter_context(listening(first, tmp_path, *options))
+            discuss(first, repo, "one")
+            wait_for_count(listener, 1)
+        listener.process.wait_for("The connection is lost")
+        port = first.address.rpartition(":")[2]
+        with serving(place, "--test-mode", "--port", port) as second:
+            again = replace(second, token=first.token, user=first.user)
+            discuss(again, repo, "two")
+            listener.process.wait_for("Listening again.")
+            discuss(again, repo, "three")
+            wait_for_count(listener, 3)
+            listener.end()
+            left = webhooks_of(again)
+
+    assert titles(listener) == ["one", "two", "three"]
+    assert [each.json["discussion"]["title"] for each in receiver.requests] == titles(listener)
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        pytest.param([], "Give the ID of a webhook, or --watch TYPE:NAME.", id="nothing"),
+        pytest.param(
+            ["0" * 24, "--watch", "model:a/b"], "Give the ID of a webhook, or --watch", id="both"
+        ),
+        pytest.param(
+            ["--watch", "model:a/b", "--forward", "localhost:8080"],
+            "localhost:8080 is not an address such as http://localhost:8080/hook.",
+            id="an address without a scheme",
+        ),
+    ],
+)
+def test_wrong_usage_is_told(run: Hublet, arguments: list[str], complaint: str) -> None:
+    refused = run("webhooks", "listen", *arguments, "--endpoint", "http://127.0.0.1:1")
+
+    assert refused.code == 2
+    assert complaint in " ".join(refused.err.split())
+
+
+def test_an_unknown_webhook_is_told(ask: Hublet) -> None:
+    refused = ask("webhooks", "listen", "0" * 24)
+
+    assert (refused.code, refused.err) == (1, f"hublet: There is no webhook {'0' * 24}.\n")

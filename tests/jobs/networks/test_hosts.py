@@ -1,0 +1,59 @@
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+
+from hublet.jobs.networks.hosts import resolver_of, rewrite, text_of
+from hublet.jobs.networks.records import Member, Outside
+from hublet.jobs.runners.identity import Identity
+
+LOOPBACK = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
+
+
+def a_member(last: int, *names: str) -> Member:
+    return Member(
+        folder=Path(f"/data/{last}"),
+        block=IPv4Network("10.213.0.0/24"),
+        address=IPv4Address(f"10.213.0.{last}"),
+        names=names,
+        switch=1,
+        maker=Identity(pid=1, start=1, boot="b"),
+        descriptor=3,
+    )
+
+
+def test_each_member_has_a_line_with_its_own_name_first() -> None:
+    members = [a_member(10, "job-b", "all", "worker"), a_member(2, "job-a", "all", "leader")]
+
+    assert text_of(members, None) == (
+        f"{LOOPBACK}10.213.0.2 job-a all leader\n10.213.0.10 job-b all worker\n"
+    )
+
+
+def test_who_may_reach_outside_finds_the_hub_by_its_name() -> None:
+    addresses = (IPv4Address("192.168.1.7"), IPv4Address("192.168.1.8"))
+    outside = Outside(hub_host="hub.example", hub_port=443, hub_addresses=addresses)
+
+    assert text_of([], outside) == (f"{LOOPBACK}192.168.1.7 hub.example\n192.168.1.8 hub.example\n")
+    assert text_of([], Outside(hub_addresses=addresses)) == LOOPBACK
+
+
+def test_names_are_asked_of_the_nameservers_and_of_nobody_without_a_way_outside() -> None:
+    servers = (IPv4Address("10.0.0.53"), IPv4Address("10.0.0.54"))
+
+    text = resolver_of(Outside(nameservers=servers))
+
+    assert text == "nameserver 10.0.0.53\nnameserver 10.0.0.54\n"
+    assert "nameserver" not in resolver_of(None)
+
+
+def test_a_file_that_jobs_see_stays_the_same_file(tmp_path: Path) -> None:
+    path = tmp_path / "hosts"
+    rewrite(path, "one two three\nfour\n")
+    number = path.stat().st_ino
+    with path.open() as seen:
+        rewrite(path, "five\n")
+        assert seen.read() == "five\n"
+        rewrite(path, "five\nsix, which is longer than all before\n")
+
+    assert path.stat().st_ino == number
+    assert path.read_text() == "five\nsix, which is longer than all before\n"
+    assert path.stat().st_mode & 0o777 == 0o644

@@ -1,0 +1,200 @@
+"""What is open to a job closes when whoever opened it may not any more."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from hublet.accounts import service as accounts
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import OPERATOR, Role
+from hublet.core.database import Database, open_database
+from hublet.jobs.reaching import open_ends
+from hublet.tokens import service as tokens
+from jobs.reached import Before, Job, Script, before
+from jobs.running import set_row
+from people import Headers, a_user, an_organization, sign_in
+
+# A token, a member, a port: what is gone closes within seconds.
+SECONDS = 8.0
+SWITCH = ("GET /socket HTTP/1.1", "Upgrade: websocket", "Connection: Upgrade")
+STREAM = ("GET /stream HTTP/1.1",)
+
+Change = Callable[[Database, Before], Awaitable[None]]
+
+
+def endless(job: Job) -> Script:
+    """A job that agrees to whatever it is asked for, and never ends."""
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await job.read_head(reader)
+        if b"upgrade" in head:
+            writer.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n")
+        else:
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n.\r\n")
+        await reader.read()
+
+    return script
+
+
+@pytest.fixture
+async def port(
+    app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> AsyncIterator[Before]:
+    async with before(app, client, database, ada, endless) as port:
+        yield port
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An open connection through the hub."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def is_closed(self, *, within: float) -> bool:
+        try:
+            async with asyncio.timeout(within):
+                while await self.reader.read(100):
+                    pass
+        except TimeoutError:
+            return False
+        except ConnectionError:
+            return True
+        finally:
+            self.writer.close()
+        return True
+
+
+async def opened(port: Before, head: bytes) -> Line:
+    line = Line(*await asyncio.open_connection("127.0.0.1", port.hub_port))
+    line.writer.write(head)
+    said = await line.reader.readuntil(b"\r\n\r\n")
+    assert b" 200 " in said or b" 101 " in said
+    return line
+
+
+async def ends(*lines: Line) -> None:
+    assert all([await line.is_closed(within=SECONDS) for line in lines])
+
+
+async def goes_on(line: Line) -> None:
+    assert not await line.is_closed(within=1)
+
+
+async def revoke_the_token(database: Database, port: Before) -> None:
+    value = port.token["Authorization"].removeprefix("Bearer ")
+    async with database.transaction() as conn:
+        await tokens.revoke_by_value(conn, value, reason="It leaked.")
+
+
+async def disable_the_user(database: Database, _port: Before) -> None:
+    user = await a_user(database, "ada")
+    async with database.transaction() as conn:
+        await accounts.disable_user(conn, user)
+
+
+async def end_the_job(database: Database, port: Before) -> None:
+    await set_row(database, port.job_id, stage="COMPLETED")
+
+
+async def begin_another_attempt(database: Database, port: Before) -> None:
+    await set_row(database, port.job_id, attempt=2)
+
+
+@pytest.mark.parametrize(
+    "change", [revoke_the_token, disable_the_user, end_the_job, begin_another_attempt]
+)
+async def test_streams_and_sockets_close_when_somebody(
+    port: Before, database: Database, change: Change
+) -> None:
+    stream, socket = await opened(port, port.head(*STREAM)), await opened(port, port.head(*SWITCH))
+
+    await change(database, port)
+
+    await ends(stream, socket)
+
+
+async def test_ports_that_are_not_exposed_any_more_close_at_once(
+    port: Before, client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    closed = [await opened(port, port.head(*STREAM)), await opened(port, port.head(*SWITCH))]
+    kept = await opened(port, port.head(*STREAM, port=9000))
+
+    path = f"/api/jobs/ada/{port.job_id}/expose"
+    await client.put(path, headers=ada, json={"ports": [9000], "portsPublic": [9000]})
+
+    async with httpx2.AsyncClient() as visitor:
+        address = f"http://127.0.0.1:{port.hub_port}/"
+        answer = await visitor.get(address, headers={"Host": port.host(), **ada})
+    assert answer.status_code == 404
+    await ends(*closed)
+    await goes_on(kept)
+
+
+async def test_a_port_that_is_not_public_any_more_closes_for_strangers_only(
+    port: Before, client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    owner = await opened(port, port.head(*STREAM, port=9000))
+    stranger = await opened(port, f"GET / HTTP/1.1\r\nHost: {port.host(9000)}\r\n\r\n".encode())
+
+    path = f"/api/jobs/ada/{port.job_id}/expose"
+    await client.put(path, headers=ada, json={"ports": [9000]})
+
+    await ends(stranger)
+    await goes_on(owner)
+
+
+async def test_who_is_removed_from_the_organization_is_out(
+    port: Before, database: Database
+) -> None:
+    members = {"eve": Role.admin, "max": Role.read}
+    engines = await an_organization(database, "engines", members=members)
+    eve, member = await sign_in(database, "eve"), await sign_in(database, "max")
+    await set_row(database, port.job_id, owner_id=engines.id)
+    streams = {}
+    for name, headers in (("eve", eve), ("max", member)):
+        port.token.clear()
+        port.token.update(headers)
+        streams[name] = await opened(port, port.head(*STREAM))
+
+    async with database.transaction() as conn:
+        user = await accounts.get_user(conn, "max")
+        await organizations.remove_member(conn, OPERATOR, engines, user)
+
+    await ends(streams["max"])
+    await goes_on(streams["eve"])
+
+
+async def test_another_process_of_the_hub_is_heard(port: Before, database: Database) -> None:
+    stream = await opened(port, port.head(*STREAM))
+
+    async with open_database(database.hub) as other:
+        await revoke_the_token(other, port)
+
+    await ends(stream)
+
+
+async def test_what_is_idle_for_an_hour_is_closed(
+    port: Before, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert open_ends.IDLE_SECONDS == 3600
+    stream, socket = await opened(port, port.head(*STREAM)), await opened(port, port.head(*SWITCH))
+
+    monkeypatch.setattr(open_ends, "IDLE_SECONDS", 0.5)
+
+    await ends(stream, socket)
+
+
+async def test_a_hub_that_stops_waits_for_nobody(
+    app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    async with before(app, client, database, ada, endless) as port:
+        stream = await opened(port, port.head(*STREAM))
+        socket = await opened(port, port.head(*SWITCH))
+
+    assert await socket.is_closed(within=1)
+    assert await stream.is_closed(within=1)
