@@ -1,7 +1,6 @@
 """Jobs of a hub that runs: a restart under those who follow one, and a webhook that starts one."""
 
 import json
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -93,6 +92,12 @@ class Person:
         """Wait for the end of a job; return its status."""
         wait_until(lambda: self._status(job_id)["stage"] in OVER, seconds=PATIENCE_SECONDS)
         return self._status(job_id)
+
+    def end_jobs(self) -> None:
+        """End what still runs: it would go on after the hub, which is what jobs do."""
+        for job in self.ask("GET", "/api/jobs/ada?stage=SCHEDULING&stage=RUNNING"):
+            self.ask("POST", f"/api/jobs/ada/{job['id']}/cancel")
+            self.ended(job["id"])
 
     def _status(self, job_id: str) -> Any:
         return self.ask("GET", f"/api/jobs/ada/{job_id}")["status"]
@@ -197,40 +202,3 @@ def test_a_job_reads_a_dataset_and_writes_into_a_bucket(place: Place, version: s
         # The last command failed: what is mounted from a repository cannot be written.
         assert code == 1, errors
         assert person.read("/api/buckets/ada/box/files/copy.txt") == "42\n"
-
-
-GUIDE = Path(__file__).parents[2] / "docs" / "jobs.md"
-
-
-def steps(page: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each command of the first transcript of a page with the lines that it prints."""
-    block = page.partition("```console\n")[2].partition("```")[0]
-    for step in block.replace("\\\n", "").removeprefix("$ ").split("\n$ "):
-        command, *lines = step.strip().split("\n")
-        yield command, lines
-
-
-def is_printed(line: str, out: str) -> bool:
-    """Tell whether a line was printed; … stands for anything."""
-    words = re.escape(line).replace(re.escape("…"), ".*")
-    return any(re.fullmatch(words, each.strip()) for each in out.splitlines())
-
-
-@pytest.mark.skipif(shutil.which("bwrap") is None, reason="volumes need bubblewrap")
-def test_the_guide_shows_what_happens(place: Place) -> None:
-    with a_hub(place) as person:
-        variables = person.variables
-        variables["PATH"] = f"{_hf('2.4.0').parent}:{variables['PATH']}"
-        for command, lines in steps(GUIDE.read_text(encoding="utf-8")):
-            ended = subprocess.run(
-                ["sh", "-c", command],
-                cwd=place.folder,
-                env=variables,
-                capture_output=True,
-                text=True,
-                timeout=PATIENCE_SECONDS,
-                check=False,
-            )
-            assert ended.returncode == 0, ended.stderr
-            out = ended.stdout + ended.stderr
-            assert [line for line in lines if not is_printed(line, out)] == [], out
