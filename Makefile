@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
+# Where it is set, every process that a test starts would compile the whole hub anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 
 help: ## List the targets

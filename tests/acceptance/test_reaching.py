@@ -115,7 +115,9 @@ class Site:
 def site(request: pytest.FixtureRequest, place: Place) -> Iterator[Site]:
     variables = {"HUBLET_JOBS_RUNNER": request.param}
     with serving(place, "--test-mode", variables=variables) as hub:
-        yield Site(place=place, person=ada(place, hub.address), runner=request.param)
+        person = ada(place, hub.address)
+        yield Site(place=place, person=person, runner=request.param)
+        person.end_jobs()
 
 
 def free_ports(count: int) -> list[int]:

@@ -50,3 +50,4 @@ def test_a_person_signs_in_and_is_at_the_port(place: Place) -> None:
             names = {each.get("name") for each in page.context.cookies(address)}
             assert names == {"hublet_job", "hublet_job_state"}
             browser.close()
+        person.end_jobs()

@@ -44,6 +44,9 @@ class WaitingProxy:
         threading.Thread(target=_pump, args=[caller, hub], daemon=True).start()
         _pump(hub, caller)
         for end in (caller, hub):
+            # To close alone tells the other side nothing while a thread still reads from it.
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
             end.close()
 
     def _connect(self) -> socket.socket | None:

@@ -38,12 +38,11 @@ def serve(
     as_json: AsJson = False,
 ) -> None:
     """Start the hub: API and worker in one process."""
-    import gc
     from dataclasses import replace
 
-    # What is made until the hub answers stays: looking through it again and again takes a tenth
-    # of the start. The server switches collections on again.
-    gc.disable()
+    from hublet.core.light_start import start_lightly
+
+    start_lightly()
 
     from hublet.core.opening import open_folder
     from hublet.serving import listen

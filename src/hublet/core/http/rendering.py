@@ -44,7 +44,8 @@ _bodies: list[tuple[re.Pattern[str], Body, str]] = []
 
 def tell_errors_in(paths: str, *, body: Body, media_type: str) -> None:
     """Tell every error at these paths (a regular expression), also those of the edge, so."""
-    _bodies.append((re.compile(paths), body, media_type))
+    # A name in a path may have a line break in it, wherever that comes from.
+    _bodies.append((re.compile(paths, re.DOTALL), body, media_type))
 
 
 def _written(

@@ -31,9 +31,8 @@ def listen(settings: Settings) -> tuple[socket.socket | None, Settings]:
     host, port = settings.server.host, settings.jobs.ssh_port
     try:
         listener = _bound(host, port)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError):
         if not settings.server.test_mode:
-            log.warning("nobody comes in by SSH here", host=host, port=port, error=str(error))
             return None, settings
         listener = _bound(host, 0)
     jobs = replace(settings.jobs, ssh_port=listener.getsockname()[1])
@@ -59,6 +58,11 @@ async def opened(
 ) -> AsyncIterator[None]:
     """Let guests in for a while; nobody where there is nowhere to listen."""
     if listener is None:
+        settings = database.hub.settings
+        if why_not(settings) is None:
+            log.warning(
+                "the port for SSH is taken: nobody comes in here", port=settings.jobs.ssh_port
+            )
         yield
         return
     opening = asyncio.create_task(_gateway(database, listener, way), name="ssh-gateway")

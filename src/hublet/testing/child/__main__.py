@@ -1,6 +1,5 @@
 """Starts the hub of tests: `python -m hublet.testing.child <parent's id> <socket> <folder>`."""
 
-import gc
 import json
 import os
 import shutil
@@ -8,13 +7,14 @@ import signal
 import sys
 import threading
 
+from hublet.core.light_start import start_lightly
+
 _LOOK_SECONDS = 0.2
 _GRACE_SECONDS = 5.0
 
 
 def main(parent: int, listener: int, folder: str) -> None:
-    # What is made until the hub answers stays; the server switches collections on again.
-    gc.disable()
+    start_lightly()
     told = _keep_for_ourselves(sys.stdout.fileno())
     threading.Thread(target=_end_with, args=(parent, folder), daemon=True).start()
 
