@@ -23,6 +23,7 @@ from hublet.webhooks import store
 from hublet.webhooks.records import Domain, Secrets, Watched, WatchedType, Webhook
 from hublet.webhooks.seals import seal
 from hublet.webhooks.triggers import service as triggers
+from hublet.worker import Worker
 
 WEBHOOKS = 50
 # Where the worker runs that `working` starts.
@@ -143,7 +144,7 @@ async def working(bench: Workbench, site: Site, database: Database) -> AsyncIter
             yield
         return
     with tied_to(bench.cores.server):
-        async with serving.running(database):
+        async with serving.running(database, Worker(database)):
             yield
 
 

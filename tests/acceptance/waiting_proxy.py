@@ -1,5 +1,6 @@
 """A door in front of a hub, as operators have one: it waits while the hub behind it restarts."""
 
+import select
 import socket
 import threading
 import time
@@ -37,33 +38,58 @@ class WaitingProxy:
         self._listener.close()
 
     def _serve(self, caller: socket.socket) -> None:
-        hub = self._connect()
-        if hub is None:
-            caller.close()
-            return
-        threading.Thread(target=_pump, args=[caller, hub], daemon=True).start()
-        _pump(hub, caller)
-        for end in (caller, hub):
-            # To close alone tells the other side nothing while a thread still reads from it.
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
+        """Pass on what is said until somebody has enough.
 
-    def _connect(self) -> socket.socket | None:
+        What a hub did not answer before it went is asked again of the next one.
+        """
+        hub: socket.socket | None = None
+        unanswered = b""
+        with caller:
+            while True:
+                if hub is None and (hub := self._connect(unanswered)) is None:
+                    return
+                for each in select.select([caller, hub], [], [])[0]:
+                    data = _heard(each)
+                    if each is hub:
+                        unanswered = b"" if data else unanswered
+                        is_over = not data and not unanswered
+                    else:
+                        unanswered += data
+                        is_over = not data
+                    if is_over:
+                        hub.close()
+                        return
+                    if not data or not _said(hub if each is caller else caller, data):
+                        hub.close()
+                        hub = None
+                        break
+
+    def _connect(self, unanswered: bytes) -> socket.socket | None:
+        """Return a connection to the hub, which has been told what is still to be answered."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
             with suppress(OSError):
                 if self._target is not None:
-                    return socket.create_connection(self._target)
+                    hub = socket.create_connection(self._target)
+                    if _said(hub, unanswered):
+                        return hub
             time.sleep(0.05)
         return None
 
 
-def _pump(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(_CHUNK):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
+def _heard(source: socket.socket) -> bytes:
+    try:
+        return source.recv(_CHUNK)
+    except OSError:
+        return b""
+
+
+def _said(target: socket.socket, data: bytes) -> bool:
+    try:
+        target.sendall(data)
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -223,15 +223,20 @@ def test_a_reader_that_leaves_is_no_error_to_tell(tmp_path: Path) -> None:
     assert words == b""
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_can_be_installed(tmp_path: Path, shell: str) -> None:
-    environment = clean_environment({"HOME": str(tmp_path), "SHELL": f"/bin/{shell}"})
+@pytest.mark.parametrize(
+    ("shell", "place"),
+    [("bash", ".bash_completions"), ("zsh", ".zfunc"), ("fish", ".config/fish")],
+)
+def test_completion_can_be_installed(tmp_path: Path, shell: str, place: str) -> None:
+    # Without this typer takes the shell among our parents, which may be another one, or none.
+    named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    environment = clean_environment({"HOME": str(tmp_path)} | named)
     line = [str(Path(sys.executable).with_name("hublet")), "--install-completion", shell]
 
     done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    written = [path for path in (tmp_path / place).rglob("*") if path.is_file()]
     assert any("hublet" in path.read_text() for path in written)
 
 

@@ -110,12 +110,12 @@ async def _unexpected(request: Request, _error: Exception) -> Response:
 
 async def _hub_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HubError)  # noqa: S101 - registered for this class only
-    return hub_error_response(error, path=request.url.path)
+    return hub_error_response(error, path=request.scope["path"])
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - as above
-    return error_response(sentences(error.errors()), status=400, path=request.url.path)
+    return error_response(sentences(error.errors()), status=400, path=request.scope["path"])
 
 
 async def _http_exception(request: Request, error: Exception) -> Response:
@@ -123,7 +123,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     pattern = _PLAIN.get(error.status_code, str(error.detail))
     message = pattern.replace("{method}", request.method).replace("{path}", request.url.path)
     return error_response(
-        message, status=error.status_code, headers=error.headers, path=request.url.path
+        message, status=error.status_code, headers=error.headers, path=request.scope["path"]
     )
 
 
