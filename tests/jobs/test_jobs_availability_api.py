@@ -91,7 +91,8 @@ async def test_an_image_that_is_not_on_this_machine_is_refused(
 
     sentence = (
         "dockerImage: this hub has no image ubuntu:24; its operator maps names of images to what "
-        "they are here, in the setting jobs.images."
+        "they are here, in the setting jobs.images: *=host makes every name a view of "
+        "the hub's own machine."
     )
     assert await refusal(client, ada, dockerImage="ubuntu:24") == (400, sentence)
     copy = await client.post(f"{PATH}/{job['id']}/duplicate", headers=ada)

@@ -148,5 +148,6 @@ class ImageNotFound(InvalidRequest):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"dockerImage: this hub has no image {name}; its operator maps names of images to "
-            "what they are here, in the setting jobs.images."
+            "what they are here, in the setting jobs.images: *=host makes every name a view of "
+            "the hub's own machine."
         )
