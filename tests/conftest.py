@@ -1,7 +1,9 @@
 """A real hub on a real database of each kind, thrown away after every test."""
 
 import asyncio
+import io
 import itertools
+import logging
 import os
 import shutil
 import tempfile
@@ -13,15 +15,17 @@ from typing import Any
 
 import httpx2
 import pytest
+import structlog
 from fastapi import FastAPI
 
 from contract.checker import Contract
 from hublet.app import create_application, with_edge
 from hublet.core import clock
-from hublet.core.config import Settings
+from hublet.core.config import LogSettings, Settings
 from hublet.core.database import Database, open_database
 from hublet.core.database.migrations import migrate
 from hublet.core.hub import Hub
+from hublet.core.logs import configure
 from hublet.core.sealing import KeyRing
 from hublet.description import describe
 from people import Headers, sign_in
@@ -250,6 +254,19 @@ async def ada(database: Database) -> Headers:
 @pytest.fixture
 async def admin(database: Database) -> Headers:
     return await sign_in(database, "root", is_admin=True)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """No test inherits where records go and which are written: commands that run here set both."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    if structlog.is_configured():
+        configure(LogSettings(), stream=io.StringIO())
+        structlog.reset_defaults()
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 @pytest.fixture(autouse=True)

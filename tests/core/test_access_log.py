@@ -1,11 +1,8 @@
 import io
 import json
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import structlog
 
 from hublet.core.config import LogSettings
 from hublet.core.logs import AccessLog, configure
@@ -141,20 +138,8 @@ def test_a_path_is_safe_to_write(path: str, shown: str) -> None:
     assert paths(stream) == [shown]
 
 
-@pytest.fixture
-def _hub_with_another_prefix() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    configure(JSON, stream=io.StringIO(), prefix="acme_")
-    yield
-    configure(JSON, stream=io.StringIO())
-    structlog.reset_defaults()
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
-@pytest.mark.usefixtures("_hub_with_another_prefix")
 def test_tokens_of_the_hub_and_of_the_public_one_are_masked() -> None:
+    configure(JSON, stream=io.StringIO(), prefix="acme_")
     stream = io.StringIO()
     log = an_access_log(JSON, stream)
 
