@@ -10,9 +10,10 @@ from hublet.core.clock import wire
 from hublet.core.database import Database
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.records import Origin
+from hublet.oauth.apps.service import resolve_app
 from hublet.oauth.consents import service as consents
-from hublet.oauth.records import Access, App, Permission, Via
-from hublet.tokens.records import Scope, TokenRole
+from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, Access, App, Permission, Via
+from hublet.tokens.records import ALL_SCOPES, Scope, TokenRole
 from oauth.visiting import (
     CALLBACK,
     VERIFIER,
@@ -31,18 +32,38 @@ PAGE = "/settings/connected-applications"
 
 
 async def an_access(
-    database: Database, app: App, *, name: str = "ada", organizations: frozenset[str] = frozenset()
+    database: Database,
+    app: App,
+    *,
+    name: str = "ada",
+    organizations: frozenset[str] = frozenset(),
+    scopes: frozenset[Scope] = frozenset({Scope.profile, Scope.openid}),
 ) -> Access:
     user = await a_user(database, name)
     permission = Permission(
         user_id=user.id,
         app_id=app.id,
-        scopes=frozenset({Scope.profile, Scope.openid}),
+        scopes=scopes,
         organization_ids=organizations,
     )
     origin = Origin(address="192.0.2.7", agent="Mozilla/5.0 (X11; Linux) Firefox/140.0")
     async with database.transaction() as conn:
         return await accesses.begin(conn, permission, Via.device, origin=origin)
+
+
+async def test_the_command_line_is_shown_with_the_inbox(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    command_line = await resolve_app(database, COMMAND_LINE_CLIENT_ID)
+    assert command_line is not None
+    await an_access(database, command_line, scopes=ALL_SCOPES)
+    await an_access(database, await an_app(database), scopes=ALL_SCOPES)
+    await signed_in(client, database)
+
+    page = text_of(await client.get(PAGE))
+
+    assert page.count("Run jobs") == 2
+    assert page.count("Read your notifications, and change what you are notified of") == 1
 
 
 async def a_signed_in_app(client: httpx2.AsyncClient) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from hublet.oauth.devices.records import Device, DeviceState
 from hublet.oauth.devices.user_codes import ALPHABET, new_user_code, normalized, shown
 from hublet.oauth.grants.polls import Polls
 from hublet.oauth.records import COMMAND_LINE_CLIENT_ID
+from hublet.tokens.records import ALL_SCOPES
 from oauth.flows import (
     DEVICE,
     TOKEN,
@@ -79,6 +80,37 @@ async def test_the_public_command_line_needs_no_registration(
     whoami = await client.get("/api/whoami-v2", headers=bearer(given.json()["access_token"]))
     assert whoami.json()["name"] == "ada"
     assert "accessToken" not in whoami.json()["auth"]
+
+
+@pytest.mark.parametrize(
+    ("client_id", "scope", "status"),
+    [
+        pytest.param(COMMAND_LINE_CLIENT_ID, None, 200, id="the command line"),
+        pytest.param(COMMAND_LINE_CLIENT_ID, "openid jobs", 403, id="asked for less"),
+        pytest.param("loom", None, 403, id="another app with every scope"),
+    ],
+)
+async def test_only_the_command_line_reaches_the_inbox(
+    client: httpx2.AsyncClient, database: Database, client_id: str, scope: str | None, status: int
+) -> None:
+    await an_app(database, client_id="loom", scopes=sorted(ALL_SCOPES))
+    who = {"client_id": client_id}
+    started = await client.post(START, data=who if scope is None else who | {"scope": scope})
+    await decide(database, started.json()["user_code"])
+    code = {"grant_type": DEVICE, "device_code": started.json()["device_code"]}
+    given = (await client.post(TOKEN, data=who | code)).json()
+    refresh = {"grant_type": "refresh_token", "refresh_token": given["refresh_token"]}
+    renewed = (await client.post(TOKEN, data=who | refresh)).json()
+
+    for token in (given["access_token"], renewed["access_token"]):
+        inbox = await client.get("/api/notifications", headers=bearer(token))
+        done = await client.delete("/api/notifications?applyToAll=true", headers=bearer(token))
+        preferences = await client.patch(
+            "/api/settings/notifications", json={"notifications": {}}, headers=bearer(token)
+        )
+        assert [each.status_code for each in (inbox, done, preferences)] == [status] * 3
+        for beyond in ("/api/settings/tokens", "/api/settings/mcp", "/api/settings/oauth-accesses"):
+            assert (await client.get(beyond, headers=bearer(token))).status_code == 403
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ from hublet.app import with_edge
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.oauth.apps import store as apps
+from hublet.oauth.apps.service import resolve_app
 from hublet.oauth.devices import service as devices
 from hublet.oauth.devices.records import Device, DeviceState, StartedDevice
-from hublet.oauth.records import App
-from hublet.tokens.records import Scope
+from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, App
+from hublet.tokens.records import ALL_SCOPES, Scope
 from oauth.visiting import an_app, hidden_in, signed_in, text_of
 from people import an_organization
 
@@ -100,6 +101,20 @@ async def test_the_person_sees_who_asks_for_what(
         "Allow it only if you started this yourself, and see the same code on your own device. "
         "Deny Allow"
     )
+
+
+async def test_the_command_line_says_that_it_reaches_the_inbox(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    command_line = await resolve_app(database, COMMAND_LINE_CLIENT_ID)
+    assert command_line is not None
+    asked = [await a_device(database, command_line, scopes=ALL_SCOPES)]
+    asked.append(await a_device(database, command_line, scopes=ALL_SCOPES - {Scope.jobs}))
+    await signed_in(client, database)
+
+    pages = [text_of(await enter(client, each.user_code)) for each in asked]
+
+    assert ["Read your notifications, and change" in page for page in pages] == [True, False]
 
 
 @pytest.mark.parametrize("typed", ["lower", "bare", "blanks", "dashes"])

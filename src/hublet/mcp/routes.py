@@ -3,13 +3,13 @@
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.mcp import service
 from hublet.mcp.schemas import McpTools, UpdateMcpTools
-from hublet.tokens.auth import AccountOwner, InboxReader
+from hublet.tokens.auth import AccountOwner, AccountReader
 
 router = Router(prefix="/api/settings/mcp", tags=["mcp"])
 
 
 @router.get("")
-async def get_mcp_tools(conn: ReadConn, caller: InboxReader) -> McpTools:
+async def get_mcp_tools(conn: ReadConn, caller: AccountReader) -> McpTools:
     """Show which built-in tools and which spaces the caller uses as MCP tools."""
     return McpTools.of(await service.tools_of(conn, caller))
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from hublet.core.database import Row
-from hublet.oauth.records import Permission
+from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, Permission
 from hublet.tokens.records import ALL_SCOPES, Grants, Scope, ScopedGrant, with_included
 
 # About the person, or about what no owner has: these hold everywhere.
@@ -21,8 +21,17 @@ PERSONAL = frozenset(
 )
 
 
+def reaches_inbox(client_id: str, scopes: frozenset[Scope]) -> bool:
+    """No scope does: only the command line, when it is given everything."""
+    return client_id == COMMAND_LINE_CLIENT_ID and scopes == ALL_SCOPES
+
+
 def grants_of(
-    scopes: frozenset[Scope], *, user: tuple[str, str], organizations: Mapping[str, str]
+    scopes: frozenset[Scope],
+    *,
+    user: tuple[str, str],
+    organizations: Mapping[str, str],
+    inbox: bool = False,
 ) -> Grants:
     """Return what a token may do: for the person (id and name), and in these organizations.
 
@@ -33,7 +42,9 @@ def grants_of(
     own = ScopedGrant(entity_id=user[0], entity_type="user", entity_name=user[1], scopes=owned)
     # A selected organization is named even where nothing of it is reached: userinfo shows it.
     selected = tuple(_in_organization(*each, owned) for each in sorted(organizations.items()))
-    return Grants(everywhere=scopes & PERSONAL, scoped=(own, *selected) if owned else selected)
+    return Grants(
+        everywhere=scopes & PERSONAL, scoped=(own, *selected) if owned else selected, inbox=inbox
+    )
 
 
 def confined_grants_of(scopes: frozenset[Scope], *, organization: tuple[str, str]) -> Grants:

@@ -1,7 +1,7 @@
 """Who is calling, as a type that a route names.
 
 A route asks for the caller by the scope it needs (`WebhookManager`), by the right to act
-for the account itself (`AccountOwner`), or by neither (`AnyCaller`, `MaybeCaller`).
+for the account itself (`AccountOwner`, `InboxOwner`), or by neither (`AnyCaller`, `MaybeCaller`).
 """
 
 from base64 import b64decode
@@ -111,22 +111,34 @@ async def identify_owner(caller: AnyCaller) -> Caller:
     return caller
 
 
+async def identify_account_reader(caller: AnyCaller) -> Caller:
+    if caller.token.role is TokenRole.fine_grained:
+        raise FullTokenNeeded
+    return caller
+
+
+AccountReader = Annotated[Caller, Depends(identify_account_reader)]
 AccountOwner = Annotated[Caller, Depends(identify_owner)]
 
 
-def check_full(caller: Caller) -> None:
-    """Refuse a token with scopes: none of interface 5.3 reaches what is the account's own."""
-    if caller.token.role is TokenRole.fine_grained:
+def check_inbox_reader(caller: Caller) -> None:
+    """Refuse what only has scopes: none of interface 5.3 reaches the inbox."""
+    if caller.token.role is TokenRole.fine_grained and not caller.token.grants.inbox:
         raise FullTokenNeeded
 
 
 async def identify_inbox_reader(caller: AnyCaller) -> Caller:
-    check_full(caller)
+    check_inbox_reader(caller)
     return caller
 
 
-# Who reads an inbox and its settings; changing them takes the AccountOwner.
+async def identify_inbox_owner(caller: AnyCaller) -> Caller:
+    return caller if caller.token.grants.inbox else await identify_owner(caller)
+
+
+# Who reads an inbox and its settings, and who changes them.
 InboxReader = Annotated[Caller, Depends(identify_inbox_reader)]
+InboxOwner = Annotated[Caller, Depends(identify_inbox_owner)]
 
 
 async def identify_administrator(caller: AnyCaller) -> Caller:

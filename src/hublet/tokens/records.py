@@ -107,6 +107,8 @@ class Grants:
 
     everywhere: frozenset[Scope] = frozenset()
     scoped: tuple[ScopedGrant, ...] = ()
+    # Whether it reaches the inbox and its settings, which no scope does.
+    inbox: bool = False
 
 
 def scopes_of(role: TokenRole, grants: Grants) -> frozenset[Scope]:

@@ -190,6 +190,7 @@ def _grants_text(grants: Grants) -> str:
 
 
 def _written(grants: Grants) -> str:
+    inbox = {"inbox": True} if grants.inbox else {}
     return json.dumps(
         {
             "global": sorted(grants.everywhere),
@@ -200,6 +201,7 @@ def _written(grants: Grants) -> str:
                 }
                 for g in grants.scoped
             ],
+            **inbox,
         }
     )
 
@@ -224,6 +226,7 @@ def _grants(text: str) -> Grants:
             )
             for grant in stored["scoped"]
         ),
+        inbox=stored.get("inbox", False),
     )
 
 

@@ -21,7 +21,7 @@ from hublet.notifications.inbox.schemas import (
     MarkAsRead,
     Notifications,
 )
-from hublet.tokens.auth import AccountOwner, caller_of, check_full, identify_inbox_reader
+from hublet.tokens.auth import InboxOwner, caller_of, check_inbox_reader, identify_inbox_reader
 
 INBOX = "/api/notifications"
 
@@ -56,7 +56,7 @@ async def list_notifications(request: Request) -> Response:
     filters that contradict each other, match nothing.
     """
     caller = await caller_of(request)
-    check_full(caller)
+    check_inbox_reader(caller)
     filters = filters_of(request)
     database: Database = request.app.state.database
     async with database.read() as conn:
@@ -88,7 +88,7 @@ def _versioned(request: Request, body: bytes) -> Response:
 
 @router.post(f"{INBOX}/mark-as-read")
 async def mark_notifications_as_read(
-    database: Db, caller: AccountOwner, filters: AskedChange, body: MarkAsRead | None = None
+    database: Db, caller: InboxOwner, filters: AskedChange, body: MarkAsRead | None = None
 ) -> ChangedNotifications:
     """Mark items as read, or as unread again: those of some threads, or all that match.
 
@@ -106,7 +106,7 @@ async def mark_notifications_as_read(
 @router.delete(INBOX)
 async def delete_notifications(
     database: Db,
-    caller: AccountOwner,
+    caller: InboxOwner,
     filters: AskedChange,
     body: DeleteNotifications | None = None,
 ) -> ChangedNotifications:

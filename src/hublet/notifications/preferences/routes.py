@@ -6,7 +6,7 @@ from hublet.notifications.preferences.schemas import (
     NotificationSettingsAnswer,
     UpdateNotificationSettings,
 )
-from hublet.tokens.auth import AccountOwner, InboxReader
+from hublet.tokens.auth import InboxOwner, InboxReader
 
 router = Router(prefix="/api/settings/notifications", tags=["notifications"])
 
@@ -21,7 +21,7 @@ async def get_notification_settings(
 
 @router.patch("")
 async def update_notification_settings(
-    conn: Conn, caller: AccountOwner, body: UpdateNotificationSettings
+    conn: Conn, caller: InboxOwner, body: UpdateNotificationSettings
 ) -> NotificationSettingsAnswer:
     """Change the switches that are named and keep the others.
 

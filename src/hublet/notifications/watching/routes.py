@@ -11,7 +11,7 @@ from hublet.notifications.watching.schemas import (
     WatchList,
     targets_of,
 )
-from hublet.tokens.auth import AccountOwner, InboxReader
+from hublet.tokens.auth import InboxOwner, InboxReader
 
 router = Router(prefix="/api/settings", tags=["notifications"])
 
@@ -32,7 +32,7 @@ async def get_watched(conn: ReadConn, caller: InboxReader) -> WatchList:
 
 
 @router.patch("/watch", responses=_REFUSED)
-async def update_watched(conn: Conn, caller: AccountOwner, body: UpdateWatched) -> WatchList:
+async def update_watched(conn: Conn, caller: InboxOwner, body: UpdateWatched) -> WatchList:
     """Change what the caller watches; nothing is changed when one item is refused.
 
     First everything in `delete` goes, then everything in `add` comes. Deleting what is not watched
@@ -49,7 +49,7 @@ async def get_muted(conn: ReadConn, caller: InboxReader) -> MuteList:
 
 
 @router.patch("/mute", responses=_REFUSED)
-async def update_muted(conn: Conn, caller: AccountOwner, body: UpdateMuted) -> MuteList:
+async def update_muted(conn: Conn, caller: InboxOwner, body: UpdateMuted) -> MuteList:
     """Mute repositories and threads, or hear of them again; all of it or nothing.
 
     A muted repository still tells of threads that the caller takes part in or is mentioned in, a

@@ -11,7 +11,7 @@ from hublet.core.database import Connection
 from hublet.core.hub import Hub
 from hublet.oauth.access.records import Holder, Issued
 from hublet.oauth.access.refreshes import store as refreshes
-from hublet.oauth.permissions import grants_of
+from hublet.oauth.permissions import grants_of, reaches_inbox
 from hublet.oauth.records import Access, App
 from hublet.tokens import service as tokens
 from hublet.tokens.format import Kind
@@ -82,7 +82,10 @@ def _access_token(
     at = now()
     life = min(timedelta(seconds=app.token_seconds), access.expires_at - at)
     grants = grants_of(
-        scopes, user=(holder.user_id, holder.user_name), organizations=holder.organizations
+        scopes,
+        user=(holder.user_id, holder.user_name),
+        organizations=holder.organizations,
+        inbox=reaches_inbox(app.client_id, scopes),
     )
     drawn = tokens.draw_for_app(
         hub,

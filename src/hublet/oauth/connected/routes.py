@@ -13,8 +13,9 @@ from hublet.login.frames import frame_of
 from hublet.oauth.connected import service
 from hublet.oauth.connected.schemas import OAuthAccess
 from hublet.oauth.consents import service as consents
+from hublet.oauth.permissions import reaches_inbox
 from hublet.oauth.records import Via
-from hublet.tokens.auth import AccountOwner, InboxReader
+from hublet.tokens.auth import AccountOwner, AccountReader
 from hublet.tokens.records import Scope
 
 api = Router(prefix="/api/settings/oauth-accesses", tags=["oauth"])
@@ -31,7 +32,7 @@ _WORDS = {
 
 
 @api.get("")
-async def list_oauth_accesses(conn: ReadConn, caller: InboxReader) -> list[OAuthAccess]:
+async def list_oauth_accesses(conn: ReadConn, caller: AccountReader) -> list[OAuthAccess]:
     """List what apps have access to the caller's account now, newest first."""
     found = await service.list_of(conn, user_id=caller.user_id)
     return [OAuthAccess.of(each, base_url=conn.hub.settings.base_url) for each in found]
@@ -55,6 +56,7 @@ async def show_connected_applications(conn: ReadConn, session: SignedIn) -> Resp
         form_token=form_token(conn.hub, session, _PURPOSE),
         scopes=tuple(Scope),
         words=_WORDS,
+        reaches_inbox=reaches_inbox,
         browser_of=browser_of,
     )
     return page_response(body)

@@ -59,6 +59,7 @@ class Question:
     is_local: bool
     new_scopes: tuple[Scope, ...]
     known_scopes: tuple[Scope, ...]
+    reaches_inbox: bool
     choices: tuple[Choice, ...]
     # Organizations that the app asked for and this person does not belong to, or nobody.
     left_out: int = 0

@@ -5,6 +5,7 @@ from hublet.core.database import Connection, Reader
 from hublet.oauth.consents import store
 from hublet.oauth.consents.records import Choice, Consent, IdleConsent, Question
 from hublet.oauth.consents.tickets import Ticket
+from hublet.oauth.permissions import reaches_inbox
 from hublet.oauth.records import App, AppKind, Permission
 from hublet.oauth.redirect_uris import host_of, is_loopback
 from hublet.tokens.records import Scope, with_included
@@ -46,6 +47,7 @@ async def question(
         is_local=bool(app.redirect_uris) and all(map(is_loopback, app.redirect_uris)),
         new_scopes=_in_order(scopes - allowed),
         known_scopes=_in_order(scopes & allowed),
+        reaches_inbox=reaches_inbox(app.client_id, scopes),
         choices=choices,
         left_out=len(organization_ids - {each.organization.id for each in memberships}),
     )
