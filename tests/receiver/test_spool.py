@@ -132,6 +132,11 @@ def test_one_process_at_a_time_works_from_a_file(file: Path) -> None:
     Store(file).close()
 
 
+def test_a_file_that_cannot_be_written_is_not_blamed_on_another_process() -> None:
+    with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+        Store(Path("/dev/full"))
+
+
 def test_what_was_added_is_there_after_a_restart(file: Path) -> None:
     store = Store(file)
     store.add(a_delivery(), now=0)

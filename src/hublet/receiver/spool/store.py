@@ -43,6 +43,8 @@ class Store:
             self._conn.executescript(_TABLE)
         except sqlite3.OperationalError as error:
             self._conn.close()
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+                raise
             raise SpoolInUse(f"Another process works from the spool {path}.") from error
 
     def close(self) -> None:
