@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import socket
+import sys
 from pathlib import Path
 
 import asyncssh
@@ -137,6 +138,23 @@ async def test_the_end_of_input_ends_a_shell_on_a_terminal(
 ) -> None:
     async with house.visited(job_id, key) as conn:
         process = await conn.create_process(term_type="dumb")
+        process.stdin.write_eof()
+        ended = await asyncio.wait_for(process.wait(), 10)
+
+    assert ended.exit_status == 0
+
+
+async def test_the_end_of_input_is_told_again_to_who_was_not_ready_for_it(
+    house: House, job_id: str, key: Key
+) -> None:
+    program = (
+        "import sys, termios, time; "
+        "input(); time.sleep(0.2); termios.tcflush(0, termios.TCIFLUSH); sys.stdin.read()"
+    )
+    async with house.visited(job_id, key) as conn:
+        command = f"{sys.executable} -c '{program}'"
+        process = await conn.create_process(command, term_type="dumb")
+        process.stdin.write("\n")
         process.stdin.write_eof()
         ended = await asyncio.wait_for(process.wait(), 10)
 

@@ -21,6 +21,8 @@ log = get_logger("jobs.ssh")
 _NOT_BEGUN = 254
 _SFTP = "sftp"
 _END_OF_TRANSMISSION = b"\x04"
+# A shell that only just sets up its terminal loses what was typed until then.
+_SAID_AGAIN_SECONDS = (0.3, 1.0, 3.0, 10.0)
 # What is in the pipes of processes that are gone takes no time at all.
 _DRAIN_SECONDS = 5.0
 
@@ -47,6 +49,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
         # What came before there was anybody to read it.
         self._early = bytearray()
         self._has_ended = False
+        self._later: list[asyncio.TimerHandle] = []
         self.is_over = False
         self._open_outlets = 0
         self._drained = asyncio.Event()
@@ -187,10 +190,14 @@ class Session(asyncssh.SSHServerSession[bytes]):
             self._drained.set()
 
     def _end_input(self, inlet: Inlet) -> None:
-        if self._asked.terminal is not None:
-            inlet.write(_END_OF_TRANSMISSION)
-        else:
+        if self._asked.terminal is None:
             inlet.end()
+            return
+        inlet.write(_END_OF_TRANSMISSION)
+        later = asyncio.get_running_loop().call_later
+        self._later = [
+            later(seconds, inlet.write, _END_OF_TRANSMISSION) for seconds in _SAID_AGAIN_SECONDS
+        ]
 
     def _close_stdin(self) -> None:
         if self._visit is not None:
@@ -208,6 +215,8 @@ class Session(asyncssh.SSHServerSession[bytes]):
                 self._chan.exit_with_signal(signal.Signals(-code).name.removeprefix("SIG"))
 
     def _let_go(self, visit: Visit) -> None:
+        for each in self._later:
+            each.cancel()
         for part in (*self._outlets, self._inlet):
             if part is not None:
                 part.close()
