@@ -10,12 +10,11 @@ from functools import cache
 from typing import NoReturn
 
 from fastapi import Request
-from fastapi.routing import APIRoute
 from starlette.routing import Match, compile_path
 from starlette.types import Scope
 
 from hublet.core.errors import NotImplementedHere
-from hublet.core.http.routers import Router
+from hublet.core.http.routers import DeferredRoute, Router
 
 # One line for each address: methods, path, tag, and what it is ("This hub has no ... yet").
 # (a|b) stands for two addresses, {repos} for the four kinds of git repository, ANY for every
@@ -185,7 +184,7 @@ def find_gap(method: str, path: str) -> Gap | None:
     return None
 
 
-class _GapRoute(APIRoute):
+class _GapRoute(DeferredRoute):
     """One route for the whole table: hundreds would cost every unknown address milliseconds."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:

@@ -18,9 +18,22 @@ from hublet.core.clock import wire
 
 
 class Schema(BaseModel):
-    """A closed object: a field that is not named here is an error, on the way in and out."""
+    """A closed object: a field that is not named here is an error, on the way in and out.
+
+    Its checks are made when it is first used: all together they would be a fifth of a start.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.model_config["defer_build"] = True
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        # The class is made. What the framework makes of it must not wait: it would then warn of
+        # its own doing.
+        cls.model_config["defer_build"] = False
 
     @model_validator(mode="before")
     @classmethod

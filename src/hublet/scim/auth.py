@@ -11,7 +11,7 @@ from hublet.accounts.errors import PlanNeeded
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Plan, Role
 from hublet.core.http import Db, Router
-from hublet.core.http.routers import DeferredRoute
+from hublet.core.http.routers import mirrored
 from hublet.scim.records import Directory
 from hublet.tokens.auth import AccountOwner, actor_of
 
@@ -52,15 +52,10 @@ InvitedUsers = Annotated[Directory, Depends(open_invited)]
 ManagedUsers = Annotated[Directory, Depends(open_managed)]
 
 
-def mirrored(of_invited_users: Router) -> Router:
+def for_managed_users(of_invited_users: Router) -> Router:
     """Return the same routes for managed users."""
-    of_managed_users = Router(tags=["scim"])
-    of_managed_users.routes.extend(
-        route.twin(route.path.replace(INVITED, MANAGED, 1), _for_managed_users(route.endpoint))
-        for route in of_invited_users.routes
-        if isinstance(route, DeferredRoute)
-    )
-    return of_managed_users
+    path = (INVITED, MANAGED)
+    return mirrored(of_invited_users, tag="scim", path=path, endpoint=_for_managed_users)
 
 
 def _for_managed_users(endpoint: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,11 +7,11 @@ from inspect import signature
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
-from fastapi.routing import APIRoute
 
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Role
 from hublet.core.http import Db, Router
+from hublet.core.http.routers import mirrored
 from hublet.tokens.auth import WebhookManager, actor_of
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
@@ -57,21 +57,10 @@ WebhookOwner = Annotated[Owner, Depends(_caller_as_owner)]
 OwningOrganization = Annotated[Owner, Depends(_organization_as_owner)]
 
 
-def mirrored(own_webhooks: Router) -> Router:
+def for_organizations(own_webhooks: Router) -> Router:
     """Return the same routes for the webhooks of an organization."""
-    of_organizations = Router(tags=["webhooks"])
-    for route in own_webhooks.routes:
-        if isinstance(route, APIRoute):
-            of_organizations.add_api_route(
-                route.path.replace(OWN, OF_AN_ORGANIZATION, 1),
-                _for_an_organization(route.endpoint),
-                methods=sorted(route.methods or ()),
-                response_model=route.response_model,
-                response_class=route.response_class,
-                responses=route.responses,
-                openapi_extra=route.openapi_extra,
-            )
-    return of_organizations
+    path = (OWN, OF_AN_ORGANIZATION)
+    return mirrored(own_webhooks, tag="webhooks", path=path, endpoint=_for_an_organization)
 
 
 def _for_an_organization(endpoint: Callable[..., Any]) -> Callable[..., Any]:

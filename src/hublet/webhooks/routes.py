@@ -15,7 +15,7 @@ from hublet.webhooks.auth import (
     OwningOrganization,
     WebhookOwner,
     as_own,
-    mirrored,
+    for_organizations,
 )
 from hublet.webhooks.owners import Owner
 from hublet.webhooks.schemas import CreateWebhook, UpdateWebhook, Webhook, WebhookEnvelope, show
@@ -82,7 +82,7 @@ async def delete_webhook(conn: Conn, owner: WebhookOwner, webhook_id: str) -> Do
     return Done()
 
 
-of_organizations = mirrored(own)
+of_organizations = for_organizations(own)
 
 
 async def list_webhooks(request: Request) -> bytes:

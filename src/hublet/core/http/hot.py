@@ -3,15 +3,17 @@
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from fastapi.routing import APIRoute, iter_route_contexts
+from fastapi.routing import iter_route_contexts
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from hublet.core.http.routers import DeferredRoute
+
 Handler = Callable[[Request], Coroutine[Any, Any, bytes | Response]]
 
 
-class HotRoute(APIRoute):
+class HotRoute(DeferredRoute):
     """A route whose function takes the bare request and returns the JSON of a 200.
 
     The edge calls it; the framework only describes it. Its path has no parameters. Declare what

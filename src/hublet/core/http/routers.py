@@ -8,9 +8,12 @@ from fastapi.routing import APIRoute
 from starlette.routing import Match, compile_path
 from starlette.types import Scope
 
+# What `compile_path` returns.
+_PATTERN = ("path_regex", "path_format", "param_convertors")
+
 
 class DeferredRoute(APIRoute):
-    """A route that knows at once what it matches, and all the rest when it is first needed.
+    """A route that knows at once how its path begins, and all the rest when it is first needed.
 
     To look at a function's parameters and make their checks takes two milliseconds, and there
     are hundreds of routes: together they would be a third of the time in which the hub starts.
@@ -18,7 +21,6 @@ class DeferredRoute(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         self.path, self.endpoint = path, endpoint
-        self.path_regex, self.path_format, self.param_convertors = compile_path(path)
         self._beginning = path.partition("{")[0]
         self.methods = {method.upper() for method in options.get("methods") or ["GET"]}
         self._options: dict[str, Any] | None = options
@@ -31,15 +33,18 @@ class DeferredRoute(APIRoute):
 
     def __getattr__(self, name: str) -> Any:
         # Only what is not set yet is looked for here.
+        if name in _PATTERN:
+            self.__dict__.update(zip(_PATTERN, compile_path(self.path), strict=True))
+            return self.__dict__[name]
         options = self.__dict__.pop("_options", None)
         if options is None:
             raise AttributeError(f"A route has no {name}.")
         super().__init__(self.path, self.endpoint, **options)
         return getattr(self, name)
 
-    def twin(self, path: str, endpoint: Callable[..., Any]) -> "DeferredRoute":
+    def twin(self, path: str, endpoint: Callable[..., Any], *, tag: str) -> "DeferredRoute":
         """Return the same route at another address; only for one that was not needed yet."""
-        return DeferredRoute(path, endpoint, **self.__dict__["_options"])
+        return DeferredRoute(path, endpoint, **self.__dict__["_options"] | {"tags": [tag]})
 
 
 class Router(APIRouter):
@@ -48,6 +53,23 @@ class Router(APIRouter):
     def __init__(self, *, route_class: type[APIRoute] = DeferredRoute, **options: Any) -> None:
         # The public client sends bodies without a content type; see client contract 0.2.
         super().__init__(strict_content_type=False, route_class=route_class, **options)
+
+
+def mirrored(
+    router: Router,
+    *,
+    tag: str,
+    path: tuple[str, str],
+    endpoint: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> Router:
+    """Return the same routes with a part of their path replaced, and with functions made of theirs."""
+    twins = Router(tags=[tag])
+    twins.routes.extend(
+        route.twin(route.path.replace(*path, 1), endpoint(route.endpoint), tag=tag)
+        for route in router.routes
+        if isinstance(route, DeferredRoute)
+    )
+    return twins
 
 
 def add_routes(app: FastAPI, router: Router) -> None:

@@ -6,13 +6,12 @@ from typing import Annotated, Any
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Query, Request
-from fastapi.routing import APIRoute
 from pydantic import AwareDatetime
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from hublet.core.http.paging import Page
-from hublet.core.http.routers import Router
+from hublet.core.http.routers import Router, mirrored
 from hublet.core.paging import InvalidCursor, read_cursor
 from hublet.repos.auth import requested
 from hublet.repos.files.digests import announced_digests
@@ -110,27 +109,16 @@ async def body_of(request: Request) -> AsyncIterator[bytes]:
         raise BodyBroken from None
 
 
-def mirrored(buckets: Router) -> Router:
+def of_containers(buckets: Router) -> Router:
     """Return the same routes for containers.
 
     Interface 1: the file endpoints of containers mirror the bucket ones.
     """
-    containers = Router(tags=["containers"])
-    for route in buckets.routes:
-        if isinstance(route, APIRoute):
-            containers.add_api_route(
-                route.path.replace("/buckets", "/containers", 1),
-                _of_containers(route.endpoint),
-                methods=sorted(route.methods or ()),
-                response_model=route.response_model,
-                response_class=route.response_class,
-                responses=route.responses,
-                openapi_extra=route.openapi_extra,
-            )
-    return containers
+    path = ("/buckets", "/containers")
+    return mirrored(buckets, tag="containers", path=path, endpoint=_for_containers)
 
 
-def _of_containers(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+def _for_containers(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function under the name, and with the sentence, that containers need."""
 
     @wraps(endpoint)

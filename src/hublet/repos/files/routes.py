@@ -24,7 +24,7 @@ from hublet.repos.files.auth import (
     FilesRepo,
     TreePage,
     body_of,
-    mirrored,
+    of_containers,
 )
 from hublet.repos.files.media import UNKNOWN
 from hublet.repos.files.records import Entry, Folder, Removal
@@ -154,4 +154,4 @@ async def get_bucket_paths_info(
     return [BucketFile.of(file) for file in files.values()]
 
 
-containers = mirrored(buckets)
+containers = of_containers(buckets)

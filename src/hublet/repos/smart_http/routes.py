@@ -5,7 +5,6 @@ from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
 from fastapi import Header, Query, Request
-from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -13,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from hublet.core.errors import HubError
 from hublet.core.http import Db, Router
 from hublet.core.http.bodies import streams
+from hublet.core.http.routers import DeferredRoute
 from hublet.repos.auth import MOVED, ROOT_REPO, RootRepo
 from hublet.repos.smart_http import bodies, fetching, service
 from hublet.repos.smart_http.errors import MalformedRequest
@@ -28,7 +28,7 @@ _SENTENCE = {"text/plain": {"schema": {"type": "string"}}}
 _JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
 
 
-class _GitRoute(APIRoute):
+class _GitRoute(DeferredRoute):
     """Tells what went wrong as plain text: git shows nothing else to its user."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

@@ -13,7 +13,7 @@ from hublet.webhooks.activity import service, store
 from hublet.webhooks.activity.auth import AskedDeliveries, LastEventId, check_again
 from hublet.webhooks.activity.schemas import Delivery, FullDelivery
 from hublet.webhooks.activity.stream import listen
-from hublet.webhooks.auth import OWN, WebhookOwner, mirrored
+from hublet.webhooks.auth import OWN, WebhookOwner, for_organizations
 
 own = Router(tags=["webhooks"])
 
@@ -63,4 +63,4 @@ async def get_webhook_delivery(
     return FullDelivery.of_webhook(await service.get(conn, webhook, delivery_id), webhook)
 
 
-of_organizations = mirrored(own)
+of_organizations = for_organizations(own)

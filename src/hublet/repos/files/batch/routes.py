@@ -7,7 +7,7 @@ from fastapi import Request
 from hublet.core.http import Db, Router
 from hublet.core.http.bodies import streams
 from hublet.repos.auth import MOVED
-from hublet.repos.files.auth import BUCKET, FilesRepo, body_of, mirrored
+from hublet.repos.files.auth import BUCKET, FilesRepo, body_of, of_containers
 from hublet.repos.files.batch import service
 from hublet.repos.files.batch.reading import read_batch
 from hublet.repos.files.batch.schemas import BatchDone, BatchRefused
@@ -42,4 +42,4 @@ async def change_bucket_files(
     return BatchDone(processed=len(operations), succeeded=len(operations))
 
 
-containers = mirrored(buckets)
+containers = of_containers(buckets)

@@ -12,7 +12,7 @@ from hublet.repos import creation
 from hublet.repos import service as repos
 from hublet.repos.auth import MOVED
 from hublet.repos.creation import NewRepo
-from hublet.repos.files.auth import BUCKET, FilesRepo, mirrored, type_of
+from hublet.repos.files.auth import BUCKET, FilesRepo, of_containers, type_of
 from hublet.repos.files.buckets import service
 from hublet.repos.files.buckets.schemas import Bucket, CreateBucket, UpdateBucket
 from hublet.repos.lists import service as lists
@@ -126,4 +126,4 @@ def _position(repo: Repo) -> str:
     return write_position(repo, _OLDEST_FIRST.sort)
 
 
-containers = mirrored(buckets)
+containers = of_containers(buckets)

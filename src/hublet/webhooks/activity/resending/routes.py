@@ -8,7 +8,7 @@ from hublet.core.clock import to_micros
 from hublet.core.http import Conn, Db, Router
 from hublet.webhooks.activity.resending import service
 from hublet.webhooks.activity.resending.schemas import Recover, Recovered, Sent
-from hublet.webhooks.auth import OWN, WebhookOwner, mirrored
+from hublet.webhooks.auth import OWN, WebhookOwner, for_organizations
 
 own = Router(tags=["webhooks"])
 
@@ -51,4 +51,4 @@ async def ping_webhook(database: Db, owner: WebhookOwner, webhook_id: str) -> Se
     return Sent.of(await service.ping(database, owner, webhook_id))
 
 
-of_organizations = mirrored(own)
+of_organizations = for_organizations(own)
