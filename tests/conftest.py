@@ -19,6 +19,7 @@ import structlog
 from fastapi import FastAPI
 
 from contract.checker import Contract
+from docker_engine import running_engine
 from hublet.app import create_application, with_edge
 from hublet.core import clock
 from hublet.core.config import LogSettings, Settings
@@ -59,6 +60,12 @@ def postgresql() -> Iterator[str]:
             yield server.get_uri()
         finally:
             server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> Iterator[str]:
+    with running_engine() as address:
+        yield address
 
 
 async def psql(server: str, statement: str) -> None:

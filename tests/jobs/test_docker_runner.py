@@ -1,39 +1,31 @@
-"""The docker runner on a real engine, where one is named; else the reason is told."""
+"""The docker runner on a real engine, where one can be started; else the reason is told."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from docker_engine import IMAGE
 from hublet.jobs.runners.records import Bind, CannotRun, Group, Observation, Order, Phase
 
 aiodocker = pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")
 
 from hublet.jobs.runners.docker import DockerRunner  # noqa: E402 - only where aiodocker is
 
-ENGINE = os.environ.get("HUBLET_TEST_DOCKER")
-# Any image with a shell.
-IMAGE = os.environ.get("HUBLET_TEST_DOCKER_IMAGE", "busybox")
-
-pytestmark = pytest.mark.skipif(
-    ENGINE is None, reason="HUBLET_TEST_DOCKER names no engine, such as unix:///run/docker.sock"
-)
-
 
 @pytest.fixture
-async def runner(tmp_path: Path) -> AsyncIterator[DockerRunner]:
-    runner = a_runner(tmp_path)
+async def runner(docker_engine: str, tmp_path: Path) -> AsyncIterator[DockerRunner]:
+    runner = a_runner(docker_engine, tmp_path)
     yield runner
     for handle in await runner.handles():
         await runner.remove(handle)
     await runner.close()
 
 
-def a_runner(folder: Path) -> DockerRunner:
-    return DockerRunner(engine=aiodocker.Docker(url=ENGINE), hub=str(folder))
+def a_runner(engine: str, folder: Path) -> DockerRunner:
+    return DockerRunner(engine=aiodocker.Docker(url=engine), hub=str(folder))
 
 
 def an_order(folder: Path, script: str, *, number: int = 1) -> Order:
@@ -107,14 +99,34 @@ async def test_an_attempt_prints_and_ends(runner: DockerRunner, tmp_path: Path) 
     assert (await runner.inspect(handle)).phase is Phase.gone
 
 
+def asks_for(*names: str, tries: int) -> str:
+    """Return a script that hears from each name, which may not listen yet."""
+    return f"""
+        for name in {" ".join(names)}; do
+            found=
+            for try in $(seq {tries}); do
+                [ "$(nc -w 2 $name 7000 </dev/null)" = hello ] && found=1 && break
+                sleep 0.2
+            done
+            [ $found ] || exit 1
+        done
+    """
+
+
 async def test_members_of_a_group_find_each_other_by_every_name(
     runner: DockerRunner, tmp_path: Path
 ) -> None:
     group = Group(key="ada//train", names=("g1-train", "a1-worker"))
-    member = replace(an_order(tmp_path / "one", "sleep 60"), group=group)
-    script = "ping -c 1 g1-train >/dev/null && ping -c 1 a1-worker >/dev/null && echo found"
-    asking = replace(an_order(tmp_path / "two", script), group=Group(key="ada//train", names=()))
-    stranger = replace(asking, number=2, folder=tmp_path / "three", group=Group(key="x", names=()))
+    serving = "while true; do echo hello | nc -l -p 7000; done"
+    member = replace(an_order(tmp_path / "one", serving), group=group)
+    asking = replace(
+        an_order(tmp_path / "two", asks_for(*group.names, tries=20)),
+        group=Group(key="ada//train", names=()),
+    )
+    stranger = replace(
+        an_order(tmp_path / "three", asks_for(*group.names, tries=1)),
+        group=Group(key="x", names=()),
+    )
     for order in (member, asking, stranger):
         order.folder.mkdir(parents=True, exist_ok=True)
 
@@ -192,11 +204,11 @@ async def test_volumes_are_mounted_and_read_only_ones_stay_as_they_are(
 
 
 async def test_a_hub_that_comes_back_loses_no_line_and_writes_none_twice(
-    runner: DockerRunner, tmp_path: Path
+    docker_engine: str, runner: DockerRunner, tmp_path: Path
 ) -> None:
     script = "i=0; while [ $i -lt 300 ]; do echo line $i; i=$((i+1)); sleep 0.01; done"
     order = an_order(tmp_path, script)
-    first = a_runner(tmp_path)
+    first = a_runner(docker_engine, tmp_path)
     handle = await first.launch(order)
     async with asyncio.timeout(20):
         while not order.log.exists() or order.log.read_text().count("\n") < 50:

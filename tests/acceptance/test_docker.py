@@ -1,0 +1,83 @@
+"""Jobs in containers of a real engine: run, read, reached, entered, and brought together."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+
+from acceptance.test_ssh import PATIENCE_SECONDS, Person, a_hub
+from docker_engine import IMAGE
+from processes import Place, wait_until
+
+pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")
+
+PORT = 8000
+SERVES = f"mkdir /www && echo $0 > /www/index.html && exec httpd -f -p {PORT} -h /www"
+
+
+@pytest.fixture
+def place(tmp_path: Path, docker_engine: str, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setenv("DOCKER_HOST", docker_engine)
+    return Place(folder=tmp_path)
+
+
+def start(person: Person, *command: str, **more: Any) -> Any:
+    body = {"dockerImage": IMAGE, "flavor": "cpu-basic", "command": ["sh", "-c", *command]}
+    return person.ask("POST", "/api/jobs/ada", body | more)
+
+
+def ended(person: Person, job: Any) -> Any:
+    path = f"/api/jobs/ada/{job['id']}"
+    over = {"COMPLETED", "ERROR", "CANCELED"}
+    wait_until(lambda: person.ask("GET", path)["status"]["stage"] in over, seconds=PATIENCE_SECONDS)
+    return person.ask("GET", path)["status"]
+
+
+def printed(person: Person, job: Any) -> list[Any]:
+    with person.hub.client(person.token) as client:
+        sent = client.get(f"/api/jobs/ada/{job['id']}/logs?follow=false").text
+    return [
+        json.loads(line.removeprefix("data: ")) for line in sent.splitlines() if "data: " in line
+    ]
+
+
+def through_the_proxy(person: Person, job: Any) -> httpx2.Response:
+    host = f"{job['id']}--{PORT}.jobs.localhost:{urlsplit(person.hub.address).port}"
+    headers = {"Host": host, "Authorization": f"Bearer {person.token}"}
+    return httpx2.get(person.hub.address, headers=headers, trust_env=False)
+
+
+def test_a_job_runs_is_reached_and_entered(place: Place) -> None:
+    with a_hub(place, "docker") as person:
+        reached = {"expose": {"ports": [PORT]}, "ssh": {"enabled": True}}
+        job = start(person, f"echo begun; {SERVES}", "steam", **reached)
+        wait_until(
+            lambda: through_the_proxy(person, job).status_code == 200, seconds=PATIENCE_SECONDS
+        )
+
+        assert through_the_proxy(person, job).text == "steam\n"
+        assert [line["data"] for line in printed(person, job)[1:]] == ["begun"]
+        if shutil.which("ssh") is not None:
+            entered = person.ssh(job, "cat /www/index.html; cat; exit 7", input="in", check=False)
+            assert (entered.stdout, entered.returncode) == ("steam\nin", 7)
+            assert person.ssh(job, "tty", flags=["-tt"]).stdout.startswith("/dev/pts/")
+        person.ask("POST", f"/api/jobs/ada/{job['id']}/cancel")
+        assert ended(person, job)["stage"] == "CANCELED"
+
+
+def test_the_jobs_of_a_group_find_each_other(place: Place) -> None:
+    # An alias leads to who claims it, the name of the group to all, the asking one too.
+    script = f"""
+        until wget -q -O - http://${{HUB_NETWORK_GROUP_PREFIX}}worker:{PORT}; do sleep 0.2; done
+        nslookup $HUB_NETWORK_GROUP_HOSTNAME | grep -c 'Address: [0-9]'
+    """
+    with a_hub(place, "docker") as person:
+        start(person, SERVES, "steam", network={"group": "train", "aliases": ["worker"]})
+        asking = start(person, script, network={"group": "train"}, timeoutSeconds=60)
+
+        assert ended(person, asking)["stage"] == "COMPLETED"
+        assert [line["data"] for line in printed(person, asking)[1:]] == ["steam", "2"]
