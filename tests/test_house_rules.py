@@ -114,3 +114,12 @@ def test_nothing_of_a_machine_is_committed() -> None:
     pages = [ROOT / name for name in ("README.md", "Makefile", "pyproject.toml", ".ci/run")]
     found = [page.name for page in pages if suspicious.search(page.read_text())]
     assert found == []
+
+
+def test_records_are_made_lightly() -> None:
+    usual = "@dataclass(frozen=True, slots=True, kw_only=True)"
+    # Commands load nothing of a hub, the receiver and what runs inside of jobs have none.
+    apart = ("cli/", "client/", "receiver/", "jobs/runners/shim/", "core/light_dataclasses.py")
+    files = [path for path in FILES if usual in path.read_text()]
+    heavy = [path for path in files if "hublet.core.light_dataclasses" not in imports_of(path)]
+    assert [path for path in those(heavy) if not path.startswith(apart)] == []

@@ -1,7 +1,6 @@
 """What a hub does before it serves: migrate, check its keys, create the first administrator."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import count
 
 from hublet.accounts import service as accounts
@@ -11,6 +10,7 @@ from hublet.accounts.records import User
 from hublet.core import facts
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.migrations import migrate
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import WrongKeys
 from hublet.jobs.volumes import sweeping as job_volumes
 from hublet.notifications.mail import digest

@@ -5,7 +5,6 @@ breaks: this router is the last of the app, so a real route always wins.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import NoReturn
 
@@ -15,6 +14,7 @@ from starlette.types import Scope
 
 from hublet.core.errors import NotImplementedHere
 from hublet.core.http.routers import DeferredRoute, Router
+from hublet.core.light_dataclasses import dataclass
 
 # One line for each address: methods, path, tag, and what it is ("This hub has no ... yet").
 # (a|b) stands for two addresses, {repos} for the four kinds of git repository, ANY for every

@@ -14,6 +14,7 @@ from hublet.app import create_application, with_edge
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.http.connections import HeldProtocol
+from hublet.core.light_start import end_light_start
 from hublet.core.logs import AccessLog
 from hublet.core.opening import CannotStart, open_hub
 from hublet.first_start import FirstAdministrator, prepare
@@ -79,11 +80,8 @@ async def _keep_flushing(access_log: AccessLog | None) -> None:
 
 
 def _spare_collections() -> None:
-    # What exists now stays until the end: no collection need look at it again. Collecting it
-    # first would free some hundred kilobytes and take a tenth of the whole start.
-    gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
-    gc.enable()
+    end_light_start()
 
 
 class Server(uvicorn.Server):

@@ -1,5 +1,6 @@
 """The command on a hub of each kind."""
 
+import gc
 import io
 import os
 import sys
@@ -32,6 +33,8 @@ def run(
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
         with pytest.raises(SystemExit) as stopped:
             main()
+        # This process goes on, and what is frozen would never go.
+        gc.unfreeze()
         captured = capsys.readouterr()
         return Outcome(code=int(stopped.value.code or 0), out=captured.out, err=captured.err)
 

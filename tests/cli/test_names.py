@@ -55,12 +55,26 @@ def test_these_are_all_commands() -> None:
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_a_command_is_there_when_only_its_own_part_is_loaded(words: str) -> None:
-    alone = dict(commands(get_command(application(words.split()))))
+def test_only_the_command_that_is_named_is_loaded_and_it_is_whole(words: str) -> None:
+    alone = dict(commands(get_command(application([*words.split(), "--help"]))))
 
-    first = words.split(maxsplit=1)[0]
-    assert {each for each in COMMANDS if each.split()[0] == first} <= set(alone)
+    assert set(alone) == {words}
     assert options(alone[words]) == options(COMMANDS[words])
+
+
+@pytest.mark.parametrize(
+    "words", [["jobs"], ["jobs", "--help"], ["jobs", "lst"], ["org", "member"]]
+)
+def test_a_group_that_is_named_is_whole(words: list[str]) -> None:
+    loaded = dict(commands(get_command(application(words))))
+
+    group = [word for word in words if word in {"jobs", "org", "member"}]
+    assert set(loaded) == {each for each in COMMANDS if each.split()[: len(group)] == group}
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["job"]])
+def test_without_the_name_of_a_command_all_are_there(words: list[str]) -> None:
+    assert set(dict(commands(get_command(application(words))))) == set(COMMANDS)
 
 
 @pytest.mark.parametrize(

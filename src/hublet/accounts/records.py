@@ -1,8 +1,9 @@
 """What an account is."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from hublet.core.light_dataclasses import dataclass
 
 
 class Plan(StrEnum):

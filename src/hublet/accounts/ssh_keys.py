@@ -2,13 +2,13 @@
 
 import base64
 import hashlib
-from dataclasses import dataclass
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import SSHPublicKeyTypes, load_ssh_public_key
 
 from hublet.accounts.errors import InvalidSshKey
+from hublet.core.light_dataclasses import dataclass
 
 TYPES = (
     "ssh-ed25519",

@@ -1,5 +1,6 @@
 """The `hublet` command. Modules are imported by the command that needs them, so that help is fast."""
 
+import gc
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -45,13 +46,38 @@ def application(words: Sequence[str] = ()) -> "typer.Typer":
     named = [name for name, commands in _MODULES.items() if set(words[:1]) & set(commands)]
     for name in named or _MODULES:
         import_module(f"hublet.cli.{name}").register(app)
+    _narrow(app, words)
     return app
+
+
+def _narrow(app: "typer.Typer", words: Sequence[str]) -> None:
+    """Leave only the command that is named: typer would read the parameters of all of them."""
+    if not words:
+        return
+    commands = [each for each in app.registered_commands if each.name == words[0]]
+    groups = [each for each in app.registered_groups if each.name == words[0]]
+    if commands or groups:
+        app.registered_commands, app.registered_groups = commands, groups
+    for group in groups:
+        if group.typer_instance is not None:
+            _narrow(group.typer_instance, words[1:])
+
+
+def _prepared(words: Sequence[str]) -> "typer.Typer":
+    # Most of a short command is importing, and all that this makes stays until the end, when it
+    # need not be looked through either: together a fifth of the time.
+    gc.disable()
+    try:
+        return application(words)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def main() -> NoReturn:
     """Run the command; what a person can mend is told in a sentence, without a traceback."""
     try:
-        application(sys.argv[1:])()
+        _prepared(sys.argv[1:])()
     except Exception as error:
         if not _is_for_people(error):
             raise

@@ -15,10 +15,16 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: hublet serve --port 9000 --data-dir ./hub")(serve)
-    app.command(epilog="Example: hublet worker --database-url postgresql://hub@db/hub")(worker)
-    app.command(epilog="Example: hublet migrate --database-url postgresql://hub@db/hub")(migrate)
-    app.command(epilog="Example: hublet version --json", context_settings=NOT_GIVEN)(version)
+    app.command("serve", epilog="Example: hublet serve --port 9000 --data-dir ./hub")(serve)
+    app.command("worker", epilog="Example: hublet worker --database-url postgresql://hub@db/hub")(
+        worker
+    )
+    app.command("migrate", epilog="Example: hublet migrate --database-url postgresql://hub@db/hub")(
+        migrate
+    )
+    app.command("version", epilog="Example: hublet version --json", context_settings=NOT_GIVEN)(
+        version
+    )
 
 
 def serve(

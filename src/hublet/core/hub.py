@@ -1,8 +1,7 @@
 """What every part of one running hub shares."""
 
-from dataclasses import dataclass
-
 from hublet.core.config import Settings
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import KeyRing
 
 

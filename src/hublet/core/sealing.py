@@ -5,7 +5,7 @@ import os
 import re
 import stat
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Self
@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.hmac import HMAC
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from hublet.core import ids
+from hublet.core.light_dataclasses import dataclass
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12

@@ -1,9 +1,9 @@
 """Completes what FastAPI found out about one operation."""
 
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.description.errors import (
     error_response,
     header_references,

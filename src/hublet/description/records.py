@@ -1,6 +1,6 @@
 """The description as readers meet it; the Markdown and the page are drawn from these."""
 
-from dataclasses import dataclass
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """Facts about discussions and pull requests, papers, posts and blogs."""
 
-from dataclasses import dataclass
-
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import Event
 from hublet.events.repos import RepoSnapshot
 

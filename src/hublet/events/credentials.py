@@ -1,7 +1,6 @@
 """Facts about credentials. The value of one is never part of a fact."""
 
-from dataclasses import dataclass
-
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import Event
 from hublet.events.repos import RepoSnapshot
 

@@ -1,7 +1,6 @@
 """Facts about jobs."""
 
-from dataclasses import dataclass
-
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import Event
 
 

@@ -1,7 +1,6 @@
 """Facts about organizations, their members and what belongs to them."""
 
-from dataclasses import dataclass
-
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import Event
 
 

@@ -1,8 +1,7 @@
 """Whose jobs a request is about, and what somebody may do with them."""
 
-from dataclasses import dataclass
-
 from hublet.accounts.records import Role
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.records import Job
 from hublet.tokens.records import Caller
 

@@ -1,8 +1,9 @@
 """What a job runs on and what is mounted into it: the words of interface 2.2."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from hublet.core.light_dataclasses import dataclass
 
 # Wakes those who look after jobs or follow one.
 JOBS = "jobs"

@@ -1,10 +1,11 @@
 """Jobs that webhooks start: from what the webhook says, or from a job that its owner once ran."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hublet.core.database import Database, Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs import service
 from hublet.jobs.asking.again import REQUEST, request_from
 from hublet.jobs.asking.mounts import check_commits

@@ -1,9 +1,10 @@
 """What a session is, and what a passkey is."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from hublet.accounts.records import User
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

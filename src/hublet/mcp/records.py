@@ -1,8 +1,8 @@
 """What a user offers as tools."""
 
 import re
-from dataclasses import dataclass
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.records import Repo
 
 # Shown for a space whose card has none.

@@ -1,7 +1,8 @@
 """What an inbox is made of."""
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from hublet.core.light_dataclasses import dataclass
 
 # Rung when an inbox changed.
 INBOXES = "inboxes"

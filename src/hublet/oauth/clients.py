@@ -2,11 +2,11 @@
 
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote_plus
 
 from hublet.core.clock import from_micros
 from hublet.core.database import Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.apps import service as apps
 from hublet.oauth.errors import InvalidClient, invalid_request
 from hublet.oauth.records import App, AppKind

@@ -1,9 +1,9 @@
 """What an app is, and what a person allowed it."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.tokens.records import Scope
 
 # The public command line's own client id: it signs people in by device code.

@@ -1,6 +1,5 @@
 """HTTP for the landing page and for the description in its three forms."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -10,6 +9,7 @@ from hublet.core.errors import NotFound
 from hublet.core.http.pages import STATIC_FILES, Document, Templates, answer
 from hublet.core.http.pages.documents import PAGE_POLICY
 from hublet.core.http.routers import Router
+from hublet.core.light_dataclasses import dataclass
 from hublet.description import describe, to_json, to_markdown
 from hublet.description.outline import outline_of
 

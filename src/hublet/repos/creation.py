@@ -1,11 +1,12 @@
 """How a repository comes into being: git on the disk first, then the row that makes it real."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.ids import new_object_id
+from hublet.core.light_dataclasses import dataclass
 from hublet.events import UpdatedRef
 from hublet.repos import service, store
 from hublet.repos.errors import InvalidRepo, RepoExists

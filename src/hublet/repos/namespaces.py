@@ -1,13 +1,12 @@
 """Under which names a caller may put a repository."""
 
-from dataclasses import dataclass
-
 from hublet.accounts.errors import OrganizationNotFound
 from hublet.accounts.names import name_key
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Role
 from hublet.accounts.resource_groups import service as resource_groups
 from hublet.core.database import Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.errors import CannotCreateThere
 from hublet.tokens.records import Caller, Scope
 

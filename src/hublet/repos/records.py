@@ -1,9 +1,11 @@
 """What a repository is."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from hublet.core.light_dataclasses import dataclass
 
 
 class RepoType(StrEnum):

@@ -1,9 +1,10 @@
 """What an identity provider keeps in an organization."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from unicodedata import normalize
 
 from hublet.accounts.records import Actor, Organization, Role
+from hublet.core.light_dataclasses import dataclass
 
 
 def comparison_key(text: str) -> str:

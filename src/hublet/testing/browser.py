@@ -4,10 +4,10 @@ import re
 import urllib.error
 import urllib.parse
 import urllib.request
-from dataclasses import dataclass
 from html import unescape
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.testing.errors import HubletTestingError
 
 _MOST_STEPS = 20

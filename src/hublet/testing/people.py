@@ -1,6 +1,8 @@
 """Who is on a test's hub: users, organizations, apps."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

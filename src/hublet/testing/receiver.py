@@ -5,10 +5,10 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.testing.waiting import wait_until
 
 

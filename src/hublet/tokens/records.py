@@ -1,10 +1,11 @@
 """What a credential is, and what it may do."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.tokens.format import Kind
 
 

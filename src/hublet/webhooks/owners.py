@@ -1,8 +1,7 @@
 """Whose webhooks a request is about."""
 
-from dataclasses import dataclass
-
 from hublet.accounts.records import Actor
+from hublet.core.light_dataclasses import dataclass
 from hublet.tokens.records import Caller
 
 

@@ -1,9 +1,11 @@
 """What a webhook is."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from hublet.core.light_dataclasses import dataclass
 
 # Rung when there is something to deliver, and when attempts were made.
 DELIVERIES = "webhook-deliveries"

@@ -1,11 +1,11 @@
 """What a webhook keeps to itself: sealed in the database, opened only to be used."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
 
 from hublet.core.clock import now
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import KeyRing
 from hublet.webhooks.records import Secrets
 

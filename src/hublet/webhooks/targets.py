@@ -1,11 +1,12 @@
 """Where a webhook leads: to a URL, to a job of its own, or to a copy of another job."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic import MISSING
 
 from hublet.core.config import Settings
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.outgoing.networks import Policy
 from hublet.core.outgoing.targets import check_target
 from hublet.webhooks.errors import OneTargetNeeded

@@ -1,8 +1,9 @@
 """A line of an organization's audit log."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """A picture as it is served."""
 
-from dataclasses import dataclass
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

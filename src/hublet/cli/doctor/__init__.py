@@ -15,7 +15,7 @@ _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: hublet doctor --data-dir ./hub")(doctor)
+    app.command("doctor", epilog="Example: hublet doctor --data-dir ./hub")(doctor)
 
 
 def doctor(

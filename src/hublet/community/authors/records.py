@@ -1,7 +1,8 @@
 """What threads show of an account."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """Everything that is shown of one discussion."""
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 
 from hublet.community.authors import store as authors
@@ -19,6 +18,7 @@ from hublet.community.discussions.records import (
 from hublet.community.threads import store as threads
 from hublet.community.threads.schemas import authors_of
 from hublet.core.database import Database, Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos import service as repos
 from hublet.repos.errors import RevisionNotFound
 from hublet.repos.git import folders

@@ -1,11 +1,11 @@
 """What a discussion is: a thread with a number, in a repository."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from hublet.community.authors.records import Accounts
 from hublet.community.threads.records import Change, Comment, Status, Thread, Version
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.records import Repo
 from hublet.repos.refs.records import MAIN, PULL_REQUESTS
 

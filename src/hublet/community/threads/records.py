@@ -1,9 +1,10 @@
 """What a thread and a comment are."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from hublet.core.light_dataclasses import dataclass
 
 
 class ThreadKind(StrEnum):

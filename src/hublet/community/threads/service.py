@@ -1,7 +1,7 @@
 """Rules that hold for every kind of thread; who may read or write one its own kind decides."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from hublet.community.threads.records import Change, Comment, Part, Thread
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import publish
 from hublet.events import (
     CommentCreated,

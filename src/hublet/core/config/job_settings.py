@@ -1,6 +1,5 @@
 """The settings of jobs: what runs them, what they get of the machine, what they can reach."""
 
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
 from hublet.core.config.fields import setting
@@ -18,6 +17,7 @@ from hublet.core.config.kinds import (
     ImageSource,
     number,
 )
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class JobSettings:
         NETWORK,
         "What jobs in a sandbox can reach: nothing, public addresses, or all that this machine can.",
     )
-    network_range: IPv4Network = setting(  # noqa: RUF009 - a network does not change.
+    network_range: IPv4Network = setting(
         IPv4Network("10.213.0.0/16"),
         PRIVATE_RANGE,
         "Where jobs with a network of their own get their addresses; routes of the machine are left out.",

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
+
+from hublet.core.light_dataclasses import dataclass
 
 Network = IPv4Network | IPv6Network
 

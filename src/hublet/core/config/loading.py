@@ -3,11 +3,12 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import Field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from hublet.core.config.settings import Settings
+from hublet.core.light_dataclasses import dataclass
 
 CONFIG_VARIABLE = "HUBLET_CONFIG"
 # These tell a command which hub to ask, and as whom; a hub has no use for them.

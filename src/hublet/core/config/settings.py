@@ -1,6 +1,6 @@
 """The settings, one group per concern, each with its default and the sentence that tells it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from hublet.core.config.fields import setting
@@ -23,6 +23,7 @@ from hublet.core.config.kinds import (
     Network,
     number,
 )
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseSettings:
-    data_dir: Path = setting(  # noqa: RUF009 - a path does not change.
+    data_dir: Path = setting(
         Path("hublet-data"), FOLDER, "The data folder; a relative path starts where the hub does."
     )
     url: str | None = setting(

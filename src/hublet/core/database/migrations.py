@@ -3,11 +3,11 @@
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import resources
 
 from hublet.core.clock import micros
 from hublet.core.database.engine import Connection, Database, DatabaseUnavailable
+from hublet.core.light_dataclasses import dataclass
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS migrations (

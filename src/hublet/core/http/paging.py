@@ -1,12 +1,13 @@
 """A page of a list as a type that a route names."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Query, Request
 from starlette.responses import Response
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.paging import DEFAULT_LIMIT, MAX_LIMIT, next_url, read_cursor, write_cursor
 
 T = TypeVar("T")

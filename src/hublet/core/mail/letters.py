@@ -1,8 +1,10 @@
 """What is sent, before it is a mail."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
+
+from hublet.core.light_dataclasses import dataclass
 
 # Longer subjects help nobody, and each character may take twelve bytes in a header.
 _LONGEST_LINE = 250

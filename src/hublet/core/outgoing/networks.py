@@ -1,7 +1,6 @@
 """Which addresses the hub may call: a table of its own, and what an operator opens."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import (
     IPv4Address,
@@ -14,6 +13,7 @@ from ipaddress import (
 from typing import Self
 
 from hublet.core.config import Network, Settings
+from hublet.core.light_dataclasses import dataclass
 
 Address = IPv4Address | IPv6Address
 

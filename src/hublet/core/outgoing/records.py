@@ -1,8 +1,10 @@
 """One call to a stranger: what is sent, and what came of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from hublet.core.light_dataclasses import dataclass
 
 _NO_HEADERS: Mapping[str, str] = {}
 

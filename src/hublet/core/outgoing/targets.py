@@ -5,10 +5,10 @@ whatever a lenient resolver would read as an address is judged as that address.
 """
 
 import re
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
 from hublet.core.errors import InvalidRequest
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.outgoing.networks import Address, Policy, classify
 
 MAX_URL = 2048

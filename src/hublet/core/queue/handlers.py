@@ -1,12 +1,12 @@
 """Which function runs which kind of task."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
 
 from hublet.core.database import Connection, Database
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

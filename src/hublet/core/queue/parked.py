@@ -1,9 +1,8 @@
 """Tasks that failed too often: kept with their error until somebody looks."""
 
-from dataclasses import dataclass
-
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.queue.tasks import CHANNEL
 
 

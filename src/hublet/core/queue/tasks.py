@@ -1,12 +1,12 @@
 """Tasks, and how they come into the queue."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.queue.handlers import handlers
 
 CHANNEL = "tasks"

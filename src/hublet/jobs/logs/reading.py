@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.folders import folder_of
 from hublet.jobs.logs.lines import events_of
 

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from hublet.core.clock import monotonic
 from hublet.core.errors import HubError
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.logs.lookout import Follower, Lookout
 from hublet.jobs.logs.reading import find_tail, read_piece
 

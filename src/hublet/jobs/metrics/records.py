@@ -1,7 +1,6 @@
 """What is to be measured."""
 
-from dataclasses import dataclass
-
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.records import Flavor, Stage
 
 

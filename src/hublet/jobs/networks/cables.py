@@ -9,9 +9,9 @@ import os
 import socket
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.networks import namespaces
 from hublet.jobs.networks.addresses import gateway_of
 from hublet.jobs.networks.commands import ip, nft

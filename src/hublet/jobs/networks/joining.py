@@ -4,11 +4,11 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
 
 from hublet.core.clock import monotonic
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.jobs.networks import addresses, cables, hosts, living, rules
 from hublet.jobs.networks.commands import nft

@@ -7,11 +7,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.networks.records import Member
 from hublet.jobs.runners.identity import Identity
 

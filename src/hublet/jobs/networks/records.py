@@ -1,11 +1,11 @@
 """What is known of a network, and of who is in it."""
 
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Self
 
 from hublet.core.config import Settings
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.runners.identity import Identity
 
 

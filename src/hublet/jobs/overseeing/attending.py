@@ -1,11 +1,12 @@
 """Looks after one job at a time: each step does what is next and tells when to look again."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hublet.core.batching import GroupCommit
 from hublet.core.clock import micros, to_micros
 from hublet.core.database import Connection, Database
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.jobs.overseeing import asking, judging, store
 from hublet.jobs.overseeing.clearing.sweeping import clear, end_or_clear

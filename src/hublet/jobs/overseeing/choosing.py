@@ -1,9 +1,8 @@
 """Which runner this hub uses: the one that the settings name, or the best that works here."""
 
-from dataclasses import dataclass
-
 from hublet.core.config import Settings
 from hublet.core.config.kinds import ImageSource
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.networks.joining import Networks
 from hublet.jobs.networks.records import Policy
 from hublet.jobs.runners import process, sandbox

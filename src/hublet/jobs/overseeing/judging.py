@@ -1,9 +1,10 @@
 """What an observation means for a job: no clock, no database, no runner."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from hublet.core.clock import to_micros
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.overseeing.records import Attempt, Change, Ending, Held
 from hublet.jobs.records import Job, Stage
 from hublet.jobs.runners.records import Observation, Phase

@@ -1,7 +1,6 @@
 """What is known of an attempt, and what is to change about its job."""
 
-from dataclasses import dataclass
-
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.records import Flavor, Job
 from hublet.jobs.stages import Trigger
 

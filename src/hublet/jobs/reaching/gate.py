@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Hashable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from hublet.core.channels import CREDENTIALS
 from hublet.core.clock import monotonic
 from hublet.core.database import Database, Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.errors import CreatorGone, JobNotFound
 from hublet.jobs.reaching import service, store
 from hublet.jobs.reaching.errors import EntryNeeded

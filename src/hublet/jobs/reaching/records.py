@@ -1,7 +1,6 @@
 """What is reached, and who is let in."""
 
-from dataclasses import dataclass
-
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.records import Job
 
 

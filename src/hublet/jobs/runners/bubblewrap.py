@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.runners.records import Bind, CannotRun
 
 # Who the job is in its own view, and where it is at home.

@@ -1,11 +1,11 @@
 """Control groups: where the attempts of this hub may have theirs, and what is written into them."""
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from hublet.core.ids import new_object_id
+from hublet.core.light_dataclasses import dataclass
 
 # Enough for any honest job; a fork bomb ends here.
 PROCESSES = 2048

@@ -3,11 +3,11 @@
 import json
 import os
 import signal
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.runners.shim.system import read, start_time
 
 STATUS, STOP = "status.json", "stop"

@@ -5,11 +5,12 @@ import hashlib
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hublet.core.config.kinds import ImageSource
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.runners import layers, oci
 from hublet.jobs.runners.records import CannotRun, Order
 

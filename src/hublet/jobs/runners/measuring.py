@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hublet.core import clock
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.runners.identity import identity_of
 from hublet.jobs.runners.records import Usage
 from hublet.jobs.runners.shim.system import descendants, read

@@ -9,11 +9,12 @@ import os
 import platform
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.runners.layers import Allowance, unpack
 from hublet.jobs.runners.records import CannotRun
 

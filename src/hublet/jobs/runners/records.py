@@ -1,12 +1,13 @@
 """What a runner is told and what it tells, whatever it runs things with."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.runners.identity import Identity
 
 

@@ -6,10 +6,11 @@ import stat
 import subprocess
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hublet.core.config.kinds import ImageSource
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.networks.ability import obstacle
 from hublet.jobs.networks.joining import Networks, Place
 from hublet.jobs.runners import bubblewrap, cgroups, images, seccomp, shelf

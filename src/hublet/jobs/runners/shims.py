@@ -6,12 +6,13 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from hublet.core import clock
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.networks.joining import Networks, Place
 from hublet.jobs.networks.placing import placed
 from hublet.jobs.runners import cgroups, insides, leftovers, measuring

@@ -1,8 +1,9 @@
 """A job that starts by the clock."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.schemas import JobRequest
 
 

@@ -1,8 +1,8 @@
 """Which jobs are asked for, and what is known of one beside its record."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.records import Stage
 
 

@@ -1,7 +1,6 @@
 """Who came in by SSH."""
 
-from dataclasses import dataclass
-
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.records import Job
 
 

@@ -3,9 +3,10 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hublet.core.database import Database
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs import hardware, service
 from hublet.jobs.environment import environment_of
 from hublet.jobs.runners import process

@@ -6,13 +6,13 @@ Everything here blocks on the disk; call it from a thread.
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
 from pygit2.enums import FileMode
 
 from hublet.core import clock
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.volumes.appearing import appearing
 from hublet.jobs.volumes.copying import EXECUTABLE, FILE, copy
 from hublet.repos.errors import RevisionNotFound

@@ -1,8 +1,8 @@
 """What an attempt finds prepared, and what is remembered of it until it has ended."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.runners.records import Bind
 
 

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from hublet.core import clock
 from hublet.core.database import Connection, Database
 from hublet.core.errors import HubError
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.asking import mounts
 from hublet.jobs.creators import get_creator
 from hublet.jobs.records import Job, Mount, VolumeType

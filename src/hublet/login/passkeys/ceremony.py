@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
 from hublet.accounts.records import User
 from hublet.core.config import Settings
+from hublet.core.light_dataclasses import dataclass
 from hublet.login.records import Passkey
 
 # The library takes 300 ms to import: it is imported where it is used, in a thread.

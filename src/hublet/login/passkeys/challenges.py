@@ -5,12 +5,13 @@ answered its digest is stored, and it is not taken a second time.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from hublet.core.clock import from_micros, now, to_micros
 from hublet.core.hub import Hub
 from hublet.core.ids import random_bytes
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import SealBroken
 from hublet.login.records import Session
 

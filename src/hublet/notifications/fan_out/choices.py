@@ -1,8 +1,7 @@
 """Which switch of a user decides whether something comes into the inbox, and whether by mail."""
 
-from dataclasses import dataclass
-
 from hublet.community.threads.records import ThreadKind
+from hublet.core.light_dataclasses import dataclass
 from hublet.notifications.preferences.keys import Key
 from hublet.notifications.records import Involvement
 

@@ -1,8 +1,7 @@
 """What is on its way to inboxes, and what has to leave them."""
 
-from dataclasses import dataclass
-
 from hublet.community.threads.records import ThreadKind
+from hublet.core.light_dataclasses import dataclass
 from hublet.events import RepoSnapshot
 from hublet.notifications.records import Item
 

@@ -1,9 +1,10 @@
 """Which items of an inbox a request means."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.notifications.records import Involvement
 
 # A time that nothing comes after.

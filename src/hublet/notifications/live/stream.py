@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +10,7 @@ import msgspec
 from hublet.core.clock import monotonic, to_micros
 from hublet.core.database import Database
 from hublet.core.errors import HubError
+from hublet.core.light_dataclasses import dataclass
 from hublet.notifications.inbox.listing.service import read_page
 from hublet.notifications.inbox.records import Selection
 from hublet.notifications.live.bells import Bells

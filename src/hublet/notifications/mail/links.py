@@ -2,13 +2,13 @@
 
 import base64
 import binascii
-from dataclasses import dataclass
 from datetime import timedelta
 
 import msgspec
 
 from hublet.core import clock
 from hublet.core.hub import Hub
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import SealBroken
 from hublet.notifications.mail.errors import LinkBroken, LinkExpired
 from hublet.notifications.preferences.keys import Key

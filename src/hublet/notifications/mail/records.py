@@ -1,9 +1,9 @@
 """What a mail that waits is made of."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.notifications.preferences.keys import Key
 
 

@@ -1,13 +1,13 @@
 """SQL of mails that wait, and of whom they go to."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
 from hublet.core.clock import from_micros, micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
+from hublet.core.light_dataclasses import dataclass
 from hublet.notifications.mail.records import Kind, Mail, Recipient
 from hublet.notifications.preferences.keys import Key
 

@@ -1,11 +1,12 @@
 """New tags of a repository: who is told of them by mail."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 
 from hublet.core.database import Connection
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.queue import NewTask, add
 from hublet.events import RepoContentUpdated
 from hublet.notifications.mail import queueing, store

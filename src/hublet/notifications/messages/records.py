@@ -1,7 +1,8 @@
 """What a message of the hub is."""
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

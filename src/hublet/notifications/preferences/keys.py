@@ -1,7 +1,8 @@
 """The switches of interface 2.5: what each one stands for, and how it stands at first."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from hublet.core.light_dataclasses import dataclass
 
 
 class Key(StrEnum):

@@ -1,9 +1,10 @@
 """What a user chose to hear of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.notifications.preferences.keys import SWITCHES, Key
 
 

@@ -1,7 +1,8 @@
 """What can be watched, and what can be muted."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from hublet.core.light_dataclasses import dataclass
 
 
 class WatchType(StrEnum):

@@ -3,12 +3,12 @@
 Values are drawn first and kept later: what depends on them can be written in one statement.
 """
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from hublet.core.clock import now
 from hublet.core.database import Connection
 from hublet.core.hub import Hub
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.access.records import Holder, Issued
 from hublet.oauth.access.refreshes import store as refreshes
 from hublet.oauth.permissions import grants_of, reaches_inbox

@@ -1,10 +1,10 @@
 """What is issued from an access, and how an access ends."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.tokens.records import Scope
 
 

@@ -1,13 +1,13 @@
 """An app as it stands in the fields of a form."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from hublet.core.errors import InvalidRequest
 from hublet.core.http.validation import sentences
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.apps.schemas import CreateApp, UpdateApp
 from hublet.oauth.records import App
 from hublet.tokens.records import Scope

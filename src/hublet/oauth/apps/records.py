@@ -1,8 +1,8 @@
 """What is known of an app beside what others see of it."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.records import App
 
 

@@ -1,8 +1,8 @@
 """An authorization request that passed all checks."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.authorization.targets import Target
 from hublet.oauth.records import App
 from hublet.tokens.records import Scope

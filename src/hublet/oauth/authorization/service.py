@@ -1,9 +1,8 @@
 """What comes next for an authorization request: a login, a question, or a code."""
 
-from dataclasses import dataclass
-
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.login.records import Session, Visitor
 from hublet.oauth.apps import service as apps
 from hublet.oauth.authorization.checks import checked, client_id_of

@@ -1,7 +1,8 @@
 """Where the answer to an authorization request goes."""
 
 import re
-from dataclasses import dataclass
+
+from hublet.core.light_dataclasses import dataclass
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):")
 

@@ -1,8 +1,8 @@
 """What an authorization code stands for."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.records import Permission
 
 

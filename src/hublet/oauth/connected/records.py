@@ -1,8 +1,8 @@
 """An access as the person sees it who gave it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.records import Access
 
 

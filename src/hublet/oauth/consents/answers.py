@@ -1,8 +1,8 @@
 """A person's answer to a question, as the form of its page brings it back."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import KeyRing
 from hublet.oauth.consents import tickets
 from hublet.oauth.consents.tickets import Ticket

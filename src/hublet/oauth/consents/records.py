@@ -1,9 +1,9 @@
 """What a person agreed to, and the question that leads there."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from hublet.accounts.records import Organization
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.records import App
 from hublet.tokens.records import Scope, with_included
 

@@ -1,8 +1,7 @@
 """What a person sees of a device that waits, and what becomes of their decision."""
 
-from dataclasses import dataclass
-
 from hublet.core.database import Connection, Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.login.records import Session
 from hublet.oauth.apps import store as apps
 from hublet.oauth.consents import service as consents

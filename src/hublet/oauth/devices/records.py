@@ -1,9 +1,9 @@
 """A request of an app on a device without a browser."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.tokens.records import Scope
 
 

@@ -1,9 +1,9 @@
 """What a client ID metadata document must say, and what is taken from it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.documents.addresses import objection_to_link, origin_of
 from hublet.oauth.documents.errors import DocumentRefused
 from hublet.oauth.metadata import (

@@ -1,8 +1,9 @@
 """A document as the hub keeps it."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.records import App
 
 # How long after its time a copy serves token requests while the site is out of reach.

@@ -1,9 +1,9 @@
 """ID tokens that come back as a hint of who wants to sign out."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from hublet.core.database import Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.keys import service as keys
 
 _LONGEST = 16_384

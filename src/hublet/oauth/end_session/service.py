@@ -1,8 +1,7 @@
 """Rules of signing out for an app: whom it may mean, and where it may send them."""
 
-from dataclasses import dataclass
-
 from hublet.core.database import Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.login.records import Session
 from hublet.oauth.apps import service as apps
 from hublet.oauth.end_session.hints import Hint, read_hint

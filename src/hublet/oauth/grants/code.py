@@ -1,11 +1,11 @@
 """Authorization code (RFC 6749, 4.1.3) with PKCE (RFC 7636)."""
 
-from dataclasses import dataclass
 from functools import partial
 
 from hublet.core.clock import now
 from hublet.core.database import Connection
 from hublet.core.ids import new_object_id
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth import pkce
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.issuing import issue

@@ -1,10 +1,10 @@
 """A request to the token endpoint, and what comes of it."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from hublet.accounts.records import Plan
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.access.records import Issued
 from hublet.oauth.clients import Presented
 from hublet.oauth.errors import invalid_request, invalid_target

@@ -1,7 +1,8 @@
 """What comes of a registration."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.records import App
 
 

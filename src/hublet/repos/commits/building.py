@@ -1,11 +1,11 @@
 """Makes the commit in git. Blocks on the disk; nothing points to it yet."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
 
 from hublet.core.errors import HubError
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.commits.errors import ParentMoved
 from hublet.repos.commits.intake import Request
 from hublet.repos.git import folders

@@ -4,9 +4,10 @@ Content that git holds becomes objects, content that is too large for git become
 of it is visible to anybody before the refs move. Everything here blocks on the disk.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.blobs.records import Blob
 from hublet.repos.cards import metadata
 from hublet.repos.cards.reading import FILE_NAME as README

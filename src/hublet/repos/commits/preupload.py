@@ -1,10 +1,10 @@
 """What a client should know before it uploads: what to leave out, and what is there already."""
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 
 from hublet.core.database import Database
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.blobs import store as blobs
 from hublet.repos.commits.targets import Wanted, get_target
 from hublet.repos.git import trees

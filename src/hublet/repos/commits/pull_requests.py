@@ -5,11 +5,11 @@ transaction that moves `refs/pr/N` to the new commit right after it; it keeps th
 and gives it its number, and leaves the ref alone.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from hublet.core.database import Connection, Reader
 from hublet.core.errors import NotImplementedHere
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.records import Repo
 from hublet.tokens.records import Caller
 

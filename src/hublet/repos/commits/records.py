@@ -1,7 +1,6 @@
 """What a commit is asked to do, and what becomes of it."""
 
-from dataclasses import dataclass
-
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.commits.body.contents import Content
 
 

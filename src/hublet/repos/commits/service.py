@@ -7,7 +7,6 @@ none is lost. What pull requests do is registered in `pull_requests`.
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -15,6 +14,7 @@ import pygit2
 
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.events import UpdatedRef
 from hublet.repos.blobs import store as blobs

@@ -1,9 +1,9 @@
 """Where a commit goes, and who may make it."""
 
 import re
-from dataclasses import dataclass
 
 from hublet.core.database import Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos import service as repos
 from hublet.repos.commits.pull_requests import may_commit_to
 from hublet.repos.errors import RevisionNotFound

@@ -1,7 +1,9 @@
 """What lies in a bucket or a container, and how it changes."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
+
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,11 @@
 """What a request to read a gated repository is."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from hublet.accounts.records import User
+from hublet.core.light_dataclasses import dataclass
 
 
 class AccessStatus(StrEnum):

@@ -1,10 +1,11 @@
 """What a commit changes, and the tree that follows from it; only touched folders are built anew."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pygit2
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.errors import EntryNotFound
 from hublet.repos.git import attributes
 from hublet.repos.git.errors import PathTaken

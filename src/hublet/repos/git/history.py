@@ -5,7 +5,6 @@ Everything here blocks on the disk; call it from a thread.
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import SortMode
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.git import folders
 from hublet.repos.git.trees import find_item, get_commit
 

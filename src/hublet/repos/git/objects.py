@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.git.identities import email_of
 
 Kind = Literal["commit", "tree", "blob"]

@@ -7,12 +7,12 @@ import tempfile
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO
 
 from hublet.core.errors import Unavailable
+from hublet.core.light_dataclasses import dataclass
 
 # However slow the other side is, nothing of git's takes longer.
 LONGEST_SECONDS = 3600

@@ -5,7 +5,6 @@ Everything here blocks on the disk; call it from a thread.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -13,6 +12,7 @@ from typing import Literal
 import pygit2
 from pygit2.enums import FileMode
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.errors import EntryNotFound, RevisionNotFound
 from hublet.repos.git import folders
 

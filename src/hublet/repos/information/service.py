@@ -1,7 +1,7 @@
 """Puts together what is known of one repository."""
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from hublet.accounts.errors import RoleNeeded
 from hublet.accounts.resource_groups.errors import ResourceGroupNotFound
 from hublet.accounts.resource_groups.records import ResourceGroup
 from hublet.core.database import Database, Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos import service as repos
 from hublet.repos.errors import RevisionNotFound
 from hublet.repos.git import folders, trees

@@ -1,11 +1,11 @@
 """Addresses that authorise by themselves: for one act, on one object of one repository."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from hmac import compare_digest
 from urllib.parse import urlencode
 
 from hublet.core.clock import micros
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import KeyRing
 from hublet.repos.lfs.errors import LinkNotValid
 

@@ -1,6 +1,6 @@
 """What is asked about large files, and what is answered."""
 
-from dataclasses import dataclass
+from hublet.core.light_dataclasses import dataclass
 
 MIB = 1 << 20
 

@@ -1,8 +1,8 @@
 """Which repositories are asked for, and in which order."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.records import RepoType
 
 

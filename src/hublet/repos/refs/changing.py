@@ -1,11 +1,11 @@
 """Creating, deleting and squashing branches and tags: git on the disk first, then the ref."""
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.events import UpdatedRef
 from hublet.repos import service as repos
 from hublet.repos.cards.reading import read_card

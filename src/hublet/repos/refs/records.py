@@ -1,8 +1,8 @@
 """What a ref is."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.events import UpdatedRef
 from hublet.repos.blobs.records import Blob
 

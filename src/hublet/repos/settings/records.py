@@ -1,8 +1,8 @@
 """A wish to change a repository's settings."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.records import Gated, Visibility
 
 

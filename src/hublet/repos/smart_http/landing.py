@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from hublet.core.database import Connection, Database, Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.events import UpdatedRef
 from hublet.repos.blobs import store as blobs
 from hublet.repos.cards.reading import read_card

@@ -1,6 +1,6 @@
 """What a push asks for, and what becomes of it."""
 
-from dataclasses import dataclass
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,13 @@
 """Which revision a request is about, and which page of it, as types that a route names."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
 
 from hublet.core.http import Db
 from hublet.core.http.paging import Page
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.paging import read_cursor
 from hublet.repos.auth import GitRepo
 from hublet.repos.trees import service

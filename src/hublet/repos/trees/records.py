@@ -1,8 +1,8 @@
 """What is told of a revision."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.trees import Entry
 from hublet.repos.records import Repo

@@ -1,7 +1,8 @@
 """Which attribute is kept in which column."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from hublet.core.light_dataclasses import dataclass
 
 
 class Kind(Enum):

@@ -5,9 +5,9 @@ its resource group research. A group of any other name gives nothing.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from hublet.accounts.records import Role
+from hublet.core.light_dataclasses import dataclass
 
 # Where a role holds: the name of a resource group, or None for the organization itself.
 Place = str | None

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from hublet.core import clock, ids
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.database.migrations import migrate
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.opening import open_hub
 from hublet.first_start import ADMINISTRATOR, prepare
 from hublet.jobs.ssh.opening import listen

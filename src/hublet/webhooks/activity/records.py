@@ -1,7 +1,8 @@
 """What is shown of a delivery."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.webhooks.delivery.records import Attempt, DeliveryState
 
 # Beyond every moment that is ever compared with it.

@@ -1,7 +1,8 @@
 """What attempts say about a target: well, degraded, on the way to its suspension, suspended."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.webhooks.delivery.backoff import SECOND
 
 # So many failures in a row, and the target is only probed until it answers.

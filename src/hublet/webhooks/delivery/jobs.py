@@ -1,10 +1,11 @@
 """The seam to jobs: a delivery whose target is a job starts one instead of calling a URL."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hublet.core.database import Database
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

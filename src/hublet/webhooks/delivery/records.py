@@ -1,8 +1,9 @@
 """What a delivery is, and what became of an attempt."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.events import RepoSnapshot
 
 

@@ -1,7 +1,8 @@
 """What makes a webhook act."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.events import RepoSnapshot
 from hublet.webhooks.records import Domain
 

@@ -3,7 +3,6 @@
 Everything here blocks on the disk; call it from a thread.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -12,6 +11,7 @@ import pygit2
 
 from hublet.community.discussions.errors import MergeConflicts
 from hublet.community.discussions.records import Commit, Diff
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.git import folders
 from hublet.repos.git.identities import signature
 from hublet.repos.git.trees import get_commit

@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from hublet.community.discussions import changes, service, store
@@ -14,6 +14,7 @@ from hublet.community.discussions.records import OPEN, Commit, Discussion
 from hublet.community.threads.records import Status
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.events import UpdatedRef
 from hublet.repos.cards.reading import read_card
 from hublet.repos.errors import RefChanged

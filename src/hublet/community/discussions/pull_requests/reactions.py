@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -15,6 +14,7 @@ from hublet.community.threads.service import Place
 from hublet.core import queue
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import reacts_to
 from hublet.core.queue import NewTask, handles_slowly
 from hublet.events import RepoContentUpdated, RepoSnapshot

@@ -1,11 +1,12 @@
 """Finished pages and files: rendered once, then answered from memory."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hublet.core.http.versions import etag_of, has_version
+from hublet.core.light_dataclasses import dataclass
 
 # The page brings its own script and style, so nothing else is allowed to run or load.
 PAGE_POLICY = (

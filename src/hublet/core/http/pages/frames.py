@@ -1,6 +1,6 @@
 """What stands around the content of a page: whose it is, and where else one can go."""
 
-from dataclasses import dataclass
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

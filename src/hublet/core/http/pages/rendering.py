@@ -2,14 +2,17 @@
 
 import re
 from datetime import UTC, datetime
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from hublet.core.clock import wire
 from hublet.core.http.pages.frames import SETTINGS_PAGES
 from hublet.core.http.pages.static_files import address_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def _inline(text: str) -> Markup:
@@ -37,19 +40,27 @@ class Templates:
     """The templates of one package, which extend the layout of all pages."""
 
     def __init__(self, package: str) -> None:
-        self._environment = Environment(
-            loader=ChoiceLoader([PackageLoader(package), PackageLoader(__package__ or "")]),
+        self._package = package
+
+    @cached_property
+    def _environment(self) -> "Environment":
+        from jinja2 import (  # noqa: PLC0415 - a start needs no page
+            ChoiceLoader,
+            Environment,
+            PackageLoader,
+            StrictUndefined,
+        )
+
+        environment = Environment(
+            loader=ChoiceLoader([PackageLoader(self._package), PackageLoader(__package__ or "")]),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= {
-            "inline": _inline,
-            "moment": _moment,
-            "paragraphs": _paragraphs,
-        }
-        self._environment.globals |= {"address_of": address_of, "settings_pages": SETTINGS_PAGES}
+        environment.filters |= {"inline": _inline, "moment": _moment, "paragraphs": _paragraphs}
+        environment.globals |= {"address_of": address_of, "settings_pages": SETTINGS_PAGES}
+        return environment
 
     def render(self, template: str, **values: Any) -> bytes:
         return self._environment.get_template(template).render(values).encode()

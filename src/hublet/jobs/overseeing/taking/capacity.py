@@ -3,9 +3,9 @@
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hublet.core.config import Settings
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs import hardware
 from hublet.jobs.overseeing.records import Occupant
 from hublet.jobs.records import Flavor, Job

@@ -5,9 +5,9 @@ import socket
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.runners.records import Inside
 from hublet.jobs.runners.shim.system import descendants, read
 

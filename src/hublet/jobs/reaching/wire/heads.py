@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.reaching.errors import AmbiguousRequest
 
 Header = tuple[bytes, bytes]

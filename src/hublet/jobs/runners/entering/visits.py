@@ -9,10 +9,11 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.runners import seccomp
 from hublet.jobs.runners.entering.keeping import STARTED
 from hublet.jobs.runners.entering.program import FAILED

@@ -1,9 +1,10 @@
 """Rules of a page: what is on it, and that nobody sees what they may not see any more."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hublet.core.database import Connection, Database, Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.notifications.inbox import service as inbox
 from hublet.notifications.inbox.listing import store
 from hublet.notifications.inbox.listing.showing import (

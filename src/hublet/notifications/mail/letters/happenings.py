@@ -1,12 +1,12 @@
 """What happened in a thread, in words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hublet.community.authors.store import find_accounts
 from hublet.community.threads import store as threads
 from hublet.community.threads.records import Change, Comment, Thread, ThreadKind
 from hublet.core.database import Reader
+from hublet.core.light_dataclasses import dataclass
 
 # What one mail shows; the thread itself has the rest.
 MOST = 20

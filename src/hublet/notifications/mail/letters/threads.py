@@ -1,12 +1,12 @@
 """Mails about what happened in a thread."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hublet.community.authors.store import find_accounts
 from hublet.community.threads import store as threads
 from hublet.community.threads.records import Thread, ThreadKind
 from hublet.core.database import Reader
+from hublet.core.light_dataclasses import dataclass
 from hublet.notifications.mail.letters.happenings import Happening, list_happenings
 from hublet.notifications.mail.letters.places import list_id, may_see
 from hublet.notifications.mail.letters.records import Content

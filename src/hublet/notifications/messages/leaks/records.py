@@ -1,7 +1,8 @@
 """Where to look for credentials, and what is found."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.events import UpdatedRef
 
 

@@ -1,8 +1,8 @@
 """What a refresh token is beside a credential."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.records import Access
 
 

@@ -1,6 +1,8 @@
 """A logo as it is served."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

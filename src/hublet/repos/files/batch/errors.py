@@ -1,9 +1,9 @@
 """What goes wrong with a batch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hublet.core.errors import HubError, InvalidRequest, TooLarge
+from hublet.core.light_dataclasses import dataclass
 
 
 class InvalidLine(InvalidRequest):

@@ -1,8 +1,8 @@
 """What a batch asks for."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.records import RepoAddress
 
 

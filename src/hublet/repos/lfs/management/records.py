@@ -1,7 +1,6 @@
 """What is told about the large files of a repository."""
 
-from dataclasses import dataclass
-
+from hublet.core.light_dataclasses import dataclass
 from hublet.repos.blobs.records import LinkedBlob
 
 

@@ -1,7 +1,6 @@
 """How one outcome leaves its delivery: delivered, failed, unsent, or due again."""
 
-from dataclasses import dataclass
-
+from hublet.core.light_dataclasses import dataclass
 from hublet.webhooks.delivery.backoff import next_delay
 from hublet.webhooks.delivery.records import DeliveryState, GivenUp, Outcome
 

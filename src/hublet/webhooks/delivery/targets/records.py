@@ -1,10 +1,11 @@
 """Where a webhook's deliveries go, and how that place fares."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.webhooks.delivery.health import Health
 from hublet.webhooks.records import Secrets, State
 
