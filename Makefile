@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+# One more than there are cores: many tests wait for a process.
+WORKERS ?= $(shell nproc >/dev/null 2>&1 && expr $$(nproc) + 1 || echo auto)
 
 # Where it is set, every process that a test starts would compile the whole hub anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -17,7 +19,7 @@ serve: $(VENV)/.serve ## Start the hub (ARGS="--port 9000" passes flags on)
 	@exec $(BIN)/hublet serve $(ARGS)
 
 test: $(VENV)/.dev $(VENV)/.clients ## Run the tests (ARGS="-k revoke" passes flags on)
-	$(BIN)/pytest -n auto $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: $(VENV)/.dev ## Lint, format check, types, import floors
 	$(BIN)/ruff check

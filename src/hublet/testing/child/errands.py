@@ -50,7 +50,7 @@ class Errands:
     async def end(self) -> None:
         await self._stage.end()
         self._hub = None
-        await self._hubs.end()
+        await self._hubs.close()
 
     async def settle(self, *, seconds: float) -> dict[str, Any]:
         await settling.settle(self._running, seconds=seconds)

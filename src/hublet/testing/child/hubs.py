@@ -46,21 +46,24 @@ class Hubs:
         # The file of a hub that nobody has used yet; to make one anew takes half a second.
         self._template: bytes | None = None
         self._is_migrated = False
+        url = settings.database.url
+        self._emptying = None if url is None else store.Emptying(url)
         self._leftovers: set[asyncio.Task[None]] = set()
 
     async def next(self) -> RunningHub:
         """End the hub there is, and open one that has seen nothing."""
-        await self.end()
+        await self._end()
         clock.reset()
         ids.restart()
         ssh, settings = listen(self._in_a_new_folder())
-        if settings.database.url is None:
+        if self._emptying is None:
             await self._copy_the_template(settings)
+        elif self._is_migrated:
+            await self._emptying.run()
         async with AsyncExitStack() as opening:
             opening.push_async_callback(self._leave, settings.database.data_dir)
             database = await opening.enter_async_context(open_hub(settings))
-            if settings.database.url is not None:
-                await store.empty(database)
+            if self._emptying is not None:
                 await self._furnish(database)
             async with database.read() as conn:
                 housekeeping = await store.list_kinds(conn)
@@ -71,7 +74,12 @@ class Hubs:
             self._open = opening.pop_all()
         return RunningHub(app=app, database=database, worker=worker, housekeeping=housekeeping)
 
-    async def end(self) -> None:
+    async def close(self) -> None:
+        await self._end()
+        if self._emptying is not None:
+            await self._emptying.close()
+
+    async def _end(self) -> None:
         await self._open.aclose()
         self._open = AsyncExitStack()
 
