@@ -315,3 +315,29 @@ async def test_a_server_that_is_not_there_cannot_be_opened(tmp_path: Path) -> No
 
     with pytest.raises(DatabaseUnavailable):
         await open_database(hub_of(Settings(), url=url)).__aenter__()
+
+
+async def test_a_read_that_is_given_up_half_way_leaves_nothing_to_the_next(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = asyncpg.Connection._get_statement  # noqa: SLF001 - between the halves of a statement
+
+    async def prepare_and_be_cancelled(*args: Any, **options: Any) -> Any:
+        prepared = await prepare(*args, **options)
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+        return prepared
+
+    async def read() -> None:
+        async with database.read() as conn:
+            await conn.fetch_all("SELECT id FROM notes WHERE id <> 'never asked for'")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncpg.Connection, "_get_statement", prepare_and_be_cancelled)
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(read())
+
+    await write_note(database, "1")
+    assert await notes_of(database) == ["1"]

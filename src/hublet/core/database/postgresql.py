@@ -74,9 +74,15 @@ class PostgresReader(Reader, AbstractAsyncContextManager[Reader]):
         self._raw = await self._database.acquire()
         return self._raw
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         raw, self._raw = self._raw, None
-        if raw is not None:
+        if raw is None:
+            return
+        if kind is not None and issubclass(kind, asyncio.CancelledError):
+            # A statement that was prepared and then given up leaves the server in a transaction,
+            # which the next borrower would find. Anything simple ends it.
+            await self._database.settle(raw, "SELECT 1")
+        else:
             await self._database.release(raw)
 
 
@@ -201,18 +207,8 @@ class PostgresConnection(Connection):
             raise RuntimeError("A failed statement needs a savepoint around it; nothing was kept.")
 
     async def roll_back(self) -> None:
-        raw = self._end()
-        if raw is None:
-            return
-        try:
-            await raw.execute("ROLLBACK", timeout=self._database.patience)
-        except BaseException as error:
-            terminate(raw)
-            # What made the transaction fail is told, not that the connection failed as well.
-            if not isinstance(error, Exception):
-                raise
-        finally:
-            await self._database.release(raw)
+        if (raw := self._end()) is not None:
+            await self._database.settle(raw, "ROLLBACK")
 
 
 class PostgresDatabase(Database):
@@ -253,6 +249,18 @@ class PostgresDatabase(Database):
             # Waiting with a limit costs more than taking a connection that lies ready.
             limit = None if self._pool.get_idle_size() else self.patience
             return await self._pool.acquire(timeout=limit)
+
+    async def settle(self, raw: Any, statement: str) -> None:
+        """End what went wrong on a connection, and release it; one where that fails is given up."""
+        try:
+            await raw.execute(statement, timeout=self.patience)
+        except BaseException as error:
+            terminate(raw)
+            # What went wrong is told, not that the connection failed as well.
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            await self.release(raw)
 
     async def release(self, raw: Any) -> None:
         with suppress(*AWAY, asyncpg.InterfaceError):
