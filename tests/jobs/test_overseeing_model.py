@@ -215,7 +215,8 @@ class Jobs(RuleBasedStateMachine):
             for key in self.live(Phase.pending, Phase.running):
                 self.runner.end(*key)
             clock.move(timedelta(seconds=61))
-        self.sweep()
+            # An attempt that was too late to begin keeps its place until it is cleared away.
+            self.sweep()
         self.holds()
         assert set(self.ends) == set(self.attempts)
         assert not self.runner.attempts
