@@ -18,7 +18,7 @@ from processes import Place, clean_environment, run_hublet, serving, wait_until
 # `make` installs each version of the client into an environment of its own.
 ENVIRONMENTS = Path(__file__).parents[2] / ".venv" / "clients"
 VERSIONS = ["2.1.1", "2.4.0"]
-LINES = 500
+LINES = 600
 PATIENCE_SECONDS = 60.0
 OVER = {"COMPLETED", "ERROR", "CANCELED"}
 
@@ -127,9 +127,10 @@ def a_hub(place: Place) -> Iterator[Person]:
 
 @pytest.mark.parametrize("version", ["2.4.0"])
 def test_a_restart_under_somebody_who_follows_loses_no_line(place: Place, version: str) -> None:
-    # Long enough for any restart: a job that ends while nobody answers is never asked for its
-    # last lines, because the client looks at the stage first.
-    script = f"i=0; while [ $i -lt {LINES} ]; do echo line $i; i=$((i+1)); sleep 0.05; done"
+    # A minute, long enough for any start of the client and any restart on a busy machine: a job
+    # that ends while nobody answers is never asked for its last lines, because the client looks
+    # at the stage first.
+    script = f"i=0; while [ $i -lt {LINES} ]; do echo line $i; i=$((i+1)); sleep 0.1; done"
     printed = place.folder / "printed"
     with waiting_proxy() as door, ExitStack() as until_the_end:
         with serving(place, "--test-mode") as hub:
