@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-import pytest
-
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.jobs.overseeing.engine import Overseer
@@ -14,17 +12,6 @@ from hublet.jobs.runners.records import Observation, Phase
 from jobs.overseen import a_job, an_overseer, attempts, cancel, set_jobs, status
 from jobs.scripted_runner import Scripted, ScriptedRunner, handle_of
 from scratch import soon
-
-
-@pytest.fixture
-def runner() -> ScriptedRunner:
-    return ScriptedRunner()
-
-
-@pytest.fixture
-def database_with_room(database: Database) -> Database:
-    set_jobs(database, cores=1000, memory_bytes=2**50)
-    return database
 
 
 @asynccontextmanager

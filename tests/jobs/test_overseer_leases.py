@@ -1,7 +1,5 @@
 """Who holds a job: one Overseer at a time, for as long as it gives signs of life."""
 
-import pytest
-
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.jobs.overseeing import store
@@ -9,20 +7,9 @@ from hublet.jobs.overseeing.engine import Overseer
 from hublet.jobs.overseeing.records import Change
 from hublet.jobs.overseeing.taking import store as claims
 from hublet.jobs.stages import Trigger
-from jobs.overseen import a_job, an_overseer, column, set_jobs, status
+from jobs.overseen import a_job, an_overseer, column, status
 from jobs.running import set_row
 from jobs.scripted_runner import ScriptedRunner
-
-
-@pytest.fixture
-def runner() -> ScriptedRunner:
-    return ScriptedRunner()
-
-
-@pytest.fixture
-def database_with_room(database: Database) -> Database:
-    set_jobs(database, cores=1000, memory_bytes=2**50)
-    return database
 
 
 async def test_what_a_silent_overseer_holds_is_left_alone_until_its_lease_ends(
