@@ -146,11 +146,11 @@ def test_a_restart_under_somebody_who_follows_loses_no_line(place: Place, versio
             _, errors = following.communicate(timeout=2 * PATIENCE_SECONDS)
             status = person.ended(job_id)
 
-    assert following.returncode == 0, errors
+    assert (following.returncode, status["stage"]) == (0, "COMPLETED"), (errors, status, seen)
     # It really was in the middle.
     assert seen < LINES
-    assert printed.read_text().splitlines() == [f"line {number}" for number in range(LINES)]
-    assert status["stage"] == "COMPLETED"
+    lines = printed.read_text().splitlines()
+    assert lines == [f"line {number}" for number in range(LINES)], (errors, status, seen)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -263,20 +263,22 @@ def test_nobody_waits_for_a_shim_that_is_killed_before_it_answers(
 
 def starters_of_this_process() -> set[int]:
     """Those who wait for orders on a pipe of which this process has the other end."""
-    mine = {link_of(path) for path in Path("/proc/self/fd").iterdir()} - {None}
+    mine = {pipe_of(path) for path in Path("/proc/self/fd").iterdir()} - {None}
     return {
         int(path.parent.name)
         for path in Path("/proc").glob("[0-9]*/cmdline")
         if b"from shim.program import main" in read(str(path))
-        and link_of(path.with_name("fd") / "0") in mine
+        and pipe_of(path.with_name("fd") / "0") in mine
     }
 
 
-def link_of(path: Path) -> Path | None:
+def pipe_of(path: Path) -> str | None:
+    """Return the pipe; None for anything else: every shim of the machine reads from /dev/null."""
     try:
-        return path.readlink()
+        name = str(path.readlink())
     except OSError:
         return None
+    return name if name.startswith("pipe:") else None
 
 
 async def test_an_attempt_that_cannot_be_handed_over_is_for_later(
