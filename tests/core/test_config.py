@@ -166,6 +166,14 @@ def test_an_empty_group_of_the_file_is_no_error() -> None:
     assert load(environ={}) == Settings()
 
 
+def test_the_file_is_known() -> None:
+    assert load(environ={}).file is None
+
+    a_file("[server]")
+
+    assert load(environ={}).file == Path("hublet-data/hublet.toml").absolute()
+
+
 def test_secrets_do_not_show_in_repr() -> None:
     settings = load(SECRETS, {})
 

@@ -4,13 +4,13 @@ import asyncio
 import threading
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 from fastapi import FastAPI
 
-from hublet.core.database import Database, DatabaseUnavailable
+from hublet.core.database import Database, DatabaseUnavailable, Reader, Row
 from hublet.jobs.errors import JobNotFound
 from hublet.jobs.logs import lookout, store, stream
 from hublet.jobs.logs.lookout import Lookout
@@ -245,6 +245,18 @@ async def test_when_nobody_follows_nobody_looks(database: Database, tmp_path: Pa
 
     with looking.follow("b" * 24) as again:
         await asyncio.wait_for(again.news.wait(), 5)
+
+
+async def test_who_comes_while_the_stages_are_asked_for_is_not_over(database: Database) -> None:
+    followed = ["a" * 24]
+
+    class Busy:
+        async def fetch_all(self, *_: object) -> list[Row]:
+            # As on PostgreSQL, where others get on with their work meanwhile.
+            followed.append("b" * 24)
+            return []
+
+    assert await store.list_over(cast("Reader", Busy()), followed) == {"a" * 24}
 
 
 async def nothing() -> None:

@@ -7,9 +7,11 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
+from hublet.jobs.overseeing import store
 from hublet.jobs.overseeing.engine import Overseer
+from hublet.jobs.overseeing.records import Change
 from hublet.jobs.runners.records import TryLater
-from hublet.jobs.stages import UNCONFIRMED
+from hublet.jobs.stages import UNCONFIRMED, Trigger
 from jobs.overseen import a_job, an_overseer, attempts, cancel, column, events, set_jobs, status
 from jobs.scripted_runner import ScriptedRunner, handle_of
 
@@ -244,3 +246,21 @@ async def test_what_the_runner_takes_over_after_the_cancel_is_stopped(
 
     assert await status(database, job_id) == ("CANCELED", None)
     assert runner.removed == [handle_of(job_id, 1)]
+
+
+async def test_a_cancel_in_the_moment_of_a_failure_waits_for_no_back_off(
+    database: Database, overseer: Overseer, runner: ScriptedRunner
+) -> None:
+    job_id = await running(database, overseer, runner)
+    worker = await column(database, job_id, "claimed_by")
+    async with database.read() as conn:
+        held = await store.find_held(conn, job_id, worker=worker)
+    assert held is not None
+    await cancel(database, job_id)
+
+    async with database.transaction() as conn:
+        failed = Change(trigger=Trigger.failed, message=None, wait=60_000_000, lets_go=True)
+        assert await store.transition(conn, held.job, failed) is None
+    await overseer.look()
+
+    assert await status(database, job_id) == ("CANCELED", None)

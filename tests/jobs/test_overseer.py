@@ -1,14 +1,22 @@
 """The Overseer at work: by itself, beside others, and in place of one that died."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
+
+import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
+from hublet.jobs.folders import folder_of
+from hublet.jobs.launch_threads import in_launch_thread
+from hublet.jobs.overseeing import launching
 from hublet.jobs.overseeing.engine import Overseer
-from hublet.jobs.runners.records import Observation, Phase
+from hublet.jobs.records import Job
+from hublet.jobs.runners.records import CannotRun, Observation, Phase, TryLater
 from jobs.overseen import a_job, an_overseer, attempts, cancel, set_jobs, status
 from jobs.scripted_runner import Scripted, ScriptedRunner, handle_of
 from scratch import soon
@@ -191,6 +199,123 @@ async def test_a_launch_that_takes_long_is_no_stranger(
     assert runner.removed == []
     assert {(job_id, 1), (other, 1)} <= set(runner.attempts)
     assert runner.attempts[job_id, 1].stops == 0
+
+
+async def test_what_a_killed_hub_launched_is_no_stranger_while_its_job_waits(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    killed = an_overseer(database, runner)
+    job_id = await a_job(database)
+    await killed.look()
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE job_attempts SET handle = ''")
+        await killed.hand_back(conn)
+
+    # Somebody else got its place meanwhile, so that nobody takes it.
+    other = an_overseer(database, runner)
+    await other.sweep()
+    clock.move(timedelta(seconds=100))
+    await other.sweep()
+
+    assert runner.attempts[job_id, 1].stops == 0
+
+
+async def test_what_another_runner_began_is_left_to_it(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    before = an_overseer(database, runner)
+    job_id = await a_job(database, attempts=2)
+    await before.look()
+    runner.begin(job_id)
+    await before.look()
+    async with database.transaction() as conn:
+        await before.hand_back(conn)
+
+    now_used = ScriptedRunner(name="other")
+    after = an_overseer(database, now_used)
+    await after.look()
+    said = "the runner does not answer: scripted began it, and jobs.runner names another"
+    assert await status(database, job_id) == ("RUNNING", said)
+    async with database.transaction() as conn:
+        await after.hand_back(conn)
+    runner.end(job_id)
+    await before.look()
+
+    assert await status(database, job_id) == ("COMPLETED", None)
+    assert now_used.orders == {}
+
+
+async def test_what_was_prepared_for_an_attempt_that_never_began_goes(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    overseer = an_overseer(database, runner)
+    job_id = await a_job(database)
+    folder = folder_of(database.hub.settings.database.data_dir, job_id) / "attempt-1"
+    (folder / "volumes").mkdir(parents=True)
+    runner.refusal = CannotRun("there is no image ubuntu")
+
+    await overseer.look()
+
+    assert (await status(database, job_id))[0] == "ERROR"
+    assert not folder.exists()
+
+
+async def test_what_has_begun_after_all_keeps_its_folder(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    job_id = await a_job(database)
+    runner.refusal = TryLater("the disk is full")
+    overseer = an_overseer(database, runner)
+    await overseer.look()
+    # As if a hub that was killed before it wrote so down had begun it.
+    folder = folder_of(database.hub.settings.database.data_dir, job_id) / "attempt-1"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "status.json").write_text("{}")
+    await cancel(database, job_id)
+
+    await overseer.look()
+
+    assert await status(database, job_id) == ("CANCELED", None)
+    assert folder.exists()
+
+
+async def test_what_is_still_prepared_when_it_is_canceled_goes_afterwards(
+    database_with_room: Database, runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = database_with_room
+    goes_on = threading.Event()
+    monkeypatch.setattr(launching, "_PATIENCE_SECONDS", 0)
+
+    def prepared_slowly(folder: Path) -> None:
+        goes_on.wait(20)
+        (folder / "volumes").mkdir(parents=True)
+
+    async def prepare(_: Database, __: Job, *, folder: Path) -> None:
+        await in_launch_thread(prepared_slowly, folder)
+
+    monkeypatch.setattr(launching, "prepare", prepare)
+    overseer = an_overseer(database, runner)
+    job_id = await a_job(database)
+    folder = folder_of(database.hub.settings.database.data_dir, job_id) / "attempt-1"
+    await overseer.look()
+    await cancel(database, job_id)
+    await overseer.look()
+    assert await status(database, job_id) == ("CANCELED", None)
+    goes_on.set()
+
+    await soon(lambda: _is_gone_for_good(folder))
+    assert runner.orders == {}
+
+
+async def _is_gone_for_good(folder: Path) -> bool:
+    is_there = [await asyncio.to_thread(folder.exists)]
+    await asyncio.sleep(0.2)
+    is_there.append(await asyncio.to_thread(folder.exists))
+    return not any(is_there)
 
 
 async def test_a_failed_removal_is_tried_again(

@@ -3,12 +3,17 @@
 import os
 import shutil
 import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from hublet.core.config import Settings
 from hublet.core.config.kinds import ImageSource
+from hublet.jobs.overseeing.choosing import choose
 from hublet.jobs.runners.records import Bind, CannotRun, Runner
 from hublet.jobs.runners.sandbox import sandbox_runner
 from jobs.attempts import HOST, launch, outcome
@@ -37,6 +42,35 @@ async def printed(runner: Runner, data_dir: Path, script: str, **changes: object
     seen, lines = await outcome(runner, data_dir, *shell(script), **changes)
     assert seen.exit_code == 0, (seen, lines)
     return lines
+
+
+@pytest.fixture
+def settings_file() -> Iterator[Path]:
+    """A link to a file that anybody may read, in a folder that jobs see."""
+    if not os.access("/srv", os.W_OK):
+        pytest.skip("/srv belongs to somebody else.")
+    with tempfile.TemporaryDirectory(dir="/srv") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "hublet.toml").write_text("[database]")
+        (folder / "link.toml").symlink_to(folder / "hublet.toml")
+        yield folder / "link.toml"
+
+
+async def test_the_settings_are_not_shown_with_the_machine(
+    data_dir: Path, settings_file: Path
+) -> None:
+    found = Settings(file=settings_file)
+    settings = replace(
+        found,
+        database=replace(found.database, data_dir=data_dir),
+        jobs=replace(found.jobs, runner="sandbox", images=HOST),
+    )
+    script = f"ls {settings_file.parent}"
+    for file, shown in [(None, ["hublet.toml", "link.toml"]), (settings_file, [])]:
+        choice = await choose(replace(settings, file=file))
+        assert choice.runner is not None
+        assert await printed(choice.runner, data_dir, script) == shown
 
 
 async def test_the_job_has_no_rights_and_can_gain_none(runner: Runner, data_dir: Path) -> None:

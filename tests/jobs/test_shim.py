@@ -192,7 +192,6 @@ async def test_what_is_removed_while_it_runs_ends(runner: Runner, tmp_path: Path
     "changes",
     [
         pytest.param({"start": 1}, id="another process got its number"),
-        pytest.param({"boot": "another"}, id="the machine was started again"),
         pytest.param({"pid": 2**22 + 1}, id="there is no such process"),
     ],
 )
@@ -210,6 +209,47 @@ async def test_a_number_alone_is_not_the_shim(tmp_path: Path, changes: dict[str,
         assert (await run.seen()).phase is Phase.gone
     finally:
         identity_of(true).send(signal.SIGKILL)
+
+
+async def test_what_runs_on_another_machine_is_not_gone_and_hears_of_a_stop(
+    runner: Runner, tmp_path: Path
+) -> None:
+    run = await launch(runner, tmp_path, *shell("echo ready; sleep 60"))
+    await run.prints("ready")
+    # What a hub sees that shares the folder, and not the processes.
+    rewrite(run, boot="another")
+
+    seen = await run.seen()
+    assert (seen.phase, seen.reason) == (Phase.unknown, "it runs on another machine")
+    await runner.stop(run.handle, grace_seconds=5)
+    seen = await run.ended()
+
+    assert (seen.stopped, seen.signal) == (True, signal.SIGTERM)
+
+
+async def test_what_ran_before_the_machine_was_started_again_is_gone(
+    runner: Runner, tmp_path: Path
+) -> None:
+    run = await launch(runner, tmp_path, *shell("echo ready; sleep 60"))
+    await run.prints("ready")
+    assert identity_of(told(run)).send(signal.SIGKILL)
+    rewrite(run, boot="another")
+
+    seen = await run.ended()
+
+    assert (seen.phase, seen.reason) == (Phase.gone, "the machine was started anew")
+
+
+@pytest.mark.skipif(not cgroups.here(), reason="Control groups cannot be made here.")
+@pytest.mark.parametrize("name", ["process", pytest.param("sandbox", marks=MISSING)])
+async def test_too_many_processes_are_told(tmp_path: Path, name: str) -> None:
+    runner = a_runner(name, tmp_path)
+    script = "import os, time\nwhile True:\n    if not os.fork():\n        time.sleep(60)\n"
+    run = await launch(runner, tmp_path, "python3", "-c", script, memory_bytes=4096 * 2**20)
+
+    seen = await run.ended()
+
+    assert (seen.exit_code, seen.reason) == (1, "it wanted more than 2048 processes")
 
 
 def test_a_corpse_does_not_live() -> None:

@@ -151,10 +151,14 @@ async def set_expose(conn: Connection, job_id: str, expose: Ports | None) -> Non
 
 
 async def request_cancel(conn: Connection, job_id: str) -> bool:
-    """Say that a job is to end; False when it is over."""
+    """Say that a job is to end; False when it is over.
+
+    Whoever was about to let it wait finds that it changed.
+    """
     return await conn.execute(
         """
-        UPDATE jobs SET cancel_requested_at = coalesce(cancel_requested_at, $2), due_at = $2
+        UPDATE jobs SET cancel_requested_at = coalesce(cancel_requested_at, $2), due_at = $2,
+            version = version + 1
         WHERE id = $1 AND stage IN ('SCHEDULING', 'RUNNING')
         """,
         job_id, micros(),

@@ -45,10 +45,9 @@ class SettingInfo:
 
 
 _DEFAULTS = Settings()
+_GROUPS = [each.name for each in fields(_DEFAULTS) if each.name != "file"]
 _FIELDS: dict[str, Field[Any]] = {
-    f"{group.name}.{each.name}": each
-    for group in fields(_DEFAULTS)
-    for each in fields(getattr(_DEFAULTS, group.name))
+    f"{group}.{each.name}": each for group in _GROUPS for each in fields(getattr(_DEFAULTS, group))
 }
 _VARIABLES = {
     _SHORT_VARIABLES.get(key, f"HUBLET_{key.replace('.', '_').upper()}"): key for key in _FIELDS
@@ -105,10 +104,13 @@ def load(
     values = _checked(_from_variables(environ), problems)
     values |= _checked({key: ("a flag", value) for key, value in flags.items()}, problems)
     data_dir = Path(values.get("database.data_dir", _DEFAULTS.database.data_dir))
-    values = _checked(_from_file(named, data_dir, problems), problems) | values
+    path = data_dir / CONFIG_FILE if named is None else Path(str(named))
+    is_there = named is not None or path.exists()
+    values = _checked(_from_file(path, problems) if is_there else {}, problems) | values
     if problems:
         raise ConfigurationError("\n".join(problems))
-    return Settings(**{group.name: _group(group.name, values) for group in fields(_DEFAULTS)})
+    groups = {group: _group(group, values) for group in _GROUPS}
+    return Settings(**groups, file=path.absolute() if is_there else None)
 
 
 def _group(group: str, values: dict[str, Any]) -> Any:
@@ -125,11 +127,8 @@ def _from_variables(environ: Mapping[str, str]) -> _Given:
     }
 
 
-def _from_file(named: object, data_dir: Path, problems: list[str]) -> _Given:
-    path = data_dir / CONFIG_FILE if named is None else Path(str(named))
+def _from_file(path: Path, problems: list[str]) -> _Given:
     try:
-        if named is None and not path.exists():
-            return {}
         import tomllib  # noqa: PLC0415 - without a file, every command starts faster.
 
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -143,10 +142,9 @@ def _from_file(named: object, data_dir: Path, problems: list[str]) -> _Given:
 
 
 def _flat(document: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    groups = {group.name for group in fields(_DEFAULTS)}
     for group, table in document.items():
         # A group that does not exist is told even when nothing stands in it.
-        if isinstance(table, dict) and (table or group in groups):
+        if isinstance(table, dict) and (table or group in _GROUPS):
             yield from ((f"{group}.{name}", value) for name, value in table.items())
         else:
             yield group, table

@@ -198,6 +198,8 @@ class Settings:
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
     jobs: JobSettings = field(default_factory=JobSettings)
     logs: LogSettings = field(default_factory=LogSettings)
+    # What was read, if anything: nobody's business but the hub's, because it may hold secrets.
+    file: Path | None = field(default=None, compare=False)
 
     @property
     def base_url(self) -> str:

@@ -12,10 +12,19 @@ from hublet.jobs.overseeing import asking, judging, store
 from hublet.jobs.overseeing.clearing.sweeping import clear, end_or_clear
 from hublet.jobs.overseeing.keeping import keep
 from hublet.jobs.overseeing.launching import Launches
+from hublet.jobs.overseeing.no_runner import NoRunner
 from hublet.jobs.overseeing.orders import limits_of
 from hublet.jobs.overseeing.records import Attempt, Change, Ending, Held
 from hublet.jobs.records import Job
-from hublet.jobs.runners.records import CannotRun, Observation, Phase, Runner, TryLater
+from hublet.jobs.runners import process, sandbox
+from hublet.jobs.runners.records import (
+    Ability,
+    CannotRun,
+    Observation,
+    Phase,
+    Runner,
+    TryLater,
+)
 from hublet.jobs.stages import Trigger, start_back_off
 
 log = get_logger("jobs")
@@ -28,6 +37,8 @@ _LAUNCH_SECONDS = 0.25
 _CANCEL_MARGIN = 2_500_000
 _CANCEL_PATIENCE_SECONDS = 1.0
 _SECOND = 1_000_000
+# What one of them began the other finds, in the same folder.
+_SHIM_RUNNERS = frozenset({process.NAME, sandbox.NAME})
 
 # From the job as it is when something is changed to what is changed.
 Judge = Callable[[Held], Sequence[Change]]
@@ -101,8 +112,8 @@ class Attendant:
         limits = limits_of(held.job, self._settings)
         if judging.is_overdue(attempt, limits, at=micros()):
             grace = self._settings.jobs.grace_seconds
-            await asking.stop(self._runner, attempt.handle, grace_seconds=grace)
-        seen = await asking.inspect(self._runner, attempt.handle)
+            await asking.stop(self._runner_of(attempt), attempt.handle, grace_seconds=grace)
+        seen = await asking.inspect(self._runner_of(attempt), attempt.handle)
         if not judging.judge(held, seen, limits, at=micros()):
             return _CLOSE_POLL_SECONDS if seen.phase is Phase.pending else POLL_SECONDS
         return await self._follow_sight(held, seen)
@@ -129,10 +140,9 @@ class Attendant:
             return await self._follow(held, lambda _: [judging.unconfirmed(attempt, at=micros())])
         if not attempt.handle:
             return await self._cancel_launch(held, attempt)
-        await asking.stop(
-            self._runner, attempt.handle, grace_seconds=grace, seconds=_CANCEL_PATIENCE_SECONDS
-        )
-        seen = await asking.inspect(self._runner, attempt.handle, seconds=_CANCEL_PATIENCE_SECONDS)
+        runner, patience = self._runner_of(attempt), _CANCEL_PATIENCE_SECONDS
+        await asking.stop(runner, attempt.handle, grace_seconds=grace, seconds=patience)
+        seen = await asking.inspect(runner, attempt.handle, seconds=patience)
         if seen.phase in judging.ENDED:
             return await self._follow_sight(held, seen)
         return _CLOSE_POLL_SECONDS
@@ -151,9 +161,12 @@ class Attendant:
         if not isinstance(changed, _Changed):
             return changed
         attempt, changes = held.attempt, changed.changes
-        if attempt is not None and attempt.handle and any(change.ending for change in changes):
+        endings = [change.ending for change in changes if change.ending]
+        if attempt is not None and attempt.handle and endings:
             self.jobs_by_handle.pop(attempt.handle, None)
             await self._clear(attempt, has_ended=has_ended)
+        elif attempt is not None and any(ending.leaves_nothing for ending in endings):
+            await self._launches.clear_away(attempt)
         is_let_go = changed.job.stage.is_terminal or any(change.lets_go for change in changes)
         return None if is_let_go else POLL_SECONDS
 
@@ -172,10 +185,19 @@ class Attendant:
 
     async def _clear(self, attempt: Attempt, *, has_ended: bool) -> None:
         if has_ended:
-            await clear(self._writes, self._runner, attempt)
+            await clear(self._writes, self._runner_of(attempt), attempt)
         else:
             grace = self._settings.jobs.grace_seconds
-            await end_or_clear(self._writes, self._runner, attempt, grace_seconds=grace)
+            runner = self._runner_of(attempt)
+            await end_or_clear(self._writes, runner, attempt, grace_seconds=grace)
+
+    def _runner_of(self, attempt: Attempt) -> Runner:
+        """Return who has an attempt; what a runner began that is not used now, nobody can ask."""
+        names = {attempt.runner, self._runner.name}
+        if len(names) == 1 or names <= _SHIM_RUNNERS or isinstance(self._runner, NoRunner):
+            return self._runner
+        sentence = f"{attempt.runner} began it, and jobs.runner names another"
+        return NoRunner(Ability(usable=False, sentence=sentence))
 
 
 def _never_began() -> Ending:

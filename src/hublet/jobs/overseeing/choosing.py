@@ -61,6 +61,7 @@ def _sandbox(settings: Settings) -> Runner:
         image_map=image_map(settings),
         network=is_shared,
         networks=None if is_shared else Networks(data_dir=data_dir, policy=Policy.of(settings)),
+        settings_file=settings.file,
     )
 
 

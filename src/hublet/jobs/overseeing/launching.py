@@ -10,8 +10,13 @@ from hublet.jobs.overseeing import store
 from hublet.jobs.overseeing.orders import attempt_folder, order_of
 from hublet.jobs.overseeing.records import Attempt
 from hublet.jobs.records import Job
+from hublet.jobs.runners import leftovers
+from hublet.jobs.runners.identity import status_of
 from hublet.jobs.runners.records import Runner
 from hublet.jobs.volumes.preparing import prepare
+
+# How long a launch that is given up is waited for.
+_PATIENCE_SECONDS = 1.0
 
 
 @dataclass(slots=True, eq=False)
@@ -42,6 +47,8 @@ class Launches:
         self._writes = writes
         self._done = done
         self._launches: dict[str, Launch] = {}
+        # Given up, and not yet at their end.
+        self._given_up: dict[str, Launch] = {}
 
     def find(self, job_id: str) -> Launch | None:
         return self._launches.get(job_id)
@@ -66,15 +73,36 @@ class Launches:
         launch = self._launches.pop(job_id, None)
         if launch is not None and launch.task is not None:
             launch.task.cancel()
-            await asyncio.wait([launch.task], timeout=1)
+            self._given_up[job_id] = launch
+            launch.task.add_done_callback(lambda _: self._given_up.pop(job_id, None))
+            await asyncio.wait([launch.task], timeout=_PATIENCE_SECONDS)
+
+    async def clear_away(self, attempt: Attempt) -> None:
+        """Remove what was prepared for an attempt that never began, once nobody prepares it.
+
+        What the runner was asked for may have begun after all; nobody knows of it, so `Clearing`
+        ends it.
+        """
+        launch = self._given_up.get(attempt.job_id)
+        if launch is None or launch.task is None:
+            await asyncio.to_thread(self._remove, attempt)
+        elif not launch.is_ordered:
+            loop = asyncio.get_running_loop()
+            launch.task.add_done_callback(
+                lambda _: loop.run_in_executor(None, self._remove, attempt)
+            )
+
+    def _remove(self, attempt: Attempt) -> None:
+        folder = attempt_folder(self._database.hub.settings, attempt)
+        if status_of(folder) is None:
+            leftovers.remove(folder)
 
     def leave(self, job_id: str) -> None:
         """Let a launch go on without its job: its handle is kept, and cleared away later."""
         self._launches.pop(job_id, None)
 
     async def abandon(self) -> None:
-        for job_id in list(self._launches):
-            await self.cancel(job_id)
+        await asyncio.gather(*map(self.cancel, list(self._launches)))
 
     def _begin(self, job: Job, attempt: Attempt) -> Launch:
         launch = Launch(attempt=attempt)

@@ -23,7 +23,7 @@ NAME = "sandbox"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Users that no account of the machine has; a hub that runs as root gives each job another one.
 _FIRST_USER, _USERS = 0x60000000, 0x1000000
-# Not for jobs that see this machine as their image.
+# Nobody's business but the machine's.
 _PRIVATE = ("/root", "/home", "/run", "/boot", "/lost+found", "/var/run", "/var/tmp")  # noqa: S108
 _NO_GROUPS = "Jobs share the network of the machine, because jobs.network is shared."
 _WITHOUT_GROUPS = (("RLIMIT_NPROC", 2 * cgroups.PROCESSES),)
@@ -35,9 +35,15 @@ def sandbox_runner(
     image_map: Sequence[ImageSource],
     network: bool,
     networks: Networks | None = None,
+    settings_file: Path | None = None,
 ) -> ShimRunner:
     """Return the runner; with `network` jobs share that of the machine, and have no others."""
-    arrangement = _Arrangement(data_dir=data_dir, image_map=tuple(image_map), network=network)
+    arrangement = _Arrangement(
+        data_dir=data_dir,
+        image_map=tuple(image_map),
+        network=network,
+        private=_private(data_dir, settings_file),
+    )
     return ShimRunner(
         name=NAME,
         data_dir=data_dir,
@@ -53,6 +59,8 @@ class _Arrangement:
     data_dir: Path
     image_map: tuple[ImageSource, ...]
     network: bool
+    # What jobs that see this machine as their image do not see of it.
+    private: tuple[Path, ...]
 
     def of(self, order: Order, place: Place | None) -> Launch:
         if order.group and place is None:
@@ -111,7 +119,7 @@ class _Arrangement:
             # Its own copy may be written to, as in the image that would be built of it.
             shared = not content.is_relative_to(order.folder)
             own.append(Bind(source=content, target=bubblewrap.CONTENT, read_only=shared))
-        hidden = (self.data_dir.resolve(), *map(Path, _PRIVATE)) if root == Path("/") else ()
+        hidden = self.private if root == Path("/") else ()
         return bubblewrap.View(
             root=root,
             shown=root,
@@ -121,6 +129,12 @@ class _Arrangement:
             network=self.network or place is not None,
             cwd=bubblewrap.CONTENT if content else image.defaults.cwd or bubblewrap.HOME,
         )
+
+
+def _private(data_dir: Path, settings_file: Path | None) -> tuple[Path, ...]:
+    # A file may be found under several names, by links.
+    files = {settings_file, settings_file.resolve()} if settings_file else set[Path]()
+    return (data_dir.resolve(), *sorted(files), *map(Path, _PRIVATE))
 
 
 def _names() -> list[Bind]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from hublet.core import clock
 from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.launch_threads import in_launch_thread
 from hublet.jobs.networks.joining import Networks, Place
 from hublet.jobs.networks.placing import placed
 from hublet.jobs.runners import cgroups, insides, leftovers, measuring
@@ -25,11 +26,13 @@ from hublet.jobs.runners.records import (
     Phase,
     Usage,
 )
+from hublet.jobs.runners.shim.program import is_locked
 from hublet.jobs.runners.starting import Starters
 
 # Why nobody saw an attempt end.
 _KILLED = "what looked after it was killed"
 _RESTARTED = "the machine was started anew"
+_ELSEWHERE = "it runs on another machine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,7 @@ class ShimRunner:
         return ability
 
     async def launch(self, order: Order) -> str:
-        handle = await asyncio.to_thread(self._launch, order)
+        handle = await in_launch_thread(self._launch, order)
         self._watch(handle)
         return handle
 
@@ -225,12 +228,7 @@ def observe(folder: Path) -> Observation:
         # It may have said so, and ended, since it was asked.
         status = status_of(folder) or status
         if status["phase"] != Phase.exited:
-            leftovers.end(folder, status)
-            return Observation(
-                phase=Phase.gone,
-                started_at=_moment(status.get("started_at")),
-                reason=_KILLED if status["boot"] == boot_id() else _RESTARTED,
-            )
+            return _unattended(folder, status)
     return Observation(
         phase=Phase(status["phase"]),
         started_at=_moment(status.get("started_at")),
@@ -241,6 +239,22 @@ def observe(folder: Path) -> Observation:
         timed_out=status.get("timed_out", False),
         stopped=status.get("stopped", False),
         reason=status.get("reason"),
+    )
+
+
+def _unattended(folder: Path, status: dict[str, Any]) -> Observation:
+    """Return what there is to say of an attempt whose shim is not among the living of this machine.
+
+    Workers of several machines share the data folder, and with it the locks of their shims.
+    """
+    is_of_this_boot = status["boot"] == boot_id()
+    if not is_of_this_boot and is_locked(str(folder)):
+        return Observation(phase=Phase.unknown, reason=_ELSEWHERE)
+    leftovers.end(folder, status)
+    return Observation(
+        phase=Phase.gone,
+        started_at=_moment(status.get("started_at")),
+        reason=_KILLED if is_of_this_boot else _RESTARTED,
     )
 
 

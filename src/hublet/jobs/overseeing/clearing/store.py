@@ -67,12 +67,15 @@ async def list_handles(conn: Reader, *, runner: str) -> set[str]:
 
 
 async def oldest_launch(conn: Reader) -> int | None:
-    """Return since when an attempt is being launched; its handle may be there unwritten."""
+    """Return since when an attempt is being launched; its handle may be there unwritten.
+
+    So it may be where whoever launched it was killed, and nobody has taken its job since.
+    """
     since: int | None = await conn.fetch_value(
         """
         SELECT min(a.launched_at) FROM job_attempts a JOIN jobs j ON j.id = a.job_id
         WHERE a.removed_at IS NULL AND a.handle = '' AND a.number = j.attempt
-            AND j.claimed_by IS NOT NULL
+            AND j.stage IN ('SCHEDULING', 'RUNNING')
         """
     )
     return since

@@ -9,12 +9,24 @@ from typing import Any
 
 from .child import NEWNET, become
 from .log import Log
-from .system import call, descendants, kill, killed_for_memory, read, start_time, to_json, write
+from .system import (
+    call,
+    descendants,
+    kill,
+    killed_for_memory,
+    read,
+    refused_processes,
+    start_time,
+    to_json,
+    write,
+)
 
 CHUNK = 1 << 20
 # What is left in a pipe after everything that could write to it was killed takes no time at all.
 DRAIN_SECONDS = 2.0
 STATUS, STOP = "status.json", "stop"
+# A hub on another machine can write its wish down, but not ring.
+LOOK_MILLIS = 2000
 SUBREAPER = 36
 SIGNALED = 128
 BOOT = read("/proc/sys/kernel/random/boot_id").decode().strip()
@@ -29,6 +41,7 @@ class Attempt:
         self.main = self.inner = 0
         self.code: int | None = None
         self.kill_at = self.end_at = float("inf")
+        self.look_at = 0.0
         self.told = b""
         pid = os.getpid()
         self.status: dict[str, Any] = {
@@ -167,10 +180,11 @@ class Attempt:
                 elif not self.carry(fd):
                     poll.unregister(fd)
             self.look_at_the_clock()
+            self.look_for_a_wish()
 
     def wait_millis(self) -> float:
         nearest = min(self.kill_at, self.end_at) - time.monotonic()
-        return min(max(nearest * 1000, 0) + 1, 3_600_000)
+        return min(max(nearest * 1000, 0) + 1, LOOK_MILLIS)
 
     def carry(self, fd: int) -> bool:
         data = os.read(fd, CHUNK)
@@ -211,6 +225,11 @@ class Attempt:
             self.kill_at = time.monotonic() + 0.2
             self.kill_all()
 
+    def look_for_a_wish(self) -> None:
+        if time.monotonic() >= self.look_at:
+            self.look_at = time.monotonic() + LOOK_MILLIS / 1000
+            self.obey()
+
     def end(self, grace: float) -> None:
         """Ask the process and its group politely; `kill_at` is for what does not listen."""
         self.end_at = float("inf")
@@ -248,6 +267,8 @@ class Attempt:
         if self.spec["sandboxed"]:
             code = self.code_inside(code)
         oom = any(killed_for_memory(path) for path in self.groups)
+        if code != 0 and (limit := max(map(refused_processes, self.groups), default=0)):
+            self.status.setdefault("reason", f"it wanted more than {limit} processes")
         self.free_groups()
         self.say_at_last(
             phase="exited",

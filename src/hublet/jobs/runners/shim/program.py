@@ -88,12 +88,27 @@ def take_over(spec: dict[str, Any]) -> None:
         attempt.finish()
 
 
-def lock(folder: str) -> bool:
-    """Be the only one who runs this attempt, as long as this process lives."""
+def is_locked(folder: str) -> bool:
+    """Tell whether a shim has this attempt, on whatever machine that sees the folder."""
+    fd, is_ours = try_lock(folder)
+    os.close(fd)
+    return not is_ours
+
+
+def try_lock(folder: str) -> tuple[int, bool]:
+    """Return the descriptor of the lock, and whether it could be had."""
     fd = os.open(f"{folder}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        return fd, False
+    return fd, True
+
+
+def lock(folder: str) -> bool:
+    """Be the only one who runs this attempt, as long as this process lives."""
+    _, is_ours = try_lock(folder)
+    if not is_ours:
         return False
     # It may have run to its end between the look of the hub and the lock.
     return not os.path.exists(f"{folder}/{STATUS}")  # noqa: PTH110 - pathlib is much to load.

@@ -78,6 +78,13 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def refused_processes(group: str) -> int:
+    """Return how many processes a control group may have, if more were asked for; else 0."""
+    asked = read(f"{group}/pids.events").split()
+    limit = read(f"{group}/pids.max").strip()
+    return int(limit) if asked[1:2] not in ([], [b"0"]) and limit.isdigit() else 0
+
+
 def killed_for_memory(group: str) -> bool:
     """Tell whether the kernel killed something in a control group; both versions count that."""
     counts = read(f"{group}/memory.events") + read(f"{group}/memory.oom_control")
