@@ -164,3 +164,13 @@ async def test_long_lines_are_counted_as_the_pieces_that_were_written(tmp_path: 
     await write(tmp_path, long[:70_000], long[70_000:] + b"\nend\nmore\n")
 
     assert [len(text) for text in texts(tmp_path)[1:]] == [65536, 65536, 18928, 3, 4]
+
+
+def test_devices_have_the_same_names_inside() -> None:
+    assert config(devices=("/dev/nvidia0",))["HostConfig"]["Devices"] == [
+        {
+            "PathOnHost": "/dev/nvidia0",
+            "PathInContainer": "/dev/nvidia0",
+            "CgroupPermissions": "rwm",
+        }
+    ]

@@ -54,6 +54,12 @@ def test_a_job_hears_what_it_is_and_what_it_has() -> None:
     assert environment(a_job()) == FACTS
 
 
+def test_a_job_with_devices_hears_of_its_accelerator() -> None:
+    size = FlavorSize(name="t4-small", cores=2, memory_bytes=16 * 2**30, devices=("/dev/card0",))
+
+    assert environment(a_job(), size) == FACTS | {"ACCELERATOR": "t4-small"}
+
+
 def test_a_job_of_a_space_hears_which() -> None:
     job = a_job(space="ada/demo", image=None)
 

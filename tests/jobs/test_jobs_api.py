@@ -11,7 +11,9 @@ from fastapi import FastAPI
 from hublet.core import clock
 from hublet.core.clock import micros, to_micros, wire
 from hublet.core.config import Settings
+from hublet.core.config.kinds import FlavorSize
 from hublet.core.database import Database
+from jobs.overseen import set_jobs
 from jobs.running import PATH, Capable, an_attempt, row_of, run, set_row, show
 from people import Headers, a_user
 
@@ -217,6 +219,24 @@ async def test_the_hardware_is_told_to_anybody(client: httpx2.AsyncClient) -> No
     }
     assert re.fullmatch(r"[12] vCPU", entry["cpu"])
     assert re.fullmatch(r"[0-9.]+ GB", entry["ram"])
+
+
+async def test_hardware_with_devices_is_an_accelerator(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    devices = ("/dev/nvidia0", "/dev/nvidia1")
+    size = FlavorSize(name="t4-small", cores=4, memory_bytes=2**34, devices=devices)
+    set_jobs(database, flavors=(size,))
+
+    [entry] = (await client.get("/api/jobs/hardware")).json()
+
+    assert entry["accelerator"] == {
+        "type": "gpu",
+        "model": "T4",
+        "quantity": "2",
+        "vram": "?",
+        "manufacturer": "?",
+    }
 
 
 async def test_jobs_are_counted_by_stage_for_the_operator(

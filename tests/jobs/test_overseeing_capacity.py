@@ -67,6 +67,36 @@ async def test_only_as_many_as_fit_the_machine_run_at_once(
     assert launched(runner) == jobs[:2]
 
 
+async def test_a_device_is_for_one_job_at_a_time_and_holds_up_nobody_else(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    cards = ("/dev/card0", "/dev/card1")
+    flavors = (
+        *FLAVORS,
+        FlavorSize(name="t4-small", cores=1, memory_bytes=GIB, devices=cards[:1]),
+        FlavorSize(name="l4x4", cores=1, memory_bytes=GIB, devices=cards),
+    )
+    room = {"flavors": flavors, "cores": 100, "memory_bytes": 100 * GIB}
+    set_jobs(database, **room, shared_devices=("/dev/control",))
+    overseer = an_overseer(database, runner)
+    names = ["t4-small", "t4-small", "l4x4", "cpu-basic"]
+    first, second, both, plain = [await a_job(database, flavor=name) for name in names]
+
+    await overseer.look()
+    assert launched(runner) == [first, plain]
+    runner.end(first)
+    await overseer.look()
+    await overseer.look()
+    assert launched(runner) == sorted([first, second, plain])
+    runner.end(second)
+    await overseer.look()
+    await overseer.look()
+
+    assert launched(runner) == sorted([first, second, both, plain])
+    orders = {job_id: runner.attempts[job_id, 1].order.devices for job_id in (both, plain)}
+    assert orders == {both: (*cards, "/dev/control"), plain: ()}
+
+
 async def test_a_small_job_does_not_pass_a_large_one(
     database: Database, runner: ScriptedRunner
 ) -> None:

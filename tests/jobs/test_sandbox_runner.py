@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -42,6 +43,33 @@ async def printed(runner: Runner, data_dir: Path, script: str, **changes: object
     seen, lines = await outcome(runner, data_dir, *shell(script), **changes)
     assert seen.exit_code == 0, (seen, lines)
     return lines
+
+
+@pytest.fixture
+def device() -> Iterator[str]:
+    """A device of which nobody else has heard; what is read from it are zeros."""
+    name = f"/dev/hublet-{os.getpid()}"
+    try:
+        os.mknod(name, stat.S_IFCHR | 0o666, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("Only root makes devices.")
+    Path(name).chmod(0o666)
+    yield name
+    Path(name).unlink()
+
+
+async def test_a_job_has_the_devices_of_its_flavor_and_no_others(
+    runner: Runner, data_dir: Path, device: str
+) -> None:
+    script = f"ls {device}; head -c 3 {device} | od -An -tx1"
+    shown = await printed(runner, data_dir, script, devices=(device,))
+    assert shown == [device, " 00 00 00"]
+    assert await printed(runner, data_dir, f"ls {device} 2>/dev/null || echo none") == ["none"]
+
+
+async def test_a_device_that_is_not_there_is_told(runner: Runner, data_dir: Path) -> None:
+    with pytest.raises(CannotRun, match="This machine has no /dev/nowhere, which the flavor"):
+        await launch(runner, data_dir, "true", devices=("/dev/nowhere",))
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def environment_of(
 def _facts(job: Job, size: FlavorSize) -> dict[str, str]:
     facts = {
         "JOB_ID": job.id,
-        "ACCELERATOR": "none",
+        "ACCELERATOR": size.name if size.devices else "none",
         "CPU_CORES": f"{size.cores:g}",
         "MEMORY": memory_text(size.memory_bytes),
     }

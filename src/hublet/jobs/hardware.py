@@ -5,7 +5,7 @@ import os
 from hublet.core.config import Settings
 from hublet.core.config.kinds import FlavorSize
 from hublet.jobs.records import Flavor
-from hublet.jobs.showing.schemas import Hardware
+from hublet.jobs.showing.schemas import Accelerator, Hardware
 
 _GIB = 2**30
 _MOST_CORES = 2
@@ -43,13 +43,31 @@ def listed(settings: Settings) -> list[Hardware]:
             prettyName=_pretty(flavor),
             cpu=f"{size.cores:g} vCPU",
             ram=f"{size.memory_bytes / _GIB:.3g} GB",
-            accelerator=None,
+            accelerator=_accelerator(flavor, size),
             unitCostMicroUSD=0,
             unitCostUSD=0,
             unitLabel="minute",
         )
         for flavor, size in offered(settings).items()
     ]
+
+
+def devices_of(flavor: Flavor, settings: Settings) -> tuple[str, ...]:
+    """Return what a job of a flavor sees of the machine's devices."""
+    size = offered(settings).get(flavor)
+    if size is None or not size.devices:
+        return ()
+    return (*size.devices, *settings.jobs.shared_devices)
+
+
+def _accelerator(flavor: Flavor, size: FlavorSize) -> Accelerator | None:
+    """Say what the flavor promises; what the devices of the operator are, the hub does not know."""
+    if not size.devices:
+        return None
+    model = flavor.split("-")[0].upper()
+    return Accelerator(
+        type="gpu", model=model, quantity=str(len(size.devices)), vram="?", manufacturer="?"
+    )
 
 
 def _pretty(flavor: Flavor) -> str:

@@ -5,6 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 from hublet.core.config.fields import setting
 from hublet.core.config.kinds import (
     COUNT,
+    DEVICES,
     DOMAIN,
     FLAVORS,
     IMAGES,
@@ -30,6 +31,9 @@ class JobSettings:
         FLAVORS,
         "The flavors that jobs may ask for, and what each gets of this machine.",
         unset="cpu-basic, with 2 cores and 16G at most",
+    )
+    shared_devices: tuple[str, ...] = setting(
+        (), DEVICES, "What every job of a flavor with devices gets beside those of its own."
     )
     timeout_seconds: int = setting(
         1800, COUNT, "How long an attempt of a job may take that does not say."

@@ -87,6 +87,8 @@ class FlavorSize:
     name: str
     cores: float
     memory_bytes: int
+    # Each is for one job at a time.
+    devices: tuple[str, ...] = ()
 
 
 _UNITS = {"M": 2**20, "G": 2**30}
@@ -100,11 +102,25 @@ def _read_flavors(value: object) -> tuple[FlavorSize, ...]:
 
 
 def _read_flavor(text: str) -> FlavorSize:
-    found = re.fullmatch(r"([a-z0-9-]+)=([0-9]+(?:\.[0-9]+)?):([1-9][0-9]*)([MG])", text)
+    found = re.fullmatch(r"([a-z0-9-]+)=([0-9]+(?:\.[0-9]+)?):([1-9][0-9]*)([MG])(?::(.+))?", text)
     if found is None or not float(found[2]):
         raise ValueError(text)
-    memory = int(found[3]) * _UNITS[found[4]]
-    return FlavorSize(name=found[1], cores=float(found[2]), memory_bytes=memory)
+    return FlavorSize(
+        name=found[1],
+        cores=float(found[2]),
+        memory_bytes=int(found[3]) * _UNITS[found[4]],
+        devices=tuple(map(_read_device, found[5].split("+"))) if found[5] else (),
+    )
+
+
+def _read_device(text: str) -> str:
+    if not re.fullmatch(r"/dev(?:/[\w.-]+)+", text) or ".." in text.split("/"):
+        raise ValueError(text)
+    return text
+
+
+def _read_devices(value: object) -> tuple[str, ...]:
+    return tuple(map(_read_device, _parts(value)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +182,11 @@ PRIVATE_RANGE = Kind(
 FOLDER = Kind(words="the path of a folder", read=lambda value: Path(_text(value)).expanduser())
 BASE_URL = Kind(words="an http or https URL of a host alone", read=_read_base_url)
 FLAVORS = Kind(
-    words="a list of different flavor=cores:memory, such as cpu-basic=2:16G",
+    words="a list of different flavor=cores:memory or flavor=cores:memory:devices, such as "
+    "cpu-basic=2:16G or t4-small=4:16G:/dev/nvidia0+/dev/nvidia1",
     read=_read_flavors,
 )
+DEVICES = Kind(words="a list of devices such as /dev/nvidiactl", read=_read_devices)
 IMAGES = Kind(
     words="a list of pattern=target, such as python:*=/srv/images/python, a .tar or host",
     read=_read_images,

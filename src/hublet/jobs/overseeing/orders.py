@@ -63,6 +63,7 @@ async def order_of(database: Database, job: Job, attempt: Attempt, prepared: Pre
         grace_seconds=settings.jobs.grace_seconds,
         log_bytes=settings.jobs.log_bytes,
         binds=prepared.binds,
+        devices=hardware.devices_of(job.spec.flavor, settings),
         hostname=job.id,
         group=group_of(job),
     )

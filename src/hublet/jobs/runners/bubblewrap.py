@@ -33,6 +33,7 @@ class View:
     binds: tuple[Bind, ...]
     hostname: str
     network: bool
+    devices: tuple[str, ...] = ()
     cwd: str = HOME
 
 
@@ -43,6 +44,8 @@ def options(view: View) -> list[str]:
     words += ["--uid", str(USER), "--gid", str(USER), "--hostname", view.hostname]
     words += [word for part in _root(view) for word in part]
     words += ["--proc", "/proc", "--dev", "/dev"]
+    for device in view.devices:
+        words += ["--dev-bind", device, device]
     for bind in sorted(view.binds, key=lambda bind: bind.target):
         words += ["--ro-bind" if bind.read_only else "--bind", str(bind.source), bind.target]
     return [*words, "--chdir", view.cwd]

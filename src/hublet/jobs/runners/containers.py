@@ -24,6 +24,8 @@ _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID", "KILL", 
 _ENGINE_LOG = 6
 _FILES = 65536
 _NANO = 10**9
+# Of a bridge: it has no address.
+_WITHOUT_THE_MACHINE = "com.docker.network.bridge.inhibit_ipv4"
 # The year that stands for no time at all.
 _NEVER = "0001-"
 
@@ -41,11 +43,13 @@ def group_of(order: Order, *, hub: str) -> str | None:
 
 
 def network_config_of(name: str, *, hub: str, network: bool) -> dict[str, Any]:
-    """Return the network of a group; without one of its own to the outside it has none at all."""
+    """Return the network of a group; without a way to the outside there is nobody but its members."""
     return {
         "Name": name,
         "Driver": "bridge",
         "Internal": not network,
+        # Else the machine itself would be on it, with everything that listens there.
+        "Options": {} if network else {_WITHOUT_THE_MACHINE: "true"},
         "CheckDuplicate": True,
         "Labels": {HUB: hub},
     }
@@ -101,7 +105,12 @@ def _host_config(order: Order, *, network: str) -> dict[str, Any]:
         "RestartPolicy": {"Name": "no"},
         "LogConfig": {"Type": "json-file", "Config": {"max-size": size, "max-file": "2"}},
         "Mounts": mounts,
+        "Devices": [_device(name) for name in order.devices],
     }
+
+
+def _device(name: str) -> dict[str, str]:
+    return {"PathOnHost": name, "PathInContainer": name, "CgroupPermissions": "rwm"}
 
 
 def _files() -> int:

@@ -53,6 +53,8 @@ class Order:
     grace_seconds: float
     log_bytes: int
     binds: tuple[Bind, ...] = ()
+    # Of the machine, under the same names for the job.
+    devices: tuple[str, ...] = ()
     hostname: str
     group: Group | None = None
 

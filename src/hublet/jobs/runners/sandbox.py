@@ -127,6 +127,7 @@ class _Arrangement:
             binds=(*own, *order.binds),
             hostname=order.hostname,
             network=self.network or place is not None,
+            devices=_devices(order),
             cwd=bubblewrap.CONTENT if content else image.defaults.cwd or bubblewrap.HOME,
         )
 
@@ -135,6 +136,13 @@ def _private(data_dir: Path, settings_file: Path | None) -> tuple[Path, ...]:
     # A file may be found under several names, by links.
     files = {settings_file, settings_file.resolve()} if settings_file else set[Path]()
     return (data_dir.resolve(), *sorted(files), *map(Path, _PRIVATE))
+
+
+def _devices(order: Order) -> tuple[str, ...]:
+    for device in order.devices:
+        if not Path(device).exists():
+            raise CannotRun(f"This machine has no {device}, which the flavor of the job gets.")
+    return order.devices
 
 
 def _names() -> list[Bind]:

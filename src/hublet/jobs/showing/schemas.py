@@ -130,13 +130,21 @@ class UpdateLabels(Schema):
     labels: Labels
 
 
+class Accelerator(Schema):
+    type: str
+    model: Annotated[str, Field(examples=["T4"])]
+    quantity: Annotated[str, Field(examples=["1"])]
+    vram: str
+    manufacturer: str
+
+
 class Hardware(Schema):
     name: Flavor
     prettyName: str
     cpu: Annotated[str, Field(examples=["2 vCPU"])]
     ram: Annotated[str, Field(examples=["16 GB"])]
-    # This hub offers no accelerators of its own.
-    accelerator: None
+    # Only where the operator gave the flavor devices.
+    accelerator: Accelerator | None
     unitCostMicroUSD: int
     unitCostUSD: float
     unitLabel: str

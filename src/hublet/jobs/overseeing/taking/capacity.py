@@ -18,12 +18,14 @@ class Capacity:
     jobs: int
     cores: float
     memory_bytes: int
+    devices: frozenset[str] = frozenset()
 
     def without(self, need: "Capacity") -> "Capacity":
         return Capacity(
             jobs=self.jobs - need.jobs,
             cores=self.cores - need.cores,
             memory_bytes=self.memory_bytes - need.memory_bytes,
+            devices=self.devices - need.devices,
         )
 
     def times(self, count: int) -> "Capacity":
@@ -31,6 +33,7 @@ class Capacity:
             jobs=self.jobs * count,
             cores=self.cores * count,
             memory_bytes=self.memory_bytes * count,
+            devices=self.devices,
         )
 
     def has(self, need: "Capacity") -> bool:
@@ -38,6 +41,7 @@ class Capacity:
             self.jobs >= need.jobs
             and self.cores >= need.cores
             and self.memory_bytes >= need.memory_bytes
+            and self.devices >= need.devices
         )
 
 
@@ -48,6 +52,7 @@ def of_machine(settings: Settings) -> Capacity:
         jobs=jobs.concurrent,
         cores=jobs.cores or os.cpu_count() or 1,
         memory_bytes=jobs.memory_bytes or memory,
+        devices=frozenset(device for size in jobs.flavors or () for device in size.devices),
     )
 
 
@@ -60,6 +65,7 @@ def need_of(flavor: Flavor, settings: Settings, total: Capacity) -> Capacity:
         jobs=1,
         cores=min(size.cores, total.cores),
         memory_bytes=min(size.memory_bytes, total.memory_bytes),
+        devices=frozenset(size.devices),
     )
 
 
@@ -80,14 +86,22 @@ def in_turn(waiting: Sequence[Job], occupying: Sequence[Occupant]) -> list[Job]:
 def split(
     line: Sequence[Job], occupying: Sequence[Occupant], settings: Settings
 ) -> tuple[list[Job], list[Job]]:
-    """Return who begins now and who waits; nobody passes one that is before them in the line."""
+    """Return who begins now and who waits.
+
+    Nobody passes one that is before them in the line, unless that one waits for a device.
+    """
     total = of_machine(settings)
     free = total
     for flavor, count in Counter(each.flavor for each in occupying).items():
         free = free.without(need_of(flavor, settings, total).times(count))
+    begin, wait = list[Job](), list[Job]()
     for place, job in enumerate(line):
         need = need_of(job.spec.flavor, settings, total)
+        if not free.devices >= need.devices:
+            wait.append(job)
+            continue
         if not free.has(need):
-            return list(line[:place]), list(line[place:])
+            return begin, [*wait, *line[place:]]
+        begin.append(job)
         free = free.without(need)
-    return list(line), []
+    return begin, wait
