@@ -21,6 +21,7 @@ PEOPLE: dict[str, dict[str, Any]] = {
     "Übel": {"emails": [{"value": "aaa@home.test", "type": "home", "primary": False}]},
 }
 EVERYBODY = "ada Bob carl Übel"
+SEARCH = "urn:ietf:params:scim:api:messages:2.0:SearchRequest"
 
 
 async def _fill(directory: Directory) -> None:
@@ -126,6 +127,12 @@ async def test_a_user_is_found_by_what_was_shown(invited: Directory) -> None:
         'userName eq "ada" and',
         "(" * 21 + "userName pr" + ")" * 21,
         'userName eq "' + "x" * 4000 + '"',
+        r'userName eq "\u0000"',
+        r'externalId eq "a\u0000b"',
+        r'emails.value co "\u0000"',
+        r'userName eq "\ud800"',
+        r'externalId sw "\udfff"',
+        r'emails[value eq "\ud800"]',
     ],
 )
 async def test_a_filter_that_cannot_be_answered_is_refused(
@@ -135,6 +142,18 @@ async def test_a_filter_that_cannot_be_answered_is_refused(
 
     assert response.status_code == 400, response.text
     assert response.json()["scimType"] == "invalidFilter"
+
+
+@pytest.mark.parametrize("name", ["filter", "Filter", "FILTER"])
+async def test_a_long_filter_is_refused_however_it_is_named(invited: Directory, name: str) -> None:
+    long = " or ".join(['userName eq "ada"'] * 3000)
+
+    response = await invited.ask("POST", "/Users/.search", json={"schemas": [SEARCH], name: long})
+
+    assert response.status_code == 400
+    assert response.json() == refusal(
+        400, "filter must have at most 4000 characters and 20 parentheses.", "invalidFilter"
+    )
 
 
 @pytest.mark.parametrize(
@@ -235,10 +254,9 @@ async def test_users_and_groups_are_searched_together(invited: Directory) -> Non
         await invited.add(name)
     for name in ("Engines", "Mills"):
         await invited.add_group(name)
-    request = "urn:ietf:params:scim:api:messages:2.0:SearchRequest"
 
     async def search(**more: Any) -> tuple[int, list[str]]:
-        body = {"schemas": [request]} | more
+        body = {"schemas": [SEARCH]} | more
         found = (await invited.ask("POST", "/.search", json=body)).json()
         shown = [each.get("userName") or each["displayName"] for each in found["Resources"]]
         return found["totalResults"], shown
@@ -251,6 +269,6 @@ async def test_users_and_groups_are_searched_together(invited: Directory) -> Non
         ["ada", "Mills"],
     )
     sorted_together = await invited.ask(
-        "POST", "/.search", json={"schemas": [request], "sortBy": "id"}
+        "POST", "/.search", json={"schemas": [SEARCH], "sortBy": "id"}
     )
     assert sorted_together.status_code == 501

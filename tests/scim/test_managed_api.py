@@ -126,6 +126,23 @@ async def test_the_account_follows_what_the_provider_says(
     assert await _addresses(database, "ada") == []
 
 
+async def test_the_primary_address_stays_it_when_it_comes_twice(
+    database: Database, managed: Directory
+) -> None:
+    emails = [
+        {"value": "e1@corp.test", "type": "work", "primary": True},
+        {"value": "e2@corp.test"},
+        {"value": "E1@corp.test", "type": "home"},
+    ]
+
+    await managed.add("eve", emails=emails)
+
+    assert await _addresses(database, "eve") == [
+        ("e1@corp.test", True, True),
+        ("e2@corp.test", False, True),
+    ]
+
+
 async def test_a_user_created_as_inactive_has_an_account_that_is_off(
     database: Database, managed: Directory
 ) -> None:

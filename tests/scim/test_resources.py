@@ -1,11 +1,19 @@
 """A list writes users and groups just as the library does."""
 
 import pytest
-from scim2_models import Context
+from scim2_models import Context, ResponseParameters
+from scim2_server.utils import parametrize
 
+from hublet.scim.models import Group
 from hublet.scim.protocol import _service
 from hublet.scim.records import Address, GroupMember, ScimGroup, ScimUser, Stamp
-from hublet.scim.resources import body_of, group_resource, user_resource
+from hublet.scim.resources import (
+    body_of,
+    group_resource,
+    members_of,
+    shown_of_members,
+    user_resource,
+)
 
 BASE = "http://hub.test/scim/v2"
 WHOLE = Stamp(created_at=1_700_000_000_000_000, updated_at=1_700_000_000_123_000, version=7)
@@ -64,3 +72,34 @@ def test_a_record_is_written_as_the_library_writes_it(record: ScimUser | ScimGro
 
     assert body_of(record, base_url=BASE) == written
     assert list(body_of(record, base_url=BASE)) == list(written)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"attributes": ["members"]},
+        {"attributes": ["displayName"]},
+        {"attributes": ["members.value"]},
+        {"attributes": ["MEMBERS.Display", "members.$ref"]},
+        {"attributes": ["members", "members.display"]},
+        {"attributes": ["urn:ietf:params:scim:schemas:core:2.0:Group:members"]},
+        {"excludedAttributes": ["members"]},
+        {"excludedAttributes": ["displayName"]},
+        {"excludedAttributes": ["members.$ref", "members.type"]},
+        {"excludedAttributes": ["members.value", "members.type", "members.$ref"]},
+    ],
+)
+def test_members_are_shown_as_the_library_shows_them(asked: dict[str, list[str]]) -> None:
+    service = _service(managed=False)
+    members = tuple(GroupMember(id=letter * 24, user_name=letter) for letter in "ab")
+    group = ScimGroup(id="c" * 24, display_name="G", members=members, stamp=WHOLE)
+    with service.provider:
+        parameters = parametrize(ResponseParameters, Group).model_validate(asked)
+        written = service.publish(BASE, group_resource(group)).model_dump(
+            scim_ctx=Context.RESOURCE_QUERY_RESPONSE, response_parameters=parameters
+        )
+
+    shown = shown_of_members(parameters)
+    found = members_of(group, base_url=BASE, shown=shown) if shown else None
+    assert found == written.get("members")

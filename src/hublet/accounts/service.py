@@ -117,22 +117,32 @@ async def set_administrator(conn: Connection, user: User, *, is_admin: bool) -> 
 
 
 async def disable_user(conn: Connection, user: User) -> User:
-    """Switch an account off; its credentials fail from now on, in every process."""
-    if user.disabled_at is not None:
-        return user
+    """Switch an account off; its credentials fail from now on, in every process.
+
+    An account that is off already is off since now: this decision is the one that counts.
+    """
+    user = await hold_switch(conn, user.id)
     await store.set_disabled(conn, user.id, disabled=True)
-    await publish(conn, UserDisabled(user_id=user.id))
-    conn.wake(CREDENTIALS)
+    if user.disabled_at is None:
+        await publish(conn, UserDisabled(user_id=user.id))
+        conn.wake(CREDENTIALS)
     return replace(user, disabled_at=now())
 
 
 async def enable_user(conn: Connection, user: User) -> User:
+    user = await hold_switch(conn, user.id)
     if user.disabled_at is None:
         return user
     await store.set_disabled(conn, user.id, disabled=False)
     await publish(conn, UserEnabled(user_id=user.id))
     conn.wake(CREDENTIALS)
     return replace(user, disabled_at=None)
+
+
+async def hold_switch(conn: Connection, user_id: str) -> User:
+    """Return an account that nobody else switches off or on until the end."""
+    await conn.lock(f"switch of {user_id}")
+    return await get_user_by_id(conn, user_id)
 
 
 async def set_password(conn: Connection, user: User, password: str) -> None:
@@ -142,6 +152,11 @@ async def set_password(conn: Connection, user: User, password: str) -> None:
     hashed = await hash_password(password)
     await store.set_password_hash(conn, user.id, hashed)
     await publish(conn, PasswordChanged(user_id=user.id))
+
+
+async def remove_password(conn: Connection, user: User) -> None:
+    """Leave an account without a password; sessions that began with it go on."""
+    await store.set_password_hash(conn, user.id, None)
 
 
 async def find_by_password(conn: Reader, name: str, password: str) -> User | None:

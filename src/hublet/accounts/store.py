@@ -111,7 +111,7 @@ async def password_hash_of(conn: Reader, user_id: str) -> str | None:
     return found
 
 
-async def set_password_hash(conn: Connection, user_id: str, password_hash: str) -> None:
+async def set_password_hash(conn: Connection, user_id: str, password_hash: str | None) -> None:
     await conn.execute("UPDATE users SET password_hash = $1 WHERE id = $2", password_hash, user_id)
 
 

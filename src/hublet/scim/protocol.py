@@ -3,6 +3,8 @@
 Importing this takes a tenth of a second, so whoever serves SCIM imports it when it is first used.
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -11,6 +13,7 @@ import msgspec
 from pydantic import ValidationError
 from scim2_models import (
     Context,
+    Error,
     InvalidFilterException,
     InvalidValueException,
     MutabilityException,
@@ -23,10 +26,9 @@ from scim2_models import (
 )
 from scim2_server.conditions import Conditions
 from scim2_server.errors import MethodNotAllowedException
-from scim2_server.handler import AsyncScimHandler
 from scim2_server.requests import ScimRequest
 from scim2_server.responses import ScimResponse
-from scim2_server.service import ScimService, scim_exception_of
+from scim2_server.service import ScimService
 from scim2_server.storage import SearchPage
 from scim2_server.utils import parametrize
 
@@ -34,10 +36,16 @@ from hublet.core.database import Database
 from hublet.core.errors import HubError
 from hublet.scim.dialects import usual
 from hublet.scim.errors import ScimRefusal, named
-from hublet.scim.models import STRICT, AnyUser, Group, User, provider_of
-from hublet.scim.records import Call, Directory, Reply, ScimGroup, ScimUser
-from hublet.scim.resources import body_of, group_resource, user_resource
-from hublet.scim.storage import Storage
+from hublet.scim.groups.handler import Handler
+from hublet.scim.models import STRICT, AnyUser, Group, ManagedUser, User, provider_of
+from hublet.scim.records import Call, Directory, Reply, ScimGroup, ScimUser, comparison_key
+from hublet.scim.resources import (
+    body_of,
+    group_resource,
+    members_of,
+    shown_of_members,
+    user_resource,
+)
 
 LONGEST_FILTER = 4000
 DEEPEST_FILTER = 20
@@ -69,11 +77,11 @@ async def _handled(database: Database, directory: Directory, request: ScimReques
     service = _service(managed=directory.managed)
     if request.method == "GET" or request.path.endswith("/.search"):
         async with database.read() as reading:
-            return await AsyncScimHandler(service, Storage(reading, directory)).handle(request)
+            return await Handler(service, reading, directory).handle(request)
     async with database.transaction() as conn:
         # A change is read, made and written: two of them at once would lose one.
         await conn.lock(f"scim of {directory.organization.id}")
-        return await AsyncScimHandler(service, Storage(conn, directory)).handle(request)
+        return await Handler(service, conn, directory).handle(request)
 
 
 @cache
@@ -105,31 +113,36 @@ class Service(ScimService):
         self, resource_type: ResourceType, body: bytes, content_type: str | None
     ) -> Resource[Any]:
         context = Context.RESOURCE_CREATION_REQUEST
-        known = self._known(_whole(resource_type), body, content_type, context)
+        known = self._known(resource_type, body, content_type, context)
         return super().read_creation(resource_type, known, content_type)
 
     def read_replacement(
         self, resource_type: ResourceType, body: bytes, content_type: str | None
     ) -> Resource[Any]:
         context = Context.RESOURCE_REPLACEMENT_REQUEST
-        known = self._known(_whole(resource_type), body, content_type, context)
+        known = self._known(resource_type, body, content_type, context)
         return super().read_replacement(resource_type, known, content_type)
 
     def read_patch(
         self, resource_type: ResourceType, body: bytes, content_type: str | None
     ) -> "PatchOp[Any]":
-        whole = parametrize(PatchOp, _whole(resource_type))
-        context = Context.RESOURCE_PATCH_REQUEST
-        known = self._known(whole, body, content_type, context)
-        return super().read_patch(resource_type, known, content_type)
-
-    def _known(self, model: Any, body: bytes, content_type: str | None, context: Context) -> bytes:
-        """Return a body in which every name is one that the RFC has."""
         payload = usual(self.decode_body(body, content_type))
-        try:
-            model.model_validate(payload, scim_ctx=context, scim_policy=STRICT)
-        except ValidationError as error:
-            raise scim_exception_of(error) from error
+        whole = parametrize(PatchOp, _whole(resource_type))
+        if errors := _errors(whole, payload, Context.RESOURCE_PATCH_REQUEST):
+            raise _exception_of(errors[0])
+        return super().read_patch(resource_type, msgspec.json.encode(payload), content_type)
+
+    def _known(
+        self, resource_type: ResourceType, body: bytes, content_type: str | None, context: Context
+    ) -> bytes:
+        """Return a body in which every name is one that the RFC has.
+
+        Values are left to whoever keeps them: the rest is dropped, whatever it is.
+        """
+        payload = usual(self.decode_body(body, content_type))
+        for error in _errors(_whole(resource_type), payload, context):
+            if error["type"] == "extra_forbidden":
+                raise _exception_of(error)
         return msgspec.json.encode(payload)
 
     def decode_body(self, body: bytes, content_type: str | None) -> Any:
@@ -140,9 +153,9 @@ class Service(ScimService):
     def read_search(
         self, resource_types: list[ResourceType], payload: Any
     ) -> tuple[SearchRequest[Any], Any]:
-        given = payload.get("filter") if isinstance(payload, dict) else None
-        if isinstance(given, str):
-            _check_filter(given)
+        for name, given in payload.items() if isinstance(payload, dict) else ():
+            if name.lower() == "filter" and isinstance(given, str):
+                _check_filter(given)
         return super().read_search(resource_types, payload)
 
     def search_response(
@@ -170,22 +183,39 @@ class Service(ScimService):
         self, base_url: str, record: ScimUser | ScimGroup, request: SearchRequest[Any]
     ) -> dict[str, Any]:
         resource: Resource[Any]
+        members: list[dict[str, Any]] = []
         if isinstance(record, ScimUser):
             resource = user_resource(record, managed=self._managed)
         else:
-            resource = group_resource(record)
+            resource = group_resource(replace(record, members=()))
+            members = members_of(record, base_url=base_url, shown=shown_of_members(request))
         part: dict[str, Any] = self.publish(base_url, resource).model_dump(
             scim_ctx=Context.RESOURCE_QUERY_RESPONSE, response_parameters=request
         )
-        return part
+        return part | ({"members": members} if members else {})
 
     def apply_patch(
         self, current: Resource[Any], patch_op: "PatchOp[Any]", conditions: Conditions
     ) -> Resource[Any] | None:
+        if isinstance(current, ManagedUser):
+            for operation in patch_op.operations or ():
+                operation.value = _respelled(operation.path, operation.value, current)
         patched = super().apply_patch(current, patch_op, conditions)
         if isinstance(patched, User) and patched.active is None:
             raise MutabilityException(detail="active must be true or false.")
         return patched
+
+    def apply_replacement(
+        self, current: Resource[Any], replacement: Resource[Any], conditions: Conditions
+    ) -> Resource[Any] | None:
+        """Replace what was said anew; what is not kept, or was left open, is as it was."""
+        if isinstance(current, User) and isinstance(replacement, User):
+            replacement.schemas = current.schemas
+            if replacement.active is None:
+                replacement.active = current.active
+            if isinstance(current, ManagedUser):
+                replacement.user_name = _respelled("userName", replacement.user_name, current)
+        return super().apply_replacement(current, replacement, conditions)
 
     def patch_response(
         self,
@@ -201,6 +231,27 @@ class Service(ScimService):
 
 def _whole(resource_type: ResourceType) -> type[Resource[Any]]:
     return AnyUser if resource_type.name == "User" else Group
+
+
+def _respelled(path: Any, value: Any, user: ManagedUser) -> Any:
+    """Return a value in which the name of a user, which does not change, is spelled as it is."""
+    if isinstance(value, dict):
+        return {name: _respelled(name, each, user) for name, each in value.items()}
+    is_name = str(path).rpartition(":")[2].lower() == "username" and isinstance(value, str)
+    is_same = is_name and comparison_key(value) == comparison_key(user.user_name or "")
+    return user.user_name if is_same else value
+
+
+def _errors(model: Any, payload: Any, context: Context) -> Sequence[Mapping[str, Any]]:
+    try:
+        model.model_validate(payload, scim_ctx=context, scim_policy=STRICT)
+    except ValidationError as error:
+        return error.errors()
+    return ()
+
+
+def _exception_of(error: Mapping[str, Any]) -> SCIMException:
+    return SCIMException.from_error(Error.from_validation_error(error))
 
 
 def _check_texts(value: Any) -> None:

@@ -1,41 +1,68 @@
 """What happens elsewhere and concerns provisioned users."""
 
+import msgspec
+
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Actor
-from hublet.core.database import Connection
+from hublet.core import queue
+from hublet.core.database import Connection, Database
 from hublet.core.outbox import reacts_at_once_to, reacts_to
+from hublet.core.queue import NewTask, handles_slowly
 from hublet.events import EmailVerified, MemberAdded, MemberRemoved, UserCreated
-from hublet.scim.accounts import membership
+from hublet.scim.accounts import switching
 from hublet.scim.records import Directory
 from hublet.scim.users import service, store
+from hublet.scim.users.waiting import store as waiting
 
 _SCIM = Actor(id=None, name="scim")
+LET_IN = "scim.let-in"
+
+
+class Invitation(msgspec.Struct, frozen=True):
+    """Of a user who waits in an organization's directory."""
+
+    organization: str
+    scim_user_id: str
 
 
 @reacts_to(UserCreated)
 async def let_in_new_user(conn: Connection, event: UserCreated) -> None:
     """An account is created with an address that an invited user waits for."""
-    await _let_in(conn, event.user_id)
+    await _look_for_invitations(conn, event.user_id)
 
 
 @reacts_to(EmailVerified)
 async def let_in_owner_of_address(conn: Connection, event: EmailVerified) -> None:
-    await _let_in(conn, event.user_id)
+    await _look_for_invitations(conn, event.user_id)
 
 
-async def _let_in(conn: Connection, user_id: str) -> None:
-    for organization_name, user in await store.list_waiting_for(conn, user_id):
-        organization = await organizations.get(conn, organization_name)
+async def _look_for_invitations(conn: Connection, user_id: str) -> None:
+    """Leave each to a task of its own: what one organization wrote concerns no other."""
+    found = await waiting.list_for(conn, user_id)
+    invitations = [Invitation(organization=name, scim_user_id=each) for name, each in found]
+    bodies = [msgspec.json.encode(invitation).decode() for invitation in invitations]
+    await queue.add_many(conn, [NewTask(kind=LET_IN, body=body) for body in bodies])
+
+
+@handles_slowly(LET_IN, reads=Invitation)
+async def let_in(database: Database, invitation: Invitation) -> None:
+    """It holds the directory as a provider does, so no other task may share the transaction."""
+    async with database.transaction() as conn:
+        organization = await organizations.get(conn, invitation.organization)
         directory = Directory(organization=organization, managed=False, actor=_SCIM)
-        await service.join_waiting(conn, directory, user)
+        await service.let_in(conn, directory, invitation.scim_user_id)
 
 
 @reacts_at_once_to(MemberAdded)
 async def note_arrival(conn: Connection, event: MemberAdded) -> None:
-    """Somebody let a provisioned user in again without the provider."""
-    await store.set_active(
+    """Somebody let a provisioned user in again without the provider.
+
+    A managed account comes along, unless an administrator of the hub has switched it off.
+    """
+    if await store.set_active(
         conn, event.organization_id, user_id=event.user_id, active=True, at=service.moment()
-    )
+    ):
+        await switching.switch_on(conn, event.user_id)
 
 
 @reacts_at_once_to(MemberRemoved)
@@ -47,4 +74,4 @@ async def note_departure(conn: Connection, event: MemberRemoved) -> None:
     if await store.set_active(
         conn, event.organization_id, user_id=event.user_id, active=False, at=service.moment()
     ):
-        await membership.switch_off(conn, event.user_id)
+        await switching.switch_off(conn, event.user_id)

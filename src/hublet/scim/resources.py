@@ -1,8 +1,9 @@
 """Between the records of this hub and the resources of the SCIM library."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from scim2_models import Meta, Reference
+from scim2_models import Meta, Reference, ResponseParameters
 
 from hublet.core.clock import from_micros
 from hublet.scim.models import Email, Group, ManagedUser, Member, Name, User
@@ -11,6 +12,9 @@ from hublet.scim.records import Address, GroupMember, ScimGroup, ScimUser, Stamp
 # Of what is not kept yet; the service gives both.
 _NO_ID = ""
 _NO_STAMP = Stamp(created_at=0, updated_at=0)
+
+# The name of a member is shown only where it is asked for.
+_OF_MEMBERS = ("value", "$ref", "type")
 
 
 def version_of(stamp: Stamp) -> str:
@@ -137,11 +141,36 @@ def _user_attributes(user: ScimUser) -> dict[str, Any]:
 
 
 def _group_attributes(group: ScimGroup, base_url: str) -> dict[str, Any]:
-    members = [
-        {"value": each.id, "$ref": f"{base_url}/Users/{each.id}", "type": "User"}
-        for each in group.members
-    ]
+    members = members_of(group, base_url=base_url)
     return {"displayName": group.display_name, "members": members or None}
+
+
+def members_of(
+    group: ScimGroup, *, base_url: str, shown: Sequence[str] = _OF_MEMBERS
+) -> list[dict[str, Any]]:
+    """Return the members of a group, of each these attributes."""
+    found = []
+    for each in group.members:
+        ref = f"{base_url}/Users/{each.id}"
+        whole = {"value": each.id, "$ref": ref, "type": "User", "display": each.user_name}
+        found.append({name: whole[name] for name in shown})
+    return found
+
+
+def shown_of_members(parameters: ResponseParameters[Any] | None) -> tuple[str, ...]:
+    """Return what of a member an answer is to show; nothing of none where it is empty."""
+    asked = _member_paths(parameters.attributes) if parameters else set()
+    if parameters and parameters.attributes:
+        names = {*asked, *(_OF_MEMBERS if "" in asked else ())}
+        return tuple(name for name in (*_OF_MEMBERS, "display") if name.lower() in names)
+    left_out = _member_paths(parameters.excluded_attributes) if parameters else set()
+    return () if "" in left_out else tuple(n for n in _OF_MEMBERS if n.lower() not in left_out)
+
+
+def _member_paths(paths: Iterable[Any] | None) -> set[str]:
+    """Return what is named of members: parts, and for all of them an empty name."""
+    named = (str(path).rpartition(":")[2].lower().partition(".") for path in paths or ())
+    return {part for name, _, part in named if name == "members"}
 
 
 def _without_none(body: dict[str, Any]) -> dict[str, Any]:

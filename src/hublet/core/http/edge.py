@@ -77,7 +77,8 @@ class Edge:
             if exchange.started and not exchange.finished:
                 raise
             if not exchange.started:
-                await unexpected_response(exchange.request_id)(scope, receive, answer)
+                response = unexpected_response(exchange.request_id, path=scope["path"])
+                await response(scope, receive, answer)
         finally:
             self._close(scope, exchange, (time.perf_counter_ns() - start) // 1000)
 

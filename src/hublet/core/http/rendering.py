@@ -96,16 +96,17 @@ def hub_error_response(error: HubError, *, path: str = "") -> Response:
     )
 
 
-def unexpected_response(request_id: str) -> Response:
+def unexpected_response(request_id: str, *, path: str) -> Response:
     return error_response(
         f"Something went wrong on our side. Tell the operator the request id {request_id}.",
         status=500,
+        path=path,
     )
 
 
 async def _unexpected(request: Request, _error: Exception) -> Response:
     # The framework raises the error again once this is sent, and the edge writes the log.
-    return unexpected_response(request.scope["exchange"].request_id)
+    return unexpected_response(request.scope["exchange"].request_id, path=request.scope["path"])
 
 
 async def _hub_error(request: Request, error: Exception) -> Response:
@@ -127,9 +128,9 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     )
 
 
-async def _broken_off(_request: Request, _error: Exception) -> Response:
+async def _broken_off(request: Request, _error: Exception) -> Response:
     # Nobody is there to hear it; for the log it is no fault of ours.
-    return error_response("The body ended too early.", status=400)
+    return error_response("The body ended too early.", status=400, path=request.scope["path"])
 
 
 def install_error_handlers(app: FastAPI) -> None:

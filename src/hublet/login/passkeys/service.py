@@ -137,6 +137,12 @@ async def remove(conn: Connection, session: Session, passkey_id: str) -> None:
         raise PasskeyNotFound(passkey_id)
 
 
+async def remove_all(conn: Connection, *, user_id: str) -> None:
+    """Remove the passkeys of somebody who is not to sign in by them any more."""
+    for passkey in await store.list_of(conn, user_id=user_id):
+        await store.remove(conn, passkey.id, user_id=user_id)
+
+
 async def _claimed(conn: Reader, answer: str) -> Passkey | None:
     credential_id = ceremony.credential_id_of(answer)
     if credential_id is None:

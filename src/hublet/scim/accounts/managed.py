@@ -10,15 +10,14 @@ from hublet.scim.records import Directory, ScimUser
 
 
 async def open_account(conn: Connection, directory: Directory, user: ScimUser) -> User:
-    """Create the account of a user, or open the one of this name that the organization left.
+    """Create the account of a user, or take the one of this name that the organization left.
 
-    It has no password: nobody can log in to it by one.
+    It has no password: nobody can log in to it by one. One that was left is off until its user
+    joins the organization.
     """
     organization_id = directory.organization.id
-    left = await _find_left(conn, directory, user.user_name)
-    if left is not None:
-        account = await accounts.enable_user(conn, left)
-    else:
+    account = await _find_left(conn, directory, user.user_name)
+    if account is None:
         account = await accounts.create_user(conn, user.user_name)
         await store.take_account(conn, user_id=account.id, organization_id=organization_id)
     await follow(conn, account, user)
@@ -45,8 +44,10 @@ async def free_addresses(conn: Connection, account: User) -> None:
 
 def _addresses(user: ScimUser) -> list[str]:
     """Return each address once, the primary one first."""
-    ordered = sorted(user.emails, key=lambda each: not each.primary)
-    return list({email_key(each.value): each.value for each in reversed(ordered)}.values())[::-1]
+    addresses: dict[str, str] = {}
+    for each in sorted(user.emails, key=lambda each: not each.primary):
+        addresses.setdefault(email_key(each.value), each.value)
+    return list(addresses.values())
 
 
 async def _set_addresses(conn: Connection, account: User, wanted: list[str]) -> None:

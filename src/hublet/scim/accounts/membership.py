@@ -9,7 +9,8 @@ from hublet.accounts.resource_groups import service as resource_groups
 from hublet.accounts.resource_groups.errors import ResourceGroupNotFound
 from hublet.accounts.resource_groups.members import service as group_members
 from hublet.core.database import Connection
-from hublet.scim.accounts import store
+from hublet.scim.accounts import store, switching
+from hublet.scim.errors import ScimRefusal
 from hublet.scim.records import Directory, KeptRoles
 from hublet.tokens import service as tokens
 
@@ -17,12 +18,26 @@ from hublet.tokens import service as tokens
 LEAST_ROLE = Role.read
 
 
+async def hold(conn: Connection, directory: Directory, account_id: str | None) -> None:
+    """Let nobody change somebody's place by hand until the end.
+
+    To be called before a user is written: by hand the place changes first, and the user with it.
+    """
+    if account_id is not None:
+        account = await accounts.get_user_by_id(conn, account_id)
+        await organizations.hold_membership(conn, directory.organization, account)
+
+
 async def join(conn: Connection, directory: Directory, account_id: str, *, kept: KeptRoles) -> None:
     """Make somebody a member with the roles they had; who is one already keeps theirs."""
     organization, actor = directory.organization, directory.actor
     account = await accounts.get_user_by_id(conn, account_id)
-    if directory.managed:
-        account = await accounts.enable_user(conn, account)
+    if directory.managed and not await switching.switch_on(conn, account_id):
+        raise ScimRefusal(
+            403,
+            f"An administrator of the hub has switched the account {account.name} off, "
+            "and only one can switch it on again.",
+        )
     held = await store.roles_of(conn, organization_id=organization.id, user_id=account_id)
     if held.role is None:
         role = kept.role or LEAST_ROLE
@@ -46,15 +61,8 @@ async def leave(conn: Connection, directory: Directory, account_id: str) -> None
     if held.role is not None:
         await organizations.remove_member(conn, actor, organization, account)
     if directory.managed:
-        await switch_off(conn, account_id)
+        await switching.switch_off(conn, account_id)
     else:
         await tokens.revoke_of_user(
             conn, account_id, reason="organization", organization_id=organization.id
         )
-
-
-async def switch_off(conn: Connection, account_id: str) -> None:
-    """End a managed account everywhere: no credential of it works again, also not later."""
-    account = await accounts.get_user_by_id(conn, account_id)
-    await tokens.revoke_of_user(conn, account_id, reason="organization")
-    await accounts.disable_user(conn, account)

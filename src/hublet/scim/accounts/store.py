@@ -3,29 +3,30 @@
 import json
 from collections.abc import Sequence
 
-from hublet.accounts.names import name_key
+from hublet.accounts.names import email_key, name_key
 from hublet.accounts.records import Role
 from hublet.core.database import Connection, Reader
 from hublet.scim.records import KeptRoles
 
 
 async def find_account_id(conn: Reader, addresses: Sequence[str]) -> str | None:
-    """Return the person to whom one of these addresses belongs for sure.
+    """Return the person to whom one of these addresses belongs for sure; the first ones count most.
 
     Of a managed account only its organization says so, which must not speak for the addresses
     that another one invites.
     """
-    found: str | None = await conn.fetch_value(
+    keys = [email_key(address) for address in addresses]
+    rows = await conn.fetch_all(
         """
-        SELECT u.id FROM emails e JOIN users u ON u.id = e.user_id
+        SELECT e.address_key, u.id FROM emails e JOIN users u ON u.id = e.user_id
         WHERE e.address_key IN each($1) AND e.verified_at IS NOT NULL
             AND u.disabled_at IS NULL AND u.type = 'user'
             AND NOT EXISTS (SELECT 1 FROM scim_accounts a WHERE a.user_id = u.id)
-        ORDER BY u.id LIMIT 1
         """,
-        json.dumps([address.lower() for address in addresses]),
+        json.dumps(keys),
     )
-    return found
+    owners: dict[str, str] = {row["address_key"]: row["id"] for row in rows}
+    return next((owners[key] for key in keys if key in owners), None)
 
 
 async def roles_of(conn: Reader, *, organization_id: str, user_id: str) -> KeptRoles:
@@ -60,6 +61,29 @@ async def take_account(conn: Connection, *, user_id: str, organization_id: str) 
         "INSERT INTO scim_accounts (user_id, organization_id) VALUES ($1, $2)",
         user_id, organization_id,
     )  # fmt: skip
+
+
+async def note_switched_off(conn: Connection, user_id: str) -> None:
+    """Note that it was the provider who switched an account off, just now."""
+    await conn.execute(
+        """
+        UPDATE scim_accounts SET switched_off_at = (SELECT disabled_at FROM users WHERE id = $1)
+        WHERE user_id = $1
+        """,
+        user_id,
+    )
+
+
+async def is_switched_off(conn: Reader, user_id: str) -> bool:
+    """Tell whether an account is off, and nobody but the provider has switched it off since."""
+    found = await conn.fetch_value(
+        """
+        SELECT 1 FROM scim_accounts a JOIN users u ON u.id = a.user_id
+        WHERE a.user_id = $1 AND u.disabled_at = a.switched_off_at
+        """,
+        user_id,
+    )
+    return found is not None
 
 
 async def find_left_account(conn: Reader, name: str, *, organization_id: str) -> str | None:

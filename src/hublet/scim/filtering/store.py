@@ -174,6 +174,9 @@ def _value(column: Column, given: Any) -> object:
         return _time(given)
     if not isinstance(given, str):
         raise _unfit("a text must be compared with a text.")
+    # No engine can be asked for it: it is in no text.
+    if "\x00" in given or any("\ud800" <= character <= "\udfff" for character in given):
+        raise _unfit("a text has neither U+0000 nor half of a surrogate pair.")
     return comparison_key(given) if column.kind is Kind.text else given
 
 

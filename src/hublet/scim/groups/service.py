@@ -1,6 +1,8 @@
 """Rules of provisioned groups."""
 
+import asyncio
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from hublet.accounts.audit import service as audit
@@ -10,12 +12,16 @@ from hublet.core.ids import new_object_id
 from hublet.scim.errors import ScimRefusal, invalid_value, taken
 from hublet.scim.groups import roles, store
 from hublet.scim.groups.mapping import Place, grant_of
-from hublet.scim.records import Directory, ScimGroup, ScimUser, Stamp
+from hublet.scim.groups.members import Change, Op, after
+from hublet.scim.records import Directory, ScimGroup, Stamp
 from hublet.scim.users import store as users
 from hublet.scim.users.rules import check_external_id
 
 LONGEST_NAME = 255
 MAX_MEMBERS = 20_000
+
+# How many users are read, and given their roles, before others get their turn.
+_AT_ONCE = 100
 
 
 async def get(
@@ -28,57 +34,114 @@ async def get(
 
 
 async def create(conn: Connection, directory: Directory, draft: ScimGroup) -> ScimGroup:
-    await _check(conn, directory, draft)
-    at = micros() // 1000 * 1000
-    group = replace(draft, id=new_object_id(), stamp=Stamp(created_at=at, updated_at=at))
-    await store.add(conn, directory, group)
-    await _record(conn, directory, "scim-group.create", group)
-    await _set_members(conn, directory, before=replace(group, members=()), after=group)
+    group = await add(conn, directory, draft, [_exactly(draft)])
     return await get(conn, directory, group.id)
+
+
+async def add(
+    conn: Connection, directory: Directory, draft: ScimGroup, changes: Sequence[Change]
+) -> ScimGroup:
+    """Create a group with those that are in it after changes; they are not read back."""
+    members = after(changes, set())
+    await _check(conn, directory, draft, members)
+    at = micros() // 1000 * 1000
+    stamp = Stamp(created_at=at, updated_at=at)
+    group = replace(draft, id=new_object_id(), members=(), stamp=stamp)
+    await store.add(conn, directory, group)
+    await _record(conn, directory, "scim-group.create", group, len(members))
+    await _set_members(conn, directory, before=group, after=group, had=frozenset(), wanted=members)
+    return group
 
 
 async def update(
     conn: Connection, directory: Directory, before: ScimGroup, draft: ScimGroup
 ) -> ScimGroup:
     """Take over what the provider says of a group, and let the roles of its members follow."""
-    await _check(conn, directory, draft)
+    await _take_over(conn, directory, before, draft, had=_ids(before), wanted=_ids(draft))
+    return await get(conn, directory, before.id)
+
+
+async def change(
+    conn: Connection,
+    directory: Directory,
+    before: ScimGroup,
+    draft: ScimGroup,
+    changes: Sequence[Change],
+) -> ScimGroup:
+    """Do the same for a group that was read without members; nothing happens if nothing changes."""
+    had = await store.list_member_ids(conn, before.id)
+    wanted = after(changes, had)
+    if draft == before and wanted == had:
+        return before
+    return await _take_over(conn, directory, before, draft, had=had, wanted=wanted)
+
+
+async def _take_over(
+    conn: Connection,
+    directory: Directory,
+    before: ScimGroup,
+    draft: ScimGroup,
+    *,
+    had: frozenset[str],
+    wanted: frozenset[str],
+) -> ScimGroup:
+    await _check(conn, directory, draft, wanted)
     at = micros() // 1000 * 1000
     stamp = replace(before.stamp, updated_at=at, version=before.stamp.version + 1)
-    group = replace(draft, id=before.id, stamp=stamp)
+    group = replace(draft, id=before.id, members=(), stamp=stamp)
     await store.update(conn, group)
-    await _record(conn, directory, "scim-group.update", group)
-    await _set_members(conn, directory, before=before, after=group)
-    return await get(conn, directory, group.id)
+    await _record(conn, directory, "scim-group.update", group, len(wanted))
+    await _set_members(conn, directory, before=before, after=group, had=had, wanted=wanted)
+    return group
 
 
 async def delete(conn: Connection, directory: Directory, group: ScimGroup) -> None:
-    members = await users.list_members(conn, directory, group.id)
+    members = await store.list_member_ids(conn, group.id)
     await store.remove(conn, group.id)
-    await _record(conn, directory, "scim-group.delete", group)
-    await roles.settle(conn, directory, members, places=_places(directory, group))
+    await _record(conn, directory, "scim-group.delete", group, len(members))
+    await _settle(conn, directory, sorted(members), places=_places(directory, group))
 
 
 async def _set_members(
-    conn: Connection, directory: Directory, *, before: ScimGroup, after: ScimGroup
+    conn: Connection,
+    directory: Directory,
+    *,
+    before: ScimGroup,
+    after: ScimGroup,
+    had: frozenset[str],
+    wanted: frozenset[str],
 ) -> None:
-    had = {member.id for member in before.members}
-    wanted = {member.id for member in after.members}
-    added = await _get_users(conn, directory, sorted(wanted - had))
-    gone = await users.list_by_ids(conn, directory, had - wanted)
-    await store.add_members(conn, after.id, [user.id for user in added])
-    await store.remove_members(conn, after.id, [user.id for user in gone])
-    places = _places(directory, before, after)
-    stayed: Sequence[ScimUser] = ()
-    if before.display_name != after.display_name:
-        stayed = await users.list_by_ids(conn, directory, had & wanted)
-    await roles.settle(conn, directory, [*added, *gone, *stayed], places=places)
+    added, gone = sorted(wanted - had), sorted(had - wanted)
+    await _check_known(conn, directory, added)
+    await store.add_members(conn, after.id, added)
+    await store.remove_members(conn, after.id, gone)
+    renamed = before.display_name != after.display_name
+    changed = [*added, *gone, *(sorted(had & wanted) if renamed else ())]
+    await _settle(conn, directory, changed, places=_places(directory, before, after))
 
 
-async def _get_users(conn: Reader, directory: Directory, ids: Sequence[str]) -> Sequence[ScimUser]:
-    found = await users.list_by_ids(conn, directory, ids)
-    if missing := sorted(set(ids) - {user.id for user in found}):
+async def _settle(
+    conn: Connection, directory: Directory, ids: Sequence[str], *, places: set[Place]
+) -> None:
+    """Give users their roles, if the group gave or gives any; there may be thousands of them."""
+    for start in range(0, len(ids) if places else 0, _AT_ONCE):
+        found = await users.list_by_ids(conn, directory, ids[start : start + _AT_ONCE])
+        await roles.settle(conn, directory, found, places=places)
+        # Others have waited long enough.
+        await asyncio.sleep(0)
+
+
+async def _check_known(conn: Reader, directory: Directory, ids: Sequence[str]) -> None:
+    if missing := sorted(set(ids) - await store.list_known_users(conn, directory, ids)):
         raise invalid_value(f"members: there is no user {missing[0][:64]} in this directory.")
-    return found
+
+
+def _ids(group: ScimGroup) -> frozenset[str]:
+    return frozenset(member.id for member in group.members)
+
+
+def _exactly(group: ScimGroup) -> Change:
+    return Change(op=Op.replace, ids=_ids(group))
 
 
 def _places(directory: Directory, *groups: ScimGroup) -> set[Place]:
@@ -88,11 +151,13 @@ def _places(directory: Directory, *groups: ScimGroup) -> set[Place]:
     return {grant.place for grant in grants if grant is not None}
 
 
-async def _check(conn: Reader, directory: Directory, group: ScimGroup) -> None:
+async def _check(
+    conn: Reader, directory: Directory, group: ScimGroup, members: AbstractSet[str]
+) -> None:
     if not 0 < len(group.display_name.strip()) <= len(group.display_name) <= LONGEST_NAME:
         raise invalid_value(f"displayName must have 1 to {LONGEST_NAME} characters.")
     check_external_id(group.external_id)
-    if len(group.members) > MAX_MEMBERS:
+    if len(members) > MAX_MEMBERS:
         raise invalid_value(f"members must have at most {MAX_MEMBERS} items.")
     found = await store.find_by_display_name(conn, directory, group.display_name)
     if found is not None and found.id != group.id:
@@ -104,8 +169,10 @@ async def _check(conn: Reader, directory: Directory, group: ScimGroup) -> None:
         raise taken("externalId: another group has this value.")
 
 
-async def _record(conn: Connection, directory: Directory, action: str, group: ScimGroup) -> None:
+async def _record(
+    conn: Connection, directory: Directory, action: str, group: ScimGroup, members: int
+) -> None:
     await audit.record(
         conn, directory.organization.id, directory.actor, action, target=group.display_name,
-        details={"scim_id": group.id, "managed": directory.managed, "members": len(group.members)},
+        details={"scim_id": group.id, "managed": directory.managed, "members": members},
     )  # fmt: skip

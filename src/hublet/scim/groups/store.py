@@ -66,6 +66,31 @@ async def remove_members(conn: Connection, group_id: str, scim_user_ids: Iterabl
     )  # fmt: skip
 
 
+async def list_member_ids(conn: Reader, group_id: str) -> frozenset[str]:
+    rows = await conn.fetch_all(
+        "SELECT scim_user_id FROM scim_members WHERE group_id = $1", group_id
+    )
+    return frozenset(row["scim_user_id"] for row in rows)
+
+
+async def count_members(conn: Reader, group_id: str) -> int:
+    count: int = await conn.fetch_value(
+        "SELECT count(*) FROM scim_members WHERE group_id = $1", group_id
+    )
+    return count
+
+
+async def list_known_users(
+    conn: Reader, directory: Directory, scim_user_ids: Iterable[str]
+) -> set[str]:
+    """Return those of these ids that are users of the directory."""
+    rows = await conn.fetch_all(
+        f"SELECT s.id FROM scim_users s WHERE {_HERE} AND s.id IN each($3)",
+        *_place(directory), json.dumps(list(scim_user_ids)),
+    )  # fmt: skip
+    return {row["id"] for row in rows}
+
+
 async def find(
     conn: Reader, directory: Directory, group_id: str, *, with_members: bool = True
 ) -> ScimGroup | None:

@@ -4,8 +4,6 @@ from dataclasses import replace
 
 from hublet.accounts import service as accounts
 from hublet.accounts.audit import service as audit
-from hublet.accounts.errors import InvalidEmail
-from hublet.accounts.names import check_email
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
@@ -13,8 +11,10 @@ from hublet.scim.accounts import managed, membership
 from hublet.scim.accounts import store as accounts_store
 from hublet.scim.errors import ScimRefusal, taken
 from hublet.scim.groups import roles
-from hublet.scim.records import Directory, KeptRoles, ScimUser, Stamp
+from hublet.scim.records import Directory, ScimUser, Stamp
 from hublet.scim.users import rules, store
+from hublet.scim.users.keeping import to_keep
+from hublet.scim.users.waiting import service as waiting
 
 
 async def get(conn: Reader, directory: Directory, scim_user_id: str) -> ScimUser:
@@ -31,6 +31,7 @@ async def create(conn: Connection, directory: Directory, draft: ScimUser) -> Sci
     at = moment()
     user = replace(draft, id=new_object_id(), stamp=Stamp(created_at=at, updated_at=at))
     user = replace(user, user_id=await _account_of(conn, directory, user))
+    await membership.hold(conn, directory, user.user_id)
     await store.add(conn, directory, user)
     await _record(conn, directory, "scim-user.create", user)
     if user.user_id is not None:
@@ -45,14 +46,17 @@ async def update(
     """Take over what the provider says of a user, and let the account and its place follow."""
     rules.check(directory, draft)
     await _check_unique(conn, directory, draft)
+    account_id = before.user_id or await _account_of(conn, directory, draft, before=before)
+    await membership.hold(conn, directory, account_id)
     user = replace(
         draft,
-        user_id=before.user_id or await _account_of(conn, directory, draft),
-        kept=await _kept(conn, directory, before, stays=draft.active),
+        user_id=account_id,
+        kept=await to_keep(conn, directory, before, stays=draft.active),
         stamp=replace(before.stamp, updated_at=moment(), version=before.stamp.version + 1),
     )
     # Before the membership changes: what that sets off finds the user as it is to be.
-    await store.update(conn, user)
+    if not await store.update(conn, user, version=before.stamp.version):
+        raise _changed(before)
     await _record(conn, directory, "scim-user.update", user)
     if user.user_id is not None:
         if directory.managed:
@@ -65,7 +69,10 @@ async def update(
 
 async def delete(conn: Connection, directory: Directory, user: ScimUser) -> None:
     """Forget a user. A managed account is kept, switched off, for what it wrote."""
-    await store.remove(conn, user.id)
+    await membership.hold(conn, directory, user.user_id)
+    await store.leave_groups(conn, user.id, at=moment())
+    if not await store.remove(conn, user.id, version=user.stamp.version):
+        raise _changed(user)
     await _record(conn, directory, "scim-user.delete", user)
     if user.user_id is None:
         return
@@ -74,6 +81,11 @@ async def delete(conn: Connection, directory: Directory, user: ScimUser) -> None
     if directory.managed:
         account = await accounts.get_user_by_id(conn, user.user_id)
         await managed.free_addresses(conn, account)
+
+
+def _changed(user: ScimUser) -> ScimRefusal:
+    """Say that a user is not the one any more that was read before the change."""
+    return ScimRefusal(412, f"The user {user.id} was changed at the same time: try again.")
 
 
 async def _settle(
@@ -90,40 +102,35 @@ async def _settle(
         await _record(conn, directory, "scim-user.deactivate", user)
 
 
-async def join_waiting(conn: Connection, directory: Directory, user: ScimUser) -> None:
-    """Let an invited user in, now that somebody has an account with the address."""
-    await update(conn, directory, user, user)
+async def let_in(conn: Connection, directory: Directory, scim_user_id: str) -> None:
+    """Let an invited user in who still waits, if somebody has an account with the address."""
+    # As whoever answers the provider does: each reads what the other has written.
+    await conn.lock(f"scim of {directory.organization.id}")
+    user = await store.find(conn, directory, scim_user_id)
+    if user is None or user.user_id is not None or not user.active:
+        return
+    try:
+        account_id = await _account_of(conn, directory, user, before=user)
+    except ScimRefusal:
+        # The person is here as another user.
+        return
+    if account_id is not None:
+        await update(conn, directory, user, user)
 
 
-async def _account_of(conn: Connection, directory: Directory, user: ScimUser) -> str | None:
+async def _account_of(
+    conn: Connection, directory: Directory, user: ScimUser, *, before: ScimUser | None = None
+) -> str | None:
     if directory.managed:
         return (await managed.open_account(conn, directory, user)).id
-    account_id = await accounts_store.find_account_id(conn, _addresses(user))
+    account_id = await accounts_store.find_account_id(conn, waiting.addresses_of(user))
     if account_id is None:
+        await waiting.check_alone(conn, directory, user, before=before)
         return None
     other = await store.find_by_account(conn, directory, account_id)
     if other is not None and other.id != user.id:
         raise taken("emails: the account with this address is provisioned as another user.")
     return account_id
-
-
-def _addresses(user: ScimUser) -> list[str]:
-    """Return where the person can be reached; providers often have it in userName too."""
-    addresses = [address.value for address in user.emails]
-    try:
-        check_email(user.user_name)
-    except InvalidEmail:
-        return addresses
-    return [*addresses, user.user_name]
-
-
-async def _kept(conn: Reader, directory: Directory, user: ScimUser, *, stays: bool) -> KeptRoles:
-    """Return the roles to come back to; they are looked at when somebody goes."""
-    if user.user_id is None or stays or not user.active:
-        return user.kept
-    return await accounts_store.roles_of(
-        conn, organization_id=directory.organization.id, user_id=user.user_id
-    )
 
 
 async def _check_unique(conn: Reader, directory: Directory, user: ScimUser) -> None:

@@ -42,19 +42,23 @@ async def add(conn: Connection, directory: Directory, user: ScimUser) -> None:
     await _set_emails(conn, user)
 
 
-async def update(conn: Connection, user: ScimUser) -> None:
-    await conn.execute(
+async def update(conn: Connection, user: ScimUser, *, version: int) -> bool:
+    """Write a user that was read in this version; False when it is another one by now."""
+    written = await conn.execute(
         """
         UPDATE scim_users SET
             user_id = $2, user_name = $3, user_name_key = $4, external_id = $5, given_name = $6,
             given_name_key = $7, family_name = $8, family_name_key = $9, active = $10, kept = $11,
             updated_at = $12, version = $13
-        WHERE id = $1
+        WHERE id = $1 AND version = $14
         """,
-        user.id, *_values(user), user.stamp.updated_at, user.stamp.version,
+        user.id, *_values(user), user.stamp.updated_at, user.stamp.version, version,
     )  # fmt: skip
+    if not written:
+        return False
     await conn.execute("DELETE FROM scim_emails WHERE scim_user_id = $1", user.id)
     await _set_emails(conn, user)
+    return True
 
 
 def _values(user: ScimUser) -> tuple[object, ...]:
@@ -87,21 +91,35 @@ async def set_active(
 ) -> bool:
     """Note that somebody left the organization, or came back, in another way than through SCIM.
 
-    Return whether that is somebody whose account is managed.
+    What they were before is not kept. Return whether that is somebody whose account is managed.
     """
     rows = await conn.fetch_all(
         """
-        UPDATE scim_users SET active = $3, updated_at = $4, version = version + 1
+        UPDATE scim_users SET active = $3, updated_at = $4, version = version + 1, kept = $5
         WHERE organization_id = $1 AND user_id = $2 AND active <> $3 RETURNING managed
         """,
-        organization_id, user_id, active, at,
+        organization_id, user_id, active, at, _kept_text(KeptRoles()),
     )  # fmt: skip
     return any(row["managed"] for row in rows)
 
 
-async def remove(conn: Connection, scim_user_id: str) -> None:
-    """Remove a user, from the groups too."""
-    await conn.execute("DELETE FROM scim_users WHERE id = $1", scim_user_id)
+async def leave_groups(conn: Connection, scim_user_id: str, *, at: int) -> None:
+    """Take a user out of the groups, which are others then."""
+    await conn.execute(
+        """
+        UPDATE scim_groups SET updated_at = $2, version = version + 1
+        WHERE id IN (SELECT group_id FROM scim_members WHERE scim_user_id = $1)
+        """,
+        scim_user_id, at,
+    )  # fmt: skip
+    await conn.execute("DELETE FROM scim_members WHERE scim_user_id = $1", scim_user_id)
+
+
+async def remove(conn: Connection, scim_user_id: str, *, version: int) -> bool:
+    """Remove a user that was read in this version; False when it is another one by now."""
+    return await conn.execute(
+        "DELETE FROM scim_users WHERE id = $1 AND version = $2", scim_user_id, version
+    ) == 1  # fmt: skip
 
 
 async def find(conn: Reader, directory: Directory, scim_user_id: str) -> ScimUser | None:
@@ -153,18 +171,6 @@ async def count_of(conn: Reader, directory: Directory, asked: Asked) -> int:
     return count
 
 
-async def list_members(conn: Reader, directory: Directory, group_id: str) -> list[ScimUser]:
-    """Return the users in a group, without their addresses."""
-    rows = await conn.fetch_all(
-        f"""
-        SELECT {_USER} FROM scim_members m JOIN scim_users s ON s.id = m.scim_user_id
-        WHERE {_HERE} AND m.group_id = $3 ORDER BY s.id
-        """,
-        *_place(directory), group_id,
-    )  # fmt: skip
-    return [_record(row) for row in rows]
-
-
 async def list_by_ids(conn: Reader, directory: Directory, ids: Iterable[str]) -> list[ScimUser]:
     """Return those of these users that are in the directory, without their addresses."""
     rows = await conn.fetch_all(
@@ -172,28 +178,6 @@ async def list_by_ids(conn: Reader, directory: Directory, ids: Iterable[str]) ->
         *_place(directory), json.dumps(list(ids)),
     )  # fmt: skip
     return [_record(row) for row in rows]
-
-
-async def list_waiting_for(conn: Reader, user_id: str) -> list[tuple[str, ScimUser]]:
-    """Return invited users with an address of this account, each with its organization's name."""
-    rows = await conn.fetch_all(
-        f"""
-        SELECT {_USER}, o.name AS organization_name FROM scim_users s
-        JOIN organizations o ON o.id = s.organization_id
-        WHERE s.user_id IS NULL AND s.active AND NOT s.managed AND s.id IN (
-            SELECT m.scim_user_id FROM emails e JOIN scim_emails m ON m.address_key = e.address_key
-            WHERE e.user_id = $1 AND e.verified_at IS NOT NULL
-            UNION
-            SELECT n.id FROM emails e JOIN scim_users n ON n.user_name_key = e.address_key
-            WHERE e.user_id = $1 AND e.verified_at IS NOT NULL AND n.user_id IS NULL
-        )
-        ORDER BY s.id
-        """,
-        user_id,
-    )
-    users = await _with_emails(conn, rows)
-    names = [row["organization_name"] for row in rows]
-    return list(zip(names, users, strict=True))
 
 
 async def _with_emails(conn: Reader, rows: Sequence[Row]) -> list[ScimUser]:

@@ -4,6 +4,7 @@ from hublet.accounts.settings.ssh_keys import store
 from hublet.accounts.settings.ssh_keys.errors import SshKeyNotFound, SshKeyTaken, TooManySshKeys
 from hublet.accounts.settings.ssh_keys.records import SshKey
 from hublet.accounts.ssh_keys import parse
+from hublet.core.channels import CREDENTIALS
 from hublet.core.clock import now
 from hublet.core.database import Connection
 from hublet.core.ids import new_object_id
@@ -41,8 +42,23 @@ async def remove(conn: Connection, key_id: str, *, user_id: str) -> None:
     key = await store.find(conn, key_id, user_id=user_id)
     if key is None:
         raise SshKeyNotFound(key_id)
+    await _remove(conn, key)
+
+
+async def remove_all(conn: Connection, *, user_id: str) -> None:
+    """Remove the keys of somebody who is not to log in by them any more."""
+    await conn.lock(f"SSH keys of {user_id}")
+    for key in await store.list_of(conn, user_id=user_id):
+        await _remove(conn, key)
+
+
+async def _remove(conn: Connection, key: SshKey) -> None:
     await store.remove(conn, key.id)
     await publish(
         conn,
-        SshKeyRemoved(user_id=user_id, key_id=key.id, title=key.title, fingerprint=key.fingerprint),
+        SshKeyRemoved(
+            user_id=key.user_id, key_id=key.id, title=key.title, fingerprint=key.fingerprint
+        ),
     )
+    # Whoever is logged in by it is to go.
+    conn.wake(CREDENTIALS)
