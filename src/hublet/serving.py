@@ -84,24 +84,30 @@ def _spare_collections() -> None:
     end_light_start()
 
 
+def server_config(app: ASGIApp, *, grace_seconds: float) -> uvicorn.Config:
+    """Return how the hub is served."""
+    return uvicorn.Config(
+        app,
+        http=HeldProtocol,
+        # Websockets are passed on to jobs; a library that happens to be there would take them.
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=max(1, round(grace_seconds)),
+    )
+
+
 class Server(uvicorn.Server):
     """Uvicorn as a hub needs it: it leaves signals to us, and tells when it answers."""
 
     def __init__(
         self, app: ASGIApp, *, grace_seconds: float, when_ready: Callable[[], None]
     ) -> None:
-        config = uvicorn.Config(
-            app,
-            http=HeldProtocol,
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=max(1, round(grace_seconds)),
-        )
-        super().__init__(config)
+        super().__init__(server_config(app, grace_seconds=grace_seconds))
         self._when_ready = when_ready
 
     @contextmanager

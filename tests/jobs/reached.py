@@ -12,14 +12,17 @@ from fastapi import FastAPI
 
 from hublet.app import with_edge
 from hublet.core.database import Database
-from hublet.core.http.connections import HeldProtocol
 from hublet.jobs.reaching.records import Reachable
 from hublet.jobs.reaching.wire.upstream import Upstream, connect
+from hublet.serving import server_config
 from jobs.running import an_attempt, run, set_row
 from people import Headers
 
 SOON_SECONDS = 20.0
 DOMAIN = "jobs.localhost"
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+CLOSE = "Connection: close"
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -29,17 +32,7 @@ async def served(app: FastAPI) -> AsyncIterator[int]:
     """Serve a hub on a port of this machine, as `hublet serve` does."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(
-            with_edge(app),
-            http=HeldProtocol,
-            lifespan="off",
-            log_config=None,
-            date_header=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=2,
-        )
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(server_config(with_edge(app), grace_seconds=2))
         running = asyncio.ensure_future(server.serve(sockets=[listener]))
         while not server.started:
             await asyncio.sleep(0.005)
@@ -154,3 +147,42 @@ async def before(
             yield Before(hub_port=port, job_id=job_id, job=job, token=owner)
     finally:
         await job.stop()
+
+
+def says(*answers: bytes) -> Callable[[Job], Script]:
+    """A job that answers each request without a body with the next of these, and goes on."""
+
+    def script_of(job: Job) -> Script:
+        left = list(answers)
+
+        async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while left:
+                await job.read_head(reader)
+                writer.write(left.pop(0))
+            await reader.read()
+
+        return script
+
+    return script_of
+
+
+async def _echo(job: Job, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    head = await job.read_head(reader)
+    fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:-2])
+    body = b""
+    if b"content-length" in fields:
+        body = await reader.readexactly(int(fields[b"content-length"]))
+    elif b"transfer-encoding" in fields:
+        while size := int(await reader.readline(), 16):
+            body += await reader.readexactly(size)
+            await reader.readline()
+        await reader.readline()
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+
+
+def echo(job: Job) -> Script:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            await _echo(job, reader, writer)
+
+    return script

@@ -13,6 +13,8 @@ from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Role
 from hublet.core.database import Database, open_database
 from hublet.jobs.reaching import open_ends
+from hublet.jobs.reaching.records import Reachable
+from hublet.jobs.reaching.wire.upstream import Upstream
 from hublet.tokens import service as tokens
 from jobs.reached import Before, Job, Script, before
 from jobs.running import set_row
@@ -198,3 +200,74 @@ async def test_a_hub_that_stops_waits_for_nobody(
 
     assert await socket.is_closed(within=1)
     assert await stream.is_closed(within=1)
+
+
+def thoughtful(job: Job) -> Script:
+    """A job that answers the first request, and never the second."""
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await job.read_head(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await job.read_head(reader)
+        await reader.read()
+
+    return script
+
+
+async def asked_twice(port: Before) -> Line:
+    """Return a connection on which the second request waits, at a connection that was kept."""
+    line = await opened(port, port.head("GET /a HTTP/1.1"))
+    await line.reader.readexactly(2)
+    line.writer.write(port.head("GET /b HTTP/1.1"))
+    async with asyncio.timeout(SECONDS):
+        while len(port.job.heads) < 2:
+            await asyncio.sleep(0.01)
+    return line
+
+
+async def test_who_may_not_any_more_is_not_asked_for_once_again(
+    app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    async with before(app, client, database, ada, thoughtful) as port:
+        line = await asked_twice(port)
+
+        await revoke_the_token(database, port)
+
+        async with asyncio.timeout(SECONDS):
+            assert (await line.reader.readline()).startswith(b"HTTP/1.1 502 ")
+        line.writer.close()
+        assert (len(port.job.heads), port.job.connections) == (2, 1)
+
+
+async def test_who_has_left_is_not_asked_for_once_again(
+    app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    async with before(app, client, database, ada, thoughtful) as port:
+        line = await asked_twice(port)
+
+        line.writer.close()
+
+        async with asyncio.timeout(SECONDS):
+            while app.state.ports._ends._ends:  # noqa: SLF001 - what is open.
+                await asyncio.sleep(0.01)
+        assert (len(port.job.heads), port.job.connections) == (2, 1)
+
+
+async def test_what_is_closed_on_the_way_to_the_job_does_not_arrive(
+    port: Before, app: FastAPI, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = Job.connect
+
+    async def slowly(job: Job, found: Reachable, number: int) -> Upstream:
+        await revoke_the_token(database, port)
+        (end,) = app.state.ports._ends._ends  # noqa: SLF001 - what is open.
+        async with asyncio.timeout(SECONDS):
+            while not end.is_closed:
+                await asyncio.sleep(0.01)
+        return await connect(job, found, number)
+
+    monkeypatch.setattr(Job, "connect", slowly)
+    answer = await port.raw(port.head("GET / HTTP/1.1", "Connection: close"))
+
+    assert answer.startswith(b"HTTP/1.1 502 ")
+    assert port.job.heads == []

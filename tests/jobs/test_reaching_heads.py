@@ -65,6 +65,11 @@ def test_the_length_of_a_body_is_known_or_it_comes_in_chunks(
         pytest.param(
             [(b"host", b"a"), (b"host", b"a")], "it names more than one Host", id="two hosts"
         ),
+        pytest.param(
+            [(b"content-length", b"4"), (b"connection", b"upgrade"), (b"upgrade", b"websocket")],
+            "it has a body, and asks for another protocol",
+            id="a body before another protocol",
+        ),
     ],
 )
 def test_a_body_of_which_the_end_is_in_doubt_is_refused(
@@ -74,6 +79,27 @@ def test_a_body_of_which_the_end_is_in_doubt_is_refused(
         length_of(asked(*headers))
 
     assert refused.value.message == f"The request cannot be passed on: {rule}."
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        pytest.param([b"WebSocket"], b"WebSocket", id="as it is written"),
+        pytest.param([b"websocket", b"h2x"], b"websocket, h2x", id="several"),
+        pytest.param([b"h2c"], None, id="HTTP/2"),
+        pytest.param([b"H2C-14"], None, id="a draft of it"),
+        pytest.param([b"HTTP/2.0"], None, id="a version of HTTP"),
+        pytest.param([b"TLS/1.0, HTTP/1.1"], None, id="HTTP under TLS, RFC 2817"),
+        pytest.param([b"h2c, websocket", b" Http/3 "], b"websocket", id="in a list"),
+        pytest.param([b" , "], None, id="nothing"),
+    ],
+)
+def test_another_form_of_http_is_no_other_protocol(
+    named: list[bytes], expected: bytes | None
+) -> None:
+    wanted = asked((b"connection", b"keep-alive, Upgrade"), *((b"upgrade", n) for n in named))
+
+    assert wanted.upgrade == expected
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 
 from hublet.core.database import Database
-from jobs.reached import Before, Job, Script, before
+from jobs.reached import CLOSE, OK, Before, Job, Script, before, echo, says
 from people import Headers
 
 # How bytes are passed on does not depend on the database.
@@ -25,49 +25,6 @@ def port_of(app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: H
         return before(app, client, database, ada, script)
 
     return opening
-
-
-def says(*answers: bytes) -> Callable[[Job], Script]:
-    """A job that answers each request without a body with the next of these, and goes on."""
-
-    def script_of(job: Job) -> Script:
-        left = list(answers)
-
-        async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            while left:
-                await job.read_head(reader)
-                writer.write(left.pop(0))
-            await reader.read()
-
-        return script
-
-    return script_of
-
-
-async def _echo(job: Job, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    head = await job.read_head(reader)
-    fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:-2])
-    body = b""
-    if b"content-length" in fields:
-        body = await reader.readexactly(int(fields[b"content-length"]))
-    elif b"transfer-encoding" in fields:
-        while size := int(await reader.readline(), 16):
-            body += await reader.readexactly(size)
-            await reader.readline()
-        await reader.readline()
-    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
-
-
-def echo(job: Job) -> Script:
-    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while True:
-            await _echo(job, reader, writer)
-
-    return script
-
-
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-CLOSE = "Connection: close"
 
 
 async def test_a_job_sees_the_visitor_but_nothing_of_the_hub(port_of: Opening) -> None:
@@ -317,6 +274,25 @@ async def test_a_head_without_an_end_is_not_read_for_ever(
     assert answer.startswith(b"HTTP/1.1 502 ")
 
 
+async def test_what_follows_a_body_is_not_read_for_ever(port_of: Opening) -> None:
+    def script_of(job: Job) -> Script:
+        async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await job.read_head(reader)
+            writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            writer.write(b"3\r\nabc\r\n0\r\nX-Long: ")
+            while True:
+                writer.write(b"a" * 65536)
+                await writer.drain()
+
+        return script
+
+    async with port_of(script_of) as port, port.connected() as (reader, writer):
+        writer.write(port.head("GET / HTTP/1.1", CLOSE))
+        await reader.readuntil(b"abc\r\n")
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await reader.readexactly(5)
+
+
 async def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one(port_of: Opening) -> None:
     def script_of(job: Job) -> Script:
         async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -413,51 +389,6 @@ async def test_a_visitor_who_leaves_is_not_waited_for(port_of: Opening) -> None:
             await left.wait()
 
 
-def switching(job: Job) -> Script:
-    """A job that agrees to speak something else, and repeats what it hears."""
-
-    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await job.read_head(reader)
-        writer.write(
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n"
-            b"X-Own: 1\r\n\r\nearly"
-        )
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-        writer.write(b"bye")
-
-    return script
-
-
-async def test_another_protocol_is_passed_byte_by_byte(port_of: Opening) -> None:
-    payload = bytes(range(256)) * 8000
-    async with port_of(switching) as port, port.connected() as (reader, writer):
-        asked = port.head("GET /chat HTTP/1.1", "Upgrade: echo", "Connection: keep-alive, Upgrade")
-        writer.write(asked + b"at once")
-        head = await reader.readuntil(b"\r\n\r\n")
-        assert head == (
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n"
-            b"X-Own: 1\r\n\r\n"
-        )
-        assert await reader.readexactly(12) == b"earlyat once"
-        writer.write(payload)
-        assert await reader.readexactly(len(payload)) == payload
-        writer.write_eof()
-        assert await reader.read() == b"bye"
-
-    sent = port.job.heads[0]
-    assert sent.endswith(b"connection: upgrade\r\nupgrade: echo\r\n\r\n")
-    assert b"authorization" not in sent
-
-
-async def test_a_job_that_does_not_switch_just_answers(port_of: Opening) -> None:
-    async with port_of(says(OK)) as port:
-        answer = await port.raw(port.head("GET / HTTP/1.1", "Upgrade: h2c", "Connection: Upgrade"))
-
-    assert answer == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
-
-
 async def test_a_job_that_reads_slowly_slows_the_visitor_down(port_of: Opening) -> None:
     go_on = asyncio.Event()
     read = 0
@@ -491,23 +422,6 @@ async def test_a_job_that_reads_slowly_slows_the_visitor_down(port_of: Opening) 
             sent += 1 << 20
             await writer.drain()
         assert (await reader.read()).endswith(b"\r\n\r\nok")
-
-
-async def test_what_was_said_last_arrives_after_the_end(port_of: Opening) -> None:
-    payload = bytes(20 << 20)
-
-    def script_of(job: Job) -> Script:
-        async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await job.read_head(reader)
-            writer.write(b"HTTP/1.1 101 Switching Protocols\r\n\r\n" + payload)
-
-        return script
-
-    async with port_of(script_of) as port, port.connected() as (reader, writer):
-        writer.write(port.head("GET / HTTP/1.1", "Upgrade: echo", "Connection: Upgrade"))
-        await reader.readuntil(b"\r\n\r\n")
-        await asyncio.sleep(0.3)
-        assert await reader.read() == payload
 
 
 async def test_a_job_that_answers_before_it_heard_all_is_asked_anew(port_of: Opening) -> None:

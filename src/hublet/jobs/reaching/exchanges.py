@@ -12,11 +12,10 @@ from hublet.jobs.reaching.open_ends import OpenEnd
 from hublet.jobs.reaching.wire.bodies import VisitorLeft, carry
 from hublet.jobs.reaching.wire.heads import Asked, answer_headers
 from hublet.jobs.reaching.wire.splicing import Splice
-from hublet.jobs.reaching.wire.upstream import AnswerHead, AnswerLost, Upstream
+from hublet.jobs.reaching.wire.upstream import SWITCHED, AnswerHead, AnswerLost, Upstream
 
 # Most answers are there sooner: only then is it worth to watch whether the visitor is.
 _WATCH_AFTER_SECONDS = 0.05
-_SWITCH_SECONDS = 60.0
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -52,18 +51,20 @@ class Exchange:
 
 async def exchange(each: Exchange, upstream: Upstream, end: OpenEnd) -> None:
     """Ask the job and pass on what it says. Raises AnswerLost before, BrokenOff after it began."""
-    end.used_at, end.close = (lambda: upstream.used_at), upstream.abort
+    end.used_at, end.cut = (lambda: upstream.used_at), upstream.abort
+    if end.is_closed:
+        raise AnswerLost
     is_head = each.asked.method == b"HEAD"
     upstream.send_head(each.head, is_head=is_head, may_switch=each.may_switch)
-    if each.may_switch:
-        await _switch(each, upstream, end)
-        return
     watch = _Watch(each, upstream)
     try:
         head = await upstream.head()
-        await _answer(each, upstream, head)
+        if upstream.switched is None:
+            await _answer(each, upstream, head)
+            return
     finally:
         await watch.stop()
+    await _switch(each, upstream, end, *upstream.switched)
 
 
 async def _answer(each: Exchange, upstream: Upstream, head: AnswerHead) -> None:
@@ -82,21 +83,17 @@ async def _answer(each: Exchange, upstream: Upstream, head: AnswerHead) -> None:
         raise BrokenOff from None
 
 
-async def _switch(each: Exchange, upstream: Upstream, end: OpenEnd) -> None:
-    """Let both sides speak what they agreed on; where the job did not agree it just answers."""
-    async with asyncio.timeout(_SWITCH_SECONDS):
-        head = await upstream.head()
-    if upstream.switched is None:
-        await _answer(each, upstream, head)
-        return
+async def _switch(
+    each: Exchange, upstream: Upstream, end: OpenEnd, raw: bytes, early: bytes
+) -> None:
+    """Let both sides speak what they agreed on."""
     taken = None if each.held is None else each.held.take_over()
     if taken is None:
         raise BrokenOff
-    each.known.started, each.known.status = True, head.status
+    each.known.started, each.known.status = True, SWITCHED
     transport, beyond = taken
-    raw, early = upstream.switched
     splice = Splice()
-    end.used_at, end.close = (lambda: splice.used_at), splice.abort
+    end.used_at, end.cut = (lambda: splice.used_at), splice.abort
     transport.write(raw + early)
     if beyond:
         upstream.transport.write(beyond)

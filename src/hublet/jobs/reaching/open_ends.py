@@ -29,16 +29,19 @@ class OpenEnd:
     shown: Shown
     # The attempt it leads to: what another one listens on is something else.
     attempt: int
-    close: Callable[[], None] = field(default=lambda: None)
+    cut: Callable[[], None] = field(default=lambda: None)
     # When something last came from either side.
     used_at: Callable[[], float] = field(default=monotonic)
+    # From then on nothing more may be asked for it.
+    is_closed: bool = False
 
     def close_soon(self) -> None:
         """Let it end by itself for a moment, because the hub stops."""
-        asyncio.get_running_loop().call_later(_STOP_SECONDS, self._close)
+        asyncio.get_running_loop().call_later(_STOP_SECONDS, self.close)
 
-    def _close(self) -> None:
-        self.close()
+    def close(self) -> None:
+        self.is_closed = True
+        self.cut()
 
 
 class OpenEnds:

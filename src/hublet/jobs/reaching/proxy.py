@@ -1,5 +1,6 @@
 """The ports of jobs as hosts: in front of the hub, and apart from it."""
 
+from contextlib import suppress
 from typing import Any
 
 from hublet.core.clock import monotonic
@@ -24,7 +25,7 @@ from hublet.jobs.reaching.visitors import ENTER, RESERVED, Visitors, is_navigati
 from hublet.jobs.reaching.ways import Ways
 from hublet.jobs.reaching.wire.heads import Asked, Changes, length_of, request_head
 from hublet.jobs.reaching.wire.pool import Pool
-from hublet.jobs.reaching.wire.upstream import AnswerLost, Upstream
+from hublet.jobs.reaching.wire.upstream import AnswerLost, NothingHeard, Upstream
 from hublet.tokens.cache import CallerCache
 
 log = get_logger("jobs")
@@ -174,16 +175,12 @@ class Ports:
         found = admission.found
         key = (*found.place, end.target.port)
         upstream = self._pool.take(key) if each.is_repeatable else None
-        if upstream is not None:
-            try:
-                await self._over(upstream, key, each, end)
-            except AnswerLost:
-                # It was closed while it waited; nothing was heard, so nothing was answered.
-                if upstream.has_heard:
-                    raise BadAnswer(found.job.id) from None
-            else:
-                return
         try:
+            if upstream is not None:
+                # Where nothing is heard it was closed while it waited, so nobody was asked yet.
+                with suppress(NothingHeard):
+                    await self._over(upstream, key, each, end)
+                    return
             fresh = await self._ways.connect(found, end.target.port)
             await self._over(fresh, key, each, end)
         except (AnswerLost, TimeoutError):

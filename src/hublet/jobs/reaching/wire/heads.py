@@ -35,6 +35,8 @@ _REQUEST_ONLY = frozenset(
 )
 _NOT_TO_THE_JOB = _HOP_BY_HOP | _REQUEST_ONLY | {b"content-length"}
 _LENGTH = re.compile(rb"[0-9]{1,18}")
+# HTTP in another form, whatever its version or draft.
+_STILL_HTTP = re.compile(rb"(?:h2c?|http|tls)(?:[/-]|$)", re.IGNORECASE)
 _DOMAIN = re.compile(rb";\s*domain\s*=[^;]*", re.IGNORECASE)
 
 
@@ -56,9 +58,15 @@ class Asked:
 
     @property
     def upgrade(self) -> bytes | None:
-        """Return what else than HTTP the visitor wants to speak."""
-        wanted = b"upgrade" in _words(self.all_of(b"connection"))
-        return self.first_of(b"upgrade") if wanted else None
+        """Return what else than HTTP the visitor wants to speak.
+
+        Another form of HTTP is not something else: what is asked in it would pass the hub unseen,
+        with the hub's token in it.
+        """
+        if b"upgrade" not in _words(self.all_of(b"connection")):
+            return None
+        named = [name.strip() for value in self.all_of(b"upgrade") for name in value.split(b",")]
+        return b", ".join(name for name in named if name and not _STILL_HTTP.match(name)) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +87,13 @@ def length_of(asked: Asked) -> int | None:
 
     Whatever could be read in two ways is refused, because the job could read it in the other one.
     """
+    length = _framed_length(asked)
+    if length != 0 and asked.upgrade is not None:
+        raise AmbiguousRequest("it has a body, and asks for another protocol")
+    return length
+
+
+def _framed_length(asked: Asked) -> int | None:
     lengths, codings = asked.all_of(b"content-length"), asked.all_of(b"transfer-encoding")
     if len(asked.all_of(b"host")) > 1:
         raise AmbiguousRequest("it names more than one Host")

@@ -35,7 +35,7 @@ class _Side(asyncio.Protocol):
         self._splice = splice
         self.transport = transport
         self._before = transport.get_protocol()
-        self._is_over = False
+        self._has_ended = self._is_over = False
 
     def begin(self) -> None:
         self.transport.set_protocol(self)
@@ -47,9 +47,15 @@ class _Side(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Say so to the other side, which may still have something to say."""
-        if self.other.transport.is_closing() or not self.other.transport.can_write_eof():
+        self._has_ended = True
+        there = self.other.transport
+        if self.other._has_ended:  # noqa: SLF001 - another of the same kind.
+            # Nobody reads from that one any more, so nobody else would notice its end.
+            there.close()
             return False
-        self.other.transport.write_eof()
+        if there.is_closing() or not there.can_write_eof():
+            return False
+        there.write_eof()
         return True
 
     def pause_writing(self) -> None:

@@ -9,21 +9,24 @@ from dataclasses import dataclass
 import httptools
 
 from hublet.core.clock import monotonic
+from hublet.core.http.connections import LARGEST_HEAD
 from hublet.jobs.reaching.wire.heads import Header
 
 # What may wait to be taken by the visitor; beyond it the job has to wait.
 _HIGH = 1 << 20
-# More than any server sends; without an end it would fill the memory of the hub.
-_LARGEST_HEAD = 1 << 18
 _HEAD_END = b"\r\n\r\n"
-_SWITCHED = 101
+SWITCHED = 101
 _INFORMED, _FINAL = range(100, 200), range(200, 600)
 _WITHOUT_BODY = frozenset({204, 304})
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class AnswerLost(Exception):
-    """The job closed the connection, or what it said is not HTTP."""
+    """The job closed the connection, what it said is not HTTP, or the hub wants it no more."""
+
+
+class NothingHeard(AnswerLost):
+    """The connection was closed before the job said a word, and not by the hub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +58,13 @@ class Upstream(asyncio.Protocol):
         self._raw: bytearray | None = bytearray() if may_switch else None
         # The raw head with which the job agreed to speak something else, and what came after it.
         self.switched: tuple[bytes, bytes] | None = None
-        self.has_heard = False
+        self._has_heard = False
         self._headers: list[Header] = []
         self._head: AnswerHead | None = None
         self._body: deque[bytes] = deque()
         self._waiting = 0
-        self._before_body = 0
+        # Bytes since a part of the body came, or since the beginning.
+        self._without_body = 0
         self._is_paused = False
         self._ends_by_closing = False
         self._is_complete = False
@@ -86,7 +90,7 @@ class Upstream(asyncio.Protocol):
         """Wait for the head of the answer; see `switched`. Raises AnswerLost."""
         while self._head is None and self.switched is None:
             await self._more()
-        return self._head or AnswerHead(_SWITCHED, [], has_no_body=True)
+        return self._head or AnswerHead(SWITCHED, [], has_no_body=True)
 
     async def piece(self) -> tuple[bytes, bool]:
         """Wait for a part of the body; return it and whether more follows. Raises AnswerLost."""
@@ -116,8 +120,10 @@ class Upstream(asyncio.Protocol):
         self._tell()
 
     async def _more(self) -> None:
-        if self._is_lost or self._has_failed:
+        if self._has_failed:
             raise AnswerLost
+        if self._is_lost:
+            raise AnswerLost if self._has_heard else NothingHeard
         self._news = asyncio.get_running_loop().create_future()
         try:
             await self._news
@@ -133,7 +139,7 @@ class Upstream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.used_at = monotonic()
-        self.has_heard = True
+        self._has_heard = True
         if self._is_complete:
             # Nobody asked: what is said now would be taken for the next answer.
             self._is_last = True
@@ -142,12 +148,13 @@ class Upstream(asyncio.Protocol):
         if self._raw is not None:
             self._raw += data
             data = self._out_of_raw()
+        waiting = self._waiting
         if data:
             self._parse(data)
-        if self._head is None and self.switched is None:
-            self._before_body += len(data)
-            if max(self._before_body, len(self._raw or b"")) > _LARGEST_HEAD:
-                self.abort()
+        # Neither a head nor what follows a body in chunks may fill the memory of the hub.
+        self._without_body = self._without_body + len(data) if waiting == self._waiting else 0
+        if max(self._without_body, len(self._raw or b"")) > LARGEST_HEAD:
+            self.abort()
         self._tell()
 
     def _out_of_raw(self) -> bytes:
