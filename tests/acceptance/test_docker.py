@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from acceptance.test_ssh import PATIENCE_SECONDS, Person, a_hub
+from acceptance.test_ssh import PATIENCE_SECONDS, Person, a_hub, brought_here
 from docker_engine import IMAGE
 from processes import Place, wait_until
 
@@ -81,3 +81,29 @@ def test_the_jobs_of_a_group_find_each_other(place: Place) -> None:
 
         assert ended(person, asking)["stage"] == "COMPLETED"
         assert [line["data"] for line in printed(person, asking)[1:]] == ["steam", "2"]
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="OpenSSH is not installed.")
+def test_a_port_of_another_in_the_group_is_brought_here_and_nothing_of_the_image_runs(
+    place: Place,
+) -> None:
+    # What would be run to read a file inside tells of it, and never ends.
+    trap = "#!/bin/sh\necho run > /run-by-somebody\nexec sleep 300\n"
+    script = f"rm /bin/cat; printf '{trap}' > /bin/cat; chmod 755 /bin/cat; exec sleep 300"
+    with a_hub(place, "docker") as person:
+        start(person, SERVES, "steam", network={"group": "train", "aliases": ["worker"]})
+        more = {"ssh": {"enabled": True}, "network": {"group": "train"}}
+        job = person.run("sh", "-c", script, dockerImage=IMAGE, **more)
+        worker = person.ssh(job, "echo ${HUB_NETWORK_GROUP_PREFIX}worker").stdout.strip()
+
+        with brought_here(person, job, f"{worker}:{PORT}") as address:
+            wait_until(lambda: _text(address) == "steam\n", seconds=PATIENCE_SECONDS)
+
+        assert person.ssh(job, "test -e /run-by-somebody", check=False).returncode == 1
+
+
+def _text(address: str) -> str:
+    try:
+        return httpx2.get(address, trust_env=False, timeout=10).text
+    except httpx2.TransportError:
+        return ""

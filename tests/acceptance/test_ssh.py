@@ -202,17 +202,25 @@ def _answer_once(mine: socket.socket) -> None:
 
 
 def _is_brought_here(person: Person, job: Any, there: str) -> None:
+    with brought_here(person, job, there) as address:
+        port = urlsplit(address).port
+        wait_until(lambda: _echo(port) == b"you said hello", seconds=PATIENCE_SECONDS)
+
+
+@contextmanager
+def brought_here(person: Person, job: Any, there: str) -> Iterator[str]:
+    """Yield where a port beside a job is on this machine."""
     here = a_port()
     forward = ["-N", "-L", f"127.0.0.1:{here}:{there}"]
     command = [*person.command("ssh", "key", job), *forward, _name(job)]
     with subprocess.Popen(command) as tunnel:
         try:
-            wait_until(lambda: _echo(here) == b"you said hello", seconds=PATIENCE_SECONDS)
+            yield f"http://127.0.0.1:{here}"
         finally:
             tunnel.kill()
 
 
-def _echo(port: int) -> bytes:
+def _echo(port: int | None) -> bytes:
     """Say hello to a port of this machine; return what it says, nothing while nobody is there."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=10) as made:

@@ -1,6 +1,7 @@
 """The docker runner on a real engine, where one can be started; else the reason is told."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from docker_engine import IMAGE
+from hublet.jobs.runners import containers
 from hublet.jobs.runners.records import Bind, CannotRun, Group, Observation, Order, Phase
 
 aiodocker = pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")
@@ -140,6 +142,65 @@ async def test_members_of_a_group_find_each_other_by_every_name(
     assert not [each for each in networks if each["Name"].startswith("hublet-")]
 
 
+@pytest.fixture
+async def a_service(docker_engine: str) -> AsyncIterator[int]:
+    """The port of something that answers at every address of this machine."""
+
+    def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"hello\n")
+        writer.close()
+
+    assert docker_engine
+    server = await asyncio.start_server(greet, "0.0.0.0", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def gateway_of(runner: DockerRunner, name: str) -> str:
+    shown = await (await runner.engine.networks.get(name)).show()
+    return str(shown["IPAM"]["Config"][0]["Gateway"])
+
+
+def reaches(address: str, port: int) -> str:
+    return f'[ "$(nc -w 3 {address} {port} </dev/null)" = hello ]'
+
+
+async def test_a_group_without_a_way_out_does_not_reach_this_machine(
+    runner: DockerRunner, a_service: int, tmp_path: Path
+) -> None:
+    waiting = replace(an_order(tmp_path / "one", "sleep 60"), group=Group(key="k", names=()))
+    group = containers.group_of(waiting, hub=runner.hub)
+    assert group is not None
+    await runner.launch(waiting)
+    script = reaches(await gateway_of(runner, group), a_service)
+
+    asking = replace(an_order(tmp_path / "two", script), group=Group(key="k", names=()))
+    seen = await ended(runner, await runner.launch(asking))
+
+    assert seen.exit_code == 1
+    assert await is_reached_otherwise(runner, a_service, tmp_path)
+
+
+async def is_reached_otherwise(runner: DockerRunner, port: int, folder: Path) -> bool:
+    """Tell whether this engine lets a container on another closed network reach the machine."""
+    name = f"hublet-trial-{folder.name}"
+    made = await runner.engine.networks.create(
+        {"Name": name, "Driver": "bridge", "Internal": True, "Labels": {}}
+    )
+    script = reaches(await gateway_of(runner, name), port)
+    config = {
+        "Image": IMAGE,
+        "Cmd": ["sh", "-c", script],
+        "HostConfig": {"NetworkMode": name},
+    }
+    container = await runner.engine.containers.run(config, name=name)
+    try:
+        return bool((await container.wait())["StatusCode"] == 0)
+    finally:
+        await container.delete(force=True)
+        await made.delete()
+
+
 async def test_an_attempt_that_ended_is_not_started_again(
     runner: DockerRunner, tmp_path: Path
 ) -> None:
@@ -163,6 +224,33 @@ async def test_stopping_is_asked_for_and_then_enforced(
     seen = await ended(runner, handle)
 
     assert (seen.stopped, seen.timed_out, seen.exit_code) == (True, False, 137)
+
+
+async def test_a_job_is_told_once_however_often_somebody_asks(
+    runner: DockerRunner, tmp_path: Path
+) -> None:
+    script = "trap 'echo told' TERM; echo ready; while :; do sleep 0.1; done"
+    order = an_order(tmp_path, script)
+    handle = await runner.launch(order)
+    async with asyncio.timeout(30):
+        while not order.log.exists() or "ready" not in printed(order):
+            await asyncio.sleep(0.05)
+    for _ in range(5):
+        await runner.stop(handle, grace_seconds=3)
+        await asyncio.sleep(0.2)
+    await runner.stop(handle, grace_seconds=0)
+
+    assert (await ended(runner, handle)).exit_code == 128 + signal.SIGKILL
+    assert printed(order).count("told") == 1
+
+
+async def test_a_variable_that_is_too_long_is_a_file(runner: DockerRunner, tmp_path: Path) -> None:
+    script = 'wc -c < "$PAYLOAD_FILE"; echo "$GREETING"'
+    order = an_order(tmp_path, script)
+    order = replace(order, environment=order.environment | {"PAYLOAD": "x" * 200_000})
+    await ended(runner, await runner.launch(order))
+
+    assert printed(order)[-2:] == ["200000", "hello"]
 
 
 async def test_the_deadline_is_kept(runner: DockerRunner, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Network groups of the docker runner, as an engine hears of them."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from hublet.jobs.runners.containers import config_of, group_of
-from hublet.jobs.runners.records import Group, Order, TryLater
+from hublet.jobs.runners.records import CannotRun, Group, Order, TryLater
 from jobs.attempts import an_order
 
 aiodocker = pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")
@@ -27,6 +28,10 @@ class Engine:
         self.networks: dict[str, dict[str, Any]] = {}
         self.containers: dict[str, dict[str, Any]] = {}
         self.cannot_start = False
+        # Images that are elsewhere, and whether they can be had from there.
+        self.missing: set[str] = set()
+        self.registry: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.components: list[dict[str, str]] = [{"Name": "Engine"}]
 
     def application(self) -> web.Application:
         app = web.Application()
@@ -39,6 +44,7 @@ class Engine:
                 web.get(f"{path}/networks", self.list_networks),
                 web.get(f"{path}/networks/{{id}}", self.show_network),
                 web.delete(f"{path}/networks/{{id}}", self.delete_network),
+                web.post(f"{path}/images/create", self.pull),
                 web.post(f"{path}/containers/create", self.create),
                 web.get(f"{path}/containers/json", self.list_containers),
                 web.get(f"{path}/containers/{{id}}/json", self.show),
@@ -49,7 +55,14 @@ class Engine:
         return app
 
     async def version(self, _: web.Request) -> web.Response:
-        return web.json_response({"Version": "20.10", "ApiVersion": "1.41"})
+        about = {"Version": "20.10", "ApiVersion": "1.41", "Components": self.components}
+        return web.json_response(about)
+
+    async def pull(self, request: web.Request) -> web.Response:
+        if not await self.registry:
+            return web.json_response({"message": "no such image"}, status=404)
+        self.missing.discard(request.query["fromImage"])
+        return web.json_response({"status": "Pulled"})
 
     async def create_network(self, request: web.Request) -> web.Response:
         asked = await request.json()
@@ -70,7 +83,10 @@ class Engine:
         return web.Response(status=204)
 
     async def create(self, request: web.Request) -> web.Response:
-        self.containers[request.query["name"]] = await request.json()
+        asked = await request.json()
+        if asked["Image"] in self.missing:
+            return web.json_response({"message": "no such image"}, status=404)
+        self.containers[request.query["name"]] = asked
         return web.json_response({"Id": request.query["name"]}, status=201)
 
     async def list_containers(self, request: web.Request) -> web.Response:
@@ -147,6 +163,7 @@ async def test_a_group_is_a_network_that_its_first_member_makes_and_its_last_rem
             "Name": name,
             "Driver": "bridge",
             "Internal": True,
+            "Options": {"com.docker.network.bridge.inhibit_ipv4": "true"},
             "CheckDuplicate": True,
             "Labels": {"hublet.hub": "h"},
         }
@@ -167,7 +184,56 @@ async def test_with_a_way_out_the_network_of_a_group_has_it_too(
     await runner.launch(an_order(tmp_path, "true", group=GROUP))
     await runner.close()
 
-    assert [network["Internal"] for network in engine.networks.values()] == [False]
+    [network] = engine.networks.values()
+    assert (network["Internal"], network["Options"]) == (False, {})
+
+
+async def test_podman_has_groups_only_where_jobs_may_reach_the_machine_anyway(
+    runner: DockerRunner, engine: Engine, tmp_path: Path
+) -> None:
+    engine.components = [{"Name": "Podman Engine"}]
+    outward = a_runner(tmp_path, network=True)
+
+    closed, opened = await runner.probe(), await outward.probe()
+    await outward.close()
+
+    assert (closed.usable, closed.network_groups, opened.network_groups) == (True, False, True)
+    assert closed.without_groups == (
+        "Podman lets the jobs of a network group reach this machine, though jobs.network is none."
+    )
+
+
+async def test_no_group_waits_for_the_image_of_another(
+    runner: DockerRunner, engine: Engine, tmp_path: Path
+) -> None:
+    engine.missing = {"far"}
+    slow = an_order(tmp_path, "true", group=GROUP, image="far")
+    other = an_order(tmp_path, "true", group=Group(key="x", names=("x",)))
+    pulling = asyncio.create_task(runner.launch(slow))
+    async with asyncio.timeout(10):
+        while not engine.networks:
+            await asyncio.sleep(0.01)
+        begun = await runner.launch(other)
+        # Whoever looks around meanwhile finds a network without members.
+        assert await runner.handles() == [begun]
+        assert len(engine.networks) == 1
+
+        engine.registry.set_result(True)
+        await pulling
+
+    assert len(engine.networks) == len(engine.containers) == 2
+
+
+async def test_an_image_that_nobody_has_leaves_no_network(
+    runner: DockerRunner, engine: Engine, tmp_path: Path
+) -> None:
+    engine.missing = {"far"}
+    engine.registry.set_result(False)
+
+    with pytest.raises(CannotRun, match="no such image"):
+        await runner.launch(an_order(tmp_path, "true", group=GROUP, image="far"))
+
+    assert (engine.networks, engine.containers) == ({}, {})
 
 
 async def test_a_group_whose_only_member_cannot_begin_leaves_no_network(

@@ -20,12 +20,22 @@ def a_member(last: int, *names: str) -> Member:
     )
 
 
-def test_each_member_has_a_line_with_its_own_name_first() -> None:
+def test_each_name_has_a_line_and_the_members_own_comes_first() -> None:
     members = [a_member(10, "job-b", "all", "worker"), a_member(2, "job-a", "all", "leader")]
 
     assert text_of(members, None) == (
-        f"{LOOPBACK}10.213.0.2 job-a all leader\n10.213.0.10 job-b all worker\n"
+        f"{LOOPBACK}10.213.0.2 job-a\n10.213.0.2 all\n10.213.0.2 leader\n"
+        "10.213.0.10 job-b\n10.213.0.10 all\n10.213.0.10 worker\n"
     )
+
+
+def test_no_line_is_longer_than_musl_reads() -> None:
+    names = [f"{number:02}{'a' * 61}" for number in range(22)]
+
+    lines = text_of([a_member(254, *names)], None).splitlines()
+
+    assert max(map(len, lines)) < 512
+    assert [line.split()[-1] for line in lines[2:]] == names
 
 
 def test_who_may_reach_outside_finds_the_hub_by_its_name() -> None:

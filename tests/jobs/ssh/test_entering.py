@@ -176,6 +176,20 @@ async def test_a_terminal_is_one_of_the_jobs_own(job: Run) -> None:
 
 
 @both
+async def test_a_guest_has_no_descriptor_of_the_hub(job: Run) -> None:
+    # So many that those for the guest have high numbers.
+    many = [os.open("/dev/null", os.O_RDONLY) for _ in range(300)]
+    try:
+        code, lines = await printed(job, "ls /proc/self/fd")
+    finally:
+        for fd in many:
+            os.close(fd)
+
+    # The last one is the folder that is listed.
+    assert (code, lines) == (0, ["0", "1", "2", "3"])
+
+
+@both
 async def test_a_program_that_is_not_there_is_said(job: Run) -> None:
     with pytest.raises(CannotEnter, match="No such file or directory"):
         await sent(job, "/nonsense")

@@ -76,3 +76,19 @@ async def test_a_channel_that_is_full_gets_nothing_until_it_is_not() -> None:
     outlet.resume()
     outlet.close()
     os.close(reading)
+
+
+async def test_who_is_over_touches_no_number_that_is_anothers_by_now() -> None:
+    reading, writing = a_pipe()
+    outlet = Outlet(reading, deliver=lambda _: None, ended=lambda: None)
+    outlet.close()
+    got: list[bytes] = []
+    another = Outlet(reading, deliver=got.append, ended=lambda: None)
+
+    outlet.pause()
+    os.write(writing, b"one")
+
+    await eventually(lambda: got == [b"one"])
+    another.close()
+    os.close(writing)
+    os.close(reading)

@@ -90,6 +90,15 @@ async def test_a_command_that_is_killed_says_by_what(
     assert ended.exit_signal[0] == name
 
 
+async def test_a_signal_without_a_name_is_told_as_a_shell_does(
+    house: House, job_id: str, key: Key
+) -> None:
+    async with house.visited(job_id, key) as conn:
+        ended = await asyncio.wait_for(conn.run("kill -40 $$"), 10)
+
+    assert (ended.exit_status, ended.exit_signal) == (168, None)
+
+
 async def test_a_signal_of_the_client_reaches_the_command(
     house: House, job_id: str, key: Key
 ) -> None:
@@ -123,8 +132,11 @@ async def test_a_terminal_is_a_device_of_its_size_and_follows_it(
 async def test_a_shell_on_a_terminal_takes_keys(house: House, job_id: str, key: Key) -> None:
     async with house.visited(job_id, key) as conn:
         process = await conn.create_process(term_type="dumb", encoding="utf-8")
-        process.stdin.write("sleep 100\n")
-        await asyncio.sleep(0.3)
+        # It asks for a command when it has set up the terminal.
+        await process.stdout.read(1)
+        time = a_while()
+        process.stdin.write(f"sleep {time}\n")
+        await eventually(lambda: len(sleepers(time)) == 1)
         process.stdin.write("\x03")
         process.stdin.write("echo $((40+2)); exit 5\n")
         ended = await asyncio.wait_for(process.wait(), 10)

@@ -11,6 +11,8 @@ from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Plan, Role
 from hublet.core import clock
 from hublet.core.database import Database
+from hublet.jobs.records import JOBS
+from hublet.jobs.ssh import gateway
 from jobs.running import run, set_row
 from jobs.ssh.guests import House, a_key, a_running_job, register
 from people import Headers, a_user, an_organization, sign_in
@@ -214,6 +216,75 @@ async def test_whose_account_is_switched_off_is_shown_out(
     async with house.database.transaction() as transaction:
         user = await accounts.get_user(transaction, "ada")
         await accounts.disable_user(transaction, user)
+
+    await leaves(house, conn)
+
+
+@pytest.fixture
+def without_a_back_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is looked at by the clock."""
+    monkeypatch.setattr(gateway, "_BACK_STOP_SECONDS", 3600.0)
+
+
+@pytest.mark.usefixtures("without_a_back_stop")
+async def test_all_connections_of_an_account_that_is_switched_off_end_at_the_word(
+    house: House, client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    job_id = await a_running_job(house, client, ada)
+    keys = [await register(house.database, "ada") for _ in range(2)]
+    conns = [await house.entered(job_id, key) for key in (*keys, keys[0])]
+
+    async with house.database.transaction() as transaction:
+        user = await accounts.get_user(transaction, "ada")
+        await accounts.disable_user(transaction, user)
+
+    for conn in conns:
+        await leaves(house, conn)
+
+
+@pytest.mark.usefixtures("without_a_back_stop")
+async def test_who_came_by_a_key_that_is_removed_leaves_at_the_word(
+    house: House, client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    job_id = await a_running_job(house, client, ada)
+    key = await register(house.database, "ada")
+    conn = await house.entered(job_id, key)
+
+    removed = await client.delete(f"/api/settings/ssh-keys/{key.id}", headers=ada)
+
+    assert removed.status_code < 300
+    await leaves(house, conn)
+
+
+@pytest.mark.usefixtures("without_a_back_stop")
+async def test_who_is_removed_from_the_organization_leaves_at_the_word_and_others_stay(
+    house: House, client: httpx2.AsyncClient, database: Database
+) -> None:
+    members = {"boss": Role.admin, "bob": Role.write}
+    organization = await an_organization(database, "acme", members=members)
+    job_id = await a_running_job(house, client, await sign_in(database, "boss"), path=ACME)
+    stays = await house.entered(job_id, await register(database, "boss"))
+    goes = await house.entered(job_id, await register(database, "bob"))
+    bob = await a_user(database, "bob")
+
+    async with database.transaction() as transaction:
+        await organizations.remove_member(transaction, OPERATOR, organization, bob)
+
+    await leaves(house, goes)
+    assert (await stays.run("echo still here")).stdout == "still here\n"
+    stays.close()
+
+
+@pytest.mark.usefixtures("without_a_back_stop")
+async def test_who_is_in_a_job_that_ends_leaves_at_the_word(
+    house: House, client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    job_id = await a_running_job(house, client, ada)
+    conn = await house.entered(job_id, await register(house.database, "ada"))
+
+    async with house.database.transaction() as transaction:
+        await transaction.execute("UPDATE jobs SET stage = 'CANCELED' WHERE id = $1", job_id)
+        transaction.wake(JOBS)
 
     await leaves(house, conn)
 

@@ -6,13 +6,17 @@ from pathlib import Path
 
 from hublet.jobs.networks.records import Member, Outside
 
+NAME = "hosts"
 _LOOPBACK = ("127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback")
 
 
 def text_of(members: Sequence[Member], outside: Outside | None) -> str:
-    """Return a line for each address. Every member's own name is known to all of them."""
+    """Return a line for each name of each member, its own first; all know all of them.
+
+    A line holds one name, because musl reads no more than 512 bytes of it.
+    """
     there = sorted(members, key=lambda member: member.address)
-    lines = [*_LOOPBACK, *(f"{member.address} {' '.join(member.names)}" for member in there)]
+    lines = [*_LOOPBACK, *(f"{member.address} {name}" for member in there for name in member.names)]
     if outside and outside.hub_host:
         lines += [f"{address} {outside.hub_host}" for address in outside.hub_addresses]
     return "\n".join(lines) + "\n"

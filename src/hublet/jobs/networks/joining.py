@@ -18,7 +18,7 @@ from hublet.jobs.networks.outside import look_outside
 from hublet.jobs.networks.records import Member, NetworkFailed, Outside, Policy
 from hublet.jobs.runners.shim.system import write
 
-_HOSTS, _RESOLVER, _RULES = "hosts", "resolv.conf", "rules"
+_RESOLVER, _RULES = "resolv.conf", "rules"
 _FORWARDING = "/proc/sys/net/ipv4/ip_forward"
 _TAG_DIGITS = 6
 # How long the hub is taken to be where it was.
@@ -131,11 +131,11 @@ class Networks:
             descriptor=-1 if ends.switch is None else ends.switch,
         )
         self._ledger.add(home, member)
-        return Place(ends=ends, hosts=home / _HOSTS, resolver=home / _RESOLVER)
+        return Place(ends=ends, hosts=home / hosts.NAME, resolver=home / _RESOLVER)
 
     @property
     def _ledger(self) -> Ledger:
-        return Ledger(root=self.data_dir.absolute() / "jobs" / "networks")
+        return Ledger.of(self.data_dir)
 
     @property
     def _tag(self) -> str:
@@ -165,7 +165,7 @@ class Networks:
     def _publish(self, home: Path) -> None:
         """Tell those in a network who is in it; nobody needs to know when nobody is."""
         if members := self._living(home):
-            hosts.rewrite(home / _HOSTS, hosts.text_of(members, self._outside))
+            hosts.rewrite(home / hosts.NAME, hosts.text_of(members, self._outside))
             hosts.rewrite(home / _RESOLVER, hosts.resolver_of(self._outside))
         else:
             self._ledger.forget(home)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.networks.records import Member
@@ -24,6 +24,10 @@ class Ledger:
     """A folder with a folder for each network; whoever looks or changes holds the lock."""
 
     root: Path
+
+    @classmethod
+    def of(cls, data_dir: Path) -> Self:
+        return cls(root=data_dir.absolute() / "jobs" / "networks")
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -2,12 +2,14 @@
 
 import hashlib
 import resource
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from hublet.core import clock
 from hublet.jobs.runners.cgroups import PROCESSES
-from hublet.jobs.runners.records import Observation, Order, Phase, Usage
+from hublet.jobs.runners.long_variables import as_files
+from hublet.jobs.runners.records import Ability, Bind, Observation, Order, Phase, Usage
 
 HUB = "hublet.hub"
 FOLDER = "hublet.folder"
@@ -18,16 +20,35 @@ GRACE = "hublet.grace"
 GROUP = "hublet.group"
 
 CONTENT = "/app"
+VARIABLES = "/run/hublet"
 # What an engine gives by default, without what reaches beyond files of the container's own.
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID", "KILL", "NET_BIND_SERVICE")
 # A short line takes this many times the room in the engine's log that it takes in ours.
 _ENGINE_LOG = 6
 _FILES = 65536
 _NANO = 10**9
+# Which passes over what follows.
+_PODMAN = "Podman Engine"
+_MACHINE_IN_GROUPS = (
+    "Podman lets the jobs of a network group reach this machine, though jobs.network is none."
+)
 # Of a bridge: it has no address.
 _WITHOUT_THE_MACHINE = "com.docker.network.bridge.inhibit_ipv4"
 # The year that stands for no time at all.
 _NEVER = "0001-"
+
+
+def ability_of(version: dict[str, Any], *, network: bool) -> Ability:
+    """Say what an engine can do that answers."""
+    is_podman = any(part.get("Name") == _PODMAN for part in version.get("Components") or ())
+    return Ability(
+        usable=True,
+        sentence=f"Jobs run as containers of the Docker engine {version['Version']}.",
+        limits=True,
+        volumes=True,
+        network_groups=network or not is_podman,
+        without_groups=_MACHINE_IN_GROUPS,
+    )
 
 
 def name_of(order: Order) -> str:
@@ -53,6 +74,18 @@ def network_config_of(name: str, *, hub: str, network: bool) -> dict[str, Any]:
         "CheckDuplicate": True,
         "Labels": {HUB: hub},
     }
+
+
+def with_files(order: Order) -> Order:
+    """Return an order whose variables all fit; longer ones are files that the job sees. Blocks."""
+    folder = order.folder / "variables"
+    fitting = as_files(order.environment, home=folder, seen_at=VARIABLES)
+    if fitting == order.environment:
+        return order
+    # Whoever the job is in its image; nobody else gets as far as this folder.
+    folder.chmod(0o755)
+    files = Bind(source=folder, target=VARIABLES, read_only=True)
+    return replace(order, environment=fitting, binds=(*order.binds, files))
 
 
 def config_of(order: Order, *, image: str, hub: str, network: bool) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import hashlib
 import json
-import shutil
 import struct
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from aiodocker.containers import DockerContainer
 from hublet.core import clock
 from hublet.core.config.kinds import ImageSource
 from hublet.core.logs import get_logger
-from hublet.jobs.runners import containers, following, insides
+from hublet.jobs.runners import containers, following, insides, leftovers
 from hublet.jobs.runners.records import (
     Ability,
     CannotRun,
@@ -70,7 +69,7 @@ class DockerRunner:
     name: str = NAME
     _followers: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _drained: set[str] = field(default_factory=set)
-    _stops: set[asyncio.Task[None]] = field(default_factory=set)
+    _stops: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _changed: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
     _grouping: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -80,17 +79,17 @@ class DockerRunner:
         except (aiodocker.DockerError, *_UNREACHABLE) as error:
             sentence = f"The Docker engine does not answer: {error}. Start it, or set DOCKER_HOST."
             return Ability(usable=False, sentence=sentence)
-        sentence = f"Jobs run as containers of the Docker engine {version['Version']}."
-        return Ability(
-            usable=True, sentence=sentence, limits=True, volumes=True, network_groups=True
-        )
+        return containers.ability_of(version, network=self.network)
 
     async def launch(self, order: Order) -> str:
         await asyncio.to_thread(following.note_start, order.folder, order.log)
+        order = await asyncio.to_thread(containers.with_files, order)
         try:
             await self._begin(order)
         except aiodocker.DockerError as error:
             await self.remove(containers.name_of(order))
+            if order.group:
+                await self._remove_networks()
             kind = TryLater if error.status >= _SERVER_ERROR else CannotRun
             raise kind(f"the engine says: {error.message}") from error
         except _UNREACHABLE as error:
@@ -99,6 +98,14 @@ class DockerRunner:
         return containers.name_of(order)
 
     async def _begin(self, order: Order) -> None:
+        try:
+            await self._start(order)
+        except _ImageMissing:
+            # Outside of the lock: what a registry takes is no time for other groups to wait.
+            await self.engine.images.pull(self._image(order.image))
+            await self._start(order)
+
+    async def _start(self, order: Order) -> None:
         # A network without containers is removed, so none is to be in between.
         async with self._grouping if order.group else contextlib.nullcontext():
             await self._connect(order)
@@ -126,10 +133,9 @@ class DockerRunner:
         except aiodocker.DockerError as error:
             if error.status == _CONFLICT:
                 return self.engine.containers.container(name)
-            if error.status != _NOT_FOUND:
-                raise
-        await self.engine.images.pull(image)
-        return await self.engine.containers.create(config, name=name)
+            if error.status == _NOT_FOUND:
+                raise _ImageMissing(error.status, error.message) from error
+            raise
 
     def _image(self, name: str) -> str:
         """Return what the engine calls an image; a name that is not mapped is the engine's own."""
@@ -162,9 +168,10 @@ class DockerRunner:
 
     async def stop(self, handle: str, *, grace_seconds: float) -> None:
         await self._mark(handle, _STOP)
-        task = asyncio.create_task(self._stop(handle, grace_seconds))
-        self._stops.add(task)
-        task.add_done_callback(self._stops.discard)
+        # The engine would tell the job twice, which may take that for impatience.
+        if handle not in self._stops or not grace_seconds:
+            task = self._stops[handle] = asyncio.create_task(self._stop(handle, grace_seconds))
+            task.add_done_callback(lambda _: self._stops.pop(handle, None))
 
     async def remove(self, handle: str) -> None:
         if (follower := self._followers.pop(handle, None)) is not None:
@@ -174,7 +181,7 @@ class DockerRunner:
             container = self.engine.containers.container(handle)
             labels = (await container.show())["Config"]["Labels"]
             await container.delete(force=True, v=True)
-            await asyncio.to_thread(shutil.rmtree, labels[containers.FOLDER], ignore_errors=True)
+            await asyncio.to_thread(leftovers.remove, Path(labels[containers.FOLDER]))
             if containers.GROUP in labels:
                 await self._remove_networks()
 
@@ -213,7 +220,7 @@ class DockerRunner:
 
     async def close(self) -> None:
         """Let go of the engine; what runs there goes on."""
-        tasks = [*self._followers.values(), *self._stops]
+        tasks = [*self._followers.values(), *self._stops.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -222,6 +229,8 @@ class DockerRunner:
     async def _attend(self, handle: str, shown: dict[str, Any]) -> None:
         """Write the log of an attempt until it has ended, and end it when its time is over."""
         deadline = asyncio.create_task(self._keep_deadline(handle, shown))
+        # It may have broken off before, and begins anew.
+        self._drained.discard(handle)
         try:
             await self._follow(handle, shown)
             self._drained.add(handle)
@@ -274,6 +283,10 @@ class DockerRunner:
     async def _stop(self, handle: str, grace_seconds: float) -> None:
         with _unless_gone():
             await self.engine.containers.container(handle).stop(t=round(grace_seconds))
+
+
+class _ImageMissing(aiodocker.DockerError):
+    """The engine has not got the image of a container."""
 
 
 @contextlib.contextmanager

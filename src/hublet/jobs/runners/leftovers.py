@@ -1,16 +1,17 @@
 """What an attempt leaves behind when its shim was killed: processes, control groups, a folder."""
 
 import os
-import shutil
-import stat
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hublet.core import clock
+from hublet.core.logs import get_logger
+from hublet.jobs import folders
 from hublet.jobs.runners.records import Phase
 from hublet.jobs.runners.shim.system import kill, read, write
+
+log = get_logger("jobs")
 
 # Set for plain processes: it tells what an attempt started, however far that went away.
 MARK = "HUBLET_ATTEMPT"
@@ -33,35 +34,14 @@ def end(folder: Path, status: dict[str, Any]) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder in which a job may have closed whatever it liked; it may be gone already."""
+    """Remove a folder in which a job may have closed whatever it liked; it may be gone already.
+
+    What cannot be removed is left: nobody waits for it, and the place of the attempt is free.
+    """
     try:
-        _remove_shallow(folder)
-    except OSError:
-        _remove_deep(folder)
-
-
-def _remove_shallow(folder: Path) -> None:
-    """Remove what most attempts leave: a few files and empty folders."""
-    for entry in list(os.scandir(folder)):
-        remove_one = os.rmdir if entry.is_dir(follow_symlinks=False) else os.unlink
-        remove_one(entry.path)
-    folder.rmdir()
-
-
-def _remove_deep(folder: Path) -> None:
-
-    def open_up(again: Callable[[str], object], path: str, _: object) -> None:
-        with suppress(FileNotFoundError):
-            Path(path).parent.chmod(stat.S_IRWXU)
-            if Path(path).is_dir() and not Path(path).is_symlink():
-                Path(path).chmod(stat.S_IRWXU)
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                again(path)
-
-    if folder.exists():
-        shutil.rmtree(folder, onerror=open_up)
-    shutil.rmtree(folder, ignore_errors=True)
+        folders.remove(folder)
+    except OSError as error:
+        log.warning("what an attempt left stays", folder=str(folder), error=str(error))
 
 
 def _kill_groups(groups: list[Path]) -> bool:

@@ -29,7 +29,8 @@ async def forward(
     try:
         inside = await visiting.inside(guest.running)
         if names.is_of_group(job, host):
-            made = await names.connect(inside, host, port)
+            addresses = await visiting.addresses(guest.running, inside, host)
+            made = await names.connect(inside, addresses, port)
         else:
             made = await dial(inside, port)
     except (NothingListens, OverflowError):

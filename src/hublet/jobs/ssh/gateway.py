@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable
 
 import asyncssh
 
+from hublet.core.channels import CREDENTIALS
 from hublet.core.clock import monotonic
-from hublet.core.database import Database, DatabaseUnavailable
+from hublet.core.database import Database, DatabaseUnavailable, Reader
 from hublet.core.limits import Limiter, Policy
 from hublet.core.logs import get_logger
+from hublet.jobs.records import JOBS
 from hublet.jobs.ssh import service
 from hublet.jobs.ssh.doors import Door
 from hublet.jobs.ssh.forwarding import Forward, forward
@@ -25,8 +27,9 @@ _WINDOW_SECONDS = 900
 _LOGIN_SECONDS = 30
 _KEEP_ALIVE_SECONDS = 30
 _MOST_CONNECTIONS = 500
-# Nothing announces that a key, a member or a job is gone: each guest is looked at again so often.
-_LOOK_SECONDS = 1.0
+_LOOK_SECONDS = 0.2
+# Not every right that ends is announced, such as that of a key; and a sign may be lost.
+_BACK_STOP_SECONDS = 0.6
 _IDLE = "Nothing happened for too long."
 _STOPPING = "The hub is being stopped."
 
@@ -124,30 +127,53 @@ class Gateway:
         return door
 
     async def _watch(self) -> None:
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            try:
-                await self._look()
-            except DatabaseUnavailable:
-                continue
-            except Exception:
-                log.exception("guests of jobs could not be looked at")
+        with (
+            self._database.subscribe(CREDENTIALS) as rights,
+            self._database.subscribe(JOBS) as jobs,
+        ):
+            heard, looked_at = 0, monotonic()
+            while True:
+                await asyncio.sleep(_LOOK_SECONDS)
+                rings = rights.rings + jobs.rings
+                if rings == heard and monotonic() < looked_at + _BACK_STOP_SECONDS:
+                    continue
+                # Noted before the look: what changes during it is looked at once more.
+                heard, looked_at = rings, monotonic()
+                try:
+                    await self._look()
+                except DatabaseUnavailable:
+                    continue
+                except Exception:
+                    log.exception("guests of jobs could not be looked at")
 
     async def _look(self) -> None:
+        alike: dict[tuple[str, ...], list[Door]] = {}
         for door in self.guests():
             if monotonic() - door.touched_at > self._idle_seconds:
                 door.close(_IDLE)
-            elif door.guest is not None and not await self._may_stay(door.guest):
-                door.close()
-
-    async def _may_stay(self, guest: Guest) -> bool:
-        running = guest.running
+            elif (guest := door.guest) is not None:
+                alike.setdefault(_identity(guest), []).append(door)
+        if not alike:
+            return
         async with self._database.read() as conn:
-            again = await service.admit(
-                conn, running.job.id, fingerprint=guest.fingerprint, data=guest.holder.data
-            )
-        # A job that failed may run again by now: that is another place.
-        return again is not None and again.running.handle == running.handle
+            for doors in alike.values():
+                if (guest := doors[0].guest) and not await _may_stay(conn, guest):
+                    for door in doors:
+                        door.close()
+
+
+async def _may_stay(conn: Reader, guest: Guest) -> bool:
+    running = guest.running
+    again = await service.admit(
+        conn, running.job.id, fingerprint=guest.fingerprint, data=guest.holder.data
+    )
+    # A job that failed may run again by now: that is another place.
+    return again is not None and again.running.handle == running.handle
+
+
+def _identity(guest: Guest) -> tuple[str, ...]:
+    """Return what is the same for all connections of somebody to an attempt."""
+    return guest.fingerprint, guest.running.job.id, guest.running.handle
 
 
 def _told(door: Door, guest: Guest) -> dict[str, str]:

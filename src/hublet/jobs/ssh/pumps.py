@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 _CHUNK = 1 << 16
 # What waits for a slow reader before the sender is asked to wait.
-_HIGH_BYTES, _LOW_BYTES = 1 << 18, 1 << 16
+HIGH_BYTES, _LOW_BYTES = 1 << 18, 1 << 16
 
 
 class Outlet:
@@ -23,16 +23,17 @@ class Outlet:
         self.resume()
 
     def pause(self) -> None:
-        self._loop.remove_reader(self._fd)
+        # Afterwards the number may be another's.
+        if not self._is_over:
+            self._loop.remove_reader(self._fd)
 
     def resume(self) -> None:
         if not self._is_over:
             self._loop.add_reader(self._fd, self._read)
 
     def close(self) -> None:
-        if not self._is_over:
-            self._is_over = True
-            self.pause()
+        self.pause()
+        self._is_over = True
 
     def _read(self) -> None:
         try:
@@ -50,7 +51,10 @@ class Outlet:
 
 
 class Inlet:
-    """From a channel into a descriptor; `finish` hears when all is written that was to be."""
+    """From a channel into a descriptor; `finish` hears when all is written that was to be.
+
+    `is_paused` where the sender was asked to wait before.
+    """
 
     def __init__(
         self,
@@ -59,12 +63,14 @@ class Inlet:
         pause: Callable[[], None],
         resume: Callable[[], None],
         finish: Callable[[], None],
+        is_paused: bool = False,
     ) -> None:
         self._fd = fd
         self._pause, self._resume, self._finish = pause, resume, finish
         self._loop = asyncio.get_running_loop()
         self._waiting = bytearray()
-        self._is_paused = self._is_last = self._is_over = False
+        self._is_paused = is_paused
+        self._is_last = self._is_over = False
 
     def write(self, data: bytes) -> None:
         if self._is_over:
@@ -100,7 +106,7 @@ class Inlet:
             self._finish()
 
     def _balance(self) -> None:
-        if not self._is_paused and len(self._waiting) > _HIGH_BYTES:
+        if not self._is_paused and len(self._waiting) > HIGH_BYTES:
             self._is_paused = True
             self._pause()
         elif self._is_paused and len(self._waiting) < _LOW_BYTES:

@@ -11,7 +11,7 @@ import asyncssh
 from hublet.core.logs import get_logger
 from hublet.jobs.errors import SecretsGone
 from hublet.jobs.runners.entering.visits import CannotEnter, Terminal, Visit
-from hublet.jobs.ssh.pumps import Inlet, Outlet
+from hublet.jobs.ssh.pumps import HIGH_BYTES, Inlet, Outlet
 from hublet.jobs.ssh.records import Guest
 from hublet.jobs.ssh.visiting import Asked, Visiting
 
@@ -19,11 +19,13 @@ log = get_logger("jobs.ssh")
 
 # As of a shell that cannot run something.
 _NOT_BEGUN = 254
+# As a shell tells of a signal, to which this is added.
+_BY_SIGNAL = 128
 _SFTP = "sftp"
 _END_OF_TRANSMISSION = b"\x04"
 # A shell that only just sets up its terminal loses what was typed until then.
 _SAID_AGAIN_SECONDS = (0.3, 1.0, 3.0, 10.0)
-# What is in the pipes of processes that are gone takes no time at all.
+# What is in the pipes of processes that are gone takes no time at all, if the client takes it.
 _DRAIN_SECONDS = 5.0
 
 
@@ -48,11 +50,16 @@ class Session(asyncssh.SSHServerSession[bytes]):
         self._inlet: Inlet | None = None
         # What came before there was anybody to read it.
         self._early = bytearray()
+        self._is_early_paused = False
         self._has_ended = False
         self._later: list[asyncio.TimerHandle] = []
         self.is_over = False
         self._open_outlets = 0
         self._drained = asyncio.Event()
+        # Whether the client takes nothing more for now.
+        self._is_stalled = False
+        # How long to wait for the last bytes, once that is what is waited for.
+        self._patience: asyncio.Timeout | None = None
         self._running: asyncio.Task[None] | None = None
 
     def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
@@ -89,10 +96,13 @@ class Session(asyncssh.SSHServerSession[bytes]):
 
     def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:  # noqa: ARG002
         self._touch()
-        if self._inlet is None:
-            self._early += data
-        else:
+        if self._inlet is not None:
             self._inlet.write(data)
+            return
+        self._early += data
+        if len(self._early) > HIGH_BYTES and not self._is_early_paused:
+            self._is_early_paused = True
+            self._chan.pause_reading()
 
     def eof_received(self) -> bool:
         self._has_ended = True
@@ -119,12 +129,16 @@ class Session(asyncssh.SSHServerSession[bytes]):
         return True
 
     def pause_writing(self) -> None:
+        self._is_stalled = True
         for outlet in self._outlets:
             outlet.pause()
+        self._set_patience()
 
     def resume_writing(self) -> None:
+        self._is_stalled = False
         for outlet in self._outlets:
             outlet.resume()
+        self._set_patience()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - as above.
         self.is_over = True
@@ -162,10 +176,13 @@ class Session(asyncssh.SSHServerSession[bytes]):
             pause=self._chan.pause_reading,
             resume=self._chan.resume_reading,
             finish=self._close_stdin,
+            is_paused=self._is_early_paused,
         )
-        self._inlet.write(bytes(self._early))
+        early, has_ended = bytes(self._early), self._has_ended
         self._early.clear()
-        if self._has_ended:
+        # What was held back comes, and is written, in the midst of this.
+        self._inlet.write(early)
+        if has_ended:
             self._end_input(self._inlet)
         targets: list[tuple[int, Callable[[bytes], None]]] = [(visit.stdout, self._chan.write)]
         if visit.stderr is not None:
@@ -206,13 +223,28 @@ class Session(asyncssh.SSHServerSession[bytes]):
     async def _see_out(self, visit: Visit) -> None:
         code = await visit.ended()
         with suppress(TimeoutError):
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                await self._drained.wait()
+            await self._drain()
         with suppress(OSError):
             if code >= 0:
                 self._chan.exit(code)
+            elif (name := _name_of(-code)) is not None:
+                self._chan.exit_with_signal(name)
             else:
-                self._chan.exit_with_signal(signal.Signals(-code).name.removeprefix("SIG"))
+                self._chan.exit(_BY_SIGNAL - code)
+
+    async def _drain(self) -> None:
+        try:
+            async with asyncio.timeout(None) as self._patience:
+                self._set_patience()
+                await self._drained.wait()
+        finally:
+            self._patience = None
+
+    def _set_patience(self) -> None:
+        """Let the time for the last bytes run only while the client takes them."""
+        if self._patience is not None and not self._patience.expired():
+            soon = asyncio.get_running_loop().time() + _DRAIN_SECONDS
+            self._patience.reschedule(None if self._is_stalled else soon)
 
     def _let_go(self, visit: Visit) -> None:
         for each in self._later:
@@ -221,6 +253,14 @@ class Session(asyncssh.SSHServerSession[bytes]):
             if part is not None:
                 part.close()
         visit.close()
+
+
+def _name_of(number: int) -> str | None:
+    try:
+        return signal.Signals(number).name.removeprefix("SIG")
+    except ValueError:
+        # Those for programs' own use have numbers only.
+        return None
 
 
 def _signal_of(name: str) -> signal.Signals | None:

@@ -16,6 +16,7 @@ from hublet.jobs.runners.entering.visits import CannotEnter, Terminal, Visit, Wi
 from hublet.jobs.runners.leftovers import MARK
 from hublet.jobs.runners.long_variables import MAX_BYTES
 from hublet.jobs.runners.records import Inside
+from hublet.jobs.ssh import names
 from hublet.jobs.ssh.records import Guest, Running
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -57,6 +58,11 @@ class Visiting:
         if found is None:
             raise CannotEnter(ELSEWHERE)
         return found
+
+    async def addresses(self, running: Running, inside: Inside, name: str) -> list[str]:
+        """Return who has a name in the network group of a job. Raises CannotEnter."""
+        data_dir = self.database.hub.settings.database.data_dir
+        return await names.find_addresses(running, inside, name, data_dir=data_dir)
 
     async def begin(self, guest: Guest, asked: Asked) -> Visit:
         """Start what is asked for. Raises CannotEnter."""

@@ -16,17 +16,25 @@ FAILED = b"failed "
 def main() -> None:
     """Take the order from a file in memory, and three descriptors for what is typed and printed."""
     control = socket.socket(fileno=0)
-    numbers = [int(word) for word in sys.argv[2:]]
-    order: dict[str, Any] = marshal.loads(read(f"/proc/self/fd/{numbers[0]}"))  # noqa: S302 - of the hub.
+    letter, *streams = [_lowered(int(word)) for word in sys.argv[2:]]
+    order: dict[str, Any] = marshal.loads(read(f"/proc/self/fd/{letter}"))  # noqa: S302 - of the hub.
+    os.close(letter)
     try:
         job = join(order)
         child = os.fork()
         if child == 0:
-            keep(control, order, job=job, streams=numbers[1:])
+            keep(control, order, job=job, streams=streams)
     except Exception as error:  # noqa: BLE001 - whatever it is, the hub waits for an answer.
         tell(control, error)
         os._exit(1)
     os._exit(0)
+
+
+def _lowered(fd: int) -> int:
+    """Move a descriptor to the lowest number: the hub's may be higher than what is closed later."""
+    low = os.dup(fd)
+    os.close(fd)
+    return low
 
 
 def tell(control: socket.socket, error: Exception) -> None:

@@ -1,0 +1,49 @@
+"""Others in the network group of a container, by the names that its engine knows them by."""
+
+import asyncio
+from typing import Any
+
+import aiodocker
+import aiohttp
+
+from hublet.jobs.runners import containers
+from hublet.jobs.runners.entering.visits import CannotEnter
+
+_SECONDS = 10.0
+_NOT_FOUND = 404
+
+
+async def addresses_beside(container: str, name: str) -> list[str]:
+    """Return the addresses of those with a name in a container's group. Raises CannotEnter."""
+    engine = aiodocker.Docker()
+    try:
+        async with asyncio.timeout(_SECONDS):
+            return await _addresses(engine, container, name)
+    except (aiodocker.DockerError, aiohttp.ClientError, OSError) as error:
+        raise CannotEnter(f"The engine does not tell who {name} is: {error}") from error
+    finally:
+        await engine.close()
+
+
+async def _addresses(engine: aiodocker.Docker, container: str, name: str) -> list[str]:
+    shown = await engine.containers.container(container).show()
+    group = shown["Config"]["Labels"].get(containers.GROUP)
+    if group is None:
+        return []
+    network = await (await engine.networks.get(group)).show()
+    ends: dict[str, Any] = network.get("Containers") or {}
+    # The network tells the addresses, and only a container its names.
+    known = await asyncio.gather(*(_names(engine, member, group) for member in ends))
+    found = zip(ends.values(), known, strict=True)
+    return sorted(end["IPv4Address"].partition("/")[0] for end, names in found if name in names)
+
+
+async def _names(engine: aiodocker.Docker, container: str, group: str) -> list[str]:
+    try:
+        shown = await engine.containers.container(container).show()
+    except aiodocker.DockerError as error:
+        if error.status == _NOT_FOUND:
+            return []
+        raise
+    end = shown["NetworkSettings"]["Networks"].get(group) or {}
+    return list(end.get("Aliases") or ())
