@@ -10,6 +10,7 @@ from hublet.jobs import store
 from hublet.jobs.records import Job
 from hublet.jobs.volumes.preparing import prepare
 from hublet.jobs.volumes.records import Prepared
+from hublet.jobs.volumes.returning import write_back
 from jobs.running import run
 from people import Headers, a_user
 
@@ -75,3 +76,21 @@ def bucket(**changes: Any) -> dict[str, Any]:
 
 def model(**changes: Any) -> dict[str, Any]:
     return {"type": "model", "source": "ada/engine", "mountPath": "/data"} | changes
+
+
+async def after(database: Database, job: Job) -> list[str]:
+    """Let the attempt have ended; return what could not be written back."""
+    return await write_back(database, job, folder=attempt_of(database, job))
+
+
+async def in_bucket(client: httpx2.AsyncClient, who: Headers) -> dict[str, str]:
+    listed = await client.get(f"{BOX}/tree?recursive=true", headers=who)
+    assert listed.status_code == 200, listed.text
+    paths = [entry["path"] for entry in listed.json()]
+    return {path: await _content(client, who, path) for path in paths}
+
+
+async def _content(client: httpx2.AsyncClient, who: Headers, path: str) -> str:
+    response = await client.get(f"{BOX}/files/{path}", headers=who)
+    assert response.status_code == 200, response.text
+    return response.text

@@ -9,44 +9,23 @@ import pytest
 
 from hublet.core.database import Database
 from hublet.events import RepoFilesUpdated
-from hublet.jobs.records import Job
 from hublet.jobs.runners.records import Bind, CannotRun
 from hublet.jobs.volumes import returning
-from hublet.jobs.volumes.returning import write_back
 from jobs.mounting import (
     BOX,
     a_bucket,
     a_job,
+    after,
     attempt_of,
     bucket,
     contents,
-    model,
+    in_bucket,
     mounted,
     prepared,
     put_file,
 )
 from people import Headers, a_user, sign_in
 from published import published
-from repos.content import put
-from repositories import a_repo
-
-
-async def after(database: Database, job: Job) -> list[str]:
-    """Let the attempt have ended; return what could not be written back."""
-    return await write_back(database, job, folder=attempt_of(database, job))
-
-
-async def in_bucket(client: httpx2.AsyncClient, who: Headers) -> dict[str, str]:
-    listed = await client.get(f"{BOX}/tree?recursive=true", headers=who)
-    assert listed.status_code == 200, listed.text
-    paths = [entry["path"] for entry in listed.json()]
-    return {path: await _content(client, who, path) for path in paths}
-
-
-async def _content(client: httpx2.AsyncClient, who: Headers, path: str) -> str:
-    response = await client.get(f"{BOX}/files/{path}", headers=who)
-    assert response.status_code == 200, response.text
-    return response.text
 
 
 async def news(database: Database) -> list[tuple[str, str]]:
@@ -229,6 +208,10 @@ async def test_links_pipes_and_names_that_no_bucket_has_stay_behind(
     no_path = "was not written back: This is no path of a file:"
     no_backslash = "its parts are separated by '/', and it has no backslash."
     assert refusals == [
+        "volumes[0]: 'a' was not written back: It is a link.",
+        "volumes[0]: 'link' was not written back: It is a link.",
+        "volumes[0]: 'linked' was not written back: It is a link.",
+        "volumes[0]: 'pipe' was not written back: It is a pipe.",
         f"volumes[0]: 'back\\\\slash' {no_path} {no_backslash}",
         f"volumes[0]: '\\udcff' {no_path} it is valid Unicode text.",
     ]
@@ -326,23 +309,6 @@ async def test_another_bucket_of_the_same_name_is_left_alone(
     assert await in_bucket(client, ada) == {"c": "3"}
     why = "The bucket that was mounted is not there any more."
     assert refusals == [f"volumes[0]: ada/box was not written back: {why}"]
-
-
-async def test_binds_come_in_the_order_in_which_they_can_be_made(
-    client: httpx2.AsyncClient, database: Database, ada: Headers
-) -> None:
-    await a_bucket(client, ada, a="1")
-    repo_id = await a_repo(client, ada, "ada/engine")
-    await put(database, repo_id, {"a": b"1"})
-    job = await a_job(
-        client, database, ada, bucket(mountPath="/data/out"), model(), bucket(mountPath="/a")
-    )
-
-    binds = (await prepared(database, job)).binds
-
-    assert [bind.target for bind in binds] == ["/a", "/data", "/data/out"]
-    assert {bind.source.parent.name for bind in binds} == {"0", "2", repo_id}
-    assert await write_back(database, job, folder=attempt_of(database, job)) == []
 
 
 async def test_a_stranger_cannot_have_a_private_bucket_mounted(

@@ -1,7 +1,9 @@
 """Repositories as volumes: a commit becomes a folder that jobs share."""
 
+import asyncio
 import os
 from pathlib import Path
+from time import sleep
 
 import httpx2
 import pygit2
@@ -15,6 +17,7 @@ from hublet.first_start import prepare as start
 from hublet.jobs.records import Stage
 from hublet.jobs.runners.records import Bind, CannotRun, TryLater
 from hublet.jobs.volumes import checkouts, sweeping
+from hublet.jobs.volumes.errors import CommitTooLarge, NestedTooDeeply
 from hublet.repos.git import folders
 from jobs.mounting import a_job, contents, model, mounted, prepared
 from jobs.running import set_row
@@ -113,6 +116,129 @@ def test_modes_and_links_are_kept_and_no_link_is_followed(tmp_path: Path) -> Non
     assert (checkout.folder / "out").readlink() == Path("/etc")
     assert checkouts.find_inside(checkout.folder, "out") is None
     assert checkouts.find_inside(checkout.folder, "text") is None
+
+
+def a_bomb(tmp_path: Path, *, depth: int, width: int) -> checkouts.Checkout:
+    """A commit of few objects: each folder holds the next one under several names."""
+    git = tmp_path / "git"
+    folders.create(git)
+    repository = folders.open_folder(git)
+    item, mode = repository.create_blob(b"boom"), FileMode.BLOB
+    for _ in range(depth):
+        builder = repository.TreeBuilder()
+        for number in range(width):
+            builder.insert(f"{number}", item, mode)
+        item, mode = builder.write(), FileMode.TREE
+    who = pygit2.Signature("ada", "ada@example.com", 0, 0)
+    commit = str(repository.create_commit(None, who, who, "Boom.", item, []))
+    return checkouts.Checkout(git=git, commit=commit, folder=tmp_path / "x" / "y")
+
+
+@pytest.mark.parametrize("limit", ["entries", "bytes"])
+def test_a_bomb_of_shared_folders_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    bomb = a_bomb(tmp_path, depth=4, width=10)
+    entries, size = (11_109, 40_000) if limit == "entries" else (11_110, 39_999)
+    monkeypatch.setattr(checkouts, "ENTRIES", entries)
+    monkeypatch.setattr(checkouts, "SIZE", size)
+
+    with pytest.raises(CommitTooLarge) as refused:
+        checkouts.list_large(bomb)
+
+    rule = "11,109 entries" if limit == "entries" else "0 GiB"
+    sentence = f"The commit {bomb.commit} is too large to be mounted: it has more than {rule}."
+    assert str(refused.value) == sentence
+
+
+def test_a_commit_within_the_limits_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folded = a_bomb(tmp_path, depth=3, width=4)
+    monkeypatch.setattr(checkouts, "ENTRIES", 84)
+    monkeypatch.setattr(checkouts, "SIZE", 4 * 64)
+
+    assert checkouts.list_large(folded) == {}
+    checkouts.write(folded, {})
+
+    assert len(contents(folded.folder)) == 64
+
+
+def test_folders_nested_without_end_are_refused(tmp_path: Path) -> None:
+    bomb = a_bomb(tmp_path, depth=3000, width=1)
+
+    with pytest.raises(NestedTooDeeply):
+        checkouts.list_large(bomb)
+    with pytest.raises(NestedTooDeeply):
+        checkouts.write(bomb, {})
+
+    assert list(bomb.folder.parent.iterdir()) == []
+
+
+async def test_a_bomb_ends_the_job(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    engine: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commit = await put(database, engine, {"a": b"1", "b": b"2"})
+    job = await a_job(client, database, ada, model())
+    monkeypatch.setattr(checkouts, "ENTRIES", 1)
+
+    with pytest.raises(CannotRun) as refused:
+        await prepared(database, job)
+
+    rule = "it has more than 1 entries"
+    assert str(refused.value) == f"The commit {commit} is too large to be mounted: {rule}"
+
+
+async def test_of_large_files_only_second_copies_count(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    engine: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await put_blob(database, engine, b"weights")
+    await put(database, engine, {"a": pointer(b"weights"), "b": pointer(b"weights")})
+    job = await a_job(client, database, ada, model())
+
+    monkeypatch.setattr(checkouts, "SIZE", 6)
+    with pytest.raises(CannotRun, match="too large"):
+        await prepared(database, job)
+    monkeypatch.setattr(checkouts, "SIZE", 7)
+
+    assert contents(await mounted(database, job)) == {"a": b"weights", "b": b"weights"}
+
+
+async def test_whoever_is_cancelled_has_the_writing_end(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    engine: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commit = await put(database, engine, {f"{number:03}": b"1" for number in range(200)})
+    job = await a_job(client, database, ada, model())
+    begun, write_item = asyncio.Event(), checkouts._write_item  # noqa: SLF001
+    loop, written = asyncio.get_running_loop(), list[Path]()
+
+    def write_slowly(item: pygit2.Object, target: Path, blob: Path | None) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        written.append(target)
+        sleep(0.05)
+        write_item(item, target, blob)
+
+    monkeypatch.setattr(checkouts, "_write_item", write_slowly)
+    preparing = asyncio.create_task(prepared(database, job))
+    await begun.wait()
+    preparing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await preparing
+
+    assert len(written) < 200
+    assert list(checkout_folder(database, engine, commit).parent.iterdir()) == []
 
 
 async def test_a_path_mounts_only_what_lies_in_it(

@@ -1,7 +1,12 @@
 """Where things of a job lie on the disk: its log, and a folder for each attempt."""
 
-import shutil
+import os
+import stat
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
+
+from hublet.jobs.descent import Descent
 
 
 def folder_of(data_dir: Path, job_id: str) -> Path:
@@ -9,6 +14,78 @@ def folder_of(data_dir: Path, job_id: str) -> Path:
 
 
 def remove(folder: Path) -> None:
-    """Remove all of it; what is gone already is fine."""
-    if folder.exists():
-        shutil.rmtree(folder)
+    """Remove all of it, whatever a job made of it; what is gone already is fine. Blocks.
+
+    Folders that were closed are opened up. What cannot be removed keeps nothing else from it:
+    OSError is raised in the end.
+    """
+    with suppress(FileNotFoundError), closing(Descent(folder.parent)) as descent:
+        _Removal(descent).run(folder.name)
+
+
+class _Removal:
+    """One folder that is on its way out; at no depth does it call itself."""
+
+    def __init__(self, descent: Descent) -> None:
+        self._descent = descent
+        self._obstacle: OSError | None = None
+
+    def run(self, name: str) -> None:
+        way: list[str] = []
+        # For each folder on the way those in it that are still to be emptied.
+        left = [[name]]
+        while left:
+            if not left[-1]:
+                left.pop()
+                if way:
+                    self._descent.leave()
+                    self._do(os.rmdir, way.pop())
+            elif self._do(self._enter, name := left[-1].pop()):
+                way.append(name)
+                left.append(self._clear())
+        if self._obstacle is not None:
+            raise self._obstacle
+
+    def _clear(self) -> list[str]:
+        """Remove what is no folder, and what is an empty one; return the others."""
+        here = self._descent.here
+        with os.scandir(here) as entries:
+            kinds = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        for name, is_folder in kinds:
+            if not is_folder:
+                self._do(os.unlink, name)
+        return [name for name, is_folder in kinds if is_folder and not _is_removed(name, here)]
+
+    def _enter(self, name: str, *, dir_fd: int) -> None:
+        _open_up(name, above=dir_fd)
+        self._descent.enter(name)
+
+    def _do(self, step: Callable[..., object], name: str) -> bool:
+        try:
+            step(name, dir_fd=self._descent.here)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            self._obstacle = self._obstacle or error
+            return False
+        return True
+
+
+def _is_removed(name: str, above: int) -> bool:
+    try:
+        os.rmdir(name, dir_fd=above)
+    except OSError:
+        return False
+    return True
+
+
+def _open_up(name: str, *, above: int) -> None:
+    """Let the owner of a folder do everything in it; for others it stays as it is."""
+    folder = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    try:
+        if os.fstat(folder).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            with suppress(PermissionError):
+                # By its number: a closed folder cannot be opened in any other way.
+                Path(f"/proc/self/fd/{folder}").chmod(stat.S_IRWXU)
+    finally:
+        os.close(folder)

@@ -21,5 +21,5 @@ async def in_launch_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.
     try:
         return await asyncio.shield(done)
     except asyncio.CancelledError:
-        await asyncio.wait([done])
+        await asyncio.gather(done, return_exceptions=True)
         raise

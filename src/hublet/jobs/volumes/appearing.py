@@ -1,10 +1,11 @@
 """Folders that are there entirely or not at all. Blocks on the disk; call it from a thread."""
 
-import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from hublet.jobs.folders import remove
 
 FOLDER = 0o755
 _PREFIX = ".incoming-"
@@ -27,4 +28,5 @@ def appearing(target: Path) -> Iterator[Path]:
             if not target.is_dir():
                 raise
     finally:
-        shutil.rmtree(incoming, ignore_errors=True)
+        with suppress(OSError):
+            remove(incoming)

@@ -5,13 +5,16 @@ Everything here blocks on the disk; call it from a thread.
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from hublet.core.clock import micros
+from hublet.jobs.descent import DEPTH, Closed, Entry, walk
 from hublet.jobs.volumes.copying import copy
-from hublet.jobs.volumes.records import Found, Handed, Seen
+from hublet.jobs.volumes.errors import NestedTooDeeply
+from hublet.jobs.volumes.records import Found, Handed, Left, Seen, Survey
 from hublet.repos.blobs.folder import Spool
 from hublet.repos.blobs.records import Blob
 
@@ -19,21 +22,29 @@ _CHUNK = 1 << 20
 # A job may not be the hub's own user; nobody else gets as far as this folder.
 _OPEN_FILE = 0o666
 _OPEN_FOLDER = 0o777
+_KINDS = {stat.S_IFLNK: "link", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
 
 # By path: the digest of a file, and where its bytes lie.
 Contents = Mapping[str, tuple[str, Path]]
 
 
-def fill(folder: Path, files: Contents) -> dict[str, Seen]:
-    """Put files below a new folder; return each as it is now."""
+def fill(folder: Path, files: Contents, *, rooms: Sequence[str] = ()) -> dict[str, Seen]:
+    """Put files, and the folders on which something is mounted, below a new folder.
+
+    Returns each file as it is now. Raises NestedTooDeeply and OSError.
+    """
     _make_folder(folder)
     seen: dict[str, Seen] = {}
     for path, (sha256, content) in files.items():
-        target = folder / path
-        for above in reversed(target.relative_to(folder).parents):
-            _make_folder(folder / above)
-        copy(content, target, mode=_OPEN_FILE)
-        seen[path] = _seen(sha256, target.lstat())
+        if path.count("/") > DEPTH:
+            raise NestedTooDeeply(DEPTH)
+        for inside in above(path):
+            _make_folder(folder / inside)
+        copy(content, folder / path, mode=_OPEN_FILE)
+        seen[path] = _seen(sha256, (folder / path).lstat())
+    for room in rooms:
+        for inside in (*above(room), room):
+            _make_folder(folder / inside)
     return seen
 
 
@@ -54,7 +65,23 @@ def _seen(sha256: str, status: os.stat_result) -> Seen:
 
 
 def note(path: Path, handed: Handed) -> None:
-    path.write_bytes(msgspec.json.encode(handed))
+    with path.open("xb") as file:
+        file.write(msgspec.json.encode(handed))
+        file.flush()
+        # Half a note after a power cut would be in the way of its attempt for ever.
+        os.fsync(file.fileno())
+    os.utime(path, (0, 0))
+
+
+def stumbled_at(path: Path) -> int:
+    """Return when this was asked of a note first, in microseconds: now, or earlier.
+
+    The time of the file says it, which takes no room on a disk that is full.
+    """
+    if not path.stat().st_mtime_ns:
+        now = micros() * 1000
+        os.utime(path, ns=(now, now))
+    return path.stat().st_mtime_ns // 1000
 
 
 def find_note(path: Path) -> Handed | None:
@@ -64,36 +91,51 @@ def find_note(path: Path) -> Handed | None:
         return None
 
 
-def changed_since(folder: Path, before: Mapping[str, Seen]) -> Iterator[Found]:
-    """Yield the files that may have another content than they had; others cannot."""
-    for path, status in _files(folder):
-        was = before.get(path)
-        if was is None or was != _seen(was.sha256, status):
-            yield Found(path=path, size=status.st_size, modified=status.st_mtime_ns)
+def survey(folder: Path, before: Mapping[str, Seen]) -> Survey:
+    """Compare a folder with what was put there. Raises OSError."""
+    changed: list[Found] = []
+    left: list[Left] = []
+    here: set[str] = set()
+    closed: set[str] = set()
+    for each in walk(folder):
+        if isinstance(each, Closed):
+            closed.add(each.path)
+            left.append(Left(path=each.path, reason=each.reason))
+        elif stat.S_ISREG(each.status.st_mode):
+            here.add(each.path)
+            if _may_differ(before.get(each.path), each.status):
+                changed.append(_found(each))
+        else:
+            # A link may lead out of the folder, and a pipe never ends.
+            left.append(Left(path=each.path, reason=_kind_of(each.status)))
+    gone = [path for path in before if path not in here and closed.isdisjoint(above(path))]
+    return Survey(changed=changed, gone=gone, left=left)
 
 
-def gone_since(folder: Path, before: Mapping[str, Seen]) -> list[str]:
-    here = {path for path, _ in _files(folder)}
-    return [path for path in before if path not in here]
+def _may_differ(was: Seen | None, status: os.stat_result) -> bool:
+    return was is None or was != _seen(was.sha256, status)
 
 
-def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield regular files only: a link may lead out of the folder, and a pipe never ends."""
-    for above, _, names, descriptor in os.fwalk(folder, follow_symlinks=False):
-        inside = os.path.relpath(above, folder)
-        for name in sorted(names):
-            status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            if stat.S_ISREG(status.st_mode):
-                yield name if inside == "." else f"{inside}/{name}", status
+def _found(entry: Entry) -> Found:
+    return Found(path=entry.path, size=entry.status.st_size, modified=entry.status.st_mtime_ns)
+
+
+def _kind_of(status: os.stat_result) -> str:
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "device")
+    return f"It is a {kind}."
+
+
+def above(path: str) -> list[str]:
+    """Return the folders in which a path lies, from the mounted one on."""
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(len(parts))]
 
 
 def keep(data_dir: Path, folder: Path, path: str) -> Blob:
-    """Put what an attempt wrote among the hub's blobs."""
-    with Spool(data_dir) as spool:
-        descriptor = _open_inside(folder, path)
-        with os.fdopen(descriptor, "rb") as file:
-            while data := file.read(_CHUNK):
-                spool.write(data)
+    """Put what an attempt wrote among the hub's blobs. Raises OSError."""
+    with os.fdopen(_open_inside(folder, path), "rb") as file, Spool(data_dir) as spool:
+        while data := file.read(_CHUNK):
+            spool.write(data)
         return spool.keep()
 
 

@@ -4,20 +4,28 @@ Everything here blocks on the disk; call it from a thread.
 """
 
 import os
-import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
 
 import pygit2
 from pygit2.enums import FileMode
 
 from hublet.core import clock
 from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.descent import DEPTH
+from hublet.jobs.folders import remove as remove_folder
 from hublet.jobs.volumes.appearing import appearing
 from hublet.jobs.volumes.copying import EXECUTABLE, FILE, copy
+from hublet.jobs.volumes.errors import CommitTooLarge, GivenUp, NestedTooDeeply
 from hublet.repos.errors import RevisionNotFound
 from hublet.repos.git import folders
 from hublet.repos.git.trees import POINTER_SIZES, Lfs, get_tree, parse_pointer
+
+# What one commit may be on the disk; of large files only the second copies count.
+ENTRIES = 1_000_000
+SIZE = 64 * 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,18 +65,35 @@ def touch(folder: Path) -> None:
     os.utime(folder, (moment, moment))
 
 
-def list_large(checkout: Checkout) -> dict[str, Lfs]:
-    """Return, by path, the files whose content lies outside git."""
+def list_large(checkout: Checkout, given_up: Event | None = None) -> dict[str, Lfs]:
+    """Return, by path, the files whose content lies outside git.
+
+    Raises CommitTooLarge: trees that share what is in them can be far larger than they are.
+    """
     repository = _open(checkout)
-    root = get_tree(repository, checkout.commit)
-    found = ((path, _lfs(repository, item)) for path, item in _walk(root))
-    return {path: lfs for path, lfs in found if lfs is not None}
+    large: dict[str, Lfs] = {}
+    written = set[str]()
+    left = SIZE
+    for path, item in _walk(checkout, get_tree(repository, checkout.commit), given_up):
+        if not isinstance(item, pygit2.Blob):
+            continue
+        _, size = repository.odb.read_header(item.id)
+        if (lfs := _lfs(item, size)) is not None:
+            large[path] = lfs
+            # What lies there as a whole already is no bomb; a second copy may be part of one.
+            size = lfs.size if lfs.sha256 in written else 0
+            written.add(lfs.sha256)
+        left -= size
+        if left < 0:
+            raise CommitTooLarge(checkout.commit, f"it has more than {SIZE >> 30} GiB")
+    return large
 
 
-def write(checkout: Checkout, blobs: Mapping[str, Path]) -> None:
+def write(checkout: Checkout, blobs: Mapping[str, Path], given_up: Event | None = None) -> None:
     """Write the folder; `blobs` are the contents of large files by path, other pointers stay."""
     with appearing(checkout.folder) as folder:
-        for path, item in _walk(get_tree(_open(checkout), checkout.commit)):
+        root = get_tree(_open(checkout), checkout.commit)
+        for path, item in _walk(checkout, root, given_up):
             _write_item(item, folder / path, blobs.get(path))
         _sync(folder)
         touch(folder)
@@ -111,23 +136,38 @@ def _write_item(item: pygit2.Object, target: Path, blob: Path | None) -> None:
         target.chmod(mode)
 
 
-def _walk(tree: pygit2.Tree, start: str = "") -> Iterator[tuple[str, pygit2.Object]]:
-    """Yield each folder before what is in it."""
-    for item in tree:
+def _walk(
+    checkout: Checkout, root: pygit2.Tree, given_up: Event | None
+) -> Iterator[tuple[str, pygit2.Object]]:
+    """Yield each folder before what is in it, until it is given up, or too much."""
+    left = ENTRIES
+    way = [("", iter(root))]
+    while way:
+        start, items = way[-1]
+        item = next(items, None)
+        if item is None:
+            way.pop()
+            continue
+        left -= 1
+        if left < 0:
+            raise CommitTooLarge(checkout.commit, f"it has more than {ENTRIES:,} entries")
+        if given_up is not None and given_up.is_set():
+            raise GivenUp
         name = os.fsdecode(item.raw_name or b"")
         # Git refuses such names too; were one in a pushed tree, it would lead out of the folder.
         if name in {"", ".", "..", ".git"} or "/" in name or item.filemode == FileMode.COMMIT:
             continue
         yield start + name, item
         if isinstance(item, pygit2.Tree):
-            yield from _walk(item, f"{start}{name}/")
+            if len(way) > DEPTH:
+                raise NestedTooDeeply(DEPTH)
+            way.append((f"{start}{name}/", iter(item)))
 
 
-def _lfs(repository: pygit2.Repository, item: pygit2.Object) -> Lfs | None:
-    if not isinstance(item, pygit2.Blob) or item.filemode == FileMode.LINK:
+def _lfs(item: pygit2.Blob, size: int) -> Lfs | None:
+    if item.filemode == FileMode.LINK or size not in POINTER_SIZES:
         return None
-    _, size = repository.odb.read_header(item.id)
-    return parse_pointer(item.data) if size in POINTER_SIZES else None
+    return parse_pointer(item.data)
 
 
 def find_inside(folder: Path, path: str | None) -> Path | None:
@@ -155,4 +195,5 @@ def _last_used(folder: Path) -> float:
 
 
 def remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        remove_folder(folder)

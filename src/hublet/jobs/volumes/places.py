@@ -18,3 +18,8 @@ def bucket_of(folder: Path, place: int) -> Path:
     cannot write to.
     """
     return folder.absolute() / "volumes" / str(place)
+
+
+def frame_of(folder: Path, place: int) -> Path:
+    """Where the frame of a commit lies that is the volume in this place."""
+    return bucket_of(folder, place)

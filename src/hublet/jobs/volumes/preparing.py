@@ -1,20 +1,22 @@
 """Before an attempt: everything that it mounts lies ready on this machine."""
 
-import asyncio
+import errno
 import shutil
 from pathlib import Path
 
-from hublet.core.database import Database, Reader
+from hublet.core.database import Database, DatabaseUnavailable, Reader
 from hublet.core.errors import HubError
 from hublet.jobs.asking import mounts
 from hublet.jobs.creators import get_creator
 from hublet.jobs.errors import SpaceNotFound, VolumeNotFound, VolumeNotWritable
-from hublet.jobs.records import Job, Mount, VolumeType
+from hublet.jobs.launch_threads import in_launch_thread
+from hublet.jobs.records import Job, Mount, Spec, VolumeType
 from hublet.jobs.runners.records import Bind, CannotRun, TryLater
 from hublet.jobs.volumes import checkouts, handing, repositories, spaces
 from hublet.jobs.volumes.appearing import appearing
 from hublet.jobs.volumes.copying import copy
-from hublet.jobs.volumes.places import bucket_of, content_of
+from hublet.jobs.volumes.nesting import framed, rooms_in
+from hublet.jobs.volumes.places import bucket_of, content_of, frame_of
 from hublet.jobs.volumes.records import Prepared
 from hublet.repos import service as repos
 from hublet.repos.cards.reading import read_card
@@ -33,9 +35,13 @@ async def prepare(database: Database, job: Job, *, folder: Path) -> Prepared:
     """
     try:
         return await _prepare(database, job, folder)
+    except DatabaseUnavailable as error:
+        raise TryLater(error.message.rstrip(".")) from error
     except HubError as error:
         raise CannotRun(error.message.rstrip(".")) from None
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise CannotRun("its volumes have a path that is too long for this machine") from None
         raise TryLater(f"its volumes cannot be written: {error.strerror}") from error
 
 
@@ -44,8 +50,9 @@ async def _prepare(database: Database, job: Job, folder: Path) -> Prepared:
         creator = await get_creator(conn, job.creator_id)
         sources = [await _source(conn, creator, *each) for each in enumerate(job.spec.mounts)]
     placed = [
-        await _bind(database, place, mount, repo, folder)
-        for place, (mount, repo) in enumerate(zip(job.spec.mounts, sources, strict=True))
+        bind
+        for place, repo in enumerate(sources)
+        for bind in await _binds(database, job.spec, place, repo, folder)
     ]
     # What lies in another mounted folder comes after that one.
     binds = tuple(sorted(placed, key=lambda bind: bind.target))
@@ -64,15 +71,21 @@ async def _source(conn: Reader, creator: Caller, place: int, mount: Mount) -> Re
     return repo
 
 
-async def _bind(database: Database, place: int, mount: Mount, repo: Repo, folder: Path) -> Bind:
+async def _binds(
+    database: Database, spec: Spec, place: int, repo: Repo, folder: Path
+) -> list[Bind]:
+    mount = spec.mounts[place]
+    rooms = rooms_in(mount.mount_path, [other.mount_path for other in spec.mounts])
     if mount.type is VolumeType.bucket:
-        source = await handing.hand_over(database, repo, mount, bucket_of(folder, place))
-        return Bind(source=source, target=mount.mount_path, read_only=bool(mount.read_only))
+        target = bucket_of(folder, place)
+        source = await handing.hand_over(database, repo, mount, target, rooms=rooms)
+        return [Bind(source=source, target=mount.mount_path, read_only=bool(mount.read_only))]
     whole = await repositories.checkout(database, repo, mount.commit or repo.head_sha or "")
-    inside = await asyncio.to_thread(checkouts.find_inside, whole, mount.path)
+    inside = await in_launch_thread(checkouts.find_inside, whole, mount.path)
     if inside is None:
         raise CannotRun(f"volumes[{place}]: {mount.source} has no folder {mount.path}")
-    return Bind(source=inside, target=mount.mount_path, read_only=True)
+    bind = Bind(source=inside, target=mount.mount_path, read_only=True)
+    return await in_launch_thread(framed, bind, rooms, frame=frame_of(folder, place))
 
 
 async def _with_space(
@@ -88,10 +101,10 @@ async def _with_space(
     whole = await repositories.checkout(database, repo, commit)
     data_dir = database.hub.settings.database.data_dir
     git = checkouts.checkout_of(data_dir, repo_id=repo.id, commit=commit).git
-    card = await asyncio.to_thread(read_card, git, commit, repo.type)
+    card = await in_launch_thread(read_card, git, commit, repo.type)
     argv = spaces.argv_of(job.spec, repo, card.data)
     content = content_of(folder)
-    await asyncio.to_thread(_copy_content, whole, content)
+    await in_launch_thread(_copy_content, whole, content)
     return Prepared(image=spaces.image_of(name), content=content, argv=argv, binds=binds)
 
 

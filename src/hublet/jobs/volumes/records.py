@@ -45,3 +45,22 @@ class Found:
     size: int
     # When it was last written, in nanoseconds since the epoch.
     modified: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """Something in the folder of a bucket that no bucket can hold, or that cannot be read."""
+
+    path: str
+    # A sentence.
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """What an attempt has made of the folder of a bucket."""
+
+    changed: list[Found]
+    # Nothing of which nobody can tell because the folder is closed.
+    gone: list[str]
+    left: list[Left]

@@ -1,12 +1,15 @@
 """After an attempt: what it changed in its buckets is changed there, in the name of the creator."""
 
 import asyncio
+import errno
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 
 from hublet.core import clock
-from hublet.core.database import Connection, Database
+from hublet.core.clock import micros
+from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.core.errors import HubError
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.asking import mounts
@@ -30,6 +33,14 @@ from hublet.repos.records import Right
 
 # Files in one transaction.
 _BATCH = 500
+# Of a bucket, the sentences in the log.
+_TOLD = 100
+# What an operator can mend, or what passes by itself; everything else is as it is.
+_PASSING = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+)
+# In microseconds: how long that is waited for.
+_PATIENCE = 600_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,45 +55,77 @@ class _Return:
     # Sentences on what could not be put back.
     refusals: list[str] = field(default_factory=list)
 
-    def refuse(self, what: str, why: HubError) -> None:
-        self.refusals.append(f"volumes[{self.place}]: {what} was not written back: {why.message}")
+    def refuse(self, what: str, why: str) -> None:
+        self.refusals.append(f"volumes[{self.place}]: {what} was not written back: {why}")
+
+    def told(self) -> list[str]:
+        """Return what the log says: a job may leave more behind than anybody reads."""
+        more = len(self.refusals) - _TOLD
+        if more <= 0:
+            return self.refusals
+        rest = f"volumes[{self.place}]: {more} more were not written back."
+        return [*self.refusals[:_TOLD], rest]
 
 
 async def write_back(database: Database, job: Job, *, folder: Path) -> list[str]:
     """Put what an attempt that ended has changed into its buckets; `folder` is the attempt's own.
 
-    Returns a sentence for each thing that could not be written, for the log of the job. What was
-    written back is not written again. No transaction may be open.
+    Returns sentences on what could not be written, for the log of the job. What was written back
+    is not written again. Raises what is worth another try, but not for ever: DatabaseUnavailable,
+    and OSError. No transaction may be open.
     """
     refusals: list[str] = []
     for place, mount in enumerate(job.spec.mounts):
-        bucket = bucket_of(folder, place)
-        handed = await asyncio.to_thread(buckets.find_note, bucket / NOTE)
+        note = bucket_of(folder, place) / NOTE
+        handed = await asyncio.to_thread(buckets.find_note, note)
         if handed is None or mount.read_only or mount.type is not VolumeType.bucket:
             continue
-        returned = _Return(job=job, place=place, mount=mount, folder=bucket / FILES, handed=handed)
-        try:
-            await _return(database, returned)
-        except HubError as error:
-            returned.refuse(mount.source, error)
-        await asyncio.to_thread((bucket / NOTE).unlink)
-        refusals += returned.refusals
+        content = note.with_name(FILES)
+        returned = _Return(job=job, place=place, mount=mount, folder=content, handed=handed)
+        await _return_or_refuse(database, returned, note)
+        # Where even that fails nobody can do more for the attempt.
+        with suppress(OSError):
+            await asyncio.to_thread(note.unlink)
+        refusals += returned.told()
     return refusals
+
+
+async def _return_or_refuse(database: Database, returned: _Return, note: Path) -> None:
+    """Put back what can be. Raises what is worth another try, so that it is made."""
+    source = returned.mount.source
+    try:
+        await _return(database, returned)
+    except DatabaseUnavailable:
+        raise
+    except HubError as error:
+        returned.refuse(source, error.message)
+    except OSError as error:
+        if error.errno in _PASSING and not await asyncio.to_thread(_is_hopeless, note):
+            raise
+        returned.refuse(source, f"{error.strerror or error}.")
+    except RecursionError:
+        returned.refuse(source, "Something in it is nested too deeply.")
+
+
+def _is_hopeless(note: Path) -> bool:
+    """Tell whether it was tried for so long that the job need not wait any longer."""
+    try:
+        return micros() - buckets.stumbled_at(note) > _PATIENCE
+    except OSError:
+        return True
 
 
 async def _return(database: Database, returned: _Return) -> None:
     before = returned.handed.files
-    gone = await asyncio.to_thread(buckets.gone_since, returned.folder, before)
+    found = await asyncio.to_thread(buckets.survey, returned.folder, before)
+    for left in found.left:
+        what = ascii(left.path) if left.path else returned.mount.source
+        returned.refuse(what, left.reason)
     # What is gone goes first: a folder may have taken the place of a file.
-    for start in range(0, len(gone), _BATCH):
-        await _remove(database, returned, gone[start : start + _BATCH])
-    found = await asyncio.to_thread(list_changed, returned.folder, returned.handed)
-    for start in range(0, len(found), _BATCH):
-        await _put(database, returned, found[start : start + _BATCH])
-
-
-def list_changed(folder: Path, handed: Handed) -> list[Found]:
-    return list(buckets.changed_since(folder, handed.files))
+    for start in range(0, len(found.gone), _BATCH):
+        await _remove(database, returned, found.gone[start : start + _BATCH])
+    for start in range(0, len(found.changed), _BATCH):
+        await _put(database, returned, found.changed[start : start + _BATCH])
 
 
 async def _remove(database: Database, returned: _Return, paths: Sequence[str]) -> None:
@@ -114,7 +157,7 @@ async def _put(database: Database, returned: _Return, found: Sequence[Found]) ->
                 await blobs.add(conn, [blob for _, blob in kept])
                 await _change(conn, returned, changes)
         except PathTaken as error:
-            returned.refuse(", ".join(error.paths), error)
+            returned.refuse(", ".join(error.paths), error.message)
             changes = [change for change in changes if change.path not in error.paths]
         else:
             return
@@ -126,7 +169,7 @@ def _is_allowed(returned: _Return, prefix: str, found: Found, limit: int) -> boo
         if found.size > limit:
             raise FileTooLarge(limit)
     except HubError as error:
-        returned.refuse(ascii(found.path), error)
+        returned.refuse(ascii(found.path), error.message)
         return False
     return True
 
@@ -134,12 +177,18 @@ def _is_allowed(returned: _Return, prefix: str, found: Found, limit: int) -> boo
 def _keep(data_dir: Path, returned: _Return, found: Sequence[Found]) -> list[tuple[Found, Blob]]:
     """Keep contents; those that turn out to be what they were are left out."""
     before = returned.handed.files
-    kept = [(each, buckets.keep(data_dir, returned.folder, each.path)) for each in found]
-    return [
-        (each, blob)
-        for each, blob in kept
-        if each.path not in before or before[each.path].sha256 != blob.sha256
-    ]
+    kept: list[tuple[Found, Blob]] = []
+    for each in found:
+        try:
+            blob = buckets.keep(data_dir, returned.folder, each.path)
+        except OSError as error:
+            if error.errno in _PASSING:
+                raise
+            returned.refuse(ascii(each.path), f"It cannot be read: {error.strerror or error}.")
+            continue
+        if each.path not in before or before[each.path].sha256 != blob.sha256:
+            kept.append((each, blob))
+    return kept
 
 
 def _file(prefix: str, found: Found, blob: Blob) -> File:
@@ -148,7 +197,8 @@ def _file(prefix: str, found: Found, blob: Blob) -> File:
         sha256=blob.sha256,
         size=blob.size,
         media_type=media_type_of(found.path),
-        modified_at=clock.from_micros(found.modified // 1000),
+        # A job sets the times of its files as it likes, also to what no calendar has.
+        modified_at=clock.from_micros(min(max(found.modified // 1000, 0), micros())),
         uploaded_at=clock.now(),
     )
 
