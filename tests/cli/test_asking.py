@@ -40,10 +40,11 @@ def sent(hub: Scripted) -> str | None:
     return hub.asked[-1].headers.get("authorization")
 
 
-def test_flags_come_first_then_variables_then_the_login(
+def test_at_a_hub_that_is_named_flags_come_first_then_variables_then_the_login(
     run: Hublet, hub: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     credentials.keep(hub.address, Credential(user="ada", token="hf_login"))
+    monkeypatch.setenv("HF_ENDPOINT", hub.address)
     run("whoami")
     by_login = sent(hub)
     monkeypatch.setenv("HF_TOKEN", "hf_public")
@@ -57,6 +58,88 @@ def test_flags_come_first_then_variables_then_the_login(
     assert [by_login, by_public_variable, by_variable, sent(hub)] == [
         "Bearer hf_login", "Bearer hf_public", "Bearer hf_ours", "Bearer hf_flag",
     ]  # fmt: skip
+
+
+def test_a_token_for_elsewhere_is_not_shown_to_the_hub_of_the_login(
+    run: Hublet, hub: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    credentials.keep(hub.address, Credential(user="ada", token="hf_login"))
+    monkeypatch.setenv("HF_TOKEN", "hf_public")
+    run("whoami")
+    by_default = sent(hub)
+    run("whoami", "--endpoint", hub.address)
+
+    assert [by_default, sent(hub)] == ["Bearer hf_login", "Bearer hf_public"]
+
+
+def test_without_a_login_a_token_in_a_variable_is_enough(
+    run: Hublet, hub: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hublet.cli.identity.DEFAULT_ENDPOINT", hub.address)
+    monkeypatch.setenv("HF_TOKEN", "hf_public")
+    run("whoami")
+
+    assert sent(hub) == "Bearer hf_public"
+
+
+@pytest.mark.parametrize(
+    ("flags", "variables", "advice"),
+    [
+        pytest.param(["--token", "hf_x"], {}, "That token came from --token.", id="the flag"),
+        pytest.param(
+            [],
+            {"HF_TOKEN": "hf_x"},
+            "That token came from the variable HF_TOKEN: unset it, or set one of this hub.",
+            id="a variable",
+        ),
+        pytest.param(
+            [],
+            {},
+            "That token is the one of your login in {file}: log in again with `hublet login`.",
+            id="the login",
+        ),
+    ],
+)
+def test_a_token_that_is_refused_is_told_by_where_it_came_from(
+    run: Hublet,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: list[str],
+    variables: dict[str, str],
+    advice: str,
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with answering(Said(status=401, body=b'{"error": "Invalid credentials"}')) as hub:
+        credentials.keep(hub.address, Credential(user="ada", token="hf_login"))
+        refused = run("whoami", "--endpoint", hub.address, *flags)
+
+    told = advice.format(file=credentials.path())
+    assert (refused.code, refused.err) == (1, f"hublet: Invalid credentials. {told}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "body"),
+    [
+        pytest.param(["whoami"], b'{"hello": "world"}', id="another object"),
+        pytest.param(["whoami"], b"[]", id="a list for an object"),
+        pytest.param(["whoami"], b"null", id="nothing"),
+        pytest.param(["whoami"], b'{"name": 3}', id="a number for a name"),
+        pytest.param(["webhooks", "list"], b"[1, 2]", id="a list of something else"),
+        pytest.param(["webhooks", "list"], b'{"a": 1}', id="an object for a list"),
+        pytest.param(["notifications", "list"], b'"hello"', id="a text"),
+        pytest.param(["login"], b'{"hello": "world"}', id="a login"),
+        pytest.param(["jobs", "list"], b'{"hello": "world"}', id="a name that is missing"),
+    ],
+)
+def test_what_answers_like_no_hub_is_told_in_a_sentence(
+    run: Hublet, command: list[str], body: bytes
+) -> None:
+    with answering(Said(body=body)) as hub:
+        done = run(*command, "--endpoint", hub.address)
+
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith(f"hublet: What answers at {hub.address} is not understood (")
+    assert done.err.endswith(" Name another one with --endpoint or HUBLET_ENDPOINT.\n")
 
 
 def test_the_hub_is_chosen_in_the_same_order(

@@ -179,6 +179,23 @@ def test_a_pasted_token_is_kept(run: Hublet, server: Server) -> None:
     assert known(server) == Credential(user=str(server.user), token=token)
 
 
+def test_a_variable_that_goes_before_the_login_is_told(
+    run: Hublet, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = str(server.token)
+    monkeypatch.setenv("HF_TOKEN", "hf_public")
+    alone = run("login", "--endpoint", server.address, "--token-stdin", stdin=token)
+    monkeypatch.setenv("HF_ENDPOINT", f"{server.address}/")
+    both = run("login", "--token-stdin", stdin=token)
+
+    welcome = f"You are {server.user} at {server.address}, until you log out.\n"
+    assert (alone.code, alone.err) == (0, welcome)
+    assert (both.code, both.err) == (
+        0,
+        f"The variable HF_TOKEN is set and goes before this login: unset it.\n{welcome}",
+    )
+
+
 @pytest.mark.parametrize(
     ("pasted", "complaint"),
     [

@@ -89,6 +89,7 @@ def test_without_the_name_of_a_command_all_are_there(words: list[str]) -> None:
         ("token create", "--role --scope --name --value --org --expires-in"),
         ("token revoke", "--value-stdin"),
         ("oauth app create", "--owner --org --redirect-uri --scope --secret"),
+        ("oauth app delete", "--yes -y"),
         ("oauth app allow-exchange", "--off"),
         ("task retry", "--all"),
         ("login", "--token-stdin --browser --endpoint"),

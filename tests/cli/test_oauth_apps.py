@@ -169,8 +169,8 @@ def test_an_app_is_shown_line_by_line(hublet: Hublet, acme: str) -> None:
 def test_an_app_can_be_deleted(hublet: Hublet, acme: str) -> None:
     client_id = an_app(hublet, "--owner", "ada")
 
-    deleted = hublet("oauth", "app", "delete", client_id)
-    again = hublet("oauth", "app", "delete", client_id)
+    deleted = hublet("oauth", "app", "delete", client_id, "--yes")
+    again = hublet("oauth", "app", "delete", client_id, "-y")
 
     assert (deleted.code, deleted.out, deleted.err) == (
         0,
@@ -183,10 +183,23 @@ def test_an_app_can_be_deleted(hublet: Hublet, acme: str) -> None:
     )
 
 
+def test_an_app_is_deleted_only_when_that_is_wanted(hublet: Hublet, acme: str) -> None:
+    client_id = an_app(hublet, "--owner", "ada")
+
+    refused = hublet("oauth", "app", "delete", client_id)
+
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == (
+        f"hublet: Delete the app {client_id}, and with it all access to it? There is no terminal "
+        "to ask on: say so with --yes.\n"
+    )
+    assert hublet("oauth", "app", "show", client_id).code == 0
+
+
 def test_the_command_line_cannot_be_deleted(hublet: Hublet, settings: Settings) -> None:
     inside(settings, first_party.provision)
 
-    refused = hublet("oauth", "app", "delete", COMMAND_LINE_CLIENT_ID)
+    refused = hublet("oauth", "app", "delete", COMMAND_LINE_CLIENT_ID, "--yes")
 
     assert (refused.code, refused.err) == (
         1,

@@ -27,6 +27,28 @@ def test_an_empty_place_is_prepared(run: Hublet, place: Place) -> None:
     assert run("user", "list", "-q", *place.flags).out == "ada\n"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param("user list", id="a list"),
+        pytest.param("oauth app show 9f2c", id="one of a list"),
+        pytest.param("user disable ada", id="a change of what is there"),
+        pytest.param("task list --json", id="a list as JSON"),
+    ],
+)
+def test_where_there_is_no_hub_looking_makes_none(run: Hublet, place: Place, words: str) -> None:
+    refused = run(*words.split(), *place.flags)
+
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("hublet: There is no hub in ")
+    assert refused.err.endswith("or start one here with `hublet serve`.\n")
+    assert "hub:" not in refused.err.removeprefix("hublet:")
+    if "--database-url" not in place.flags:
+        assert not place.data_dir.exists()
+    # It was not prepared either, wherever it is.
+    assert run(*words.split(), *place.flags).err == refused.err
+
+
 def test_no_administrator_is_created(hublet: Hublet) -> None:
     hublet("org", "add", "acme")
 

@@ -1,10 +1,12 @@
 """`hublet revoke` against a running hub."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from cli.running import Hublet
+from client.scripted import Said, answering
 from processes import Server, wait_until
 
 
@@ -41,6 +43,23 @@ def test_standard_input_is_read_where_a_dash_stands(ask: Hublet, server: Server)
 
     assert (done.code, done.json) == (0, {"count": 1})
     wait_until(lambda: is_dead(server, token), seconds=5)
+
+
+@pytest.mark.parametrize("from_file", [True, False], ids=["a file", "standard input"])
+def test_a_mark_at_the_start_is_no_part_of_the_first(
+    run: Hublet, tmp_path: Path, *, from_file: bool
+) -> None:
+    file = tmp_path / "leaked.txt"
+    file.write_text("\ufeffhf_first\r\nhf_second\r\n", encoding="utf-8")
+    with answering(Said()) as hub:
+        where = ["--endpoint", hub.address]
+        if from_file:
+            done = run("revoke", "--file", str(file), *where)
+        else:
+            done = run("revoke", "-", *where, stdin=file.read_text(encoding="utf-8"))
+
+    assert done.code == 0, done.err
+    assert json.loads(hub.asked[0].body) == {"credentials": ["hf_first", "hf_second"]}
 
 
 def test_an_argument_is_revoked_with_a_word_on_the_history(ask: Hublet, server: Server) -> None:

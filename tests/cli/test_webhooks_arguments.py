@@ -50,6 +50,15 @@ def test_a_webhook_for_a_job_gets_secrets_from_everywhere(
     }  # fmt: skip
 
 
+def test_a_mark_at_the_start_of_a_file_is_no_part_of_a_name(run: Hublet, tmp_path: Path) -> None:
+    file = tmp_path / "secrets.env"
+    file.write_text("FIRST=a\nSECOND=b\n", encoding="utf-8-sig")
+
+    body = sent(run, "update", ID, "--secrets-file", str(file))
+
+    assert body == {"secrets": {"FIRST": "a", "SECOND": "b"}}
+
+
 def test_a_change_names_only_what_was_given(run: Hublet) -> None:
     assert sent(run, "update", ID, "--secrets", "OLD=") == {"secrets": {"OLD": ""}}
     assert sent(run, "update", ID, "--url", "http://a.test/") == {"url": "http://a.test/"}

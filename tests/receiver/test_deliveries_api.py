@@ -259,6 +259,25 @@ async def test_a_secret_can_be_changed_without_losing_a_delivery() -> None:
     assert len(told) == 2
 
 
+async def test_a_secret_that_is_set_later_counts_as_well() -> None:
+    server, told = a_server(webhook_secret=None)
+    server.webhook_secret = "coal"
+
+    stranger = await post(server, "/webhooks/told")
+    known = await post(server, "/webhooks/told", headers=signed("coal"))
+
+    assert server.webhook_secret == "coal"
+    assert [stranger.status_code, known.status_code, len(told)] == [401, 200, 1]
+
+
+def test_a_secret_that_signatures_need_is_not_taken_away() -> None:
+    server, _told = a_server(require_signature=True)
+
+    with pytest.raises(ValueError, match="require_signature needs a secret"):
+        server.webhook_secret = None
+    assert server.webhook_secret == SECRET
+
+
 async def test_of_two_secrets_in_one_request_the_first_counts() -> None:
     server, told = a_server()
     twice = [("x-webhook-secret", "soot"), ("x-webhook-secret", SECRET), *JSON.items()]

@@ -13,7 +13,7 @@ import pytest
 
 from hublet.receiver import server as receiver_server
 from hublet.receiver.signatures import TOLERANCE_SECONDS
-from hublet.receiver.spool.records import KEPT_SECONDS, WAITS
+from hublet.receiver.spool.records import GIVEN_UP_SECONDS, KEPT_SECONDS, WAITS
 from receiver.scripts import running
 from receiver.sending import BODY, ID, JSON, get, post, signed
 
@@ -161,6 +161,7 @@ def test_the_limits_are_those_of_the_receiver() -> None:
         " ", ""
     )
     assert f"ids are kept for {KEPT_SECONDS / 86400:.0f} days" in words
+    assert f"{GIVEN_UP_SECONDS / 86400:.0f} days later it is deleted" in words
     timeout = receiver_server._TIMEOUT_SECONDS  # noqa: SLF001 - the default is what is documented
     size = receiver_server._MAX_BODY_BYTES  # noqa: SLF001
     assert words.count(f"longer than {timeout:g} seconds (`timeout_seconds`") == 2

@@ -297,6 +297,21 @@ def _by_position(payload: WebhookPayload, /) -> None: ...
 def _with_a_dependency(payload: WebhookPayload, user: str = fastapi.Header()) -> None: ...
 
 
+def _with_a_header_in_its_type(
+    payload: WebhookPayload, user: Annotated[str, fastapi.Header()] = ""
+) -> None: ...
+
+
+def _with_a_dependency_in_its_type(
+    payload: WebhookPayload, user: Annotated[str | None, "noted", fastapi.Depends(str)]
+) -> None: ...
+
+
+def _with_a_cookie_in_its_type(
+    payload: WebhookPayload, user: Annotated[str, fastapi.Cookie()] | None = None
+) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("handler", "sentence"),
     [
@@ -310,6 +325,16 @@ def _with_a_dependency(payload: WebhookPayload, user: str = fastapi.Header()) ->
             _with_a_dependency,
             r"_with_a_dependency asks for Header\(…\), which needs FastAPI itself",
             id="a dependency of FastAPI",
+        ),
+        # Taken for a value in the query, the sender would choose it.
+        pytest.param(
+            _with_a_header_in_its_type, r"asks for Header\(…\), which needs FastAPI", id="a header"
+        ),
+        pytest.param(
+            _with_a_dependency_in_its_type, r"asks for Depends\(…\), which needs", id="a dependency"
+        ),
+        pytest.param(
+            _with_a_cookie_in_its_type, r"asks for Cookie\(…\), which needs FastAPI", id="a cookie"
         ),
     ],
 )  # fmt: skip

@@ -232,6 +232,55 @@ def test_a_handler_at_work_is_no_rest() -> None:
     server.close()
 
 
+def rests_after(server: WebhooksServer, begun: float) -> float:
+    """Return the seconds until a launched server stops by itself."""
+    while server._launched is not None and server._launched.is_alive:  # noqa: SLF001 - it has no other sign
+        time.sleep(0.01)
+        assert time.monotonic() - begun < 20
+    return time.monotonic() - begun
+
+
+def test_the_rest_begins_when_work_from_the_spool_has_ended(tmp_path: Path) -> None:
+    server = WebhooksServer(
+        webhook_secret="coal", spool=tmp_path / "spool.db", idle_shutdown_seconds=0.6
+    )
+    ended: list[float] = []
+
+    @server.add_webhook
+    def hear(payload: WebhookPayload) -> None:
+        time.sleep(1)
+        ended.append(time.monotonic())
+
+    launch(server, server_port=0)
+    deliver(server)
+    while not ended:
+        time.sleep(0.01)
+
+    assert rests_after(server, ended[0]) >= 0.55
+
+
+def test_a_delivery_that_waits_for_its_next_try_is_no_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hublet.receiver.spool.store.WAITS", (1.5,))
+    server = WebhooksServer(
+        webhook_secret="coal", spool=tmp_path / "spool.db", idle_shutdown_seconds=0.2
+    )
+    tries: list[float] = []
+
+    @server.add_webhook
+    def hear(payload: WebhookPayload) -> None:
+        tries.append(time.monotonic())
+        if len(tries) == 1:
+            raise RuntimeError("The boiler burst.")
+
+    launch(server, server_port=0)
+    deliver(server)
+    rests_after(server, time.monotonic())
+
+    assert len(tries) == 2
+
+
 @pytest.mark.parametrize(
     ("variables", "seconds"),
     [

@@ -176,6 +176,33 @@ def test_the_same_path_twice_fails_and_nothing_serves(tmp_path: Path) -> None:
     assert "ready to use" not in script.said
 
 
+def test_a_script_that_leaves_by_itself_serves(tmp_path: Path) -> None:
+    # Python tells nobody with which word it was left.
+    with running(f"{ENDPOINTS}\nimport sys\nsys.exit('Enough.')\n", tmp_path) as script:
+        assert script.post("/webhooks/blocks", SECRET).json() == "in a thread"
+        assert script.stop() == 1
+
+
+POOLED = """
+from concurrent.futures import ThreadPoolExecutor
+from hublet.receiver import WebhookPayload, webhook_endpoint
+
+pool = ThreadPoolExecutor()
+
+@webhook_endpoint
+def pooled(payload: WebhookPayload):
+    return pool.submit(lambda: "in a pool").result()
+"""
+
+
+def test_a_pool_of_threads_needs_a_launch_by_hand(tmp_path: Path) -> None:
+    with running(POOLED, tmp_path) as script:
+        assert script.post("/webhooks/pooled", SECRET).status_code == 500
+        script.wait_for("RuntimeError: cannot schedule new futures after")
+    with running(f"{POOLED}\npooled.launch()\n", tmp_path) as script:
+        assert script.post("/webhooks/pooled", SECRET).json() == "in a pool"
+
+
 def test_a_signal_before_the_end_means_what_it_always_means(tmp_path: Path) -> None:
     text = ENDPOINTS + "\nprint('Busy.', flush=True)\ntime.sleep(60)\n"
     with running(text, tmp_path) as script:

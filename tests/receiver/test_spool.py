@@ -1,18 +1,22 @@
 """The spool: answered first, handled afterwards, each delivery once, the oldest first."""
 
 import asyncio
+import os
 import sqlite3
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import BackgroundTasks, Request
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from hublet.receiver import WebhookPayload, WebhooksServer
 from hublet.receiver.spool import worker
-from hublet.receiver.spool.records import KEPT_SECONDS, WAITS, Counts, Spooled
+from hublet.receiver.spool.records import GIVEN_UP_SECONDS, KEPT_SECONDS, WAITS, Counts, Spooled
 from hublet.receiver.spool.store import SpoolInUse, Store
 from receiver.sending import BODY, ID, JSON, PAYLOAD, a_payload, post, signed
 
@@ -71,6 +75,18 @@ def test_waits_grow_until_the_last_one_stays(file: Path) -> None:
     store.close()
 
 
+def test_a_failure_waits_from_its_end_on(file: Path) -> None:
+    store = Store(file)
+    store.add(a_delivery(), now=0)
+    taken = store.take(now=0)
+    assert taken is not None
+
+    store.postpone(taken, now=100)
+
+    assert store.next_due() == 100 + WAITS[0]
+    store.close()
+
+
 def test_what_was_done_is_known_again_and_its_content_gone(file: Path) -> None:
     store = Store(file)
     store.add(a_delivery(), now=0)
@@ -97,6 +113,33 @@ def test_ids_are_forgotten_in_the_end(file: Path) -> None:
 
     assert store.add(a_delivery("d1"), now=KEPT_SECONDS) is True
     store.close()
+
+
+def test_what_was_given_up_is_forgotten_in_the_end(file: Path) -> None:
+    store = Store(file)
+    for name in ("d1", "d2", "d3"):
+        store.add(a_delivery(name), now=0)
+    store.give_up(1, now=0)
+
+    store.give_up(2, now=GIVEN_UP_SECONDS)
+    assert store.counts() == Counts(waiting=1, failed=2)
+    # Also where nothing ever goes well.
+    store.give_up(2, now=GIVEN_UP_SECONDS + 1)
+    assert store.counts() == Counts(waiting=1, failed=1)
+    store.close()
+
+
+def test_only_its_owner_may_read_the_spool(file: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        store = Store(file)
+        store.add(a_delivery(), now=0)
+        modes = {each.name: each.stat().st_mode & 0o777 for each in file.parent.iterdir()}
+    finally:
+        os.umask(before)
+    store.close()
+
+    assert modes == {"spool.db": 0o600, "spool.db-wal": 0o600}
 
 
 def test_the_same_id_on_another_path_is_another_delivery(file: Path) -> None:
@@ -133,8 +176,11 @@ def test_one_process_at_a_time_works_from_a_file(file: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_not_blamed_on_another_process() -> None:
-    with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
-        Store(Path("/dev/full"))
+    try:
+        with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+            Store(Path("/dev/full"))
+    finally:
+        Path("/dev/full-journal").unlink(missing_ok=True)
 
 
 def test_what_was_added_is_there_after_a_restart(file: Path) -> None:
@@ -401,6 +447,124 @@ async def test_background_tasks_that_fail_are_tried_again_with_the_rest(file: Pa
     store = Store(file)
     assert store.counts() == Counts(waiting=0, failed=0)
     store.close()
+
+
+def _in_the_background(work: Callable[[], None]) -> Response:
+    return JSONResponse({}, background=BackgroundTask(work))
+
+
+def _in_a_stream(work: Callable[[], None]) -> Response:
+    def pieces() -> Iterator[str]:
+        yield "begun"
+        work()
+
+    return StreamingResponse(pieces())
+
+
+def _in_a_generator(work: Callable[[], None]) -> Iterator[None]:
+    yield work()
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("left_in", [_in_the_background, _in_a_stream, _in_a_generator])
+async def test_what_hangs_on_the_answer_is_part_of_the_work(
+    file: Path, left_in: Callable[[Callable[[], None]], Any]
+) -> None:
+    tries: list[int] = []
+
+    def work() -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            raise RuntimeError("The boiler burst.")
+
+    def hear(payload: WebhookPayload) -> Any:
+        return left_in(work)
+
+    server = a_server(file, hear)
+    async with server.lifespan():
+        await post(server, "/webhooks/hear", headers=signed(SECRET))
+        await until(lambda: len(tries) == 2)
+
+    store = Store(file)
+    assert (store.counts(), len(tries)) == (Counts(waiting=0, failed=0), 2)
+    store.close()
+
+
+@pytest.mark.usefixtures("quick")
+async def test_what_hangs_on_a_bad_answer_is_left_alone(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[int] = []
+
+    def hear(payload: WebhookPayload) -> Response:
+        return JSONResponse({}, status_code=503, background=BackgroundTask(done.append, 1))
+
+    server = a_server(file, hear)
+    async with server.lifespan():
+        await post(server, "/webhooks/hear", headers=signed(SECRET))
+        await until(lambda: "is given up" in caplog.text)
+
+    assert done == []
+
+
+@pytest.mark.usefixtures("quick")
+async def test_work_is_not_repeated_for_what_it_returns(file: Path) -> None:
+    tries: list[int] = []
+
+    def hear(payload: WebhookPayload) -> object:
+        tries.append(1)
+        return object()
+
+    server = a_server(file, hear)
+    async with server.lifespan():
+        await post(server, "/webhooks/hear", headers=signed(SECRET))
+        await until(lambda: bool(tries))
+        await asyncio.sleep(0.1)
+
+    store = Store(file)
+    assert (store.counts(), tries) == (Counts(waiting=0, failed=0), [1])
+    store.close()
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_coroutine_that_nobody_ran_is_no_work_done(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def hear(payload: WebhookPayload) -> _Later:
+        return _Later()
+
+    server = a_server(file, hear)
+    async with server.lifespan():
+        await post(server, "/webhooks/hear", headers=signed(SECRET))
+        await until(lambda: "is given up" in caplog.text)
+
+    assert "It returned a _Later, which nobody runs" in caplog.text
+
+
+class _Later:
+    def __await__(self) -> Iterator[None]:
+        yield
+
+
+async def test_a_failure_that_took_long_is_not_tried_again_at_once(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hublet.receiver.spool.store.WAITS", (0.3,))
+    monkeypatch.setattr(worker, "WAITS", (0.3,))
+    times: list[float] = []
+
+    async def hear(payload: WebhookPayload) -> None:
+        begun = time.monotonic()
+        await asyncio.sleep(0.4 if not times else 0)
+        times.extend([begun, time.monotonic()])
+        raise RuntimeError("The boiler burst.")
+
+    server = a_server(file, hear)
+    async with server.lifespan():
+        await post(server, "/webhooks/hear", headers=signed(SECRET))
+        await until(lambda: len(times) == 4)
+
+    assert times[2] - times[1] >= 0.25
 
 
 async def test_stopping_lets_the_delivery_in_hand_end(file: Path) -> None:

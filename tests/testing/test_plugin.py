@@ -61,6 +61,27 @@ def test_a_test_needs_nothing_but_the_fixture(tmp_path: Path) -> None:
     assert left_in(tmp_path) == []
 
 
+def test_modules_of_a_project_are_not_taken_for_the_librarys(tmp_path: Path) -> None:
+    write(tmp_path, test_push=_PUSH, secrets="raise ImportError('This is the project.')")
+    # `python -m pytest` would put the folder first for pytest itself, too.
+    safely = [sys.executable, "-P", "-m", "pytest"]
+
+    ended = subprocess.run(
+        safely, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, check=False
+    )
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_a_conftest_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    write(tmp_path, test_push=_PUSH, conftest="raise RuntimeError('The boiler burst.')")
+
+    ended = run(tmp_path)
+
+    assert (ended.returncode, "The boiler burst." in ended.stderr) == (4, True)
+    assert left_in(tmp_path) == []
+
+
 def test_the_environment_is_of_the_tests_and_put_back(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -79,10 +100,13 @@ def test_the_environment_is_of_the_tests_and_put_back(tmp_path: Path) -> None:
                 assert os.environ["HF_HUB_DISABLE_TELEMETRY"] == "1"
                 assert os.environ["NO_PROXY"] == "corp.example,127.0.0.1,localhost"
                 assert "HF_TOKEN" not in os.environ
+                assert "HUGGINGFACE_HUB_CACHE" not in os.environ
+                assert "TRANSFORMERS_OFFLINE" not in os.environ
                 assert os.path.isdir(os.environ["HF_HOME"])
         """,
     )
     own = {"HF_ENDPOINT": "https://example.com", "HF_TOKEN": "hf_mine", "NO_PROXY": "corp.example"}
+    own |= {"HUGGINGFACE_HUB_CACHE": "/of/my/own", "TRANSFORMERS_OFFLINE": "1"}
 
     ended = run(tmp_path, variables=own)
 

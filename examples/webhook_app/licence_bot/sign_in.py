@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import hmac
 import secrets
 from typing import Annotated
 from urllib.parse import urlencode
@@ -11,6 +12,10 @@ from fastapi import APIRouter, Cookie, HTTPException, Request
 from fastapi.responses import RedirectResponse
 
 from licence_bot.settings import Settings
+
+# The cookie by which a browser that comes back is known, and how long it may take.
+_STATE = "sign_in_state"
+_SECONDS = 600
 
 
 def sign_in_routes(settings: Settings) -> APIRouter:
@@ -23,6 +28,7 @@ def sign_in_routes(settings: Settings) -> APIRouter:
     def who_am_i(session: Annotated[str, Cookie()] = "") -> dict[str, str | None]:
         return {"user": signed_in.get(session)}
 
+    # Whoever comes back must be who left: else one could be signed in to a stranger's account.
     @router.get("/login")
     def login(request: Request) -> RedirectResponse:
         state, verifier = secrets.token_urlsafe(16), secrets.token_urlsafe(48)
@@ -37,17 +43,26 @@ def sign_in_routes(settings: Settings) -> APIRouter:
             "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
             "code_challenge_method": "S256",
         }
-        return RedirectResponse(f"{settings.hub}/oauth/authorize?{urlencode(query)}")
+        answer = RedirectResponse(f"{settings.hub}/oauth/authorize?{urlencode(query)}")
+        answer.set_cookie(_STATE, state, max_age=_SECONDS, httponly=True, samesite="lax")
+        return answer
 
     @router.get("/callback")
-    def callback(request: Request, code: str, state: str) -> RedirectResponse:
-        verifier = begun.pop(state, None)
+    def callback(
+        request: Request,
+        code: str,
+        state: str,
+        left_with: Annotated[str, Cookie(alias=_STATE)] = "",
+    ) -> RedirectResponse:
+        is_the_same = hmac.compare_digest(left_with.encode(), state.encode())
+        verifier = begun.pop(state, None) if is_the_same else None
         if verifier is None:
             raise HTTPException(400, "Nobody here asked for this; please begin again.")
         name = _name_behind(settings, code, verifier, str(request.url_for("callback")))
         session = secrets.token_urlsafe(32)
         signed_in[session] = name
         answer = RedirectResponse("/")
+        answer.delete_cookie(_STATE)
         answer.set_cookie("session", session, httponly=True, samesite="lax")
         return answer
 

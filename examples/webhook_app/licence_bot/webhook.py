@@ -1,11 +1,12 @@
 """The hub tells of a push; the bot reads the model's card and asks for what is missing."""
 
 import hmac
+import threading
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, HTTPException
-from huggingface_hub import HfApi, ModelCard
-from huggingface_hub.errors import EntryNotFoundError
+from huggingface_hub import HfApi
+from huggingface_hub.errors import RepositoryNotFoundError
 
 from licence_bot.settings import Settings
 
@@ -15,6 +16,8 @@ TITLE = "Which licence does this model have?"
 def webhook_routes(settings: Settings) -> APIRouter:
     router = APIRouter()
     api = HfApi(endpoint=settings.hub, token=settings.bot_token)
+    # Two pushes in a row come beside each other, and must not both find that nobody has asked.
+    one_at_a_time = threading.Lock()
 
     # Not a coroutine: the client blocks, so it gets a thread.
     @router.post("/webhook")
@@ -24,25 +27,31 @@ def webhook_routes(settings: Settings) -> APIRouter:
         if not hmac.compare_digest(x_webhook_secret.encode(), settings.webhook_secret.encode()):
             raise HTTPException(403, "The secret is wrong.")
         is_push = payload["event"] == {"action": "update", "scope": "repo.content"}
+        repo = payload["repo"]
+        if not is_push or repo["type"] != "model":
+            return {"asked": False}
         # Whatever fails from here on is a 500, and the hub comes back with it later.
-        return {"asked": is_push and ask_for_licence(api, payload["repo"]["name"])}
+        with one_at_a_time:
+            return {"asked": ask_for_licence(api, repo["name"])}
 
     return router
 
 
 def ask_for_licence(api: HfApi, repo: str) -> bool:
     """Open a discussion unless there is a licence, or somebody has asked already."""
-    if licence_of(api, repo) is not None:
+    try:
+        if licence_of(api, repo) is not None:
+            return False
+        if any(each.title == TITLE for each in api.get_repo_discussions(repo)):
+            return False
+        api.create_discussion(repo, title=TITLE, description="The card names none.")
+    except RepositoryNotFoundError:
+        # It is gone, or the bot may not see it: coming back later would not help.
         return False
-    if any(each.title == TITLE for each in api.get_repo_discussions(repo)):
-        return False
-    api.create_discussion(repo, title=TITLE, description="The card names none.")
     return True
 
 
 def licence_of(api: HfApi, repo: str) -> str | None:
-    try:
-        path = api.hf_hub_download(repo, "README.md")
-    except EntryNotFoundError:
-        return None
-    return ModelCard.load(path).data.get("license")
+    # Asked for, not downloaded: of a hub that stumbles, the cache would give a card of long ago.
+    card = api.model_info(repo).card_data
+    return None if card is None else card.get("license")

@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from hublet.cli.commands import option, register
-from hublet.cli.environment import first_variable
+from hublet.cli.identity import choose
 from hublet.cli.options import AsJson, Endpoint, Silent, Token
 from hublet.cli.output import Answer, Table, say, show, show_table
 
 if TYPE_CHECKING:
-    from hublet.client import Hub
-
-DEFAULT_ENDPOINT = "http://127.0.0.1:8000"
+    from hublet.cli.identity import Identity
+    from hublet.client import Refused
 
 REFUSED = 1
 WRONG_USAGE = 2
 NOT_REACHABLE = 3
 
 _UNAUTHORIZED = 401
-_LOG_IN = "Log in with `hublet login`, or give a token with --token or HUBLET_TOKEN."
 
 _ENDPOINT = option("endpoint", Endpoint, None)
 _TOKEN = option("token", Token, None)
@@ -55,8 +53,9 @@ def asking(
         **given: Any,
     ) -> None:
         with told():
-            hub = hub_for(endpoint, token=token, anonymously=anonymously)
-            _show(work(hub, **given), as_json=as_json, quiet=quiet)
+            identity = choose(endpoint, token=token, anonymously=anonymously)
+            with _heard_by(identity):
+                _show(work(identity.hub, **given), as_json=as_json, quiet=quiet)
 
     options = (_ENDPOINT, *_SHOWN) if anonymously else (_ENDPOINT, _TOKEN, *_SHOWN)
     register(group, name, work, command, options=options, example=example)
@@ -75,40 +74,51 @@ def _show(shown: Shown, *, as_json: bool, quiet: bool) -> None:
         raise typer.Exit(REFUSED)
 
 
-def hub_for(
-    endpoint: str | None = None, *, token: str | None = None, anonymously: bool = False
-) -> "Hub":
-    """Return the hub that is meant, and as whom: flags, then variables, then the login."""
-    from hublet.cli import credentials
-    from hublet.cli.renewing import current_token
-    from hublet.client import Hub, read_endpoint
+@contextmanager
+def _heard_by(identity: "Identity") -> Iterator[None]:
+    """Add what only this command knows: whose token it was, and who gave an answer like that."""
+    from hublet.client import NotUnderstood, Refused
 
-    named = endpoint or first_variable("HUBLET_ENDPOINT", "HF_ENDPOINT")
-    address = read_endpoint(named or credentials.find_last_endpoint() or DEFAULT_ENDPOINT)
-    if anonymously:
-        return Hub(endpoint=address)
-    token = token or first_variable("HUBLET_TOKEN", "HF_TOKEN") or current_token(address)
-    return Hub(endpoint=address, token=token)
+    try:
+        yield
+    except Refused as error:
+        if error.status != _UNAUTHORIZED:
+            raise
+        fail(f"{_sentence(error)} {identity.advice}")
+    except UnicodeError:
+        # A terminal that has no such letter.
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise NotUnderstood(identity.hub.endpoint, error) from error
 
 
 @contextmanager
 def told() -> Iterator[None]:
     """Tell what went wrong in a sentence on stderr, and end with the code that stands for it."""
     from hublet.cli.credentials import CredentialsError
-    from hublet.client import ClientError, InvalidEndpoint, NotReachable, Refused
+    from hublet.client import (
+        ClientError,
+        InvalidEndpoint,
+        NotReachable,
+        NotUnderstood,
+        Refused,
+    )
 
     try:
         yield
     except InvalidEndpoint as error:
         fail(str(error), code=WRONG_USAGE)
-    except NotReachable as error:
+    except (NotReachable, NotUnderstood) as error:
         fail(str(error), code=NOT_REACHABLE)
     except Refused as error:
-        # Client contract 0.4: some of the hub's sentences are fixed, and have no full stop.
-        sentence = f"{error.sentence.removesuffix('.')}."
-        fail(f"{sentence} {_LOG_IN}" if error.status == _UNAUTHORIZED else sentence)
+        fail(_sentence(error))
     except (ClientError, CredentialsError) as error:
         fail(str(error))
+
+
+def _sentence(error: "Refused") -> str:
+    # Client contract 0.4: some of the hub's sentences are fixed, and have no full stop.
+    return f"{error.sentence.removesuffix('.')}."
 
 
 def fail(sentence: str, *, code: int = REFUSED) -> NoReturn:

@@ -32,12 +32,18 @@ _QUIET = option("quiet", Quiet, False)
 
 
 def changing(
-    group: typer.Typer, name: str, work: Callable[..., Awaitable[Answer]], *, example: str
+    group: typer.Typer,
+    name: str,
+    work: Callable[..., Awaitable[Answer]],
+    *,
+    example: str,
+    prepare: bool = False,
 ) -> None:
     """Add a command that changes something.
 
     `work` gets a transaction and then its own arguments, which become those of the command.
-    What it answers is printed after the commit: nothing is told that was not kept.
+    What it answers is printed after the commit: nothing is told that was not kept. Where there
+    is no hub yet, `prepare` makes one; all others say so.
     """
 
     def command(
@@ -49,7 +55,7 @@ def changing(
         **given: Any,
     ) -> None:
         settings = settings_from(data_dir=data_dir, database_url=database_url, config=config)
-        show(run_loop(_change(settings, work, given)), as_json=as_json)
+        show(run_loop(_change(settings, work, given, prepare=prepare)), as_json=as_json)
 
     register(group, name, work, command, options=_WHERE, example=example)
 
@@ -75,16 +81,20 @@ def listing(
 
 
 async def _change(
-    settings: "Settings", work: Callable[..., Awaitable[Answer]], given: dict[str, Any]
+    settings: "Settings",
+    work: Callable[..., Awaitable[Answer]],
+    given: dict[str, Any],
+    *,
+    prepare: bool,
 ) -> Answer:
-    async with opened(settings) as database, database.transaction() as conn:
+    async with opened(settings, prepare=prepare) as database, database.transaction() as conn:
         return await work(conn, **given)
 
 
 async def _read(
     settings: "Settings", work: Callable[..., Awaitable[Table]], given: dict[str, Any]
 ) -> Table:
-    async with opened(settings) as database, database.read() as conn:
+    async with opened(settings, prepare=False) as database, database.read() as conn:
         return await work(conn, **given)
 
 

@@ -20,6 +20,11 @@ def first_variable(*names: str) -> str | None:
     return next((value for name in names if (value := os.environ.get(name))), None)
 
 
+def first_variable_set(*names: str) -> str | None:
+    """Return the name of the first of these variables that is set and not empty."""
+    return next((name for name in names if os.environ.get(name)), None)
+
+
 def config_folder() -> Path:
     """Return where this person's programs keep what they remember."""
     named = os.environ.get("XDG_CONFIG_HOME", "")

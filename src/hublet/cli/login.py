@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hublet.cli.asking import asking, fail
+from hublet.cli.identity import overriding
 from hublet.cli.output import Answer, printable, say, working
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def login(
     credentials.keep(hub.endpoint, found)
     if before is not None and before.refresh_token is not None:
         _forget(hub, before.refresh_token)
+    if (variable := overriding(hub.endpoint)) is not None:
+        say(f"The variable {variable} is set and goes before this login: unset it.")
     return Answer(
         data={"endpoint": hub.endpoint, "user": found.user},
         words=f"You are {printable(found.user)} at {hub.endpoint}, until you log out.",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hublet.cli.commands import changing, listing
-from hublet.cli.options import a_group
+from hublet.cli.options import Yes, a_group
 from hublet.cli.output import Answer, Table, cell
 from hublet.cli.pages import every
 
@@ -116,11 +116,14 @@ async def create(
     )
 
 
-async def delete(conn: "Connection", client_id: _ClientId) -> Answer:
+async def delete(conn: "Connection", client_id: _ClientId, *, yes: Yes = False) -> Answer:
     """Delete an app; all access that people gave it ends."""
     from hublet.accounts.records import OPERATOR
+    from hublet.cli.asking import confirm
     from hublet.oauth.apps import administration
 
+    # Nothing was asked of the database yet, so nobody else waits for the answer.
+    confirm(f"Delete the app {cell(client_id)}, and with it all access to it?", yes=yes)
     found = await administration.delete(conn, OPERATOR, client_id)
     return Answer(
         data={"clientId": client_id, "deleted": True},

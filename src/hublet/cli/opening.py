@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def opened(settings: "Settings") -> AsyncIterator["Database"]:
-    """Open the data; an empty database is prepared, an old one is left to its operator.
+async def opened(settings: "Settings", *, prepare: bool) -> AsyncIterator["Database"]:
+    """Open the data; an empty place is prepared or refused, an old one is left to its operator.
 
     No administrator is created: that is for the first `hublet serve` without one.
     """
@@ -23,6 +23,8 @@ async def opened(settings: "Settings") -> AsyncIterator["Database"]:
 
     # Before that a record would go to standard output, among the data.
     configure(settings.logs, prefix=settings.tokens.prefix)
+    if not prepare and _is_empty(settings):
+        raise _no_hub(settings)
     async with open_hub(settings) as database:
         missing = await pending(database)
         if 0 < len(missing) < len(known_migrations()):
@@ -31,7 +33,29 @@ async def opened(settings: "Settings") -> AsyncIterator["Database"]:
                 "hublet migrate first."
             )
         if missing:
+            if not prepare:
+                raise _no_hub(settings)
             await migrate(database)
         async with database.transaction() as conn:
             await claim(conn)
         yield database
+
+
+def _is_empty(settings: "Settings") -> bool:
+    """Tell whether no hub is here, as far as the disk knows: looking must leave nothing behind."""
+    folder = settings.database.data_dir
+    if settings.database.url is not None or (folder.exists() and not folder.is_dir()):
+        return False
+    return not (folder / "hub.db").exists()
+
+
+def _no_hub(settings: "Settings") -> Exception:
+    from hublet.core.config import safe_database_url
+    from hublet.core.opening import CannotStart
+
+    database = settings.database.url
+    place = settings.database.data_dir if database is None else safe_database_url(database)
+    return CannotStart(
+        f"There is no hub in {place}: name the place of another with --data-dir or --database-url, "
+        "or start one here with `hublet serve`."
+    )

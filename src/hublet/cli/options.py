@@ -35,7 +35,7 @@ Token = Annotated[
     typer.Option(
         "--token",
         metavar="TOKEN",
-        help="Who asks (HUBLET_TOKEN or HF_TOKEN; else that of the login).",
+        help="Who asks (HUBLET_TOKEN or HF_TOKEN for a hub that is named; else the login).",
     ),
 ]
 Silent = Annotated[

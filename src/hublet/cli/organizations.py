@@ -24,7 +24,9 @@ _User = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
 
 def register(app: typer.Typer) -> None:
     groups = a_group("Add, list and change organizations.")
-    changing(groups, "add", add, example="hublet org add acme --plan team --owner ada")
+    changing(
+        groups, "add", add, example="hublet org add acme --plan team --owner ada", prepare=True
+    )
     listing(groups, "list", list_organizations, example="hublet org list --json")
     changing(groups, "plan", set_plan, example="hublet org plan acme enterprise")
     members = a_group("Who belongs to an organization, as what.")

@@ -70,14 +70,15 @@ def _credentials(given: Sequence[str], file: Path | None) -> Iterator[str]:
         say("What stands in a command stays in the history of the shell; a file does not.")
     yield from _checked(shown, "Argument")
     if "-" in given:
-        yield from _checked(sys.stdin.read().splitlines(), "Line")
+        yield from _checked(sys.stdin.read().removeprefix("\ufeff").splitlines(), "Line")
     if file is not None:
         yield from _checked(_lines(file), "Line")
 
 
 def _lines(file: Path) -> list[str]:
     try:
-        return file.read_text(encoding="utf-8").splitlines()
+        # Some editors put a mark at the start, which would be taken for a part of the first.
+        return file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise typer.BadParameter(f"{file} cannot be read as text.", param_hint="--file") from None
 

@@ -26,7 +26,10 @@ _FromStdin = Annotated[
 
 def register(app: typer.Typer) -> None:
     users = a_group("Add, list, disable and enable users.")
-    changing(users, "add", add, example="hublet user add ada --email ada@example.com --admin")
+    changing(
+        users, "add", add,
+        example="hublet user add ada --email ada@example.com --admin", prepare=True,
+    )  # fmt: skip
     listing(users, "list", list_users, example="hublet user list --quiet")
     changing(users, "disable", disable, example="hublet user disable ada")
     changing(users, "enable", enable, example="hublet user enable ada")

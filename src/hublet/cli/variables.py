@@ -21,7 +21,8 @@ def read_variables(given: list[str] | None, file: Path | None, *, option: str) -
 
 def _lines_of(file: Path, option: str) -> list[str]:
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        # Some editors put a mark at the start, which is no part of the first name.
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise typer.BadParameter(f"{file} cannot be read as text.", param_hint=option) from None
     return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]

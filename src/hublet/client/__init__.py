@@ -1,6 +1,12 @@
 """A small client of a hub's own API: the standard library alone, so that commands start fast."""
 
-from hublet.client.errors import ClientError, InvalidEndpoint, NotReachable, Refused
+from hublet.client.errors import (
+    ClientError,
+    InvalidEndpoint,
+    NotReachable,
+    NotUnderstood,
+    Refused,
+)
 from hublet.client.events import Event
 from hublet.client.following import follow
 from hublet.client.hub import Hub, path_of, read_endpoint
@@ -11,6 +17,7 @@ __all__ = [
     "Hub",
     "InvalidEndpoint",
     "NotReachable",
+    "NotUnderstood",
     "Refused",
     "follow",
     "path_of",

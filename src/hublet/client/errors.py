@@ -3,6 +3,7 @@
 ClientError
 ├── InvalidEndpoint   the address is none that a hub can have
 ├── NotReachable      no hub answered
+├── NotUnderstood     something answered, but not as a hub does
 └── Refused           the hub answered, and said no
 """
 
@@ -23,7 +24,7 @@ class InvalidEndpoint(ClientError):
 
 
 class NotReachable(ClientError):
-    """Also what answers, but not as a hub would."""
+    """Also what answers, but in a form that no hub has."""
 
     def __init__(self, endpoint: str, reason: str) -> None:
         self.endpoint = endpoint
@@ -31,6 +32,18 @@ class NotReachable(ClientError):
         super().__init__(
             f"No hub answers at {endpoint} ({reason}). Is it running? Start one with "
             "`hublet serve`, or name another one with --endpoint or HUBLET_ENDPOINT."
+        )
+
+
+class NotUnderstood(ClientError):
+    """What was found missing stays in the sentence: the hub, or this command, may have a fault."""
+
+    def __init__(self, endpoint: str, error: Exception) -> None:
+        self.endpoint = endpoint
+        found = _clean(f"{type(error).__name__}: {error}")
+        super().__init__(
+            f"What answers at {endpoint} is not understood ({found}). Is it a hub, and about as "
+            "old as this command? Name another one with --endpoint or HUBLET_ENDPOINT."
         )
 
 

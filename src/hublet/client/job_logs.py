@@ -29,21 +29,32 @@ def follow(
             if jobs.get(job_id)["status"]["stage"] in TERMINAL:
                 return
             reason = "the hub ended the stream"
-        except NotReachable as error:
-            reason = error.reason
-        except Refused as error:
-            if error.status < _FIRST_FAULT_OF_THE_HUB:
-                raise
-            reason = error.sentence
+        except (NotReachable, Refused) as error:
+            reason = _reason(error)
         lost(reason)
         pause(next(waits))
 
 
-def wait(jobs: Jobs, job_id: str) -> Job:
-    """Return the job once it is over."""
-    while (job := jobs.get(job_id))["status"]["stage"] not in TERMINAL:
+def wait(jobs: Jobs, job: Job, *, lost: Callable[[str], None]) -> Job:
+    """Return the job once it is over; as `follow`, also across restarts of the hub."""
+    waits = growing()
+    while job["status"]["stage"] not in TERMINAL:
         pause(_LOOK_SECONDS)
+        try:
+            job, waits = jobs.get(job["id"]), growing()
+        except (NotReachable, Refused) as error:
+            lost(_reason(error))
+            pause(next(waits))
     return job
+
+
+def _reason(error: NotReachable | Refused) -> str:
+    """Return why there is no answer for now; raise what will not go by."""
+    if isinstance(error, NotReachable):
+        return error.reason
+    if error.status < _FIRST_FAULT_OF_THE_HUB:
+        raise error
+    return error.sentence
 
 
 class _Place:

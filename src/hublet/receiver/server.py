@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -69,7 +70,7 @@ class WebhooksServer:
         # A secret that was given counts alone: the variable may hold one that is no longer good.
         if not webhook_secret and not secrets:
             webhook_secret = surroundings.webhook_secret()
-        self.webhook_secret = webhook_secret or None
+        self._secret, self._more_secrets = webhook_secret or None, secrets
         self.registered_webhooks: dict[str, Callable[..., Any]] = {}
         rules = Rules(
             secrets=_all_of(webhook_secret, secrets),
@@ -87,6 +88,18 @@ class WebhooksServer:
             else idle_shutdown_seconds
         )
         self._launched: Launch | None = None
+
+    @property
+    def webhook_secret(self) -> str | None:
+        """What senders must know. Set anew, it counts from the next request on."""
+        return self._secret
+
+    @webhook_secret.setter
+    def webhook_secret(self, secret: str | None) -> None:
+        every = _all_of(secret, self._more_secrets)
+        rules = replace(self._application.rules, secrets=every)
+        _check(rules)
+        self._secret, self._application.rules = secret or None, rules
 
     @overload
     def add_webhook(self, path: _Function) -> _Function: ...

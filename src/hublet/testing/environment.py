@@ -9,6 +9,8 @@ from typing import Any
 
 DATABASE_VARIABLE = "HUBLET_TEST_DATABASE_URL"
 _LOOPBACK = ("127.0.0.1", "localhost")
+# The client still reads some of its variables by older names, and one of a relative.
+_OF_CLIENTS = ("HF_", "HUGGING_FACE_", "HUGGINGFACE_", "TRANSFORMERS_OFFLINE")
 
 
 class Environment:
@@ -20,7 +22,7 @@ class Environment:
         self._before: dict[str, str | None] = {}
 
     def set(self) -> None:
-        for name in [name for name in os.environ if name.startswith(("HF_", "HUGGING_FACE_"))]:
+        for name in [name for name in os.environ if name.startswith(_OF_CLIENTS)]:
             self._put(name, None)
         for name, value in self._wanted().items():
             self._put(name, value)

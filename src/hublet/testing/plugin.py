@@ -46,18 +46,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _session_of(config: pytest.Config) -> Session:
     if _SESSION not in config.stash:
-        config.stash[_SESSION] = Session(config)
+        config.stash[_SESSION] = session = Session(config)
+        # Also where a conftest.py fails, and pytest never gets to its `pytest_unconfigure`.
+        config.add_cleanup(session.end)
     return config.stash[_SESSION]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if "hub" in getattr(item, "fixturenames", ()):
         _session_of(item.config).expect_a_hub()
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    if _SESSION in config.stash:
-        config.stash[_SESSION].end()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -69,7 +69,8 @@ class HubProcess:
         with self._log.open("wb") as log, port.take() as listener:
             self._popen = subprocess.Popen(  # noqa: S603 - it is ourselves
                 [
-                    *(sys.executable, "-X", "utf8", "-m", "hublet.testing.child"),
+                    # Without the folder of the tests: a `secrets.py` there is not the library's.
+                    *(sys.executable, "-P", "-X", "utf8", "-m", "hublet.testing.child"),
                     *(str(os.getpid()), str(listener.fileno()), str(self._folder)),
                 ],
                 stdin=subprocess.PIPE,

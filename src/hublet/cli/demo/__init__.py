@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    changing(app, "demo", demo, example="hublet demo --data-dir ./demo-hub")
+    changing(app, "demo", demo, example="hublet demo --data-dir ./demo-hub", prepare=True)
 
 
 async def demo(conn: "Connection") -> Answer:

@@ -61,9 +61,10 @@ def wait(
     """Wait until jobs are over; fails unless all of them are COMPLETED."""
     from hublet.client.job_logs import wait as until_over
 
-    for job_id in job_ids:
-        jobs, alone = find_jobs(hub, job_id, namespace)
-        yield outcome(until_over(jobs, alone))
+    found = [find_jobs(hub, job_id, namespace) for job_id in job_ids]
+    # All are asked for before any is waited for: from then on a hub that is away comes back.
+    for jobs, job in [(jobs, jobs.get(alone)) for jobs, alone in found]:
+        yield outcome(until_over(jobs, job, lost=_lost))
 
 
 def stats(
@@ -97,7 +98,7 @@ def to_the_end(jobs: "Jobs", job_id: str) -> Generator[Answer]:
 
     for event in job_logs.follow(jobs, job_id, lost=_lost):
         yield from _line(event)
-    yield outcome(job_logs.wait(jobs, job_id))
+    yield outcome(job_logs.wait(jobs, jobs.get(job_id), lost=_lost))
 
 
 def _line(event: "Event") -> Generator[Answer]:

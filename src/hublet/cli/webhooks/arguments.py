@@ -24,17 +24,17 @@ def _complete_id(incomplete: str) -> Iterator[tuple[str, str]]:
     """Offer one's own webhooks; a hub that does not answer at once offers nothing."""
     from dataclasses import replace
 
-    from hublet.cli.asking import hub_for
     from hublet.cli.credentials import CredentialsError
+    from hublet.cli.identity import choose
     from hublet.client import ClientError
     from hublet.client.webhooks import Webhooks
 
     try:
-        hub = replace(hub_for(), timeout=1.0)
+        hub = replace(choose().hub, timeout=1.0)
         for webhook in Webhooks(hub=hub).list():
             if webhook["id"].startswith(incomplete):
                 yield webhook["id"], webhook.get("url", "a job")
-    except (ClientError, CredentialsError):
+    except (ClientError, CredentialsError, LookupError, TypeError):
         return
 
 

@@ -51,6 +51,7 @@ def send(
     url: str, delivery: "Delivery", payload: "Mapping[str, Any]", *, secret: str | None
 ) -> Forwarded:
     """Post a delivery with the headers of the hub; a signature needs the secret."""
+    from http.client import HTTPException
     from urllib.request import Request
 
     from hublet.client.errors import NotReachable
@@ -76,6 +77,6 @@ def send(
             status = answer.status
     except NotReachable as error:
         reason = error.reason
-    except OSError:
+    except (OSError, HTTPException):
         reason = "the connection broke"
     return Forwarded(status=status, reason=reason, milliseconds=round((monotonic() - began) * 1000))

@@ -24,6 +24,7 @@ from hublet.receiver.http.handlers import Call, Handler, perform
 from hublet.receiver.http.landing import address_of, landing_page
 from hublet.receiver.http.requests import Gone, Received, path_in
 from hublet.receiver.http.spooling import delivery_of, received_of
+from hublet.receiver.http.working import finish, work_off
 from hublet.receiver.spool.records import Spooled
 from hublet.receiver.spool.worker import Spool
 from hublet.receiver.surroundings import monotonic
@@ -33,13 +34,13 @@ log = logging.getLogger("hublet.receiver")
 
 class Application:
     def __init__(self, rules: Rules, ui: ASGIApp | None, spool: Path | None) -> None:
-        self._rules = rules
+        self.rules = rules
         self._ui = ui
         self._handlers: dict[str, Handler] = {}
         self._activity = Activity()
         self._in_flight = 0
         self.spool = None if spool is None else Spool(spool, self._work)
-        # When the last request came or went, on the monotonic clock.
+        # When the last request or the last work ended, on the monotonic clock.
         self.active_at = monotonic()
 
     def add(self, path: str, function: Callable[..., object]) -> None:
@@ -79,16 +80,16 @@ class Application:
             address_of(scope),
             self._handlers,
             self._activity.newest_first(),
-            is_open=not self._rules.secrets,
+            is_open=not self.rules.secrets,
         )
 
     async def _receive(self, handler: Handler, scope: Scope, receive: Receive, send: Send) -> None:
         answering = Answering(
-            handler.path, (scope, receive, send), self._activity, self._rules.timeout_seconds
+            handler.path, (scope, receive, send), self._activity, self.rules.timeout_seconds
         )
         call: Call | None = None
         try:
-            received = await let_in(self._rules, handler, scope, receive)
+            received = await let_in(self.rules, handler, scope, receive)
             answering.has_body = True
             if answering.is_over:
                 return
@@ -101,7 +102,7 @@ class Application:
             return
         await answering.send(reply)
         if self.spool is None and call is not None:
-            await _finish(call)
+            await finish(call)
 
     async def _answer(self, call: Call, received: Received) -> Reply:
         if self.spool is None:
@@ -116,17 +117,23 @@ class Application:
 
     async def _work(self, spooled: Spooled) -> bool:
         """Do the work of a delivery out of the spool."""
+        try:
+            return await self._work_off(spooled)
+        finally:
+            self.active_at = monotonic()
+
+    async def _work_off(self, spooled: Spooled) -> bool:
         handler = self._handlers.get(spooled.path)
         if handler is None:
             log.error("There is no handler for %s any more.", spooled.path)
             return False
         try:
-            call = handler.prepare(received_of(spooled))
+            received = received_of(spooled)
+            call = handler.prepare(received)
         except Refused:
             log.exception("The handler of %s cannot read what was kept for it.", spooled.path)
             return False
-        reply = await perform(call)
-        return reply.status_code < HTTPStatus.BAD_REQUEST and await _finish(call)
+        return await work_off(call, received.scope)
 
 
 def accepted(delivery: Spooled, *, is_new: bool) -> Answer:
@@ -140,14 +147,3 @@ def _without_slash(scope: Scope) -> Answer:
     query: bytes = scope["query_string"]
     location = place + (b"?" + query if query else b"")
     return Answer(HTTPStatus.TEMPORARY_REDIRECT, b"", headers=[(b"location", location)])
-
-
-async def _finish(call: Call) -> bool:
-    """Do what the handler left for later, and tell whether that went well."""
-    try:
-        if call.background is not None:
-            await call.background()
-    except Exception:
-        log.exception("A background task of %s failed.", call.handler.path)
-        return False
-    return True

@@ -113,13 +113,18 @@ def _default(parameter: Parameter) -> Any:
 
 async def perform(call: Call) -> Reply:
     """Run the handler to its end; whatever it raises becomes an answer that says no reason."""
-    handler = call.handler
     try:
-        if handler.is_async:
-            return reply_with(await handler.function(**call.arguments))
-        return reply_with(await asyncio.to_thread(handler.function, **call.arguments))
+        return reply_with(await run(call))
     except HTTPException as refusal:
         return detail(refusal.status_code, refusal.detail, refusal.headers)
     except Exception:
-        log.exception("The handler of %s failed.", handler.path)
+        log.exception("The handler of %s failed.", call.handler.path)
         return failed()
+
+
+async def run(call: Call) -> Any:
+    """Return what the handler returns, and raise what it raises."""
+    handler = call.handler
+    if handler.is_async:
+        return await handler.function(**call.arguments)
+    return await asyncio.to_thread(handler.function, **call.arguments)

@@ -2,7 +2,7 @@
 
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -68,9 +68,10 @@ def _parameter(
 ) -> Parameter | None:
     if given.kind not in _BY_NAME:
         raise TypeError(f"{_name(function)} cannot be given {given.name} by its name.")
-    if type(given.default).__module__.partition(".")[0] == "fastapi":
-        marker = type(given.default).__name__
-        raise TypeError(f"{_name(function)} asks for {marker}(…), which needs FastAPI itself.")
+    for each in (given.default, *_notes(annotation)):
+        if type(each).__module__.partition(".")[0] == "fastapi":
+            marker = type(each).__name__
+            raise TypeError(f"{_name(function)} asks for {marker}(…), which needs FastAPI itself.")
     if annotation is _EMPTY or isinstance(annotation, str):
         if given.name != "request" and given.default is not _EMPTY:
             return None
@@ -107,6 +108,14 @@ def _plain(annotation: Any) -> Any:
         others = [each for each in get_args(annotation) if each is not type(None)]
         return _plain(others[0]) if len(others) == 1 else annotation
     return annotation
+
+
+def _notes(annotation: Any) -> Iterator[Any]:
+    """Yield what stands beside the class in `Annotated[X, …]`, wherever in an annotation."""
+    if get_origin(annotation) is Annotated:
+        yield from annotation.__metadata__
+    for each in get_args(annotation):
+        yield from _notes(each)
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -1,11 +1,12 @@
 """The spool's file: SQLite, one process at a time, every delivery on the disk before its answer."""
 
 import json
+import os
 import sqlite3
 import threading
 from pathlib import Path
 
-from hublet.receiver.spool.records import KEPT_SECONDS, WAITS, Counts, Spooled
+from hublet.receiver.spool.records import GIVEN_UP_SECONDS, KEPT_SECONDS, WAITS, Counts, Spooled
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS deliveries (
@@ -23,7 +24,10 @@ CREATE TABLE IF NOT EXISTS deliveries (
 );
 CREATE INDEX IF NOT EXISTS deliveries_waiting ON deliveries (number) WHERE state = 'waiting';
 CREATE INDEX IF NOT EXISTS deliveries_done ON deliveries (changed_at) WHERE state = 'done';
+CREATE INDEX IF NOT EXISTS deliveries_failed ON deliveries (changed_at) WHERE state = 'failed';
 """
+# Payloads are nobody else's business; SQLite gives its other files the rights of this one.
+_OWNER_ALONE = 0o600
 
 
 class SpoolInUse(Exception):
@@ -35,6 +39,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, _OWNER_ALONE))
         self._conn = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1)
         try:
             self._conn.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -91,12 +96,19 @@ class Store:
             if row is None:
                 return None
             taken = _record(row)
-            wait = WAITS[min(taken.attempts, len(WAITS)) - 1]
             self._conn.execute(
                 "UPDATE deliveries SET attempts = ?1, due_at = ?2 WHERE number = ?3",
-                (taken.attempts, now + wait, taken.number),
+                (taken.attempts, now + _wait_after(taken.attempts), taken.number),
             )
             return taken
+
+    def postpone(self, taken: Spooled, *, now: float) -> None:
+        """Plan the next attempt after one that failed, however long that took."""
+        with self._lock:
+            self._conn.execute(
+                "UPDATE deliveries SET due_at = ?1 WHERE number = ?2",
+                (now + _wait_after(taken.attempts), taken.number),
+            )
 
     def finish(self, number: int, *, now: float) -> None:
         """Note that the work is done; its id is kept to know it again, its content is not."""
@@ -108,16 +120,21 @@ class Store:
                 """,
                 (now, number),
             )
-            self._conn.execute(
-                "DELETE FROM deliveries WHERE state = 'done' AND changed_at < ?1",
-                (now - KEPT_SECONDS,),
-            )
+            self._forget(now)
 
     def give_up(self, number: int, *, now: float) -> None:
         with self._lock:
             self._conn.execute(
                 "UPDATE deliveries SET state = 'failed', changed_at = ?1 WHERE number = ?2",
                 (now, number),
+            )
+            self._forget(now)
+
+    def _forget(self, now: float) -> None:
+        for state, seconds in (("done", KEPT_SECONDS), ("failed", GIVEN_UP_SECONDS)):
+            self._conn.execute(
+                f"DELETE FROM deliveries WHERE state = '{state}' AND changed_at < ?1",
+                (now - seconds,),
             )
 
     def next_due(self) -> float | None:
@@ -132,6 +149,10 @@ class Store:
             rows = self._conn.execute("SELECT state, count(*) FROM deliveries GROUP BY state")
             found = dict(rows.fetchall())
         return Counts(waiting=found.get("waiting", 0), failed=found.get("failed", 0))
+
+
+def _wait_after(attempts: int) -> float:
+    return WAITS[min(attempts, len(WAITS)) - 1]
 
 
 def _record(row: tuple[int, str, str, bytes, str, bytes, int]) -> Spooled:

@@ -26,7 +26,7 @@ class Spool:
         self._task: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._stopping = False
-        # Whether a handler is at work or a delivery waits to be tried at once.
+        # Whether a handler is at work, or a delivery waits to be tried, at once or later.
         self.is_busy = False
 
     async def start(self) -> None:
@@ -67,10 +67,10 @@ class Spool:
             self._woken.clear()
             try:
                 taken = await asyncio.to_thread(store.take, now=now())
-                self.is_busy = taken is not None
                 if taken is None:
                     await self._rest(store)
                 else:
+                    self.is_busy = True
                     await self._try(store, taken)
             except Exception:
                 log.exception("The spool could not be worked from; the next try is in a moment.")
@@ -79,6 +79,7 @@ class Spool:
     async def _rest(self, store: Store) -> None:
         """Wait for the next delivery, or until one is due again."""
         due_at = await asyncio.to_thread(store.next_due)
+        self.is_busy = due_at is not None
         with suppress(TimeoutError):
             async with asyncio.timeout(None if due_at is None else max(0.0, due_at - now())):
                 await self._woken.wait()
@@ -94,3 +95,5 @@ class Spool:
                 taken.path,
                 taken.attempts,
             )
+        else:
+            await asyncio.to_thread(store.postpone, taken, now=now())
