@@ -56,6 +56,12 @@ async def ended(runner: DockerRunner, handle: str) -> Observation:
     return seen
 
 
+async def prints(order: Order, line: str) -> None:
+    async with asyncio.timeout(30):
+        while not order.log.exists() or line not in printed(order):
+            await asyncio.sleep(0.05)
+
+
 def printed(order: Order) -> list[str]:
     return [line.partition(" ")[2] for line in order.log.read_text().splitlines()]
 
@@ -232,16 +238,16 @@ async def test_a_job_is_told_once_however_often_somebody_asks(
     script = "trap 'echo told' TERM; echo ready; while :; do sleep 0.1; done"
     order = an_order(tmp_path, script)
     handle = await runner.launch(order)
-    async with asyncio.timeout(30):
-        while not order.log.exists() or "ready" not in printed(order):
-            await asyncio.sleep(0.05)
+    await prints(order, "ready")
     for _ in range(5):
-        await runner.stop(handle, grace_seconds=3)
+        await runner.stop(handle, grace_seconds=30)
         await asyncio.sleep(0.2)
-    await runner.stop(handle, grace_seconds=0)
+    await prints(order, "told")
 
-    assert (await ended(runner, handle)).exit_code == 128 + signal.SIGKILL
     assert printed(order).count("told") == 1
+    # Somebody has lost patience.
+    await runner.stop(handle, grace_seconds=0)
+    assert (await ended(runner, handle)).exit_code == 128 + signal.SIGKILL
 
 
 async def test_a_variable_that_is_too_long_is_a_file(runner: DockerRunner, tmp_path: Path) -> None:

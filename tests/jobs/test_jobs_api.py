@@ -1,6 +1,7 @@
 """Jobs as their owner runs, sees and changes them."""
 
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from hublet.core.clock import micros, to_micros, wire
 from hublet.core.config import Settings
 from hublet.core.config.kinds import FlavorSize
 from hublet.core.database import Database
-from jobs.overseen import set_jobs
+from hublet.jobs.hardware import listed
 from jobs.running import PATH, Capable, an_attempt, row_of, run, set_row, show
 from people import Headers, a_user
 
@@ -221,16 +222,14 @@ async def test_the_hardware_is_told_to_anybody(client: httpx2.AsyncClient) -> No
     assert re.fullmatch(r"[0-9.]+ GB", entry["ram"])
 
 
-async def test_hardware_with_devices_is_an_accelerator(
-    client: httpx2.AsyncClient, database: Database
-) -> None:
+def test_hardware_with_devices_is_an_accelerator() -> None:
     devices = ("/dev/nvidia0", "/dev/nvidia1")
     size = FlavorSize(name="t4-small", cores=4, memory_bytes=2**34, devices=devices)
-    set_jobs(database, flavors=(size,))
+    settings = Settings()
 
-    [entry] = (await client.get("/api/jobs/hardware")).json()
+    [entry] = listed(replace(settings, jobs=replace(settings.jobs, flavors=(size,))))
 
-    assert entry["accelerator"] == {
+    assert entry.model_dump()["accelerator"] == {
         "type": "gpu",
         "model": "T4",
         "quantity": "2",

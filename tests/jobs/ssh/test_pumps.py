@@ -41,6 +41,29 @@ def _read(fd: int) -> int:
     return len(os.read(fd, 65536))
 
 
+async def test_an_end_that_comes_with_the_rest_is_told_once() -> None:
+    reading, writing = a_pipe()
+    said: list[str] = []
+
+    def resume() -> None:
+        inlet.write(b"rest")
+        inlet.end()
+
+    inlet = Inlet(
+        writing,
+        pause=lambda: None,
+        resume=resume,
+        finish=lambda: said.append("finish"),
+        is_paused=True,
+    )
+    inlet.write(b"early ")
+
+    assert os.read(reading, 100) == b"early rest"
+    assert said == ["finish"]
+    os.close(reading)
+    os.close(writing)
+
+
 async def test_what_nobody_reads_any_more_is_dropped() -> None:
     reading, writing = a_pipe()
     said: list[str] = []

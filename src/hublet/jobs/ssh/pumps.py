@@ -101,7 +101,8 @@ class Inlet:
         else:
             self._loop.remove_writer(self._fd)
         self._balance()
-        if self._is_last and not self._waiting:
+        # Meanwhile the last of it may have come, been written and finished.
+        if self._is_last and not self._waiting and not self._is_over:
             self.close()
             self._finish()
 
