@@ -137,16 +137,22 @@ async def test_a_stopped_overseer_lets_attempts_go_on_and_another_finds_them(
     assert runner.orders[job_id, 1] == 1
 
 
-async def test_an_attempt_whose_launch_nobody_wrote_down_is_launched_under_the_same_key(
-    database_with_room: Database, runner: ScriptedRunner
-) -> None:
-    database = database_with_room
+async def launched_and_forgotten(database: Database, runner: ScriptedRunner) -> str:
+    """Return a job whose attempt was begun by a hub that was killed before it wrote that down."""
     killed = an_overseer(database, runner)
     job_id = await a_job(database)
     await killed.look()
     async with database.transaction() as conn:
         await conn.execute("UPDATE job_attempts SET handle = ''")
         await killed.hand_back(conn)
+    return job_id
+
+
+async def test_an_attempt_whose_launch_nobody_wrote_down_is_launched_under_the_same_key(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    job_id = await launched_and_forgotten(database, runner)
 
     other = an_overseer(database, runner)
     await other.look()
@@ -205,12 +211,7 @@ async def test_what_a_killed_hub_launched_is_no_stranger_while_its_job_waits(
     database_with_room: Database, runner: ScriptedRunner
 ) -> None:
     database = database_with_room
-    killed = an_overseer(database, runner)
-    job_id = await a_job(database)
-    await killed.look()
-    async with database.transaction() as conn:
-        await conn.execute("UPDATE job_attempts SET handle = ''")
-        await killed.hand_back(conn)
+    job_id = await launched_and_forgotten(database, runner)
 
     # Somebody else got its place meanwhile, so that nobody takes it.
     other = an_overseer(database, runner)

@@ -2,6 +2,7 @@
 
 from typing import Any, NoReturn
 
+import httpx2
 import pytest
 from scim2_models.messages import patch_op
 
@@ -10,7 +11,7 @@ from hublet.accounts.audit.records import AuditFilter
 from hublet.core.database import Database
 from hublet.scim import resources
 from hublet.scim.groups import handler, service, store
-from scim.directories import GROUP, PATCH, Directory, refusal
+from scim.directories import GROUP, PATCH, Directory, a_directory, refusal
 
 USUAL = [
     {"op": "add", "path": "members", "value": [{"value": "C"}]},
@@ -194,6 +195,23 @@ async def test_unusual_changes_are_for_small_groups(
         "tooMany",
     )
     assert (taken.status_code, taken.headers["etag"]) == (204, 'W/"2"')
+
+
+async def test_how_large_a_group_of_others_is_nobody_hears(
+    client: httpx2.AsyncClient,
+    database: Database,
+    invited: Directory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ids = await _people(invited)
+    path = await _group(invited, ids["a"], ids["b"])
+    other = await a_directory(client, database, name="other")
+    monkeypatch.setattr(handler, "MOST_WORK", 1)
+
+    response = await other.patch(path, _filled(UNUSUAL[0], ids))
+
+    group_id = path.rpartition("/")[2]
+    assert response.json() == refusal(404, f"There is no group {group_id} in this directory.")
 
 
 async def test_a_changed_group_is_shown_as_far_as_it_is_asked_for(invited: Directory) -> None:

@@ -75,8 +75,12 @@ class Handler(AsyncScimHandler):
 
     async def _check_work(self, request: ScimRequest, payload: Any) -> None:
         """Refuse what would keep the library, and with it everybody else, busy for long."""
-        entries = _entries(payload)
-        members = await store.count_members(self._conn, request.path.strip("/").rpartition("/")[2])
+        entries, members = _entries(payload), 0
+        if request.method != "POST":
+            group_id = request.path.strip("/").rpartition("/")[2]
+            # How many are in a group of others is nobody's business here.
+            await groups.get(self._conn, self._directory, group_id, with_members=False)
+            members = await store.count_members(self._conn, group_id)
         work = entries * max(members, 1) if request.method == "PATCH" else entries + members
         if work > MOST_WORK:
             raise ScimRefusal(
