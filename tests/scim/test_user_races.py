@@ -15,6 +15,7 @@ from hublet.core.database import Connection, Database
 from hublet.scim import records
 from hublet.scim.accounts import switching
 from hublet.scim.errors import ScimRefusal
+from hublet.scim.holding import hold
 from hublet.scim.users import service, store
 from people import a_user
 from scim.directories import Directory, a_person, role_of
@@ -42,7 +43,7 @@ async def test_who_is_deactivated_while_the_account_is_made_is_not_let_in(
     directory = _record_of(invited, managed=False)
 
     async def deactivate(conn: Connection) -> None:
-        await conn.lock(f"scim of {invited.organization.id}")
+        await hold(conn, directory)
         before = await service.get(conn, directory, user["id"])
         await service.update(conn, directory, before, replace(before, active=False))
 

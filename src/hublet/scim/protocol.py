@@ -37,6 +37,7 @@ from hublet.core.errors import HubError
 from hublet.scim.dialects import usual
 from hublet.scim.errors import ScimRefusal, named
 from hublet.scim.groups.handler import Handler
+from hublet.scim.holding import hold
 from hublet.scim.models import STRICT, AnyUser, Group, ManagedUser, User, provider_of
 from hublet.scim.records import Call, Directory, Reply, ScimGroup, ScimUser, comparison_key
 from hublet.scim.resources import (
@@ -80,7 +81,7 @@ async def _handled(database: Database, directory: Directory, request: ScimReques
             return await Handler(service, reading, directory).handle(request)
     async with database.transaction() as conn:
         # A change is read, made and written: two of them at once would lose one.
-        await conn.lock(f"scim of {directory.organization.id}")
+        await hold(conn, directory)
         return await Handler(service, conn, directory).handle(request)
 
 

@@ -11,6 +11,7 @@ from hublet.scim.accounts import managed, membership
 from hublet.scim.accounts import store as accounts_store
 from hublet.scim.errors import ScimRefusal, taken
 from hublet.scim.groups import roles
+from hublet.scim.holding import hold
 from hublet.scim.records import Directory, ScimUser, Stamp
 from hublet.scim.users import rules, store
 from hublet.scim.users.keeping import to_keep
@@ -105,7 +106,7 @@ async def _settle(
 async def let_in(conn: Connection, directory: Directory, scim_user_id: str) -> None:
     """Let an invited user in who still waits, if somebody has an account with the address."""
     # As whoever answers the provider does: each reads what the other has written.
-    await conn.lock(f"scim of {directory.organization.id}")
+    await hold(conn, directory)
     user = await store.find(conn, directory, scim_user_id)
     if user is None or user.user_id is not None or not user.active:
         return
