@@ -12,7 +12,7 @@ from typing import NoReturn
 import msgspec
 
 from benchmarks.figures import Failure, Row, Spoiled
-from benchmarks.machine import facts
+from benchmarks.machine import describe_machine
 from benchmarks.subjects import SUBJECTS
 from benchmarks.table import render
 from benchmarks.workbench import Workbench, workbench
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def report(bench: Workbench, names: Sequence[str], *, into: Path | None) -> None:
     """Measure and print; a figure that disappoints is told, and fails nothing."""
-    machine = facts()
+    machine = describe_machine()
     print("\n".join(f"{name}: {fact}" for name, fact in machine.items()), "\n")
     results = [each for name in names for each in _results(bench, name)]
     load = ", ".join(f"{load:.1f}" for load in os.getloadavg())

@@ -16,8 +16,8 @@ import uvicorn
 import uvloop
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from benchmarks.by_hand import ByHand, by_hand
-from hublet.accounts.whoami import PLAN_ON_THE_WIRE
+from benchmarks.raw_queries import RawQueries, open_raw_queries
+from hublet.accounts.schemas import WIRE_PLANS
 from hublet.core.clock import micros, wire
 from hublet.core.config import Settings, load
 from hublet.core.sealing import KeyRing
@@ -26,7 +26,7 @@ LOOKING_UP = "/looking-up"
 REMEMBERING = "/remembering"
 
 
-def application(keys: KeyRing, base_url: str, database: ByHand) -> ASGIApp:
+def application(keys: KeyRing, base_url: str, database: RawQueries) -> ASGIApp:
     fetch_token, fetch_user = database.fetch_token, database.fetch_user
     encode = msgspec.json.Encoder().encode
     remembered: dict[str, tuple[float, Sequence[Any]]] = {}
@@ -95,15 +95,15 @@ def _organization(row: Sequence[Any], base_url: str) -> dict[str, Any]:
         "avatarUrl": f"{base_url}/avatars/{organization_id}",
         "roleInOrg": role,
     }
-    if plan in PLAN_ON_THE_WIRE:
-        shown["plan"] = PLAN_ON_THE_WIRE[plan]
+    if plan in WIRE_PLANS:
+        shown["plan"] = WIRE_PLANS[plan]
     return shown
 
 
 async def _serve(given: argparse.Namespace) -> None:
     settings = load({"database.data_dir": given.data_dir, "database.url": given.database_url})
     keys = KeyRing.load_or_create(given.data_dir / "secret.keys")
-    async with by_hand(settings) as database:
+    async with open_raw_queries(settings) as database:
         # The same server with the same settings as `hublet.serving`.
         config = uvicorn.Config(
             application(keys, given.base_url, database),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.figures import Spoiled
-from benchmarks.hubs import Serving
+from benchmarks.hubs import ServedHub
 
 GIBIBYTE = 1 << 30
 MEGABYTE = 1e6
@@ -95,7 +95,7 @@ def pointer_body(path: str, *, sha256: str, size: int) -> bytes:
 class Account:
     """Whose repositories the loads are about, on which hub."""
 
-    hub: Serving
+    hub: ServedHub
     token: str
 
     @property

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks.processes import COMMANDS, Child, free_port, running, wait_until_it_answers
-from hublet.accounts import service as accounts
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Plan
+from hublet.accounts.users import service as accounts
 from hublet.core.config import Settings, load
 from hublet.core.database import Database
-from hublet.core.opening import open_hub
+from hublet.core.startup import open_hub
 from hublet.first_start import prepare
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
@@ -54,7 +54,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
+class ServedHub:
     child: Child
     port: int
 
@@ -76,23 +76,23 @@ async def a_token(database: Database) -> str:
     return value
 
 
-async def furnish(settings: Settings) -> str:
+async def populate(settings: Settings) -> str:
     async with opened(settings) as database:
         return await a_token(database)
 
 
 @contextmanager
-def starting(site: Site, *, core: int | None = None) -> Iterator[Serving]:
+def starting(site: Site, *, core: int | None = None) -> Iterator[ServedHub]:
     """Start `hublet serve`; its access log goes to a file."""
     port = free_port()
     command = [str(COMMANDS / "hublet"), "serve", "--port", str(port), "--base-url", BASE_URL]
     output = site.folder / "hub.log"
     with running([*command, *site.flags], output=output, core=core, variables=_UNLIMITED) as child:
-        yield Serving(child=child, port=port)
+        yield ServedHub(child=child, port=port)
 
 
 @contextmanager
-def serving(site: Site, *, core: int | None = None) -> Iterator[Serving]:
+def serving(site: Site, *, core: int | None = None) -> Iterator[ServedHub]:
     with starting(site, core=core) as hub:
         wait_until_it_answers(hub.child, hub.port, "/healthz")
         yield hub

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from benchmarks.discussions import add_users
 from benchmarks.hubs import Engine
-from benchmarks.talks import add_users
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database
 from hublet.core.ids import new_object_id

@@ -29,7 +29,7 @@ _STEP_NANOS = STEP_MICROS * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class LoadPlan:
     """One request, sent over and over on each of the connections."""
 
     port: int
@@ -152,7 +152,7 @@ def digits(number: int) -> str:
     return f"{number:08}"
 
 
-def requests_of(plan: Plan, connection: int) -> Iterator[bytes]:
+def requests_of(plan: LoadPlan, connection: int) -> Iterator[bytes]:
     """Yield what this connection sends, without end."""
     if not plan.numbered:
         return itertools.repeat(plan.request)
@@ -161,7 +161,7 @@ def requests_of(plan: Plan, connection: int) -> Iterator[bytes]:
     return (request.replace(NUMBER.encode(), digits(number).encode()) for number in numbers)
 
 
-async def run(plan: Plan) -> Outcome:
+async def run(plan: LoadPlan) -> Outcome:
     loop = asyncio.get_running_loop()
     tally = Tally(plan.most)
     connections: list[Connection] = []
@@ -179,7 +179,7 @@ async def run(plan: Plan) -> Outcome:
 
 
 def main() -> None:
-    plan = msgspec.json.decode(sys.stdin.buffer.read(), type=Plan)
+    plan = msgspec.json.decode(sys.stdin.buffer.read(), type=LoadPlan)
     if plan.core is not None:
         os.sched_setaffinity(0, {plan.core})
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -48,7 +48,7 @@ def tied_to(core: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def facts() -> dict[str, str]:
+def describe_machine() -> dict[str, str]:
     """Return what a reader of the figures must know, each under its name."""
     return {
         "taken at": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.hubs import Serving
+from benchmarks.hubs import ServedHub
 from benchmarks.processes import free_port, running, wait_until_it_answers
 
 # One process, so that its processor time is that of the serving; every path is in our folder.
@@ -44,7 +44,7 @@ def find_nginx() -> str | None:
 @contextmanager
 def serving_with_nginx(
     program: str, folder: Path, file: Path, *, core: int | None
-) -> Iterator[Serving]:
+) -> Iterator[ServedHub]:
     """Serve one file at /file until the body ends."""
     folder.mkdir()
     port = free_port()
@@ -63,4 +63,4 @@ def serving_with_nginx(
     ]
     with running(command, output=folder / "nginx.log", core=core) as child:
         wait_until_it_answers(child, port, "/ready")
-        yield Serving(child=child, port=port)
+        yield ServedHub(child=child, port=port)

@@ -24,14 +24,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from benchmarks.plans import NotedDatabase, Statement
+from benchmarks.query_plans import RecordingDatabase, Statement
 from hublet.core.config import Settings, load
 from hublet.core.database import open_database
 from hublet.core.database.postgresql_dialect import translate as for_postgresql
-from hublet.core.database.sqlite_dialect import translate as for_sqlite
+from hublet.core.database.sqlite_connections import translate as for_sqlite
 from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
-from hublet.notifications.inbox.listing.service import read_page
+from hublet.notifications.inbox.paging import read_page
 from hublet.notifications.inbox.records import Selection
 
 PATH = "/api/notifications"
@@ -44,7 +44,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 async def recorded(settings: Settings, keys: KeyRing, user_id: str) -> list[Statement]:
     """Return what our own page asks: for the items, for their threads, for who talks in them."""
     async with open_database(Hub(settings=settings, keys=keys)) as database:
-        noted = NotedDatabase(database)
+        noted = RecordingDatabase(database)
         await read_page(noted, user_id, Selection(), page=0)  # type: ignore[arg-type]  # stands in
     return noted.noted
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from benchmarks.figures import Goal, Row, Spoiled, compare
-from benchmarks.hubs import BASE_URL, Engine, Serving, Site, serving
+from benchmarks.hubs import BASE_URL, Engine, ServedHub, Site, serving
 from benchmarks.inboxes import Crowd
 from benchmarks.notification_ceiling import PATH
 from benchmarks.processes import fetch, free_port, running, wait_until_it_answers
-from benchmarks.rounds import Target, alternate, request_bytes
+from benchmarks.rounds import LoadTarget, alternate, request_bytes
 from benchmarks.workbench import Workbench
 
 CONNECTIONS = 32
@@ -49,15 +49,15 @@ def page_rows(bench: Workbench, engine: Engine, site: Site, crowd: Crowd) -> Ite
     )
 
 
-def _target(name: str, server: Serving, headers: Mapping[str, str]) -> Target:
+def _target(name: str, server: ServedHub, headers: Mapping[str, str]) -> LoadTarget:
     request = request_bytes("GET", PATH, headers=headers)
-    return Target(name=name, process_id=server.child.id, port=server.port, request=request)
+    return LoadTarget(name=name, process_id=server.child.id, port=server.port, request=request)
 
 
 @contextmanager
 def _ceiling(
     site: Site, crowd: Crowd, headers: Mapping[str, str], *, core: int | None
-) -> Iterator[Serving]:
+) -> Iterator[ServedHub]:
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.notification_ceiling", "--port", str(port)]
     who = ["--user-id", crowd.small, "--token", crowd.small_token]
@@ -67,10 +67,10 @@ def _ceiling(
         core=core,
     ) as child:
         wait_until_it_answers(child, port, PATH, headers)
-        yield Serving(child=child, port=port)
+        yield ServedHub(child=child, port=port)
 
 
-def _insist_on_the_same_answer(hub: Serving, bare: Serving, headers: Mapping[str, str]) -> None:
+def _insist_on_the_same_answer(hub: ServedHub, bare: ServedHub, headers: Mapping[str, str]) -> None:
     ours, theirs = fetch(hub.port, PATH, headers), fetch(bare.port, PATH, headers)
     if ours != theirs:
         raise Spoiled(f"The bare route does not do the same work: {ours} and {theirs}.")

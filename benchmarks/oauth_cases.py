@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
-from benchmarks.allowances import EMAIL, REDIRECT_URI, VERIFIER
 from benchmarks.figures import Goal
 from benchmarks.oauth_load import VALUE, OAuthRequest
+from benchmarks.oauth_tenant import EMAIL, REDIRECT_URI, VERIFIER
 from hublet.tokens.records import Scope
 
 GOAL = Goal(floor=1.2, aim=3.0, more_is_better=True, of="ratio")

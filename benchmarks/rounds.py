@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from benchmarks.figures import Spoiled
-from benchmarks.load import Outcome, Plan
+from benchmarks.load import LoadPlan, Outcome
 from benchmarks.processes import ROOT, clean_environment, cpu_seconds
 
 _WARM_UP_SECONDS = 1.0
@@ -16,7 +16,7 @@ _PATIENCE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class LoadTarget:
     name: str
     process_id: int
     port: int
@@ -47,7 +47,7 @@ def request_bytes(
     return f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body
 
 
-def apply_load(plan: Plan, *, name: str) -> Outcome:
+def apply_load(plan: LoadPlan, *, name: str) -> Outcome:
     """Run the generator as a process; anything but good answers spoils the measurement."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.load"],
@@ -68,12 +68,17 @@ def apply_load(plan: Plan, *, name: str) -> Outcome:
 
 
 def alternate(
-    targets: Sequence[Target], *, connections: int, seconds: float, rounds: int, core: int | None
+    targets: Sequence[LoadTarget],
+    *,
+    connections: int,
+    seconds: float,
+    rounds: int,
+    core: int | None,
 ) -> dict[str, list[Round]]:
     """Warm every target up, then load them in turn; every second round in reverse order."""
 
-    def load(target: Target, seconds: float) -> Round:
-        plan = Plan(
+    def load(target: LoadTarget, seconds: float) -> Round:
+        plan = LoadPlan(
             port=target.port,
             request=target.request,
             connections=connections,

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from hublet.accounts import service as accounts
-from hublet.accounts import store
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Organization, Plan, Role, User
+from hublet.accounts.users import service as accounts
+from hublet.accounts.users import store
 from hublet.core.database import Database
 from hublet.tokens import service as tokens
 from hublet.tokens.records import Grants, Scope, TokenRole

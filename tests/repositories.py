@@ -5,20 +5,19 @@ from typing import Any
 
 import httpx2
 
-from hublet.accounts import service as accounts
-from hublet.accounts import store as users
-from hublet.accounts.records import OPERATOR, Organization, Role
+from hublet.accounts.organizations import store as group_members
+from hublet.accounts.records import OPERATOR, Organization, ResourceGroup, Role
 from hublet.accounts.resource_groups import service as resource_groups
-from hublet.accounts.resource_groups.members import store as group_members
-from hublet.accounts.resource_groups.records import ResourceGroup
+from hublet.accounts.users import service as accounts
+from hublet.accounts.users import store as users
 from hublet.core.database import Database
 from hublet.events import UpdatedRef
 from hublet.repos import store
-from hublet.repos.git import folders
+from hublet.repos.git import bare_repos
+from hublet.repos.records import MAIN, Card, RefTransaction
 from hublet.repos.refs import service as refs
-from hublet.repos.refs.records import MAIN, Card, Move
 from people import Headers
-from repos.bare import commit_files
+from repos.git_objects import commit_files
 
 
 async def a_repo(client: httpx2.AsyncClient, headers: Headers, full_name: str, **body: Any) -> str:
@@ -48,7 +47,7 @@ async def a_resource_group(
         for member, role in (members or {}).items():
             user = await users.find_by_name(conn, member)
             assert user is not None
-            await group_members.set_member(conn, group.id, user_id=user.id, role=role)
+            await group_members.set_group_member(conn, group.id, user_id=user.id, role=role)
     return group
 
 
@@ -67,7 +66,7 @@ async def a_push(
     tags: Sequence[str] = (),
 ) -> str:
     """Let a ref hold exactly these files, as whatever brings content does; return the commit."""
-    folder = folders.folder_of(database.hub.settings.database.data_dir, repo_id)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo_id)
     commit = commit_files(folder, files)
     shown = Card(data=dict(card) if card else None, tags=tuple(tags))
     await a_ref(database, repo_id, ref, commit, card=shown)
@@ -83,6 +82,8 @@ async def a_ref(
         assert repo is not None
         old = await refs.find_sha(conn, repo, ref)
         update = UpdatedRef(ref=ref, old_sha=old, new_sha=sha)
-        await refs.move(
-            conn, repo, Move(updates=(update,), actor_id=repo.creator_id, card=card, added_bytes=7)
+        await refs.update_refs(
+            conn,
+            repo,
+            RefTransaction(updates=(update,), actor_id=repo.creator_id, card=card, added_bytes=7),
         )

@@ -21,8 +21,8 @@ from benchmarks.content import (
     pointer_body,
 )
 from benchmarks.figures import Spoiled
-from benchmarks.hubs import Serving
-from benchmarks.load import CONNECTION, NUMBER, Plan, requests_of
+from benchmarks.hubs import ServedHub
+from benchmarks.load import CONNECTION, NUMBER, LoadPlan, requests_of
 from benchmarks.processes import fetch, running
 from benchmarks.subjects import downloads
 from benchmarks.workbench import workbench
@@ -83,8 +83,8 @@ def test_a_large_file_is_named_by_its_digest() -> None:
     assert json.loads(lines[1]) == {"key": "lfsFile", "value": value}
 
 
-def _plan(request: bytes, *, numbered: bool) -> Plan:
-    return Plan(
+def _plan(request: bytes, *, numbered: bool) -> LoadPlan:
+    return LoadPlan(
         port=1, request=request, connections=1, seconds=1, numbered=numbered, first_number=7
     )
 
@@ -130,7 +130,7 @@ def _refusing() -> Iterator[int]:
 
 def test_an_answer_that_is_not_good_spoils_the_measurement(tmp_path: Path) -> None:
     with _refusing() as port, running(["sleep", "60"], output=tmp_path / "log") as child:
-        account = Account(hub=Serving(child=child, port=port), token="hf_x")
+        account = Account(hub=ServedHub(child=child, port=port), token="hf_x")
 
         with pytest.raises(Spoiled, match="commit/main answered 409: b'main has moved on'"):
             account.commit("engine", commit_body({"a": b"1"}))

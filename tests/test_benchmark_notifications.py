@@ -6,14 +6,14 @@ import pytest
 from benchmarks import inboxes
 from benchmarks.inboxes import Crowd, load
 from benchmarks.notification_ceiling import recorded
-from benchmarks.plans import show_plans
+from benchmarks.query_plans import show_plans
 from benchmarks.subjects import notifications, notifications_fan_out, notifications_streams
 from benchmarks.subjects.notifications import questions
 from benchmarks.workbench import workbench
 
 from hublet.core.database import Database
-from hublet.notifications.inbox.filtering.service import selected
-from hublet.notifications.inbox.listing.service import read_page
+from hublet.notifications.inbox.filters import select
+from hublet.notifications.inbox.paging import read_page
 from hublet.notifications.inbox.schemas import Filters
 
 LARGE = 2_000
@@ -40,7 +40,7 @@ async def test_so_many_items_lie_in_the_inboxes_and_all_are_counted(
     assert await value(database, "SELECT count(*) FROM notifications") == TOTAL
     for user_id, items in ((crowd.large, LARGE), (crowd.small, inboxes.SMALL)):
         async with database.read() as conn:
-            selection = await selected(conn, user_id, Filters())
+            selection = await select(conn, user_id, Filters())
         page = await read_page(database, user_id, selection, page=0)
         assert page["count"] == {"view": items, "unread": inboxes.UNREAD, "all": items}
     indexes = {
@@ -58,7 +58,7 @@ async def test_every_question_fills_a_page_in_either_inbox(
     for question in questions(crowd):
         for user_id in (crowd.large, crowd.small):
             async with database.read() as conn:
-                selection = await selected(conn, user_id, question.filters)
+                selection = await select(conn, user_id, question.filters)
             page = await read_page(database, user_id, selection, page=question.filters.p)
             assert len(page["notifications"]) == question.items, question.name
 

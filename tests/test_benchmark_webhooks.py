@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from benchmarks import __main__ as command
 from benchmarks.figures import Row, Spoiled
-from benchmarks.peers import draining, environments
-from benchmarks.peers.draining import Drain, drain
-from benchmarks.peers.environments import NotToBeHad, Peer, python_of
+from benchmarks.peers import deliveries, environments
+from benchmarks.peers.deliveries import Drain, drain
+from benchmarks.peers.environments import Peer, PeerUnavailable, python_of
 from benchmarks.sink import Arrival, Sink, read_request, sinking
 from benchmarks.subjects import (
     webhooks,
@@ -23,11 +23,11 @@ from benchmarks.subjects import (
     webhooks_neighbours,
 )
 from benchmarks.subjects.webhooks_neighbours import waits_of
-from benchmarks.watched import a_push, a_repo, until
+from benchmarks.webhook_scene import a_push, a_repo, until
 from benchmarks.workbench import Workbench, workbench
 
 from hublet.webhooks.triggers.matching import trigger_of
-from hublet.webhooks.triggers.payload import complete
+from hublet.webhooks.triggers.payload import render_body
 
 REQUEST = b"POST /hook HTTP/1.1\r\nWebhook-Id: abc\r\nContent-Length: 3\r\n\r\n{ }"
 
@@ -117,7 +117,7 @@ def test_the_body_has_the_length_that_is_told() -> None:
     trigger = trigger_of(a_push(a_repo(owner_id="5" * 24)), "http://hub.test")
 
     assert trigger is not None
-    assert 1150 <= len(complete(trigger.payload, "6" * 24)) <= 1250
+    assert 1150 <= len(render_body(trigger.payload, "6" * 24)) <= 1250
 
 
 def test_a_drain_is_judged_by_the_clock_and_by_the_processor() -> None:
@@ -145,7 +145,7 @@ def test_deliveries_are_drained_by_a_worker_and_held_against_peers(
 ) -> None:
     def a_drain(peer: Peer, *_: object, **__: object) -> Drain:
         if peer is absent:
-            raise NotToBeHad("It cannot be installed.")
+            raise PeerUnavailable("It cannot be installed.")
         return Drain(deliveries=50, seconds=5, cpu_seconds=2)
 
     absent = _peer(Path("absent.py"))
@@ -256,7 +256,7 @@ print(json.dumps({"deliveries": len(plan["urls"]), "seconds": 2, "cpu_seconds": 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Peers run in this environment."""
-    monkeypatch.setattr(draining, "python_of", lambda _peer: Path(sys.executable))
+    monkeypatch.setattr(deliveries, "python_of", lambda _peer: Path(sys.executable))
 
 
 @pytest.mark.usefixtures("here")
@@ -331,7 +331,9 @@ def test_without_a_package_the_peer_is_not_to_be_had(
 ) -> None:
     _commands(monkeypatch, fails=True)
 
-    with pytest.raises(NotToBeHad, match=r"peer could not be installed: No matching distribution$"):
+    with pytest.raises(
+        PeerUnavailable, match=r"peer could not be installed: No matching distribution$"
+    ):
         python_of(_peer(Path("peer.py")), place=tmp_path)
 
 

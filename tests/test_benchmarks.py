@@ -13,7 +13,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks.figures import Failure, Goal, Row, Spoiled, compare
 from benchmarks.latencies import merged, percentile, percentile_of
-from benchmarks.load import Outcome, Plan, read_status, run
+from benchmarks.load import LoadPlan, Outcome, read_status, run
 from benchmarks.processes import Child, cpu_seconds, free_port, running, wait_until_it_answers
 from benchmarks.rounds import request_bytes
 from benchmarks.subjects import SUBJECTS
@@ -167,7 +167,7 @@ async def answering(answer: bytes, *, times: int | None = None) -> AsyncIterator
 async def load_on(port: int, *, most: int, connections: int = 4) -> Outcome:
     request = request_bytes("GET", "/")
     return await run(
-        Plan(port=port, request=request, connections=connections, seconds=30, most=most)
+        LoadPlan(port=port, request=request, connections=connections, seconds=30, most=most)
     )
 
 
@@ -183,7 +183,7 @@ async def test_a_load_stops_after_so_many_good_answers() -> None:
 async def test_a_load_ends_with_its_time_and_counts_refusals_apart() -> None:
     async with answering(b"HTTP/1.1 429 Slow\r\ncontent-length: 0\r\n\r\n") as port:
         request = request_bytes("GET", "/")
-        outcome = await run(Plan(port=port, request=request, connections=1, seconds=0.05))
+        outcome = await run(LoadPlan(port=port, request=request, connections=1, seconds=0.05))
 
     assert outcome.answers == 0
     assert set(outcome.refused) == {429}
@@ -193,7 +193,7 @@ async def test_a_load_ends_with_its_time_and_counts_refusals_apart() -> None:
 async def test_a_load_counts_the_connections_it_loses() -> None:
     async with answering(ANSWER, times=3) as port:
         request = request_bytes("GET", "/")
-        outcome = await run(Plan(port=port, request=request, connections=2, seconds=0.3))
+        outcome = await run(LoadPlan(port=port, request=request, connections=2, seconds=0.3))
 
     assert (outcome.answers, outcome.lost) == (6, 2)
 

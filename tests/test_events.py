@@ -11,7 +11,7 @@ import hublet
 from hublet import events
 from hublet.core.outbox import Event
 from hublet.events.documentation import as_markdown
-from registrations import forgotten_afterwards
+from registries import restored_registries
 
 EVENTS = sorted(
     (
@@ -77,7 +77,7 @@ def test_the_page_shows_kind_words_and_fields() -> None:
 def test_facts_of_tests_are_not_documented() -> None:
     before = as_markdown()
 
-    with forgotten_afterwards():
+    with restored_registries():
 
         @dataclass(frozen=True, slots=True, kw_only=True)
         class Invented(Event):

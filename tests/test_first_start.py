@@ -1,8 +1,8 @@
 import pytest
 
 from hublet import first_start
-from hublet.accounts import service as accounts
-from hublet.accounts import store
+from hublet.accounts.users import service as accounts
+from hublet.accounts.users import store
 from hublet.core.database import Database
 from hublet.core.sealing import WrongKeys
 from hublet.tokens import service as tokens

@@ -13,10 +13,18 @@ from structlog.testing import capture_logs
 from hublet.core import queue
 from hublet.core.database import Connection, Database
 from hublet.core.outbox import Event, publish, reacts_to
-from hublet.core.queue import leases
-from registrations import forgotten_afterwards
-from scratch import notes_of, notes_table, soon
-from working import add_tasks, failing, note, noting, parked, until_all_ended, working
+from hublet.core.queue import claims
+from registries import restored_registries
+from scratch_database import notes_of, notes_table, wait_until
+from workers import (
+    add_tasks,
+    note,
+    parked_tasks,
+    register_failing_handler,
+    register_note_handler,
+    running_workers,
+    wait_until_all_ended,
+)
 
 Body = dict[str, Any]
 
@@ -24,7 +32,7 @@ Body = dict[str, Any]
 @pytest.fixture(autouse=True)
 def _registrations() -> Iterator[None]:
     # Printing the traceback of each failure would take longer than all the rest.
-    with capture_logs(), forgotten_afterwards():
+    with capture_logs(), restored_registries():
         Event.catalogue[Knitted.kind] = Knitted
         yield
 
@@ -51,7 +59,7 @@ async def knit(database: Database, name: str) -> None:
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a failed task be due again at once, near enough."""
-    monkeypatch.setattr(leases, "wait_after", lambda _attempts: timedelta(milliseconds=20))
+    monkeypatch.setattr(claims, "retry_delay", lambda _attempts: timedelta(milliseconds=20))
 
 
 async def test_a_fact_reaches_every_reaction(database: Database) -> None:
@@ -63,10 +71,10 @@ async def test_a_fact_reaches_every_reaction(database: Database) -> None:
     async def wear(conn: Connection, event: Knitted) -> None:
         await note(conn, f"worn {event.name}")
 
-    async with working(database):
+    async with running_workers(database):
         await knit(database, "sock")
         await knit(database, "hat")
-        await soon(lambda: _are_noted(database, 4))
+        await wait_until(lambda: _are_noted(database, 4))
 
     assert await notes_of(database) == ["sold hat", "sold sock", "worn hat", "worn sock"]
 
@@ -82,8 +90,8 @@ async def test_facts_from_before_the_start_are_found(database: Database) -> None
 
     await knit(database, "sock")
 
-    async with working(database, poll_seconds=60):
-        await soon(lambda: _are_noted(database, 1))
+    async with running_workers(database, poll_seconds=60):
+        await wait_until(lambda: _are_noted(database, 1))
 
 
 async def test_a_commit_wakes_the_worker_without_polling(database: Database) -> None:
@@ -91,26 +99,26 @@ async def test_a_commit_wakes_the_worker_without_polling(database: Database) -> 
     async def wear(conn: Connection, event: Knitted) -> None:
         await note(conn, event.name)
 
-    async with working(database, poll_seconds=60):
+    async with running_workers(database, poll_seconds=60):
         # Idle long enough for its first looks to be over.
         await asyncio.sleep(0.3)
         begun = monotonic()
         for number in range(5):
             await knit(database, f"sock {number}")
-            await soon(lambda: _are_noted(database, number + 1))  # noqa: B023 - awaited at once
+            await wait_until(lambda: _are_noted(database, number + 1))  # noqa: B023 - awaited at once
         assert monotonic() - begun < 3
 
 
 async def test_a_delayed_task_is_run_when_it_is_due_without_polling(database: Database) -> None:
-    noting()
+    register_note_handler()
     task = queue.NewTask(kind="test.note", body='{"name":"a"}', delay=timedelta(seconds=0.3))
 
-    async with working(database, poll_seconds=60):
+    async with running_workers(database, poll_seconds=60):
         async with database.transaction() as conn:
             await queue.add(conn, task)
         await asyncio.sleep(0.1)
         assert await notes_of(database) == []
-        await soon(lambda: _are_noted(database, 1))
+        await wait_until(lambda: _are_noted(database, 1))
 
 
 async def test_a_reaction_that_fails_neither_undoes_nor_blocks_the_others(
@@ -130,13 +138,13 @@ async def test_a_reaction_that_fails_neither_undoes_nor_blocks_the_others(
     async def sell(conn: Connection, event: Knitted) -> None:
         await note(conn, f"sold {event.name}")
 
-    async with working(database):
+    async with running_workers(database):
         await knit(database, "sock")
-        await soon(lambda: _are_noted(database, 2))
+        await wait_until(lambda: _are_noted(database, 2))
 
     assert attempts == 3
     assert await notes_of(database) == ["sold sock", "worn sock"]
-    assert await parked(database) == []
+    assert await parked_tasks(database) == []
 
 
 @pytest.mark.parametrize("added_as_slow", [True, False])
@@ -154,8 +162,8 @@ async def test_a_task_in_the_wrong_lane_finds_its_handler(
     await add_tasks(database, "test.stray", "a")
     async with database.transaction() as conn:
         await conn.execute("UPDATE tasks SET slow = $1", added_as_slow)
-    async with working(database):
-        await until_all_ended(database)
+    async with running_workers(database):
+        await wait_until_all_ended(database)
 
     assert [isinstance(place, Connection) for place in given] == [added_as_slow]
     assert [isinstance(place, Database) for place in given] == [not added_as_slow]
@@ -164,13 +172,13 @@ async def test_a_task_in_the_wrong_lane_finds_its_handler(
 async def test_events_are_handed_on_while_tasks_keep_failing(
     database: Database, short_waits: None
 ) -> None:
-    failing(*[ValueError("It tore.")] * 1000)
+    register_failing_handler(*[ValueError("It tore.")] * 1000)
 
     @reacts_to(Knitted)
     async def wear(conn: Connection, event: Knitted) -> None:
         await note(conn, event.name)
 
     await add_tasks(database, "test.fail", *(f"f{number}" for number in range(30)))
-    async with working(database, batch_size=5, max_attempts=1000):
+    async with running_workers(database, batch_size=5, max_attempts=1000):
         await knit(database, "sock")
-        await soon(lambda: _are_noted(database, 1))
+        await wait_until(lambda: _are_noted(database, 1))

@@ -10,10 +10,18 @@ from structlog.testing import capture_logs
 
 from hublet.core import queue
 from hublet.core.database import Connection, Database, DatabaseUnavailable
-from hublet.core.queue import ParkedTask, leases
-from registrations import forgotten_afterwards
-from scratch import notes_of, notes_table
-from working import add_tasks, failing, note, noting, parked, until_all_ended, working
+from hublet.core.queue import ParkedTask, claims
+from registries import restored_registries
+from scratch_database import notes_of, notes_table
+from workers import (
+    add_tasks,
+    note,
+    parked_tasks,
+    register_failing_handler,
+    register_note_handler,
+    running_workers,
+    wait_until_all_ended,
+)
 
 Body = dict[str, Any]
 
@@ -21,7 +29,7 @@ Body = dict[str, Any]
 @pytest.fixture(autouse=True)
 def _registrations() -> Iterator[None]:
     # Printing the traceback of each failure would take longer than all the rest.
-    with capture_logs(), forgotten_afterwards():
+    with capture_logs(), restored_registries():
         yield
 
 
@@ -34,20 +42,20 @@ async def _notes(database: Database) -> AsyncIterator[None]:
 @pytest.fixture
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a failed task be due again at once, near enough."""
-    monkeypatch.setattr(leases, "wait_after", lambda _attempts: timedelta(milliseconds=20))
+    monkeypatch.setattr(claims, "retry_delay", lambda _attempts: timedelta(milliseconds=20))
 
 
 async def test_what_fails_too_often_is_parked_with_its_redacted_error(
     database: Database, short_waits: None
 ) -> None:
-    names = failing(*[ValueError("It tore: password=s3cr3t")] * 9)
-    noting()
-    async with working(database, max_attempts=3):
+    names = register_failing_handler(*[ValueError("It tore: password=s3cr3t")] * 9)
+    register_note_handler()
+    async with running_workers(database, max_attempts=3):
         await add_tasks(database, "test.fail", "torn")
         await add_tasks(database, "test.note", "whole")
-        await until_all_ended(database)
+        await wait_until_all_ended(database)
 
-    (task,) = await parked(database)
+    (task,) = await parked_tasks(database)
     assert task == ParkedTask(
         id="torn",
         kind="test.fail",
@@ -62,14 +70,14 @@ async def test_what_fails_too_often_is_parked_with_its_redacted_error(
 async def test_a_parked_task_that_is_retried_runs_again(
     database: Database, short_waits: None
 ) -> None:
-    failing(ValueError("It tore."))
-    async with working(database, max_attempts=1):
+    register_failing_handler(ValueError("It tore."))
+    async with running_workers(database, max_attempts=1):
         await add_tasks(database, "test.fail", "a")
-        await until_all_ended(database)
+        await wait_until_all_ended(database)
         assert await notes_of(database) == []
         async with database.transaction() as conn:
             await queue.retry_parked(conn)
-        await until_all_ended(database)
+        await wait_until_all_ended(database)
 
     assert await notes_of(database) == ["a"]
 
@@ -99,18 +107,18 @@ class Unprintable(Exception):
 async def test_whatever_a_handler_raises_fails_its_task_alone(
     database: Database, error: BaseException, told: str
 ) -> None:
-    failing(error)
-    noting()
-    async with working(database, max_attempts=1):
+    register_failing_handler(error)
+    register_note_handler()
+    async with running_workers(database, max_attempts=1):
         await add_tasks(database, "test.note", "before")
         await add_tasks(database, "test.fail", "error")
         await add_tasks(database, "test.note", "next")
-        await until_all_ended(database)
+        await wait_until_all_ended(database)
         # The worker is still at work.
         await add_tasks(database, "test.note", "zuletzt")
-        await until_all_ended(database)
+        await wait_until_all_ended(database)
 
-    assert [(task.id, task.error) for task in await parked(database)] == [("error", told)]
+    assert [(task.id, task.error) for task in await parked_tasks(database)] == [("error", told)]
     assert await notes_of(database) == ["before", "next", "zuletzt"]
 
 
@@ -147,10 +155,10 @@ async def test_a_task_that_can_never_be_run_is_parked(
     async with database.transaction() as conn:
         await queue.add(conn, queue.NewTask(kind=kind, body=body, key="poison"))
         await conn.execute("UPDATE tasks SET slow = $1", slow)
-    async with working(database, max_attempts=1):
-        await until_all_ended(database)
+    async with running_workers(database, max_attempts=1):
+        await wait_until_all_ended(database)
 
-    assert [(task.id, task.error) for task in await parked(database)] == [("poison", error)]
+    assert [(task.id, task.error) for task in await parked_tasks(database)] == [("poison", error)]
 
 
 async def test_what_hangs_in_a_transaction_is_cut_off(database: Database) -> None:
@@ -159,13 +167,15 @@ async def test_what_hangs_in_a_transaction_is_cut_off(database: Database) -> Non
         await note(conn, "undone")
         await asyncio.Event().wait()
 
-    noting()
-    async with working(database, max_attempts=1, lease_seconds=0.3):
+    register_note_handler()
+    async with running_workers(database, max_attempts=1, lease_seconds=0.3):
         await add_tasks(database, "test.hang", "a")
         await add_tasks(database, "test.note", "b")
-        await until_all_ended(database)
+        await wait_until_all_ended(database)
 
-    assert [(task.id, task.error) for task in await parked(database)] == [("a", "TimeoutError: ")]
+    assert [(task.id, task.error) for task in await parked_tasks(database)] == [
+        ("a", "TimeoutError: ")
+    ]
     assert await notes_of(database) == ["b"]
 
 
@@ -190,11 +200,11 @@ async def test_a_task_that_breaks_its_transaction_is_parked_and_its_neighbours_a
             await break_the_transaction(conn)
 
     await add_tasks(database, "test.neighbour", "a", "b", "guilty", "x", "y")
-    async with working(database, max_attempts=4):
-        await until_all_ended(database)
+    async with running_workers(database, max_attempts=4):
+        await wait_until_all_ended(database)
 
     assert await notes_of(database) == ["a", "b", "x", "y"]
-    (task,) = await parked(database)
+    (task,) = await parked_tasks(database)
     assert (task.id, task.attempts) == ("guilty", 4)
     assert task.error.startswith("It broke the transaction it ran in: ")
     # The first batch was undone with the guilty one; after that everybody ran alone.

@@ -14,16 +14,23 @@ from structlog.testing import capture_logs
 from hublet.core import queue
 from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.worker import Worker
-from registrations import forgotten_afterwards
-from scratch import SOON_SECONDS
-from working import add_tasks, parked, set_grace, set_worker, until_all_ended, working
+from registries import restored_registries
+from scratch_database import SOON_SECONDS
+from workers import (
+    add_tasks,
+    parked_tasks,
+    running_workers,
+    set_grace,
+    set_worker,
+    wait_until_all_ended,
+)
 
 Body = dict[str, Any]
 
 
 @pytest.fixture(autouse=True)
 def _registrations() -> Iterator[None]:
-    with capture_logs(), forgotten_afterwards():
+    with capture_logs(), restored_registries():
         yield
 
 
@@ -59,14 +66,14 @@ async def test_a_worker_survives_that_the_database_is_away(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = remembering()
-    async with working(database):
+    async with running_workers(database):
         await asyncio.sleep(0.1)
         async with away(database, monkeypatch):
             database.ring([queue.CHANNEL, "outbox"])
             await asyncio.sleep(0.3)
         await add_tasks(database, "test.quick", "quick")
         await add_tasks(database, "test.slow", "slow")
-        await until_all_ended(database)
+        await wait_until_all_ended(database)
 
     assert sorted(ran) == ["quick", "slow"]
 
@@ -80,7 +87,7 @@ async def test_a_worker_may_start_before_its_database(
     async with away(database, monkeypatch):
         worker.start()
         await asyncio.sleep(0.1)
-    await until_all_ended(database)
+    await wait_until_all_ended(database)
     await worker.stop()
 
     assert ran == ["a"]
@@ -100,15 +107,15 @@ async def test_a_slow_task_that_is_done_while_the_database_is_away_is_not_done_a
         await sent.wait()
 
     await add_tasks(database, "test.send", "a")
-    async with working(database):
+    async with running_workers(database):
         await begun.wait()
         async with away(database, monkeypatch):
             sent.set()
             await asyncio.sleep(0.7)
-        await until_all_ended(database)
+        await wait_until_all_ended(database)
 
     assert runs == 1
-    assert await parked(database) == []
+    assert await parked_tasks(database) == []
 
 
 async def test_what_a_worker_could_not_hand_back_is_taken_over_at_once(
@@ -131,8 +138,8 @@ async def test_what_a_worker_could_not_hand_back_is_taken_over_at_once(
     ran = remembering()
     queue.handlers["test.send"] = queue.handlers["test.slow"]
 
-    async with working(database, poll_seconds=60):
-        await until_all_ended(database)
+    async with running_workers(database, poll_seconds=60):
+        await wait_until_all_ended(database)
 
     assert ran == ["a"]
 
@@ -151,9 +158,9 @@ async def test_a_heart_that_stumbles_goes_on_beating(
         await asyncio.sleep(1.2)
 
     await add_tasks(database, "test.send", "a")
-    async with working(database, 2, lease_seconds=0.4):
+    async with running_workers(database, 2, lease_seconds=0.4):
         folder.rename(folder.with_name("moved"))
-        await until_all_ended(database)
+        await wait_until_all_ended(database)
 
     assert runs == 1
 
@@ -222,12 +229,12 @@ async def test_the_work_of_a_killed_process_is_taken_over_at_once(database: Data
         ran = remembering()
         queue.handlers["test.hang"] = queue.handlers["test.slow"]
 
-        async with working(database):
+        async with running_workers(database):
             await asyncio.sleep(0.5)
             assert ran == []
             process.send_signal(signal.SIGKILL)
             # The lease would have kept it for half a minute.
-            await until_all_ended(database)
+            await wait_until_all_ended(database)
 
     assert ran == ["a"]
 
@@ -249,7 +256,7 @@ async def test_a_task_that_kills_its_process_is_parked_and_its_neighbours_are_do
     async with database.read() as conn:
         rows = await conn.fetch_all("SELECT name FROM facts ORDER BY name")
     assert [row["name"] for row in rows] == ["a", "b", "x", "y"]
-    (task,) = await parked(database)
+    (task,) = await parked_tasks(database)
     assert (task.id, task.error) == (
         "guilty",
         "RuntimeError: The worker died each time it ran this task.",

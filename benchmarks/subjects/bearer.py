@@ -10,16 +10,16 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message
 
-from benchmarks.by_hand import ByHand, by_hand
 from benchmarks.figures import Goal, Row, Spoiled, compare
 from benchmarks.hubs import ENGINES, Engine, a_token, opened
 from benchmarks.machine import tied_to
+from benchmarks.raw_queries import RawQueries, open_raw_queries
 from benchmarks.workbench import Workbench
 from hublet.app import create_application, with_edge
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 from hublet.core.config import Settings
 from hublet.core.database import Database
-from hublet.core.http import HotRoute
+from hublet.core.http import FastRoute
 from hublet.tokens.auth import caller_of
 
 _GOAL = Goal(floor=100, aim=30, more_is_better=False, of="ours")
@@ -67,7 +67,7 @@ def _measured(bench: Workbench, engine: Engine, *, seconds_remembered: float, na
 
 async def _rounds(settings: Settings, *, count: int) -> list[tuple[_Micros, _Micros]]:
     """Return for each round what our check and one by hand add to a bare route."""
-    async with opened(settings) as database, by_hand(settings) as hand:
+    async with opened(settings) as database, open_raw_queries(settings) as hand:
         token = await a_token(database)
         app = _application(database, hand, token)
         # Only the checked route is sent the token, so that all it costs at the edge is counted.
@@ -77,7 +77,7 @@ async def _rounds(settings: Settings, *, count: int) -> list[tuple[_Micros, _Mic
     return [(_over(ours, bare), _over(other, bare)) for bare, ours, other in rounds]
 
 
-def _application(database: Database, hand: ByHand, token: str) -> ASGIApp:
+def _application(database: Database, hand: RawQueries, token: str) -> ASGIApp:
     """Return the real hub with three more routes, dispatched by the edge itself."""
     keys = database.hub.keys
 
@@ -94,7 +94,7 @@ def _application(database: Database, hand: ByHand, token: str) -> ASGIApp:
 
     app = create_application(database)
     for path, route in zip(_PATHS, (bare, checked, looked_up_by_hand), strict=True):
-        app.router.add_api_route(path, route, route_class_override=HotRoute, response_model=None)
+        app.router.add_api_route(path, route, route_class_override=FastRoute, response_model=None)
     return with_edge(app)
 
 

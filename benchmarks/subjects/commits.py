@@ -9,14 +9,14 @@ from pathlib import Path
 
 from benchmarks.content import NDJSON, OWNER, Account, commit_body
 from benchmarks.figures import Goal, Row, Spoiled, compare
-from benchmarks.hubs import ENGINES, Engine, furnish, serving
+from benchmarks.hubs import ENGINES, Engine, populate, serving
 from benchmarks.latencies import percentile
-from benchmarks.load import CONNECTION, NUMBER, Outcome, Plan, digits
+from benchmarks.load import CONNECTION, NUMBER, LoadPlan, Outcome, digits
 from benchmarks.machine import tied_to
 from benchmarks.processes import clean_environment
 from benchmarks.rounds import apply_load, request_bytes
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 FILES = 1000
 CLIENTS = 50
@@ -37,7 +37,7 @@ def measure(bench: Workbench) -> Iterator[Row]:
     """A commit of 1,000 files against git itself, and 50 committing clients against one."""
     for engine in ENGINES:
         site = bench.site(engine)
-        token = run_loop(furnish(site.settings()))
+        token = run_loop(populate(site.settings()))
         with serving(site, core=bench.cores.server) as hub:
             account = Account(hub=hub, token=token)
             yield _many_files(bench, account, engine, folder=site.folder)
@@ -140,7 +140,7 @@ class _Committing:
         self._made = 0
 
     def run(self, name: str, *, clients: int, seconds: float) -> Outcome:
-        plan = Plan(
+        plan = LoadPlan(
             port=self._account.hub.port,
             request=self._request,
             connections=clients,

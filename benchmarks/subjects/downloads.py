@@ -8,13 +8,13 @@ from pathlib import Path
 
 from benchmarks.content import GIBIBYTE, MEGABYTE, OWNER, Account, new_bytes, pointer_body
 from benchmarks.figures import Goal, Row, Spoiled, compare
-from benchmarks.hubs import Serving, furnish, serving
+from benchmarks.hubs import ServedHub, populate, serving
 from benchmarks.machine import tied_to
 from benchmarks.nginx import find_nginx, serving_with_nginx
 from benchmarks.processes import cpu_seconds
 from benchmarks.rounds import request_bytes
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 _PATH = "large.bin"
 _PIECE = 1 << 20
@@ -35,7 +35,7 @@ def measure(bench: Workbench) -> Iterator[Row]:
     if program is None:
         raise Spoiled("nginx is not installed, so there is nothing to hold a download against.")
     site = bench.site("SQLite")
-    token = run_loop(furnish(site.settings()))
+    token = run_loop(populate(site.settings()))
     content = new_bytes(int(GIBIBYTE * bench.share))
     sha256 = content.sha256()
     core = bench.cores.server
@@ -57,9 +57,9 @@ def _file_of(data_dir: Path, sha256: str) -> Path:
     return found[0]
 
 
-def _rows(bench: Workbench, account: Account, nginx: Serving, *, size: int) -> Iterator[Row]:
+def _rows(bench: Workbench, account: Account, nginx: ServedHub, *, size: int) -> Iterator[Row]:
     path = f"/{OWNER}/large/resolve/main/{_PATH}"
-    places: list[tuple[Serving, str, Mapping[str, str]]] = [
+    places: list[tuple[ServedHub, str, Mapping[str, str]]] = [
         (account.hub, path, account.headers),
         (nginx, "/file", {}),
     ]
@@ -90,7 +90,7 @@ def _row(subject: str, speeds: list[list[float]]) -> Row:
     )
 
 
-def _speed(server: Serving, path: str, headers: Mapping[str, str], *, size: int) -> _Speed:
+def _speed(server: ServedHub, path: str, headers: Mapping[str, str], *, size: int) -> _Speed:
     request = request_bytes("GET", path, headers={**headers, "connection": "close"})
     before, start = cpu_seconds(server.child.id), time.perf_counter()
     received = _receive(server.port, request)

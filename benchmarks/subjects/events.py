@@ -11,7 +11,7 @@ from benchmarks.figures import Goal, Row, Spoiled
 from benchmarks.hubs import ENGINES, Engine, opened
 from benchmarks.latencies import percentile_of
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 from hublet.core import outbox
 from hublet.core.config import Settings
 from hublet.core.database import Connection, Database
@@ -43,7 +43,7 @@ class _Reactions:
 _reactions = _Reactions()
 
 
-def _a_fact() -> Event:
+def _an_event() -> Event:
     """Return a fact with one reaction; importing this module must not add to the hub's own."""
 
     @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ def _a_fact() -> Event:
 
 def measure(bench: Workbench) -> Iterator[Row]:
     """Facts per second from publish to committed reaction, and the latency when idle."""
-    fact = _a_fact()
+    fact = _an_event()
     for engine in ENGINES:
         settings = bench.site(engine).settings()
         rates, waits = run_loop(_figures(settings, fact, rounds=bench.rounds))

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from benchmarks.figures import Row, compare
 from benchmarks.hubs import opened
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 from hublet.core.batching import GroupCommit
 from hublet.core.config import Settings
 from hublet.core.database import Connection, Database

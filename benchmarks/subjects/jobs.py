@@ -12,11 +12,11 @@ from typing import Any
 import httpx2
 
 from benchmarks.figures import Goal, Row, Spoiled
-from benchmarks.hubs import BASE_URL, Site, furnish
+from benchmarks.hubs import BASE_URL, Site, populate
 from benchmarks.latencies import percentile_of
 from benchmarks.processes import COMMANDS, Child, free_port, running, wait_until_it_answers
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 _PATH = "/api/jobs/ada"
 _SINGLE, _SHORT, _AT_ONCE, _LINES = 40, 200, 200, 1_000_000
@@ -81,7 +81,7 @@ def _part(count: int, bench: Workbench) -> int:
 
 @contextmanager
 def _serving(site: Site) -> Iterator[_Hub]:
-    token = run_loop(furnish(site.settings()))
+    token = run_loop(populate(site.settings()))
     port = free_port()
     command = [str(COMMANDS / "hublet"), "serve", "--port", str(port), "--base-url", BASE_URL]
     output = site.folder / "hub.log"

@@ -4,13 +4,13 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.figures import Goal, Row
-from benchmarks.hubs import ENGINES, Engine, furnish, serving
-from benchmarks.load import Plan
+from benchmarks.hubs import ENGINES, Engine, populate, serving
+from benchmarks.load import LoadPlan
 from benchmarks.processes import megabytes_of
 from benchmarks.rounds import apply_load, request_bytes
 from benchmarks.subjects.whoami import CONNECTIONS, PATH
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 REQUESTS = 20_000
 _REST_SECONDS = 3.0
@@ -26,12 +26,12 @@ def measure(bench: Workbench) -> Iterator[Row]:
 
 def _on(bench: Workbench, engine: Engine) -> Iterator[Row]:
     site = bench.site(engine)
-    token = run_loop(furnish(site.settings()))
+    token = run_loop(populate(site.settings()))
     request = request_bytes("GET", PATH, headers={"authorization": f"Bearer {token}"})
     with serving(site, core=bench.cores.server) as hub:
         time.sleep(_REST_SECONDS)
         yield _row(f"memory at rest, {engine}", hub.child.id)
-        plan = Plan(
+        plan = LoadPlan(
             port=hub.port,
             request=request,
             connections=CONNECTIONS,

@@ -11,15 +11,15 @@ from benchmarks.hubs import ENGINES, Engine, opened
 from benchmarks.inboxes import Crowd
 from benchmarks.machine import tied_to
 from benchmarks.notification_page import page_rows
-from benchmarks.plans import show_plans
+from benchmarks.query_plans import show_plans
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 from hublet.core.clock import from_micros
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.notifications.inbox import service as inbox
-from hublet.notifications.inbox.filtering.service import selected
-from hublet.notifications.inbox.listing.service import read_page
+from hublet.notifications.inbox.filters import select
+from hublet.notifications.inbox.paging import read_page
 from hublet.notifications.inbox.records import Selection
 from hublet.notifications.inbox.schemas import Filters
 
@@ -91,7 +91,7 @@ async def _read_row(
 ) -> Row:
     async def read(on: Any, user_id: str) -> object:
         async with on.read() as conn:
-            selection = await selected(conn, user_id, question.filters)
+            selection = await select(conn, user_id, question.filters)
         page = await read_page(on, user_id, selection, page=question.filters.p)
         if len(page["notifications"]) != question.items:
             raise Spoiled(f"{question.name} has {len(page['notifications'])} items.")
@@ -127,7 +127,7 @@ async def _mark_everything_row(database: Database, engine: Engine, crowd: Crowd)
     for _ in range(_MARKS_OF_EVERYTHING):
         for user_id, items in sizes.items():
             async with database.read() as conn:
-                selection = await inbox.up_to_now(conn, user_id, Selection())
+                selection = await inbox.limit_to_now(conn, user_id, Selection())
             async with database.transaction() as conn:
                 await inbox.mark(conn, user_id, selection, read=False)
             start = time.perf_counter()
@@ -139,7 +139,7 @@ async def _mark_everything_row(database: Database, engine: Engine, crowd: Crowd)
 
 async def _mark(on: Any, user_id: str, selection: Selection, *, read: bool, expected: int) -> int:
     async with on.read() as conn:
-        bound = await inbox.up_to_now(conn, user_id, selection)
+        bound = await inbox.limit_to_now(conn, user_id, selection)
     async with on.transaction() as conn:
         count: int = await inbox.mark(conn, user_id, bound, read=read)
     if count != expected:

@@ -7,15 +7,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from statistics import median
 
+from benchmarks.discussions import add_users, create_discussion, watch
 from benchmarks.figures import Row, Spoiled
 from benchmarks.hubs import ENGINES, opened
-from benchmarks.talks import a_talk, add_users, watch
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.outbox import publish
-from hublet.notifications.records import INBOXES
+from hublet.notifications.records import INBOXES_CHANNEL
 from hublet.worker import Worker
 
 WATCHERS = 10_000
@@ -77,11 +77,11 @@ async def _working(database: Database) -> AsyncIterator[None]:
 async def _round(
     database: Database, owner_id: str, users: list[str], number: int
 ) -> tuple[float, float]:
-    talk = await a_talk(database, owner_id, number)
+    talk = await create_discussion(database, owner_id, number)
     await watch(database, users, repo_id=talk.repo_id)
     pulse = _Pulse()
     beating = asyncio.create_task(pulse.beat())
-    with database.subscribe(INBOXES) as bell:
+    with database.subscribe(INBOXES_CHANNEL) as bell:
         async with database.transaction() as conn:
             await publish(conn, talk.fact)
         start = time.perf_counter()

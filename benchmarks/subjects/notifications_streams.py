@@ -7,18 +7,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from statistics import median
 
+from benchmarks.discussions import add_users, create_discussion
 from benchmarks.figures import Row, Spoiled
-from benchmarks.hubs import ENGINES, Serving, Site, opened, serving
+from benchmarks.hubs import ENGINES, ServedHub, Site, opened, serving
 from benchmarks.latencies import percentile_of
 from benchmarks.processes import cpu_seconds
 from benchmarks.rounds import request_bytes
-from benchmarks.talks import a_talk, add_users
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 from hublet.core.database import Database
 from hublet.notifications.inbox import service as inbox
-from hublet.notifications.records import Involvement
-from hublet.notifications.records import Item as InboxItem
+from hublet.notifications.records import InboxItem, Involvement
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
 
@@ -81,7 +80,7 @@ async def _furnish(site: Site, streams: int) -> tuple[list[str], list[str]]:
 
 
 async def _figures(
-    site: Site, hub: Serving, users: Sequence[str], values: Sequence[str], *, rounds: int
+    site: Site, hub: ServedHub, users: Sequence[str], values: Sequence[str], *, rounds: int
 ) -> tuple[list[list[float]], float]:
     async with opened(site.settings()) as database, _listening(hub.port, values) as listeners:
         (owner_id,) = await add_users(database, "ada", 1)
@@ -123,7 +122,7 @@ async def _round(
     number: int,
 ) -> list[float]:
     """Tell everybody of something in one commit; return how long each stream took to say it."""
-    talk = await a_talk(database, owner_id, number)
+    talk = await create_discussion(database, owner_id, number)
     item = InboxItem(
         thread_id=talk.thread_id, type="model", place_id=talk.repo_id, event_id=talk.thread_id
     )

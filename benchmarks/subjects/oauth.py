@@ -9,27 +9,27 @@ from functools import partial
 
 import msgspec
 
-from benchmarks.allowances import (
-    CHALLENGE,
-    REDIRECT_URI,
-    Tenant,
-    basic,
-    new_codes,
-    new_tokens,
-    settle,
-)
 from benchmarks.figures import Row, Spoiled, compare
-from benchmarks.hubs import ENGINES, Engine, Serving, Site, serving
+from benchmarks.hubs import ENGINES, Engine, ServedHub, Site, serving
 from benchmarks.latencies import merged, percentile
 from benchmarks.load import Outcome
 from benchmarks.oauth_cases import CASES, Case
 from benchmarks.oauth_load import OAuthPlan, OAuthRequest
+from benchmarks.oauth_tenant import (
+    CHALLENGE,
+    REDIRECT_URI,
+    Tenant,
+    basic,
+    create_tenant,
+    new_codes,
+    new_tokens,
+)
 from benchmarks.peers import oidc_provider as peer
-from benchmarks.peers.environments import NotToBeHad
+from benchmarks.peers.environments import PeerUnavailable
 from benchmarks.processes import ROOT, clean_environment, cpu_seconds
 from benchmarks.rounds import Round
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 CONNECTIONS = 32
 # A round that has spent them ends early; on PostgreSQL they take as long to make as to redeem.
@@ -49,7 +49,7 @@ _SHORTEST_SECONDS = 0.5
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
     name: str
-    server: Serving
+    server: ServedHub
     request: OAuthRequest
     # Makes so many of what the requests need.
     values: Callable[[int], list[str]]
@@ -59,7 +59,7 @@ def measure(bench: Workbench) -> Iterator[Row]:
     """Codes, refreshes, exchanges and look-ups over HTTP, against npm's oidc-provider."""
     for engine in ENGINES:
         site = bench.site(engine)
-        tenant = run_loop(settle(site.settings(), apps_count=_APPS))
+        tenant = run_loop(create_tenant(site.settings(), apps_count=_APPS))
         with ExitStack() as stack:
             hub = stack.enter_context(serving(site, core=bench.cores.server))
             peers = _peers(stack, bench, site)
@@ -69,8 +69,8 @@ def measure(bench: Workbench) -> Iterator[Row]:
                 yield from _rows(engine, case, _alternate(bench, targets))
 
 
-def _peers(stack: ExitStack, bench: Workbench, site: Site) -> dict[str, Serving]:
-    started: dict[str, Serving] = {}
+def _peers(stack: ExitStack, bench: Workbench, site: Site) -> dict[str, ServedHub]:
+    started: dict[str, ServedHub] = {}
     for name, durable in _PEERS.items():
         server = peer.serving(
             site.folder,
@@ -81,12 +81,12 @@ def _peers(stack: ExitStack, bench: Workbench, site: Site) -> dict[str, Serving]
         )
         try:
             started[name] = stack.enter_context(server)
-        except NotToBeHad as reason:
+        except PeerUnavailable as reason:
             print(f"left out: {reason}", flush=True)
     return started
 
 
-def _ours(site: Site, tenant: Tenant, case: Case, hub: Serving) -> _Target:
+def _ours(site: Site, tenant: Tenant, case: Case, hub: ServedHub) -> _Target:
     def values(count: int) -> list[str]:
         settings = site.settings()
         if case.kind == "Client":
@@ -101,7 +101,7 @@ def _ours(site: Site, tenant: Tenant, case: Case, hub: Serving) -> _Target:
     return _Target(name=_OURS, server=hub, request=request, values=values)
 
 
-def _theirs(case: Case, name: str, server: Serving) -> _Target:
+def _theirs(case: Case, name: str, server: ServedHub) -> _Target:
     app = basic(peer.CLIENT_ID, peer.CLIENT_SECRET)
     prepare = partial(peer.prepared, server, case.kind, scopes=" ".join(case.scopes))
     return _Target(

@@ -13,7 +13,7 @@ import httpx2
 
 from benchmarks.content import MEGABYTE
 from benchmarks.figures import Goal, Row, Spoiled, compare
-from benchmarks.hubs import Site, furnish
+from benchmarks.hubs import Site, populate
 from benchmarks.latencies import merged, percentile
 from benchmarks.machine import tied_to
 from benchmarks.processes import (
@@ -24,9 +24,9 @@ from benchmarks.processes import (
     running,
     wait_until_it_answers,
 )
-from benchmarks.rounds import Round, Target, alternate, request_bytes
+from benchmarks.rounds import LoadTarget, Round, alternate, request_bytes
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 _JOB = Path(__file__).parent.parent / "proxied.py"
 _CONNECTIONS, _TURNS, _BULK = 32, 20_000, 512 * MEGABYTE
@@ -68,7 +68,7 @@ def measure(bench: Workbench) -> Iterator[Row]:
 
 @contextmanager
 def _ways(bench: Workbench, site: Site) -> Iterator[_Ways]:
-    token = run_loop(furnish(site.settings()))
+    token = run_loop(populate(site.settings()))
     port, job_port = free_port(), free_port()
     base_url = f"http://127.0.0.1:{port}"
     command = [str(COMMANDS / "hublet"), "serve", "--port", str(port), "--base-url", base_url]
@@ -123,7 +123,7 @@ def _end(base_url: str, headers: Mapping[str, str], job_id: str) -> None:
 
 def _load(bench: Workbench, ways: _Ways, *, connections: int) -> dict[str, list[Round]]:
     targets = [
-        Target(name=name, process_id=ways.hub.id, port=way.port, request=way.request("/"))
+        LoadTarget(name=name, process_id=ways.hub.id, port=way.port, request=way.request("/"))
         for name, way in ((_PROXIED, ways.proxied), (_DIRECT, ways.direct))
     ]
     return alternate(

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchmarks.figures import Goal, Row, Spoiled, compare
 from benchmarks.peers import receiving
 from benchmarks.processes import ROOT, Child, free_port, running
-from benchmarks.rounds import Round, Target, alternate, request_bytes
+from benchmarks.rounds import LoadTarget, Round, alternate, request_bytes
 from benchmarks.workbench import Workbench
 
 PATH = "/webhooks/hear"
@@ -57,7 +57,9 @@ def measure(bench: Workbench) -> Iterator[Row]:
             )
             wait_until_it_receives(child, port)
             request = request_bytes("POST", PATH, headers=HEADERS, body=BODY)
-            targets.append(Target(name=library, process_id=child.id, port=port, request=request))
+            targets.append(
+                LoadTarget(name=library, process_id=child.id, port=port, request=request)
+            )
         rounds = alternate(
             targets,
             connections=CONNECTIONS,

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import msgspec
 
 from benchmarks.figures import Goal, Row
-from benchmarks.hubs import ENGINES, Serving, serving
+from benchmarks.hubs import ENGINES, ServedHub, serving
 from benchmarks.latencies import percentile
-from benchmarks.load import Plan
+from benchmarks.load import LoadPlan
 from benchmarks.rounds import apply_load, request_bytes
 from benchmarks.workbench import Workbench
-from hublet.tokens.format import Kind, new_credential
+from hublet.tokens.format import TokenKind, new_credential
 
 _PATH = "/api/credentials/revoke"
 _ITEMS = (1, 1000)
@@ -27,12 +27,12 @@ def measure(bench: Workbench) -> Iterator[Row]:
                 yield _row(bench, hub, subject=f"revoke {items:,}, {engine}, p99", items=items)
 
 
-def _row(bench: Workbench, hub: Serving, *, subject: str, items: int) -> Row:
-    values = [new_credential("hf_", Kind.access) for _ in range(items)]
+def _row(bench: Workbench, hub: ServedHub, *, subject: str, items: int) -> Row:
+    values = [new_credential("hf_", TokenKind.access) for _ in range(items)]
     request = request_bytes("POST", _PATH, body=msgspec.json.encode({"credentials": values}))
 
     def load(requests: int) -> dict[int, int]:
-        plan = Plan(
+        plan = LoadPlan(
             port=hub.port,
             request=request,
             connections=1,

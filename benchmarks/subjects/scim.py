@@ -11,10 +11,10 @@ import msgspec
 from benchmarks.figures import Goal, Row, Spoiled
 from benchmarks.hubs import ENGINES, Engine, Site, opened, serving
 from benchmarks.workbench import Workbench
-from hublet.accounts import service as accounts
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Plan
-from hublet.cli.loop import run_loop
+from hublet.accounts.users import service as accounts
+from hublet.cli.local_hub import run_loop
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
 

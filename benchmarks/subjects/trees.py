@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from benchmarks.content import OWNER, Account, commit_body
 from benchmarks.figures import Goal, Row, Spoiled, compare
-from benchmarks.hubs import furnish, serving
-from benchmarks.rounds import Target, alternate, request_bytes
+from benchmarks.hubs import populate, serving
+from benchmarks.rounds import LoadTarget, alternate, request_bytes
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 MANY = 100_000
 FEW = 1_000
@@ -39,7 +39,7 @@ _FLAT = _Layout(name="in one folder", per_folder=10 * MANY)
 def measure(bench: Workbench) -> Iterator[Row]:
     """Pages of 1,000 entries of a large repository, first and deep, as a share of a small one."""
     site = bench.site("SQLite")
-    token = run_loop(furnish(site.settings()))
+    token = run_loop(populate(site.settings()))
     many = max(int(MANY * bench.share), 2 * FEW)
     with serving(site, core=bench.cores.server) as hub:
         account = Account(hub=hub, token=token)
@@ -86,10 +86,10 @@ def _first_page(repo: str) -> str:
     return f"/api/models/{OWNER}/{repo}/tree/main?recursive=true"
 
 
-def _target(account: Account, path: str) -> Target:
+def _target(account: Account, path: str) -> LoadTarget:
     request = request_bytes("GET", path, headers=account.headers)
     hub = account.hub
-    return Target(name=path, process_id=hub.child.id, port=hub.port, request=request)
+    return LoadTarget(name=path, process_id=hub.child.id, port=hub.port, request=request)
 
 
 def _page_behind(account: Account, path: str, *, pages: int) -> str:

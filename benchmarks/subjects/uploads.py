@@ -11,11 +11,11 @@ from pathlib import Path
 
 from benchmarks.content import GIBIBYTE, MEGABYTE, Account, Bytes, inline_body, new_bytes
 from benchmarks.figures import Goal, Row, compare
-from benchmarks.hubs import furnish, serving
+from benchmarks.hubs import populate, serving
 from benchmarks.machine import tied_to
 from benchmarks.processes import megabytes_of
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 # Each round leaves another file on the disk.
 _MOST_ROUNDS = 2
@@ -58,7 +58,7 @@ def measure(bench: Workbench) -> Iterator[Row]:
 
 def _rows(bench: Workbench, way: _Way) -> Iterator[Row]:
     site = bench.site("SQLite")
-    token = run_loop(furnish(site.settings()))
+    token = run_loop(populate(site.settings()))
     size = int(GIBIBYTE * bench.share)
     # A server of its own: the peak is that of everything the process ever did.
     with serving(site, core=bench.cores.server) as hub:

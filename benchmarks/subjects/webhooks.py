@@ -10,21 +10,21 @@ from statistics import median
 
 from benchmarks.figures import Goal, Row, Spoiled
 from benchmarks.hubs import ENGINES, Engine, Site, opened
-from benchmarks.peers.draining import PEERS, Drain, drain
-from benchmarks.peers.environments import NotToBeHad
+from benchmarks.peers.deliveries import PEERS, Drain, drain
+from benchmarks.peers.environments import PeerUnavailable
 from benchmarks.processes import Child, cpu_seconds
 from benchmarks.sink import Sink, sinking
-from benchmarks.watched import (
+from benchmarks.webhook_scene import (
     WEBHOOKS,
     Scene,
-    a_scene,
+    create_scene,
     delivering,
     settings_of,
     until,
     warm_up,
 )
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 DELIVERIES = 10_000
 _FACTS_PER_COMMIT = 20
@@ -79,7 +79,7 @@ def _beside_peers(
                 size=_PEER_BYTES,
                 core=bench.cores.server,
             )
-        except NotToBeHad as error:
+        except PeerUnavailable as error:
             print(f"webhooks, {engine}: {error}", flush=True)
             continue
         subject = f"webhook deliveries, {engine}, against {peer.name}"
@@ -101,7 +101,7 @@ def _against(subject: str, ours: Sequence[float], other: float, theirs: Drain) -
 
 async def _drains(bench: Workbench, site: Site, sink: Sink, *, facts: int) -> list[Drain]:
     async with opened(settings_of(site)) as database:
-        scene = await a_scene(database, sink.urls)
+        scene = await create_scene(database, sink.urls)
         with delivering(site, core=bench.cores.server) as worker:
             done = await warm_up(scene, sink)
             drains: list[Drain] = []

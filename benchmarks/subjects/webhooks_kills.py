@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from statistics import median
 
-from benchmarks.commenting import Commenting
+from benchmarks.comment_load import CommentLoad
 from benchmarks.content import Account
 from benchmarks.figures import Goal, Row, Spoiled
-from benchmarks.hubs import BASE_URL, ENGINES, Engine, Serving, Site, furnish, opened
+from benchmarks.hubs import BASE_URL, ENGINES, Engine, ServedHub, Site, opened, populate
 from benchmarks.processes import COMMANDS, Child, free_port, running, wait_until_it_answers
 from benchmarks.sink import Sink, sinking
-from benchmarks.watched import VARIABLES, settings_of
+from benchmarks.webhook_scene import VARIABLES, settings_of
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 KILLS = 100
 ENDPOINTS = 20
@@ -73,12 +73,12 @@ def _rows(engine: Engine, toll: _Toll) -> Iterator[Row]:
 
 
 def _killed(site: Site, sink: Sink, *, kills: int) -> _Toll:
-    token = run_loop(furnish(settings_of(site)))
+    token = run_loop(populate(settings_of(site)))
     chance = random.Random(_SEED)
     toll, port = _Toll(kills=kills), free_port()
     with _hub(site, port) as child:
         wait_until_it_answers(child, port, "/healthz")
-        load = Commenting(Account(hub=Serving(child=child, port=port), token=token))
+        load = CommentLoad(Account(hub=ServedHub(child=child, port=port), token=token))
         load.prepare(sink.urls)
     with load:
         for number in range(kills):
@@ -102,7 +102,7 @@ def _hub(site: Site, port: int) -> Iterator[Child]:
         yield c
 
 
-def _wait_for_a_delivery(child: Child, sink: Sink, load: Commenting, toll: _Toll) -> None:
+def _wait_for_a_delivery(child: Child, sink: Sink, load: CommentLoad, toll: _Toll) -> None:
     before, start = sink.count(), time.monotonic()
     while sink.count() == before or (answered := load.first_answer_since(start)) is None:
         if child.process.poll() is not None:

@@ -8,9 +8,17 @@ from benchmarks.figures import Goal, Row
 from benchmarks.hubs import ENGINES, Site, opened
 from benchmarks.latencies import percentile_of
 from benchmarks.sink import Sink, sinking
-from benchmarks.watched import WHERE, Scene, a_scene, settings_of, until, warm_up, working
+from benchmarks.webhook_scene import (
+    WHERE,
+    Scene,
+    create_scene,
+    settings_of,
+    until,
+    warm_up,
+    working,
+)
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 FACTS = 300
 _PAUSE_SECONDS = 0.02
@@ -37,7 +45,7 @@ def measure(bench: Workbench) -> Iterator[Row]:
 
 async def _waits(bench: Workbench, site: Site, sink: Sink, *, facts: int) -> list[float]:
     async with opened(settings_of(site)) as database:
-        scene = await a_scene(database, sink.urls)
+        scene = await create_scene(database, sink.urls)
         async with working(bench, site, database):
             return await _all_waits(scene, sink, facts)
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from benchmarks.figures import Goal, Row, Spoiled, compare
 from benchmarks.hubs import ENGINES, Engine, Site, opened
 from benchmarks.machine import tied_to
-from benchmarks.watched import Scene, a_push, a_repo, a_scene, settings_of
+from benchmarks.webhook_scene import Scene, a_push, a_repo, create_scene, settings_of
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 from hublet.core.clock import micros
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
@@ -68,7 +68,7 @@ async def _hub(site: Site, *, crowd: int) -> AsyncIterator[Scene]:
     """Open a hub with ten webhooks at one repository, and a crowd of others elsewhere."""
     async with opened(settings_of(site)) as database:
         urls = [f"https://receiver-{number}.test/hook" for number in range(MATCHING)]
-        scene = await a_scene(database, urls)
+        scene = await create_scene(database, urls)
         for done in range(0, crowd, _AT_ONCE):
             await _crowd(database, scene.fact.actor_id, min(_AT_ONCE, crowd - done))
         if site.database_url is not None:
@@ -107,7 +107,7 @@ async def _micros_of(database: Database, fact: RepoContentUpdated) -> float:
         await conn.fetch_value("SELECT 1")
         start = time.perf_counter()
         for _ in range(_PUSHES_PER_COMMIT):
-            await triggers.record(conn, fact)
+            await triggers.record_event(conn, fact)
         return (time.perf_counter() - start) / _PUSHES_PER_COMMIT * 1e6
 
 

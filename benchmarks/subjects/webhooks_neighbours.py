@@ -10,18 +10,18 @@ from benchmarks.figures import Goal, Row, Spoiled, compare
 from benchmarks.hubs import ENGINES, Engine, Site, opened
 from benchmarks.latencies import percentile_of
 from benchmarks.sink import Arrival, Sink, sinking
-from benchmarks.watched import (
+from benchmarks.webhook_scene import (
     WEBHOOKS,
     WHERE,
     Scene,
-    a_scene,
+    create_scene,
     settings_of,
     until,
     warm_up,
     working,
 )
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 HOLES = WEBHOOKS // 5
 # Longer than the deadline of an attempt: the holes fill up, time out and become degraded.
@@ -69,7 +69,7 @@ async def _both(
     bench: Workbench, site: Site, sink: Sink, *, facts: int
 ) -> tuple[list[float], list[float]]:
     async with opened(settings_of(site)) as database:
-        scene = await a_scene(database, sink.urls)
+        scene = await create_scene(database, sink.urls)
         async with working(bench, site, database):
             sink.forget()
             await warm_up(scene, sink)

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from benchmarks import ceiling
 from benchmarks.figures import Goal, Row, Spoiled, compare
-from benchmarks.hubs import BASE_URL, ENGINES, Engine, Serving, Site, furnish, serving
+from benchmarks.hubs import BASE_URL, ENGINES, Engine, ServedHub, Site, populate, serving
 from benchmarks.latencies import merged, percentile
 from benchmarks.processes import fetch, free_port, running, wait_until_it_answers
-from benchmarks.rounds import Round, Target, alternate, request_bytes
+from benchmarks.rounds import LoadTarget, Round, alternate, request_bytes
 from benchmarks.workbench import Workbench
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 
 PATH = "/api/whoami-v2"
 CONNECTIONS = 32
@@ -32,7 +32,7 @@ def measure(bench: Workbench) -> Iterator[Row]:
 
 def _on(bench: Workbench, engine: Engine) -> Iterator[Row]:
     site = bench.site(engine)
-    headers = {"authorization": f"Bearer {run_loop(furnish(site.settings()))}"}
+    headers = {"authorization": f"Bearer {run_loop(populate(site.settings()))}"}
     core = bench.cores.server
     with serving(site, core=core) as hub, _ceiling(site, headers, core=core) as bare:
         places = {PATH: hub} | dict.fromkeys(_CEILINGS, bare)
@@ -72,13 +72,13 @@ def _rows(
     )
 
 
-def _target(path: str, server: Serving, headers: Mapping[str, str]) -> Target:
+def _target(path: str, server: ServedHub, headers: Mapping[str, str]) -> LoadTarget:
     request = request_bytes("GET", path, headers=headers)
-    return Target(name=path, process_id=server.child.id, port=server.port, request=request)
+    return LoadTarget(name=path, process_id=server.child.id, port=server.port, request=request)
 
 
 @contextmanager
-def _ceiling(site: Site, headers: Mapping[str, str], *, core: int | None) -> Iterator[Serving]:
+def _ceiling(site: Site, headers: Mapping[str, str], *, core: int | None) -> Iterator[ServedHub]:
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.ceiling", "--port", str(port)]
     with running(
@@ -87,10 +87,10 @@ def _ceiling(site: Site, headers: Mapping[str, str], *, core: int | None) -> Ite
         core=core,
     ) as child:
         wait_until_it_answers(child, port, ceiling.LOOKING_UP, headers)
-        yield Serving(child=child, port=port)
+        yield ServedHub(child=child, port=port)
 
 
-def _insist_on_the_same_answer(places: Mapping[str, Serving], headers: Mapping[str, str]) -> None:
+def _insist_on_the_same_answer(places: Mapping[str, ServedHub], headers: Mapping[str, str]) -> None:
     answers = [fetch(server.port, path, headers) for path, server in places.items()]
     if len(set(answers)) > 1:
         raise Spoiled(f"The ceiling does not do the same work: {answers}.")

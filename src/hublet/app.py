@@ -6,114 +6,115 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 import hublet.reactions  # noqa: F401 - importing registers what reacts to facts
-from hublet.accounts.administration.organizations.routes import router as administered_organizations
-from hublet.accounts.administration.tasks.routes import router as administered_tasks
-from hublet.accounts.administration.users.routes import router as administered_users
-from hublet.accounts.audit.routes import router as audit_log
+from hublet.accounts.administration_routes import organizations_router as administered_organizations
+from hublet.accounts.administration_routes import tasks_router as administered_tasks
+from hublet.accounts.administration_routes import users_router as administered_users
+from hublet.accounts.avatar_routes import router as pictures
+from hublet.accounts.organizations.routes import audit_router as audit_log
 from hublet.accounts.organizations.routes import router as organizations
-from hublet.accounts.pictures.routes import router as pictures
-from hublet.accounts.resource_groups.members.routes import router as resource_group_members
+from hublet.accounts.organizations.routes import service_accounts_router as service_accounts
+from hublet.accounts.resource_groups.routes import members_router as resource_group_members
 from hublet.accounts.resource_groups.routes import router as resource_groups
-from hublet.accounts.routes import router as accounts
-from hublet.accounts.service_accounts.routes import router as service_accounts
-from hublet.accounts.settings.emails.routes import router as emails
+from hublet.accounts.settings.routes import emails_router as emails
 from hublet.accounts.settings.routes import router as own_settings
-from hublet.accounts.settings.ssh_keys.routes import router as ssh_keys
+from hublet.accounts.settings.routes import ssh_keys_router as ssh_keys
 from hublet.accounts.users.routes import router as users
-from hublet.community.blogs.comments.routes import router as blog_comments
+from hublet.accounts.users.routes import whoami_router as accounts
+from hublet.community.blogs.routes import comments_router as blog_comments
 from hublet.community.blogs.routes import router as blogs
-from hublet.community.discussions.pull_requests.routes import router as pull_requests
+from hublet.community.discussions.routes import pull_requests_router as pull_requests
 from hublet.community.discussions.routes import router as discussions
-from hublet.community.papers.comments.routes import router as paper_comments
+from hublet.community.papers.routes import comments_router as paper_comments
 from hublet.community.papers.routes import router as papers
-from hublet.community.posts.comments.routes import router as post_comments
+from hublet.community.posts.routes import comments_router as post_comments
 from hublet.community.posts.routes import router as posts
 from hublet.core.database import Database
 from hublet.core.http import Edge, Router, add_routes, install_error_handlers
-from hublet.core.http.faults import FaultLayer, Faults
-from hublet.core.http.hot import hot_handlers
-from hublet.core.http.operations import router as operations
-from hublet.core.http.test_mode import router as test_mode
+from hublet.core.http.fast_routes import fast_handlers
+from hublet.core.http.faults import FaultMiddleware, Faults
+from hublet.core.http.routes import operations_router as operations
+from hublet.core.http.routes import test_mode_router as test_mode
 from hublet.core.limits import Limiter
 from hublet.core.logs import AccessLog
 from hublet.core.metrics import Metrics
 from hublet.gaps import router as gaps
-from hublet.jobs.availability import Availability
-from hublet.jobs.logs.lookout import Lookout
+from hublet.gateway.ports.reverse_proxy import PortsMiddleware, ReverseProxy
+from hublet.gateway.ports.routes import router as job_entries
 from hublet.jobs.logs.routes import router as job_logs
-from hublet.jobs.measures import JobGauge
-from hublet.jobs.metrics.routes import router as job_metrics
-from hublet.jobs.reaching.entrance import Entrance
-from hublet.jobs.reaching.proxy import Ports
-from hublet.jobs.reaching.routes import router as job_entries
+from hublet.jobs.logs.watcher import LogWatcher
+from hublet.jobs.metrics import JobGauge
+from hublet.jobs.metrics_routes import router as job_metrics
 from hublet.jobs.routes import router as jobs
 from hublet.jobs.schedules.routes import router as scheduled_jobs
-from hublet.login.passkeys.routes import pages as passkeys
-from hublet.login.passkeys.routes import script as passkey_options
+from hublet.login.passkeys_routes import pages_router as passkeys
+from hublet.login.passkeys_routes import script_router as passkey_options
 from hublet.login.routes import router as login
-from hublet.login.sessions.routes import api as sessions
-from hublet.login.sessions.routes import pages as session_pages
+from hublet.login.routes import session_pages_router as session_pages
+from hublet.login.routes import sessions_router as sessions
 from hublet.mcp.routes import router as mcp_tools
 from hublet.notifications.inbox.routes import router as inbox
-from hublet.notifications.live.bells import Bells
-from hublet.notifications.live.routes import router as live_notifications
-from hublet.notifications.mail.routes import router as links_in_mails
-from hublet.notifications.messages.routes import router as hub_messages
-from hublet.notifications.preferences.routes import router as preferences
-from hublet.notifications.watching.routes import router as watching
-from hublet.oauth.app_pages.routes import router as app_pages
-from hublet.oauth.apps.logos.routes import router as oauth_logos
-from hublet.oauth.apps.organizations.routes import router as organization_oauth_apps
+from hublet.notifications.inbox.routes import stream_router as live_notifications
+from hublet.notifications.inbox.stream import InboxWatcher
+from hublet.notifications.mail.routes import links_router as links_in_mails
+from hublet.notifications.routes import messages_router as hub_messages
+from hublet.notifications.routes import preferences_router as preferences
+from hublet.notifications.routes import watches_router as watching
+from hublet.oauth.apps.routes import logos_router as oauth_logos
+from hublet.oauth.apps.routes import organizations_router as organization_oauth_apps
 from hublet.oauth.apps.routes import router as oauth_apps
-from hublet.oauth.apps.secrets.routes import router as oauth_secrets
-from hublet.oauth.authorization.routes import router as authorization
-from hublet.oauth.connected.routes import api as oauth_accesses
-from hublet.oauth.connected.routes import pages as connected_pages
-from hublet.oauth.device_page.routes import router as device_page
-from hublet.oauth.discovery.routes import router as discovery
-from hublet.oauth.end_session.routes import router as end_session
-from hublet.oauth.grants.desk import Desk
-from hublet.oauth.introspection.routes import router as introspection
-from hublet.oauth.registration.routes import router as registration
-from hublet.oauth.revocation.routes import router as revocation
-from hublet.oauth.token.routes import router as oauth_tokens
-from hublet.oauth.userinfo.routes import router as userinfo
+from hublet.oauth.apps.routes import secrets_router as oauth_secrets
+from hublet.oauth.authorize.routes import router as authorization
+from hublet.oauth.grants.context import GrantContext
+from hublet.oauth.pages.applications import router as app_pages
+from hublet.oauth.pages.connected_apps import api_router as oauth_accesses
+from hublet.oauth.pages.connected_apps import pages_router as connected_pages
+from hublet.oauth.pages.device import router as device_page
+from hublet.oauth.pages.end_session import router as end_session
+from hublet.oauth.routes import discovery_router as discovery
+from hublet.oauth.routes import introspection_router as introspection
+from hublet.oauth.routes import registration_router as registration
+from hublet.oauth.routes import revocation_router as revocation
+from hublet.oauth.routes import token_router as oauth_tokens
+from hublet.oauth.routes import userinfo_router as userinfo
 from hublet.pages.routes import router as pages
-from hublet.repos.attachments.routes import router as attachments
-from hublet.repos.cards.routes import router as cards
+from hublet.repos.attachments_routes import router as attachments
+from hublet.repos.browse.download_routes import router as downloads
+from hublet.repos.browse.downloads import DownloadCounter
+from hublet.repos.browse.routes import lists_router as repo_lists
+from hublet.repos.browse.routes import router as repo_information
+from hublet.repos.browse.tree_routes import router as trees
+from hublet.repos.commits.routes import cards_router as cards
 from hublet.repos.commits.routes import router as commits
-from hublet.repos.downloads.counting import DownloadCounter
-from hublet.repos.downloads.routes import router as downloads
-from hublet.repos.files.batch.routes import buckets as bucket_batches
-from hublet.repos.files.batch.routes import containers as container_batches
-from hublet.repos.files.buckets.routes import buckets, containers
-from hublet.repos.files.routes import buckets as bucket_files
-from hublet.repos.files.routes import containers as container_files
-from hublet.repos.gating.routes import router as gating
-from hublet.repos.information.routes import router as repo_information
-from hublet.repos.lfs.management.routes import router as lfs_files
+from hublet.repos.files.bucket_routes import buckets, containers
+from hublet.repos.files.routes import (
+    bucket_batches,
+    bucket_files,
+    container_batches,
+    container_files,
+)
+from hublet.repos.gating_routes import router as gating
+from hublet.repos.lfs.management_routes import router as lfs_files
 from hublet.repos.lfs.routes import router as lfs
-from hublet.repos.lfs.transfers.routes import router as lfs_transfers
-from hublet.repos.likes.routes import router as likes
-from hublet.repos.lists.routes import router as repo_lists
+from hublet.repos.lfs.routes import transfers_router as lfs_transfers
+from hublet.repos.push.routes import router as smart_http
 from hublet.repos.refs.routes import router as refs
+from hublet.repos.routes import likes_router as likes
 from hublet.repos.routes import router as repos
-from hublet.repos.settings.routes import router as repo_settings
-from hublet.repos.smart_http.routes import router as smart_http
-from hublet.repos.trees.routes import router as trees
+from hublet.repos.routes import settings_router as repo_settings
+from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 from hublet.scim.routes import invited as scim
 from hublet.scim.routes import managed as managed_scim
-from hublet.tokens.administration.routes import router as administered_tokens
 from hublet.tokens.auth import known_caller
 from hublet.tokens.cache import CallerCache
+from hublet.tokens.routes import administration_router as administered_tokens
 from hublet.tokens.routes import router as tokens
-from hublet.tokens.service_accounts.routes import router as service_account_tokens
-from hublet.webhooks.activity.resending.routes import of_organizations as organization_resending
-from hublet.webhooks.activity.resending.routes import own as webhook_resending
-from hublet.webhooks.activity.routes import of_organizations as organization_deliveries
-from hublet.webhooks.activity.routes import own as webhook_deliveries
-from hublet.webhooks.routes import of_organizations as organization_webhooks
-from hublet.webhooks.routes import own as webhooks
+from hublet.tokens.routes import service_accounts_router as service_account_tokens
+from hublet.webhooks.activity.routes import organization_resend_router as organization_resending
+from hublet.webhooks.activity.routes import organization_router as organization_deliveries
+from hublet.webhooks.activity.routes import resend_router as webhook_resending
+from hublet.webhooks.activity.routes import router as webhook_deliveries
+from hublet.webhooks.routes import organization_router as organization_webhooks
+from hublet.webhooks.routes import router as webhooks
 
 # In the order they are looked up: what the hub lacks comes last.
 FEATURES: tuple[Router, ...] = (
@@ -231,13 +232,13 @@ def create_application(database: Database) -> FastAPI:
     app.state.settings = settings
     app.state.callers = CallerCache(database)
     app.state.downloads = DownloadCounter(database)
-    app.state.inbox_bells = Bells(database)
-    app.state.job_logs = Lookout(database)
+    app.state.inbox_bells = InboxWatcher(database)
+    app.state.job_logs = LogWatcher(database)
     app.state.limiter = Limiter(quiet=settings.server.test_mode)
-    app.state.desk = Desk(database, app.state.limiter)
-    app.state.jobs = Availability(settings)
+    app.state.desk = GrantContext(database, app.state.limiter)
+    app.state.jobs = RunnerAvailability(settings)
     app.state.metrics = Metrics()
-    app.state.ports = Ports(
+    app.state.ports = ReverseProxy(
         database,
         callers=app.state.callers,
         availability=app.state.jobs,
@@ -251,11 +252,13 @@ def with_edge(app: FastAPI, *, access_log: AccessLog | None = None) -> ASGIApp:
     edge = Edge(
         app,
         settings=app.state.settings,
-        hot=hot_handlers(app.routes),
+        hot=fast_handlers(app.routes),
         known_caller=partial(known_caller, app.state.callers),
         access_log=access_log,
         metrics=app.state.metrics,
     )
     faults: Faults | None = getattr(app.state, "faults", None)
     app.state.ports.access_log = access_log
-    return Entrance(edge if faults is None else FaultLayer(edge, faults), app.state.ports)
+    return PortsMiddleware(
+        edge if faults is None else FaultMiddleware(edge, faults), app.state.ports
+    )

@@ -3,29 +3,27 @@
 from collections.abc import Iterator
 from itertools import count
 
-from hublet.accounts import service as accounts
 from hublet.accounts.errors import NameTaken
 from hublet.accounts.passwords import new_password
 from hublet.accounts.records import User
-from hublet.core import facts
+from hublet.accounts.users import service as accounts
+from hublet.core import metadata
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.migrations import migrate
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import WrongKeys
-from hublet.jobs.volumes import sweeping as job_volumes
 from hublet.notifications.mail import digest
-from hublet.oauth.access import sweeping as accesses
-from hublet.oauth.apps import first_party
+from hublet.oauth import pruning as accesses
+from hublet.oauth.apps import service
 from hublet.oauth.keys import service as signing_keys
-from hublet.oauth.registration import pruning as unused_apps
-from hublet.repos import sweeping as repositories
-from hublet.repos.blobs import sweeping as blobs
+from hublet.repos import pruning as repositories
+from hublet.runtime.volumes import pruning as job_volumes
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
 from hublet.webhooks.activity import pruning as deliveries
 
 ADMINISTRATOR = "admin"
-_KEYS_FACT = "key_ring"
+_KEY_RING_NAME = "key_ring"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +40,15 @@ async def prepare(database: Database) -> FirstAdministrator | None:
     await migrate(database)
     async with database.transaction() as conn:
         await claim(conn)
-        await repositories.plan(conn)
-        await blobs.plan(conn)
-        await job_volumes.plan(conn)
-        await deliveries.plan(conn)
-        await digest.plan(conn)
-        await signing_keys.plan(conn)
-        await accesses.plan(conn)
-        await first_party.provision(conn)
-        await unused_apps.plan(conn)
+        await repositories.schedule_orphan_removal(conn)
+        await repositories.schedule_blob_pruning(conn)
+        await job_volumes.add_task_of_day(conn)
+        await deliveries.schedule(conn)
+        await digest.schedule(conn)
+        await signing_keys.schedule_replacement(conn)
+        await accesses.schedule_access_sweep(conn)
+        await service.provision_command_line(conn)
+        await accesses.schedule_app_pruning(conn)
         # Whoever disabled the last administrator did not ask for another.
         if await accounts.has_administrator(conn):
             return None
@@ -69,13 +67,13 @@ async def check_keys(conn: Connection) -> None:
     if not await keys_fit(conn):
         raise WrongKeys
     current = conn.hub.keys.fingerprint()
-    if await facts.find(conn, _KEYS_FACT) != current:
-        await facts.set_value(conn, _KEYS_FACT, current)
+    if await metadata.find(conn, _KEY_RING_NAME) != current:
+        await metadata.set_value(conn, _KEY_RING_NAME, current)
 
 
 async def keys_fit(conn: Reader) -> bool:
     """Tell whether the key ring can read this database; a new database fits every ring."""
-    known = await facts.find(conn, _KEYS_FACT)
+    known = await metadata.find(conn, _KEY_RING_NAME)
     return known is None or known in conn.hub.keys.fingerprints()
 
 

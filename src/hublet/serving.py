@@ -13,13 +13,13 @@ from starlette.types import ASGIApp
 from hublet.app import create_application, with_edge
 from hublet.core.config import Settings
 from hublet.core.database import Database
-from hublet.core.http.connections import HeldProtocol
+from hublet.core.http.server_protocol import ServerProtocol
 from hublet.core.light_start import end_light_start
 from hublet.core.logs import AccessLog
-from hublet.core.opening import CannotStart, open_hub
+from hublet.core.startup import CannotStart, open_hub
 from hublet.first_start import FirstAdministrator, prepare
-from hublet.jobs.ssh.opening import listen as listen_for_ssh
-from hublet.jobs.ssh.opening import opened
+from hublet.gateway.ssh.listener import listen as listen_for_ssh
+from hublet.gateway.ssh.listener import run_gateway
 from hublet.worker import Worker
 
 _FLUSH_SECONDS = 0.2
@@ -57,7 +57,7 @@ async def running(
     app.state.metrics.registry.register(worker.deliverer.measures)
     worker.start()
     try:
-        async with opened(database, ssh, way=app.state.jobs.inside):
+        async with run_gateway(database, ssh, way=app.state.jobs.inside):
             yield with_edge(app, access_log=access_log)
     finally:
         await worker.stop()
@@ -88,7 +88,7 @@ def server_config(app: ASGIApp, *, grace_seconds: float) -> uvicorn.Config:
     """Return how the hub is served."""
     return uvicorn.Config(
         app,
-        http=HeldProtocol,
+        http=ServerProtocol,
         # Websockets are passed on to jobs; a library that happens to be there would take them.
         ws="none",
         lifespan="off",

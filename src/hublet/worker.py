@@ -1,4 +1,4 @@
-"""Hands on events, claims tasks, runs them, delivers webhooks, looks after jobs."""
+"""Worker: dispatches events, runs tasks, delivers webhooks, supervises jobs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,15 +9,13 @@ from hublet.core.cancellation import is_being_cancelled
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.core.logs import get_logger
-from hublet.core.presence import Presence
-from hublet.core.queue.holdings import Holdings
-from hublet.core.queue.quick_lane import QuickLane
-from hublet.core.queue.running import tell
-from hublet.core.queue.slow_lane import SlowLane
-from hublet.jobs.overseeing import oversight
-from hublet.jobs.overseeing.oversight import Oversight
+from hublet.core.presence import WorkerPresence
+from hublet.core.queue.claims import TaskLeases
+from hublet.core.queue.lanes import QuickLane, SlowLane, log_failure
+from hublet.runtime.supervisor import lifecycle
+from hublet.runtime.supervisor.lifecycle import SupervisorLifecycle
 from hublet.webhooks.delivery import leases
-from hublet.webhooks.delivery.engine import Deliverer
+from hublet.webhooks.delivery.engine import DeliveryEngine
 from hublet.webhooks.delivery.jobs import set_starter
 from hublet.webhooks.delivery.starting import start_job
 
@@ -36,13 +34,15 @@ class Worker:
         self._settings = database.hub.settings.worker
         self._grace = database.hub.settings.server.stop_grace_seconds
         self.name = new_object_id()
-        self._presence = Presence(database.hub.settings.database.data_dir / "workers", self.name)
-        self._holdings = Holdings(database, worker=self.name)
+        self._presence = WorkerPresence(
+            database.hub.settings.database.data_dir / "workers", self.name
+        )
+        self._holdings = TaskLeases(database, worker=self.name)
         self._quick = QuickLane(database, self._holdings)
         self._slow = SlowLane(database, self._holdings)
         set_starter(start_job)
-        self.deliverer = Deliverer(database, self.name)
-        self._jobs = Oversight(database, self.name)
+        self.deliverer = DeliveryEngine(database, self.name)
+        self._jobs = SupervisorLifecycle(database, self.name)
         self._stopping = False
         self._loops: list[asyncio.Task[None]] = []
         self._heart: list[asyncio.Task[None]] = []
@@ -71,7 +71,7 @@ class Worker:
                     self._slow.finish(),
                     self.deliverer.finish(),
                     self._jobs.finish(),
-                    *map(_ended, self._loops),
+                    *map(_wait_for_end, self._loops),
                 )
         for task in [*self._loops, *self._heart]:
             task.cancel()
@@ -86,11 +86,11 @@ class Worker:
     async def _leave(self) -> None:
         try:
             async with self._database.transaction() as conn:
-                count = await queue.hand_back_all(conn, worker=self.name)
+                count = await queue.release_all(conn, worker=self.name)
                 deliveries = await self.deliverer.hand_back(conn)
                 jobs = await self._jobs.hand_back(conn)
         except Exception as error:  # noqa: BLE001 - whatever it was, neighbours take the work over
-            tell(error)
+            log_failure(error)
             self._presence.vanish()
         else:
             self._presence.leave()
@@ -124,7 +124,7 @@ class Worker:
                 except (Exception, asyncio.CancelledError) as error:
                     if is_being_cancelled():
                         raise
-                    tell(error)
+                    log_failure(error)
                     await asyncio.sleep(_BACK_OFF_SECONDS)
 
     async def _seconds_until_fact(self) -> float | None:
@@ -133,7 +133,7 @@ class Worker:
 
     async def _hand_on(self) -> bool:
         async with self._database.transaction() as conn:
-            return await outbox.hand_on(conn, limit=self._settings.batch_size * 4) > 0
+            return await outbox.dispatch(conn, limit=self._settings.batch_size * 4) > 0
 
     async def _beat(self) -> None:
         """Keep the leases of what is running, and take over what dead neighbours held."""
@@ -147,7 +147,7 @@ class Worker:
                 try:
                     await duty()
                 except Exception as error:  # noqa: BLE001 - without a heart tasks would run twice
-                    tell(error)
+                    log_failure(error)
             await asyncio.sleep(min(self._settings.lease_seconds / 3, self._settings.poll_seconds))
 
     async def _keep_leases(self) -> None:
@@ -156,9 +156,9 @@ class Worker:
     async def _take_over_the_dead(self) -> None:
         for dead in self._presence.dead_workers():
             async with self._database.transaction() as conn:
-                count = await queue.take_over(conn, worker=dead)
+                count = await queue.release_dead(conn, worker=dead)
                 deliveries = await leases.release(conn, worker=dead)
-                jobs = await oversight.release(conn, worker=dead)
+                jobs = await lifecycle.release_jobs(conn, worker=dead)
             self._presence.forget(dead)
             log.info(
                 "took over from a dead worker",
@@ -169,5 +169,5 @@ class Worker:
             )
 
 
-async def _ended(loop: asyncio.Task[None]) -> None:
+async def _wait_for_end(loop: asyncio.Task[None]) -> None:
     await asyncio.wait([loop])

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hublet.core.database.migrations import known_migrations
-from hublet.core.opening import open_hub
+from hublet.core.startup import open_hub
 from hublet.first_start import prepare
 from processes import Place, run_hublet
 

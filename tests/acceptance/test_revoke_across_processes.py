@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from hublet.accounts.service import disable_user
+from hublet.accounts.users.service import disable_user
 from hublet.core.database import Connection
-from hublet.core.opening import open_hub
+from hublet.core.startup import open_hub
 from hublet.tokens import service as tokens
 from people import a_token, a_user
 from processes import Place, Process, Server, serving, started, wait_until

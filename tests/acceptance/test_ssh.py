@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from jobs.networks.machines import needs_networks
-from jobs.ssh.hosting import a_port, listens
+from gateway.ssh.listening_jobs import a_port, listens
 from processes import Place, Server, clean_environment, run_hublet, serving, wait_until
+from runtime.networks.machines import needs_networks
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh") is None, reason="OpenSSH is not installed.")
 

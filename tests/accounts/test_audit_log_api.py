@@ -6,13 +6,13 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from draining import drain
 from hublet.accounts.records import Role
 from hublet.core import clock
 from hublet.core.clock import from_micros, now, wire
 from hublet.core.database import Database
 from hublet.tokens.records import TokenRole
 from people import Headers, a_token, a_user, an_organization, sign_in
+from workers import drain
 
 PATH = "/api/organizations/engines/audit-log"
 

@@ -5,11 +5,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts import service as accounts
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import EmailAdded, EmailRemoved, PrimaryEmailChanged
+from outbox_events import published_events
 from people import Headers, a_user, sign_in
-from published import published
 
 PATH = "/api/settings/emails"
 
@@ -48,7 +48,7 @@ async def test_a_new_address_is_not_verified(
     assert second["isPrimary"] is False
     assert (await client.get(PATH, headers=ada)).json() == [first, second]
     user = await a_user(database, "ada")
-    assert await published(database, EmailAdded) == [
+    assert await published_events(database, EmailAdded) == [
         {"user_id": user.id, "email_id": first["id"]},
         {"user_id": user.id, "email_id": second["id"]},
     ]
@@ -114,7 +114,7 @@ async def test_a_verified_address_can_become_the_primary_one(
         ("new@example.com", True, True),
     ]
     user = await a_user(database, "ada")
-    assert await published(database, PrimaryEmailChanged) == [
+    assert await published_events(database, PrimaryEmailChanged) == [
         {"user_id": user.id, "email_id": email_id}
     ]
 
@@ -144,7 +144,9 @@ async def test_an_address_can_be_removed_and_is_free_again(
     assert (response.status_code, response.json()) == (200, {})
     assert await listed(client, ada) == [("old@example.com", True, False)]
     user = await a_user(database, "ada")
-    assert await published(database, EmailRemoved) == [{"user_id": user.id, "email_id": new["id"]}]
+    assert await published_events(database, EmailRemoved) == [
+        {"user_id": user.id, "email_id": new["id"]}
+    ]
     await add(client, await sign_in(database, "bob"), "new@example.com")
 
 

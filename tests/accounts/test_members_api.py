@@ -3,9 +3,9 @@
 import httpx2
 import pytest
 
-from account_answers import audit_lines, pages_of, user_card
-from hublet.accounts import service as accounts
+from account_responses import audit_lines, pages_of, user_card
 from hublet.accounts.records import Plan, Role
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import (
     MemberAdded,
@@ -14,8 +14,8 @@ from hublet.events import (
     ResourceGroupMemberRemoved,
 )
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
-from published import published
 
 PATH = "/api/organizations/engines/members"
 
@@ -55,8 +55,8 @@ async def test_an_administrator_adds_a_member_and_changes_the_role(
     ]
     fact = {"organization_id": organization.id, "user_id": bob.id}
     joined = fact | {"role": "read", "actor_id": (await a_user(database, "ada")).id}
-    assert joined in await published(database, MemberAdded)
-    assert await published(database, MemberRoleChanged) == [fact | {"role": "contributor"}]
+    assert joined in await published_events(database, MemberAdded)
+    assert await published_events(database, MemberRoleChanged) == [fact | {"role": "contributor"}]
 
 
 async def test_an_administrator_removes_a_member(
@@ -77,7 +77,7 @@ async def test_an_administrator_removes_a_member(
     )
     assert await roles(client) == {"ada": "admin"}
     assert await audit_lines(client, ada) == [("member.remove", "bob", {})]
-    assert await published(database, MemberRemoved) == [
+    assert await published_events(database, MemberRemoved) == [
         {"organization_id": organization.id, "user_id": bob.id}
     ]
 
@@ -115,7 +115,7 @@ async def test_a_removed_member_leaves_the_resource_groups_too(
         {"resource_groups": ["red", "blue"]},
     )
     bob = await a_user(database, "bob")
-    assert await published(database, ResourceGroupMemberRemoved) == [
+    assert await published_events(database, ResourceGroupMemberRemoved) == [
         {"organization_id": organization.id, "resource_group_id": group_id, "user_id": bob.id}
         for group_id in ids
     ]

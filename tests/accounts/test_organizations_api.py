@@ -3,9 +3,9 @@
 import httpx2
 import pytest
 
-from account_answers import audit_lines, pages_of, user_card
-from hublet.accounts import service as accounts
+from account_responses import audit_lines, pages_of, user_card
 from hublet.accounts.records import Plan, Role
+from hublet.accounts.users import service as accounts
 from hublet.core.clock import wire
 from hublet.core.database import Database
 from hublet.events import (
@@ -15,8 +15,8 @@ from hublet.events import (
     UserFollowed,
 )
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
-from published import published
 
 PATH = "/api/organizations"
 
@@ -48,7 +48,7 @@ async def test_who_creates_an_organization_administers_it(
     user = await a_user(database, "ada")
     members = (await client.get(f"{PATH}/engines/members")).json()
     assert members == [user_card(user, role="admin")]
-    assert await published(database, OrganizationCreated, MemberAdded) == [
+    assert await published_events(database, OrganizationCreated, MemberAdded) == [
         {"organization_id": created["_id"], "name": "Engines"},
         {
             "organization_id": created["_id"],
@@ -186,7 +186,7 @@ async def test_following_an_organization_is_told_once(
     overview = (await client.get(f"{PATH}/engines/overview", headers=ada)).json()
     assert (overview["numFollowers"], overview["isFollowing"]) == (1, True)
     assert (await client.get(f"{PATH}/engines/followers")).json() == [user_card(user)]
-    assert await published(database, UserFollowed) == [
+    assert await published_events(database, UserFollowed) == [
         {"follower_id": user.id, "account_id": organization.id}
     ]
 
@@ -226,7 +226,9 @@ async def test_an_administrator_changes_the_full_name(
     assert [a.json()["fullname"] for a in (changed, again, kept)] == ["Engines!"] * 3
     overview = await client.get(f"{PATH}/engines/overview", headers=ada)
     assert changed.json() == overview.json()
-    assert await published(database, OrganizationUpdated) == [{"organization_id": organization.id}]
+    assert await published_events(database, OrganizationUpdated) == [
+        {"organization_id": organization.id}
+    ]
     assert await audit_lines(client, ada) == [
         ("organization.update", "engines", {"fullname": "Engines!"})
     ]

@@ -5,13 +5,12 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from hublet.accounts.administration.users import service as administration
 from hublet.accounts.errors import LastAdministrator, LastHubAdministrator, NotAMember
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Plan, Role
 from hublet.accounts.resource_groups import service as groups
-from hublet.accounts.resource_groups.members import service as group_members
-from hublet.accounts.settings.emails import service as emails
+from hublet.accounts.settings import emails
+from hublet.accounts.users import service as administration
 from hublet.core.database import Connection, Database
 from people import a_user, an_organization
 
@@ -54,8 +53,12 @@ async def test_two_hub_administrators_cannot_demote_each_other(database: Databas
     with pytest.raises(LastHubAdministrator):
         await at_once(
             database,
-            lambda conn: administration.update(conn, ada, disabled=None, is_admin=False),
-            lambda conn: administration.update(conn, bob, disabled=True, is_admin=None),
+            lambda conn: administration.update_as_administrator(
+                conn, ada, disabled=None, is_admin=False
+            ),
+            lambda conn: administration.update_as_administrator(
+                conn, bob, disabled=True, is_admin=None
+            ),
         )
 
 
@@ -71,9 +74,7 @@ async def test_nobody_joins_a_group_while_leaving_the_organization(database: Dat
         await at_once(
             database,
             lambda conn: organizations.remove_member(conn, OPERATOR, organization, bob),
-            lambda conn: group_members.set_member(
-                conn, OPERATOR, organization, group, bob, Role.read
-            ),
+            lambda conn: groups.set_member(conn, OPERATOR, organization, group, bob, Role.read),
         )
 
 

@@ -5,13 +5,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from account_answers import audit_lines, user_card
-from hublet.accounts import service as accounts
+from account_responses import audit_lines, user_card
 from hublet.accounts.records import Plan, Role
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import ResourceGroupMemberRemoved, ResourceGroupMemberSet
+from outbox_events import published_events
 from people import Headers, a_user, an_organization
-from published import published
 
 PATH = "/api/organizations/engines/resource-groups"
 
@@ -62,10 +62,10 @@ async def test_members_join_get_another_role_and_leave(
         "resource_group_id": group["id"],
         "user_id": bob.id,
     }
-    assert await published(database, ResourceGroupMemberSet) == [
+    assert await published_events(database, ResourceGroupMemberSet) == [
         fact | {"role": "read"}, fact | {"role": "write"},
     ]  # fmt: skip
-    assert await published(database, ResourceGroupMemberRemoved) == [fact]
+    assert await published_events(database, ResourceGroupMemberRemoved) == [fact]
 
 
 @pytest.mark.parametrize(

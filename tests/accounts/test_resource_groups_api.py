@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from account_answers import audit_lines, pages_of
+from account_responses import audit_lines, pages_of
 from hublet.accounts.records import Plan, Role
 from hublet.core.database import Database
 from hublet.events import (
@@ -14,8 +14,8 @@ from hublet.events import (
     ResourceGroupUpdated,
 )
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, an_organization, sign_in
-from published import published
 
 PATH = "/api/organizations/engines/resource-groups"
 
@@ -52,7 +52,7 @@ async def test_an_administrator_creates_a_group(
     one = await client.get(f"{PATH}/{created['id']}", headers=ada)
     assert one.json() == created | {"members": []}
     assert await audit_lines(client, ada) == [("resource-group.create", "Red team", {})]
-    assert await published(database, ResourceGroupCreated) == [
+    assert await published_events(database, ResourceGroupCreated) == [
         {
             "organization_id": organization_id,
             "resource_group_id": created["id"],
@@ -126,7 +126,7 @@ async def test_a_group_can_be_changed(
         ("resource-group.update", "Red", {"name": "Red", "description": ""}),
     ]
     fact = {"organization_id": organization_id, "resource_group_id": group["id"], "name": "Red"}
-    assert await published(database, ResourceGroupUpdated) == [fact, fact]
+    assert await published_events(database, ResourceGroupUpdated) == [fact, fact]
 
 
 async def test_a_deleted_group_is_gone_with_its_members(
@@ -147,7 +147,7 @@ async def test_a_deleted_group_is_gone_with_its_members(
     )
     assert (await client.get(PATH, headers=ada)).json() == []
     assert (await audit_lines(client, ada))[-1] == ("resource-group.delete", "red", {})
-    assert await published(database, ResourceGroupDeleted) == [
+    assert await published_events(database, ResourceGroupDeleted) == [
         {"organization_id": organization_id, "resource_group_id": group["id"], "name": "red"}
     ]
     await create(client, ada, "red")

@@ -5,16 +5,16 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from account_answers import audit_lines
-from draining import drain
+from account_responses import audit_lines
 from hublet.accounts.records import Plan, Role
 from hublet.core.clock import now, wire
 from hublet.core.database import Database
 from hublet.events import CredentialRevoked
 from hublet.tokens.records import Scope
+from outbox_events import published_events
 from people import Headers, an_organization
-from published import published
 from service_accounts import PATH, create, issue
+from workers import drain
 
 WHOAMI = "/api/whoami-v2"
 
@@ -130,7 +130,7 @@ async def test_a_revoked_token_fails_and_is_logged_once(
     assert (await client.get(WHOAMI, headers=bearer(created["value"]))).status_code == 200
 
     answers = [await client.delete(path, headers=ada) for _ in range(2)]
-    [fact] = await published(database, CredentialRevoked)
+    [fact] = await published_events(database, CredentialRevoked)
     await drain(database)
 
     assert [(a.status_code, a.json()) for a in answers] == [(200, {})] * 2

@@ -3,13 +3,13 @@
 import httpx2
 import pytest
 
-from account_answers import audit_lines, pages_of
+from account_responses import audit_lines, pages_of
 from hublet.accounts.records import Plan, Role
 from hublet.core.database import Database
 from hublet.events import MemberAdded, ServiceAccountCreated, UserDisabled
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
-from published import published
 from service_accounts import PATH, create, issue
 
 WHOAMI = "/api/whoami-v2"
@@ -65,9 +65,9 @@ async def test_a_service_account_is_a_member_of_its_organization(
         ("member.add", "Bot", {"role": "contributor"}),
     ]
     fact = {"organization_id": organization_id, "user_id": created["id"]}
-    assert await published(database, ServiceAccountCreated) == [fact | {"name": "Bot"}]
+    assert await published_events(database, ServiceAccountCreated) == [fact | {"name": "Bot"}]
     joined = fact | {"role": "contributor", "actor_id": (await a_user(database, "ada")).id}
-    assert joined in await published(database, MemberAdded)
+    assert joined in await published_events(database, MemberAdded)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ async def test_a_deleted_service_account_is_gone_but_keeps_its_name(
     assert (await client.get(WHOAMI, headers=bearer(value))).status_code == 401
     assert (await client.get(PATH, headers=ada)).json() == []
     assert (await audit_lines(client, ada))[-1] == ("service-account.delete", "bot", {})
-    assert await published(database, UserDisabled) == [{"user_id": account["id"]}]
+    assert await published_events(database, UserDisabled) == [{"user_id": account["id"]}]
 
 
 async def test_service_accounts_come_page_by_page(

@@ -3,13 +3,13 @@
 import httpx2
 import pytest
 
-from hublet.accounts import service as accounts
+from hublet.accounts.users import service as accounts
 from hublet.core.clock import wire
 from hublet.core.database import Database
 from hublet.events import PasswordChanged, UserUpdated
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, a_user, sign_in
-from published import published
 
 PROFILE = "/api/settings/profile"
 PASSWORD = "/api/settings/password"
@@ -56,7 +56,7 @@ async def test_the_full_name_can_be_changed(
 
     assert [r.json()["fullname"] for r in (changed, again, kept)] == ["Ada Lovelace"] * 3
     assert (await client.get(PROFILE, headers=ada)).json() == changed.json()
-    assert await published(database, UserUpdated) == [{"user_id": user.id}]
+    assert await published_events(database, UserUpdated) == [{"user_id": user.id}]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ async def test_a_password_is_changed_by_somebody_who_knows_the_present_one(
     assert (response.status_code, response.json()) == (200, {})
     assert await fits(database, "ada", "the new one")
     assert not await fits(database, "ada", "the old one")
-    assert len(await published(database, PasswordChanged)) == 2
+    assert len(await published_events(database, PasswordChanged)) == 2
 
 
 async def test_a_wrong_present_password_changes_nothing(
@@ -133,7 +133,7 @@ async def test_who_has_no_password_cannot_set_one_with_a_token(
     assert response.json() == {
         "error": "This account has no password; only a hub administrator can set one."
     }
-    assert await published(database, PasswordChanged) == []
+    assert await published_events(database, PasswordChanged) == []
 
 
 @pytest.mark.parametrize(

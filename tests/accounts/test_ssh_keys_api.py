@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.events import SshKeyAdded, SshKeyRemoved
+from outbox_events import published_events
 from people import Headers, a_user, sign_in
-from published import published
 
 PATH = "/api/settings/ssh-keys"
 
@@ -48,7 +48,7 @@ async def test_a_key_is_kept_without_its_comment(
     assert added["fingerprint"].startswith("SHA256:")
     assert (await client.get(PATH, headers=ada)).json() == [added]
     user = await a_user(database, "ada")
-    assert await published(database, SshKeyAdded) == [
+    assert await published_events(database, SshKeyAdded) == [
         {
             "user_id": user.id,
             "key_id": added["id"],
@@ -87,7 +87,7 @@ async def test_a_removed_key_is_free_again(
     assert again.status_code == 404
     assert (await client.get(PATH, headers=ada)).json() == []
     user = await a_user(database, "ada")
-    assert await published(database, SshKeyRemoved) == [
+    assert await published_events(database, SshKeyRemoved) == [
         {
             "user_id": user.id,
             "key_id": added["id"],

@@ -3,15 +3,15 @@
 import httpx2
 import pytest
 
-from account_answers import pages_of, user_card
-from hublet.accounts import service as accounts
+from account_responses import pages_of, user_card
 from hublet.accounts.records import Role
+from hublet.accounts.users import service as accounts
 from hublet.core.clock import wire
 from hublet.core.database import Database
 from hublet.events import UserFollowed
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
-from published import published
 
 PUBLIC = ["overview", "followers", "following", "avatar"]
 
@@ -80,7 +80,7 @@ async def test_following_again_changes_nothing_and_is_told_once(
 
     assert (await client.get("/api/users/bob/followers")).json() == [user_card(follower)]
     assert (await client.get("/api/users/ada/following")).json() == [user_card(followed)]
-    assert await published(database, UserFollowed) == [
+    assert await published_events(database, UserFollowed) == [
         {"follower_id": follower.id, "account_id": followed.id}
     ]
 
@@ -108,7 +108,7 @@ async def test_nobody_follows_oneself(
         400,
         {"error": "You cannot follow yourself."},
     )
-    assert await published(database, UserFollowed) == []
+    assert await published_events(database, UserFollowed) == []
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])

@@ -2,8 +2,8 @@
 
 import httpx2
 
-from hublet.accounts import service as accounts
 from hublet.accounts.records import Plan, Role
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.tokens.records import TokenRole
 from people import Headers, a_user, an_organization, sign_in

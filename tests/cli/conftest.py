@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from argon2 import PasswordHasher
 
-from cli.running import Hublet, Outcome, where
+from cli.hublet_command import Hublet, Outcome, location_flags
 from hublet.cli import main
 from hublet.core.config import Settings
 from processes import Place, Server, serving
@@ -46,7 +46,7 @@ def hublet(settings: Settings, run: Hublet) -> Hublet:
     """Runs the command in this process on the hub of the settings."""
 
     def on_the_hub(*arguments: str, stdin: str = "") -> Outcome:
-        return run(*arguments, *where(settings), stdin=stdin)
+        return run(*arguments, *location_flags(settings), stdin=stdin)
 
     return on_the_hub
 

@@ -17,18 +17,18 @@ _SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class TerminalRun:
     code: int
     # Everything that came to the screen, stdout and stderr.
     screen: str
 
 
-def on_a_terminal(
+def run_on_terminal(
     *arguments: str,
     variables: Mapping[str, str] | None = None,
     answers: Mapping[str, str] | None = None,
     columns: int = 80,
-) -> Seen:
+) -> TerminalRun:
     """Run a command as a person does; when the screen shows a question, type its answer."""
     master, slave = pty.openpty()
     ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -42,19 +42,19 @@ def on_a_terminal(
         stderr=slave,
         env=environment | {"TERM": "xterm"},
         start_new_session=True,
-        preexec_fn=_own_the_terminal,  # noqa: PLW1509 - else keys such as Ctrl-C are only letters
+        preexec_fn=_take_terminal,  # noqa: PLW1509 - else keys such as Ctrl-C are only letters
     )
     os.close(slave)
     try:
         screen = _watch(master, dict(answers or {}))
-        return Seen(code=process.wait(_SECONDS), screen=screen)
+        return TerminalRun(code=process.wait(_SECONDS), screen=screen)
     finally:
         process.kill()
         process.wait()
         os.close(master)
 
 
-def _own_the_terminal() -> None:
+def _take_terminal() -> None:
     ioctl(0, termios.TIOCSCTTY, 0)
 
 

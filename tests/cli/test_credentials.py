@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import Hublet
+from cli.hublet_command import Hublet
 from hublet.cli import credentials
 from hublet.cli.credentials import Credential, CredentialsError
 
@@ -27,8 +27,8 @@ def test_nobody_is_known_at_first(file: Path) -> None:
 
 
 def test_each_hub_has_an_entry_and_the_last_login_counts() -> None:
-    credentials.keep(WORK, GRACE)
-    credentials.keep(HOME, ADA)
+    credentials.save(WORK, GRACE)
+    credentials.save(HOME, ADA)
 
     assert credentials.find(HOME) == ADA
     assert credentials.find(WORK) == GRACE
@@ -36,18 +36,18 @@ def test_each_hub_has_an_entry_and_the_last_login_counts() -> None:
 
 
 def test_a_renewed_token_does_not_change_which_login_was_the_last() -> None:
-    credentials.keep(WORK, GRACE)
-    credentials.keep(HOME, ADA)
+    credentials.save(WORK, GRACE)
+    credentials.save(HOME, ADA)
 
-    credentials.keep(WORK, ADA, as_last=False)
+    credentials.save(WORK, ADA, as_last=False)
 
     assert credentials.find(WORK) == ADA
     assert credentials.find_last_endpoint() == HOME
 
 
 def test_after_a_logout_another_hub_is_the_last() -> None:
-    credentials.keep(WORK, GRACE)
-    credentials.keep(HOME, ADA)
+    credentials.save(WORK, GRACE)
+    credentials.save(HOME, ADA)
 
     credentials.remove(HOME)
     between = credentials.find_last_endpoint()
@@ -59,8 +59,8 @@ def test_after_a_logout_another_hub_is_the_last() -> None:
 
 
 def test_a_logout_elsewhere_leaves_the_last_one() -> None:
-    credentials.keep(WORK, GRACE)
-    credentials.keep(HOME, ADA)
+    credentials.save(WORK, GRACE)
+    credentials.save(HOME, ADA)
 
     credentials.remove(WORK)
 
@@ -68,8 +68,8 @@ def test_a_logout_elsewhere_leaves_the_last_one() -> None:
 
 
 def test_only_its_owner_can_read_it_whatever_the_shell_allows(file: Path) -> None:
-    credentials.keep(HOME, ADA)
-    credentials.keep(WORK, GRACE)
+    credentials.save(HOME, ADA)
+    credentials.save(WORK, GRACE)
 
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
@@ -78,7 +78,7 @@ def test_only_its_owner_can_read_it_whatever_the_shell_allows(file: Path) -> Non
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
 def test_a_file_that_others_can_reach_is_not_used(file: Path, mode: int) -> None:
-    credentials.keep(HOME, ADA)
+    credentials.save(HOME, ADA)
     file.chmod(mode)
 
     with pytest.raises(CredentialsError, match=f"Others on this machine may read {file}"):
@@ -94,7 +94,7 @@ def test_a_file_that_others_can_reach_is_not_used(file: Path, mode: int) -> None
     ],
 )  # fmt: skip
 def test_a_damaged_file_is_told_without_what_is_in_it(file: Path, text: str) -> None:
-    credentials.keep(HOME, ADA)
+    credentials.save(HOME, ADA)
     file.write_text(text)
 
     with pytest.raises(CredentialsError) as told:
@@ -110,13 +110,13 @@ def test_a_folder_that_cannot_be_made_is_told(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "taken"))
 
     with pytest.raises(CredentialsError, match="cannot be used: Not a directory"):
-        credentials.keep(HOME, ADA)
+        credentials.save(HOME, ADA)
 
 
 def test_a_change_that_fails_leaves_the_file_as_it_was(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    credentials.keep(HOME, ADA)
+    credentials.save(HOME, ADA)
     before = file.read_text()
 
     def full(_handle: int) -> None:
@@ -124,7 +124,7 @@ def test_a_change_that_fails_leaves_the_file_as_it_was(
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(CredentialsError, match="cannot be written: No space left on device"):
-        credentials.keep(WORK, GRACE)
+        credentials.save(WORK, GRACE)
 
     assert file.read_text() == before
     assert [each.name for each in file.parent.iterdir()] == [file.name]
@@ -145,7 +145,7 @@ def test_a_secret_is_not_shown_with_its_owner() -> None:
 
 
 def test_a_command_tells_what_is_wrong_with_the_file(run: Hublet, tmp_path: Path) -> None:
-    credentials.keep(HOME, ADA)
+    credentials.save(HOME, ADA)
     file = credentials.path()
     file.chmod(0o644)
 

@@ -2,8 +2,8 @@ from collections import Counter
 
 import pytest
 
-from cli.running import Hublet, inside
-from hublet.accounts import service as accounts
+from cli.hublet_command import Hublet, in_hub
+from hublet.accounts.users import service as accounts
 from hublet.core.config import Settings
 from hublet.core.database import Connection
 from hublet.tokens import service as tokens
@@ -58,7 +58,7 @@ def test_its_passwords_and_tokens_work(hublet: Hublet, settings: Settings) -> No
         ]
         return [each.name for each in people if each], [each.user_name for each in callers if each]
 
-    people, callers = inside(settings, who)
+    people, callers = in_hub(settings, who)
     assert people == ["ada", "alan", "grace", "katherine"]
     assert callers == ["ada", "grace", "alan", "engine-robot"]
 

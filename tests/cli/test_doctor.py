@@ -9,8 +9,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-import hublet.webhooks.triggers.reactions  # noqa: F401 - the command under test does not publish.
-from cli.running import Hublet, Outcome, inside, park
+import hublet.webhooks.reactions  # noqa: F401 - the command under test does not publish.
+from cli.hublet_command import Hublet, Outcome, in_hub, park_task
 from hublet.core import clock
 from hublet.core.config import Settings
 from hublet.core.database import Connection
@@ -18,7 +18,7 @@ from hublet.core.database.migrations import known_migrations
 from hublet.core.outbox import publish
 from hublet.events import RepoDeleted, RepoSnapshot
 from processes import Place
-from webhooks.watching import add_watcher
+from webhooks.watchers import add_watcher
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_person_reads_one_line_for_each_check(hublet: Hublet, used: None) -> N
 
 def test_a_parked_task_is_a_problem(hublet: Hublet, settings: Settings, used: None) -> None:
     for kind in ("mail.send", "hook.send", "page.draw", "file.copy"):
-        park(settings, kind=kind, error="OSError: no route\nto host")
+        park_task(settings, kind=kind, error="OSError: no route\nto host")
 
     examined = hublet("doctor", "--json")
 
@@ -127,7 +127,7 @@ def test_a_newer_database_is_a_problem(run: Hublet, place: Place) -> None:
     async def write_the_future(conn: Connection) -> None:
         await conn.execute("INSERT INTO migrations VALUES (9999, 'future', 'x', 0)")
 
-    inside(place.settings, write_the_future)
+    in_hub(place.settings, write_the_future)
 
     examined = run("doctor", "--json", *place.flags)
 
@@ -144,7 +144,7 @@ def test_an_older_database_is_a_warning(run: Hublet, place: Place) -> None:
     async def forget(conn: Connection) -> None:
         await conn.execute("DELETE FROM migrations WHERE number = $1", newest.number)
 
-    inside(place.settings, forget)
+    in_hub(place.settings, forget)
 
     examined = run("doctor", "--json", *place.flags)
 
@@ -163,7 +163,7 @@ def test_a_clock_that_went_back_is_a_problem(
     async def hand_on_everything(conn: Connection) -> None:
         await conn.execute("DELETE FROM outbox")
 
-    inside(settings, hand_on_everything)
+    in_hub(settings, hand_on_everything)
     clock.move(timedelta(hours=-5, minutes=-30))
 
     examined = hublet("doctor", "--json")
@@ -176,7 +176,7 @@ def test_a_clock_that_went_back_is_a_problem(
 def test_work_that_waits_for_long_is_a_warning(
     hublet: Hublet, settings: Settings, used: None
 ) -> None:
-    task_id = park(settings, kind="mail.send", error="down")
+    task_id = park_task(settings, kind="mail.send", error="down")
     hublet("task", "retry", task_id)
     clock.move(timedelta(minutes=10, seconds=5))
 
@@ -209,7 +209,7 @@ def test_failing_and_suspended_webhooks_are_counted(
             "INSERT INTO webhook_lanes (webhook_id, degraded_since) VALUES ($1, 1)", failing
         )
 
-    inside(settings, work)
+    in_hub(settings, work)
 
     assert found(hublet("doctor", "--json"), "webhooks") == {
         "check": "webhooks",
@@ -231,7 +231,7 @@ def test_deliveries_that_nobody_takes_are_told_of(
         )
         await publish(conn, RepoDeleted(repo=repo, actor_id="a" * 24))
 
-    inside(settings, work)
+    in_hub(settings, work)
     clock.move(timedelta(minutes=10, seconds=5))
 
     assert found(hublet("doctor", "--json"), "webhooks") == {

@@ -1,5 +1,6 @@
-"""The doctor's checks that need no hub."""
+"""What the doctor says of the way that mails go."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
@@ -7,10 +8,117 @@ from pathlib import Path
 
 import pytest
 
-from hublet.cli.doctor import configuration, folder, keys, programs, times
-from hublet.cli.doctor.findings import Finding, ok, problem, warning
+from hublet.cli.doctor import checks, database
+from hublet.cli.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.core.config import Settings, load
+from hublet.core.config.kinds import FlavorSize
 from hublet.core.sealing import KeyRing
+from hublet.runtime.records import CannotRun
+from hublet.runtime.sandbox import runner
+from hublet.runtime.sandbox.runner import sandbox_runner
+from mail_servers import mail_server
+
+
+def with_server(url: str) -> Settings:
+    settings = Settings()
+    return replace(settings, mail=replace(settings.mail, smtp_url=url))
+
+
+async def test_without_a_server_mails_are_files(tmp_path: Path) -> None:
+    finding = await checks.check_mail(load({"database.data_dir": tmp_path}, {}))
+
+    assert finding == ok("mail", f"No mail server is set; mails are files in {tmp_path}/mail.")
+    assert await asyncio.to_thread(lambda: list(tmp_path.iterdir())) == []
+
+
+async def test_a_server_that_lets_us_in_is_well() -> None:
+    async with mail_server(login=True) as server:
+        finding = await checks.check_mail(with_server(server.url(login="hublet:p%40ss%2Fword@")))
+
+    assert finding == ok(
+        "mail",
+        f"smtp://127.0.0.1:{server.port} takes mails from Hublet <hublet@localhost>.",
+    )
+    assert server.envelopes == []
+
+
+async def test_a_server_that_refuses_the_login_is_a_problem_and_the_password_stays_untold() -> None:
+    async with mail_server(login=True) as server:
+        finding = await checks.check_mail(with_server(server.url(login="hublet:wrong@")))
+
+    assert finding == problem(
+        "mail",
+        f"smtp://127.0.0.1:{server.port} cannot be used: The mail server refused the login (535).",
+        "Correct mail.smtp_url or the server; mails wait for three days.",
+    )
+
+
+def on(tmp_path: Path, **settings: object) -> Settings:
+    hub = load({"database.data_dir": tmp_path}, {})
+    return replace(hub, jobs=replace(hub.jobs, **settings))  # type: ignore[arg-type]
+
+
+async def test_the_runner_is_named_with_what_it_is(tmp_path: Path) -> None:
+    finding = await checks.check_jobs(on(tmp_path, runner="process"))
+
+    assert finding.status is FindingStatus.ok
+    assert finding.found.startswith(
+        "The runner is process. Jobs run as plain processes of the hub's own user:"
+    )
+
+
+async def test_without_a_runner_the_reason_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing() -> str:
+        raise CannotRun("The sandbox runner needs bubblewrap; install the package bubblewrap.")
+
+    monkeypatch.setattr(runner, "_find_bubblewrap", nothing)
+
+    finding = await checks.check_jobs(on(tmp_path))
+
+    assert finding.status is FindingStatus.warning
+    assert finding.found == (
+        "No job can be run. The sandbox runner needs bubblewrap; install the package bubblewrap."
+    )
+    assert finding.advice == "Until then jobs are refused, or wait."
+
+
+async def test_names_that_are_no_flavors_are_told(tmp_path: Path) -> None:
+    sizes = tuple(
+        FlavorSize(name=name, cores=1, memory_bytes=2**30) for name in ("cpu-basic", "cpu-huge")
+    )
+    finding = await checks.check_jobs(on(tmp_path, flavors=sizes, runner="process"))
+
+    assert finding.status is FindingStatus.warning
+    assert finding.found == "jobs.flavors has names that are no flavors: cpu-huge."
+
+
+async def test_a_network_that_jobs_share_with_the_machine_is_a_warning(tmp_path: Path) -> None:
+    if not sandbox_works():
+        pytest.skip("bubblewrap does not work here")
+
+    finding = await checks.check_jobs(on(tmp_path, runner="sandbox", network="shared"))
+
+    assert finding.status is FindingStatus.warning
+    assert finding.found.endswith(
+        "They reach everything that this machine does, its loopback included."
+    )
+    assert finding.advice == "Set jobs.network to outbound, or to none."
+
+
+def sandbox_works() -> bool:
+    return sandbox_runner(Path(), image_map=(), network=True).look().usable
+
+
+async def test_why_there_are_no_network_groups_is_said(tmp_path: Path) -> None:
+    finding = await checks.check_jobs(on(tmp_path, runner="process"))
+
+    assert finding.found.endswith(
+        "There are no network groups. Jobs are plain processes here, which share the network of "
+        "the machine."
+    )
+
 
 NOW = datetime(2026, 11, 15, 1, 44, 56, tzinfo=UTC)
 
@@ -34,7 +142,7 @@ def settings(**server: object) -> Settings:
     ],
 )
 def test_a_public_hub_needs_https(host: str, url: str | None, status: str) -> None:
-    finding = configuration.base_url(settings(host=host, base_url=url))
+    finding = checks.check_base_url(settings(host=host, base_url=url))
 
     assert finding.status == status
     assert (finding.advice is None) == (status == "ok")
@@ -53,7 +161,7 @@ def test_a_public_hub_needs_https(host: str, url: str | None, status: str) -> No
 def test_an_allow_list_that_opens_everything_is_a_warning(networks: list[str], status: str) -> None:
     allow = tuple(map(ip_network, networks))
 
-    finding = configuration.outgoing(
+    finding = checks.check_outgoing(
         replace(Settings(), outgoing=replace(Settings().outgoing, allow=allow))
     )
 
@@ -62,7 +170,7 @@ def test_an_allow_list_that_opens_everything_is_a_warning(networks: list[str], s
 
 
 def test_test_mode_is_a_warning() -> None:
-    finding = configuration.outgoing(settings(test_mode=True))
+    finding = checks.check_outgoing(settings(test_mode=True))
 
     assert finding == warning(
         "outgoing",
@@ -78,7 +186,7 @@ def test_the_sources_of_settings_are_named_without_values(
     monkeypatch.setenv("HUBLET_PORT", "9000")
     monkeypatch.setenv("HUBLET_SERVER_METRICS_TOKEN", "s3cret")
 
-    finding = configuration.sources(load({"database.data_dir": tmp_path}), config=None)
+    finding = checks.check_sources(load({"database.data_dir": tmp_path}), config=None)
 
     assert finding == ok(
         "settings",
@@ -96,8 +204,8 @@ def test_a_named_settings_file_comes_before_the_one_in_the_folder(
     loaded = load({"database.data_dir": tmp_path})
     monkeypatch.setenv("HUBLET_CONFIG", str(tmp_path / "variable.toml"))
 
-    by_variable = configuration.sources(loaded, config=None)
-    by_flag = configuration.sources(loaded, config=tmp_path / "flag.toml")
+    by_variable = checks.check_sources(loaded, config=None)
+    by_flag = checks.check_sources(loaded, config=tmp_path / "flag.toml")
 
     assert by_variable.found == f"They come from {tmp_path}/variable.toml, flags and defaults."
     assert by_flag.found == f"They come from {tmp_path}/flag.toml, flags and defaults."
@@ -119,7 +227,7 @@ def test_a_named_settings_file_comes_before_the_one_in_the_folder(
 def test_the_clock_is_judged(
     now: datetime, newest: datetime | None, *, test_mode: bool, status: str
 ) -> None:
-    finding = times.check(now=now, newest=newest, test_mode=test_mode)
+    finding = checks.check_clock(now=now, newest=newest, test_mode=test_mode)
 
     assert finding.status == status
     assert f"{now:%Y-%m-%d}" in finding.found
@@ -139,13 +247,13 @@ def test_room_on_the_disk_is_judged(
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": free}))
 
-    assert folder.check(tmp_path).status == status
+    assert checks.check_folder(tmp_path).status == status
 
 
 def test_a_folder_open_to_others_is_a_warning(tmp_path: Path) -> None:
     tmp_path.chmod(0o750)
 
-    assert folder.check(tmp_path) == warning(
+    assert checks.check_folder(tmp_path) == warning(
         "data folder",
         f"{tmp_path} is open to other users (mode 0750).",
         f"Run: chmod 700 {tmp_path}",
@@ -199,7 +307,7 @@ def test_the_key_file_is_judged(
         path.chmod(mode)
     where = in_folder(tmp_path)
 
-    judged = keys.alone(where, keys.find_ring(where))
+    judged = database.check_keys_alone(where, database.find_ring(where))
 
     assert judged == replace(finding, found=finding.found.replace("{}", str(path)))
     assert path.exists() == (content is not None)
@@ -208,16 +316,16 @@ def test_the_key_file_is_judged(
 def test_keys_may_come_from_a_setting(tmp_path: Path) -> None:
     where = in_folder(tmp_path, ring=f"a:{'A' * 43},b:{'B' * 42}A")
 
-    ring = keys.find_ring(where)
+    ring = database.find_ring(where)
 
     assert isinstance(ring, KeyRing)
-    assert keys.alone(where, ring) == ok("keys", "2 keys in the setting keys.ring.")
+    assert database.check_keys_alone(where, ring) == ok("keys", "2 keys in the setting keys.ring.")
 
 
 def test_a_machine_without_git_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    assert programs.check() == warning(
+    assert checks.check_git() == warning(
         "git",
         "It is not installed: clones and pushes are answered with 503.",
         "Install git, and restart the hub.",
@@ -231,6 +339,6 @@ def test_a_git_that_does_not_run_is_a_problem(
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
 
-    finding = programs.check()
+    finding = checks.check_git()
 
     assert (finding.check, finding.status) == ("git", "problem")

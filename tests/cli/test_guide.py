@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.main import get_command
 
 from hublet.cli import application
-from hublet.cli.asking import NOT_REACHABLE, REFUSED, WRONG_USAGE
+from hublet.cli.remote_command import NOT_REACHABLE, REFUSED, WRONG_USAGE
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "command-line.md"

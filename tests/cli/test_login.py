@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.persons import Person
-from cli.running import Hublet
+from acceptance import browser_users
+from acceptance.browser_users import BrowserUser
+from cli.hublet_command import Hublet
 from hublet.cli import credentials
 from hublet.cli.credentials import Credential
 from hublet.core.clock import micros
@@ -36,9 +37,9 @@ def now() -> int:
 
 
 @pytest.fixture
-def person(server: Server) -> Iterator[Person]:
+def person(server: Server) -> Iterator[BrowserUser]:
     name, password = str(server.user), str(server.password)
-    with Person(server.address, name=name, password=password) as person:
+    with BrowserUser(server.address, name=name, password=password) as person:
         yield person
 
 
@@ -58,7 +59,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def logged_in(
-    run: Hublet, server: Server, person: Person, meanwhile: Meanwhile, told: list[str]
+    run: Hublet, server: Server, person: BrowserUser, meanwhile: Meanwhile, told: list[str]
 ) -> Credential:
     meanwhile(lambda _seconds: person.allow(told[0].removeprefix("Open ")))
     done = run("login", "--endpoint", server.address)
@@ -67,7 +68,7 @@ def logged_in(
 
 
 def test_a_person_allows_the_login_in_a_browser(
-    run: Hublet, server: Server, person: Person, meanwhile: Meanwhile, told: list[str]
+    run: Hublet, server: Server, person: BrowserUser, meanwhile: Meanwhile, told: list[str]
 ) -> None:
     waits: list[float] = []
 
@@ -103,12 +104,12 @@ def test_later_commands_know_the_hub_and_the_person(
 def test_a_refused_login_ends(
     run: Hublet,
     server: Server,
-    person: Person,
+    person: BrowserUser,
     meanwhile: Meanwhile,
     told: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("acceptance.persons._choice", lambda _names: {"decision": "deny"})
+    monkeypatch.setattr(browser_users, "_choice", lambda _names: {"decision": "deny"})
     meanwhile(lambda _seconds: person.allow(told[0].removeprefix("Open ")))
 
     done = run("login", "--endpoint", server.address)
@@ -140,7 +141,7 @@ def test_a_login_that_nobody_allows_expires(
 def test_the_page_is_opened_only_when_that_is_asked(
     run: Hublet,
     server: Server,
-    person: Person,
+    person: BrowserUser,
     meanwhile: Meanwhile,
     told: list[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -158,7 +159,7 @@ def test_the_page_is_opened_only_when_that_is_asked(
 
 
 def test_a_new_login_ends_the_one_before(
-    run: Hublet, server: Server, person: Person, logged_in: Credential, told: list[str]
+    run: Hublet, server: Server, person: BrowserUser, logged_in: Credential, told: list[str]
 ) -> None:
     del told[:]
 
@@ -241,7 +242,7 @@ def test_logging_out_leaves_a_pasted_token_alone(run: Hublet, server: Server) ->
 
 def test_a_hub_that_is_away_is_forgotten_all_the_same(run: Hublet) -> None:
     away = "http://127.0.0.1:1"
-    credentials.keep(away, Credential(user="ada", token="hf_a", refresh_token="hf_r"))
+    credentials.save(away, Credential(user="ada", token="hf_a", refresh_token="hf_r"))
 
     done = run("logout")
 
@@ -253,7 +254,7 @@ def test_a_hub_that_is_away_is_forgotten_all_the_same(run: Hublet) -> None:
 def test_a_token_is_renewed_a_day_before_it_expires(
     run: Hublet, server: Server, logged_in: Credential
 ) -> None:
-    credentials.keep(server.address, replace(logged_in, expires_at=now() + DAY - 60))
+    credentials.save(server.address, replace(logged_in, expires_at=now() + DAY - 60))
 
     seen = run("whoami", "-q")
 
@@ -269,7 +270,7 @@ def test_a_token_is_renewed_a_day_before_it_expires(
 def test_a_token_with_more_than_a_day_left_is_used_as_it_is(
     run: Hublet, server: Server, logged_in: Credential
 ) -> None:
-    credentials.keep(server.address, replace(logged_in, expires_at=now() + DAY + 600))
+    credentials.save(server.address, replace(logged_in, expires_at=now() + DAY + 600))
 
     assert run("whoami").code == 0
     assert known(server).token == logged_in.token
@@ -279,7 +280,7 @@ def test_a_login_that_the_hub_has_ended_is_told(
     run: Hublet, server: Server, logged_in: Credential
 ) -> None:
     ended = replace(logged_in, expires_at=now(), refresh_token="hf_ended")
-    credentials.keep(server.address, ended)
+    credentials.save(server.address, ended)
 
     seen = run("whoami", "-q")
 

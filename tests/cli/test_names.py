@@ -7,7 +7,7 @@ from typing import Any, Literal, get_origin
 import pytest
 from typer.main import get_command
 
-from cli.running import Hublet
+from cli.hublet_command import Hublet
 from hublet.cli import application
 
 

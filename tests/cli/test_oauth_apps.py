@@ -1,9 +1,9 @@
 import pytest
 
-from cli.running import Hublet, inside
+from cli.hublet_command import Hublet, in_hub
 from hublet.core.config import Settings
 from hublet.core.database import Connection
-from hublet.oauth.apps import first_party
+from hublet.oauth.apps import service
 from hublet.oauth.apps.service import find_app, is_secret_of
 from hublet.oauth.records import COMMAND_LINE_CLIENT_ID
 from hublet.tokens.records import Scope
@@ -30,7 +30,7 @@ def actions(settings: Settings) -> list[tuple[str, str]]:
         )
         return [(row["action"], row["actor_name"]) for row in rows]
 
-    return inside(settings, work)
+    return in_hub(settings, work)
 
 
 def test_a_new_app_prints_its_client_id_alone(hublet: Hublet, acme: str) -> None:
@@ -70,7 +70,7 @@ def test_a_new_secret_is_printed_alone(hublet: Hublet, settings: Settings, acme:
         f"Created the app Engine with the client id {row['clientId']}. "
         "Its secret is shown this once.\n"
     )
-    assert inside(settings, fits)
+    assert in_hub(settings, fits)
     assert (row["owner"], row["organization"], row["isPublic"]) == (None, "acme", False)
     assert (row["redirectUris"], row["scopes"]) == (["http://localhost/cb"], ["jobs"])
 
@@ -133,7 +133,7 @@ def test_what_breaks_a_rule_is_refused_with_the_rule(
 
 def test_the_list_shows_every_app(hublet: Hublet, settings: Settings, acme: str) -> None:
     client_id = an_app(hublet, "--owner", "ada")
-    inside(settings, first_party.provision)
+    in_hub(settings, service.provision_command_line)
 
     listed = hublet("oauth", "app", "list", "--json").json
     lines = hublet("oauth", "app", "list").out.splitlines()
@@ -197,7 +197,7 @@ def test_an_app_is_deleted_only_when_that_is_wanted(hublet: Hublet, acme: str) -
 
 
 def test_the_command_line_cannot_be_deleted(hublet: Hublet, settings: Settings) -> None:
-    inside(settings, first_party.provision)
+    in_hub(settings, service.provision_command_line)
 
     refused = hublet("oauth", "app", "delete", COMMAND_LINE_CLIENT_ID, "--yes")
 

@@ -2,7 +2,7 @@ from typing import get_args
 
 import pytest
 
-from cli.running import Hublet, inside
+from cli.hublet_command import Hublet, in_hub
 from hublet.accounts.records import Plan, Role
 from hublet.cli.organizations import PlanName, RoleName
 from hublet.core.config import Settings
@@ -221,7 +221,7 @@ def test_the_audit_log_names_the_operator(hublet: Hublet, settings: Settings, ac
         rows = await conn.fetch_all("SELECT actor_name, action, target FROM audit_log ORDER BY id")
         return [tuple(row) for row in rows]
 
-    assert inside(settings, lines) == [
+    assert in_hub(settings, lines) == [
         ("operator", "organization.create", "acme"),
         ("operator", "member.add", "ada"),
         ("operator", "organization.plan", "acme"),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hublet.cli.environment import has_colours
-from hublet.cli.output import Answer, Table, aligned, cell, painted, show, show_table
+from hublet.cli.output import CommandResult, Table, align, format_cell, paint, show, show_table
 
 TABLE = Table(
     rows=[{"id": "1", "name": "ada", "text": "x" * 30}, {"id": "2", "name": "bob", "text": "y"}],
@@ -50,7 +50,7 @@ def a_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     ],
 )
 def test_a_value_becomes_a_cell(value: object, text: str) -> None:
-    assert cell(value) == text
+    assert format_cell(value) == text
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_value_becomes_a_cell(value: object, text: str) -> None:
     ],
 )
 def test_rows_are_aligned(rows: list[list[str]], width: int | None, lines: list[str]) -> None:
-    assert aligned(rows, width=width) == lines
+    assert align(rows, width=width) == lines
 
 
 def test_a_table_in_a_pipe_is_whole(
@@ -122,7 +122,7 @@ def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_json_and_quiet_leave_out_the_words(capsys: pytest.CaptureFixture[str]) -> None:
     show_table(TABLE, as_json=False, quiet=True)
     show_table(Table(rows=[], columns={}, name="id", empty="Nothing."), as_json=True, quiet=False)
-    show(Answer(data={"id": "1"}, text="secret", words="Done."), as_json=True)
+    show(CommandResult(data={"id": "1"}, text="secret", words="Done."), as_json=True)
 
     captured = capsys.readouterr()
     assert captured.out == '1\n2\n[]\n{"id": "1"}\n'
@@ -130,7 +130,7 @@ def test_json_and_quiet_leave_out_the_words(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_words_go_to_stderr_and_data_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    show(Answer(data={"id": "1"}, text="secret", words="Done."), as_json=False)
+    show(CommandResult(data={"id": "1"}, text="secret", words="Done."), as_json=False)
 
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("secret\n", "Done.\n")
@@ -156,10 +156,10 @@ def test_colours_are_for_eyes(
 
 
 def test_painted_text_is_plain_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    assert painted("problem", colour="red") == "problem"
+    assert paint("problem", colour="red") == "problem"
 
 
 def test_painted_text_has_its_colour_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     a_terminal(monkeypatch)
 
-    assert painted("problem", colour="red") == "\x1b[31mproblem\x1b[0m"
+    assert paint("problem", colour="red") == "\x1b[31mproblem\x1b[0m"

@@ -1,6 +1,6 @@
 """Commands beside a real server, and the real command as a script calls it."""
 
-from cli.running import Hublet
+from cli.hublet_command import Hublet
 from processes import Place, Server, run_hublet, serving, wait_until
 
 

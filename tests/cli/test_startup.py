@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from client.scripted import Said, answering
+from client.scripted_server import ScriptedResponse, scripted_server
 
 # Each takes longer to import than all of the command line.
 HEAVY = {
@@ -79,7 +79,7 @@ def test_a_command_loads_no_other() -> None:
 
 
 def test_a_command_that_asks_a_hub_does_without_what_a_hub_is_made_of() -> None:
-    with answering(Said(body=b"[]")) as hub:
+    with scripted_server(ScriptedResponse(body=b"[]")) as hub:
         modules = modules_of("webhooks", "list", "--endpoint", hub.address, "--token", "hf_x")
 
     assert modules & OF_A_HUB == set()

@@ -1,6 +1,6 @@
 import pytest
 
-from cli.running import Hublet, inside, park
+from cli.hublet_command import Hublet, in_hub, park_task
 from hublet.core import queue
 from hublet.core.clock import from_micros, micros, wire
 from hublet.core.config import Settings
@@ -14,8 +14,8 @@ def test_a_hub_without_trouble_says_so(hublet: Hublet) -> None:
 
 
 def test_a_parked_task_is_shown_with_its_error(hublet: Hublet, settings: Settings) -> None:
-    task_id = park(settings, kind="mail.send", error="OSError: no route\nto host")
-    [parked] = inside(settings, queue.list_parked)
+    task_id = park_task(settings, kind="mail.send", error="OSError: no route\nto host")
+    [parked] = in_hub(settings, queue.list_parked)
 
     listed = hublet("task", "list")
 
@@ -38,21 +38,21 @@ def test_a_parked_task_is_shown_with_its_error(hublet: Hublet, settings: Setting
 
 
 def test_one_task_is_retried(hublet: Hublet, settings: Settings) -> None:
-    task_id = park(settings, kind="mail.send", error="down")
-    other_id = park(settings, kind="hook.send", error="down")
+    task_id = park_task(settings, kind="mail.send", error="down")
+    other_id = park_task(settings, kind="hook.send", error="down")
 
     retried = hublet("task", "retry", task_id)
 
     assert (retried.code, retried.out, retried.err) == (0, "", "1 task will be tried again.\n")
     assert hublet("task", "list", "-q").out == f"{other_id}\n"
-    due = inside(settings, queue.next_due)
+    due = in_hub(settings, queue.next_due)
     assert due is not None
     assert due <= micros()
 
 
 def test_all_tasks_are_retried(hublet: Hublet, settings: Settings) -> None:
-    park(settings, kind="mail.send", error="down")
-    park(settings, kind="hook.send", error="down")
+    park_task(settings, kind="mail.send", error="down")
+    park_task(settings, kind="hook.send", error="down")
 
     assert hublet("task", "retry", "--all", "--json").json == {"retried": 2}
     assert hublet("task", "retry", "--all").err == "0 tasks will be tried again.\n"
@@ -75,21 +75,21 @@ def test_an_unknown_task_is_told(hublet: Hublet) -> None:
     ],
 )
 def test_an_id_or_all_is_needed(hublet: Hublet, settings: Settings, arguments: list[str]) -> None:
-    park(settings, kind="mail.send", error="down")
+    park_task(settings, kind="mail.send", error="down")
 
     refused = hublet("task", "retry", *arguments)
 
     assert refused.code == 2
     assert "Give the ID of a task, or --all." in refused.err
-    assert inside(settings, queue.count_parked) == 1
+    assert in_hub(settings, queue.count_parked) == 1
 
 
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 def test_a_long_list_says_that_it_is_cut(
     hublet: Hublet, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    park(settings, kind="mail.send", error="down")
-    park(settings, kind="hook.send", error="down")
+    park_task(settings, kind="mail.send", error="down")
+    park_task(settings, kind="hook.send", error="down")
     monkeypatch.setattr("hublet.cli.tasks._SHOWN", 1)
 
     listed = hublet("task", "list")

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from cli.running import Hublet, inside
+from cli.hublet_command import Hublet, in_hub
 from hublet.core import clock
 from hublet.core.config import Settings
 from hublet.core.database import Connection
@@ -20,7 +20,7 @@ def caller(settings: Settings, value: str) -> Caller | None:
     async def work(conn: Connection) -> Caller | None:
         return await service.find_caller(conn, value)
 
-    return inside(settings, work)
+    return in_hub(settings, work)
 
 
 def test_the_token_stands_alone_on_stdout_and_works(hublet: Hublet, settings: Settings) -> None:

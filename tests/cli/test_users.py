@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from cli.running import Hublet, inside
-from hublet.accounts import service, store
+from cli.hublet_command import Hublet, in_hub
+from hublet.accounts.users import service, store
 from hublet.core.config import Settings
 from hublet.core.database import Connection
 
@@ -14,7 +14,7 @@ def signs_in(settings: Settings, name: str, password: str) -> bool:
     async def work(conn: Connection) -> bool:
         return await service.find_by_password(conn, name, password) is not None
 
-    return inside(settings, work)
+    return in_hub(settings, work)
 
 
 def test_a_new_user_gets_a_password_that_is_printed_alone(
@@ -70,7 +70,7 @@ def test_a_user_has_what_the_flags_say(hublet: Hublet, settings: Settings) -> No
         verified = [email.address for email in emails if email.verified_at and email.is_primary]
         return user.fullname, user.is_admin, verified
 
-    assert inside(settings, look) == ("Ada Lovelace", True, ["ada@example.com"])
+    assert in_hub(settings, look) == ("Ada Lovelace", True, ["ada@example.com"])
 
 
 @pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
@@ -178,7 +178,7 @@ def test_a_list_goes_on_after_its_first_page(hublet: Hublet, settings: Settings)
         for name in names:
             await service.create_user(conn, name)
 
-    inside(settings, fill)
+    in_hub(settings, fill)
 
     assert hublet("user", "list", "--quiet").out.split() == names
 

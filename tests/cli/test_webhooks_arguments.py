@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from cli.running import Hublet
-from client.scripted import Said, answering
-from hublet.cli.webhooks.hearing import Heard
+from cli.hublet_command import Hublet
+from client.scripted_server import ScriptedResponse, scripted_server
+from hublet.cli.webhooks.listen import SeenDeliveries
 
 ID = "a" * 24
 ANSWER = {
@@ -20,7 +20,7 @@ ANSWER = {
 
 def sent(run: Hublet, *arguments: str) -> Any:
     """Return the body that the command sends."""
-    with answering(Said(body=json.dumps(ANSWER).encode())) as hub:
+    with scripted_server(ScriptedResponse(body=json.dumps(ANSWER).encode())) as hub:
         done = run("webhooks", *arguments, "--endpoint", hub.address, "--token", "hf_x")
     assert done.code == 0, done.err
     return json.loads(hub.asked[0].body)
@@ -89,7 +89,7 @@ def test_a_secret_that_cannot_be_read_is_told_and_not_repeated(
 
 
 def test_a_job_and_a_suspension_are_shown(run: Hublet) -> None:
-    with answering(Said(body=json.dumps(ANSWER).encode())) as hub:
+    with scripted_server(ScriptedResponse(body=json.dumps(ANSWER).encode())) as hub:
         shown = run("webhooks", "info", ID, "--endpoint", hub.address, "--token", "hf_x")
 
     assert shown.out.splitlines()[1:] == [
@@ -124,14 +124,14 @@ def a_delivery(state: str, attempts: int, *, delivery_id: str = "1") -> Any:
     ],
 )
 def test_what_is_news(told: list[tuple[str, int]], news: list[bool]) -> None:
-    heard = Heard()
+    heard = SeenDeliveries()
 
     assert [heard.is_news(a_delivery(*each)) for each in told] == news
 
 
 def test_what_was_heard_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hublet.cli.webhooks.hearing._REMEMBERED", 2)
-    heard = Heard()
+    monkeypatch.setattr("hublet.cli.webhooks.listen._MAX_SEEN", 2)
+    heard = SeenDeliveries()
     for each in ("1", "2", "1", "3"):
         heard.is_news(a_delivery("delivered", 1, delivery_id=each))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from acceptance.receivers import Receiver, receiving
-from cli.running import Hublet
+from cli.hublet_command import Hublet
 from processes import Server, wait_until
 
 NOBODY = "0" * 24

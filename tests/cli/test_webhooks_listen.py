@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from acceptance.receivers import receiving
+from cli.hublet_command import Hublet
 from cli.listeners import Listener, listening, wait_for_count
-from cli.running import Hublet
 from hublet.receiver.signatures import verify
 from processes import Place, Server, serving, wait_until
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.running import Hublet
+from cli.hublet_command import Hublet
 from hublet.webhooks.delivery.signing import headers_of, key_of
 
 SECRET = "s3cret"

@@ -5,21 +5,21 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from client.scripted import Said, answering
+from client.scripted_server import ScriptedResponse, scripted_server
 from hublet.client import Hub, Refused
 from hublet.client.device_login import CLIENT_ID, DeviceLogin, LoginFailed, start, wait
 from hublet.core.clock import micros
 from hublet.oauth.records import COMMAND_LINE_CLIENT_ID
 
 LOGIN = DeviceLogin(user_code="BCDF-GHJK", address="http://hub.test/device", device_code="dc_1")
-GRANTED = Said(
+GRANTED = ScriptedResponse(
     body=json.dumps({"access_token": "hf_a", "refresh_token": "hf_r", "expires_in": 3600}).encode()
 )
 
 
-def refused(code: str, status: int = 400) -> Said:
+def refused(code: str, status: int = 400) -> ScriptedResponse:
     body = {"error": code, "error_description": f"It is {code}."}
-    return Said(status=status, body=json.dumps(body).encode())
+    return ScriptedResponse(status=status, body=json.dumps(body).encode())
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,9 @@ def test_the_app_is_the_one_that_every_hub_knows() -> None:
 def test_a_login_begins_with_what_a_person_is_shown() -> None:
     told = {"device_code": "dc_1", "user_code": "BCDF-GHJK", "verification_uri": "http://x/device"}
     whole = told | {"verification_uri_complete": "http://x/y", "interval": 7, "expires_in": 60}
-    with answering(*(Said(body=json.dumps(each).encode()) for each in (told, whole))) as hub:
+    with scripted_server(
+        *(ScriptedResponse(body=json.dumps(each).encode()) for each in (told, whole))
+    ) as hub:
         bare, full = (start(Hub(endpoint=hub.address)) for _ in range(2))
 
     assert (bare.address, bare.interval, bare.life) == ("http://x/device", 5, 900)
@@ -48,10 +50,10 @@ def test_a_login_begins_with_what_a_person_is_shown() -> None:
 
 
 def test_it_polls_until_somebody_allowed_it(waits: list[float]) -> None:
-    pending, faulty = refused("authorization_pending"), Said(status=503)
-    page = Said(body=b"<html>", kind="text/html")
+    pending, faulty = refused("authorization_pending"), ScriptedResponse(status=503)
+    page = ScriptedResponse(body=b"<html>", kind="text/html")
     answers = (pending, refused("slow_down"), faulty, page, GRANTED)
-    with answering(*answers) as hub:
+    with scripted_server(*answers) as hub:
         tokens = wait(Hub(endpoint=hub.address), LOGIN)
 
     assert (tokens.access_token, tokens.refresh_token) == ("hf_a", "hf_r")
@@ -82,15 +84,17 @@ def test_it_polls_until_somebody_allowed_it(waits: list[float]) -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_ends_it_is_told(said: Said, error: type[Exception], sentence: str) -> None:
-    with answering(said) as hub, pytest.raises(error) as ended:
+def test_what_ends_it_is_told(
+    said: ScriptedResponse, error: type[Exception], sentence: str
+) -> None:
+    with scripted_server(said) as hub, pytest.raises(error) as ended:
         wait(Hub(endpoint=hub.address), LOGIN)
 
     assert str(ended.value) == sentence
 
 
 def test_no_token_and_no_code_is_shown() -> None:
-    with answering(GRANTED) as hub:
+    with scripted_server(GRANTED) as hub:
         tokens = wait(Hub(endpoint=hub.address), LOGIN)
 
     assert "dc_1" not in repr(LOGIN)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from client.scripted import Said, answering
+from client.scripted_server import ScriptedResponse, scripted_server
 from hublet import __version__
 from hublet.client import ClientError, Hub, InvalidEndpoint, NotReachable, Refused, path_of
 from hublet.client.hub import read_endpoint
@@ -15,7 +15,7 @@ TOKEN = "hf_secret"
 
 
 def test_a_request_says_who_asks_and_what_for() -> None:
-    with answering(Said(body=b'{"a": 1}')) as hub:
+    with scripted_server(ScriptedResponse(body=b'{"a": 1}')) as hub:
         answer = Hub(endpoint=hub.address, token=TOKEN).post(
             "/api/things", {"name": "Größe"}, query={"on": True, "tag": ["a", "b"], "off": None}
         )
@@ -31,7 +31,7 @@ def test_a_request_says_who_asks_and_what_for() -> None:
 
 @pytest.mark.parametrize("method", ["get", "post", "put", "patch", "delete"])
 def test_every_method_is_there(method: str) -> None:
-    with answering(Said()) as hub:
+    with scripted_server(ScriptedResponse()) as hub:
         getattr(Hub(endpoint=hub.address), method)("/api/things")
 
     [asked] = hub.asked
@@ -41,7 +41,7 @@ def test_every_method_is_there(method: str) -> None:
 
 
 def test_a_form_goes_without_the_token() -> None:
-    with answering(Said()) as hub:
+    with scripted_server(ScriptedResponse()) as hub:
         Hub(endpoint=hub.address, token=TOKEN).post_form("/oauth/token", {"a": "b c"})
 
     [asked] = hub.asked
@@ -51,7 +51,7 @@ def test_a_form_goes_without_the_token() -> None:
 
 
 def test_an_answer_without_a_body_is_nothing() -> None:
-    with answering(Said(status=204, body=b"")) as hub:
+    with scripted_server(ScriptedResponse(status=204, body=b"")) as hub:
         assert Hub(endpoint=hub.address).delete("/api/things") is None
 
 
@@ -59,40 +59,40 @@ def test_an_answer_without_a_body_is_nothing() -> None:
     ("said", "status", "sentence", "code"),
     [
         pytest.param(
-            Said(status=404, body=b'{"error": "There is no webhook 1."}'),
+            ScriptedResponse(status=404, body=b'{"error": "There is no webhook 1."}'),
             404, "There is no webhook 1.", None,
             id="the hub's own sentence",
         ),
         pytest.param(
-            Said(status=404, body=b'{"error": "Gone."}', headers={"X-Error-Code": "RepoNotFound"}),
+            ScriptedResponse(status=404, body=b'{"error": "Gone."}', headers={"X-Error-Code": "RepoNotFound"}),
             404, "Gone.", "RepoNotFound",
             id="with a code",
         ),
         pytest.param(
-            Said(status=400, body=b'{"error": "slow_down", "error_description": "Too fast."}'),
+            ScriptedResponse(status=400, body=b'{"error": "slow_down", "error_description": "Too fast."}'),
             400, "Too fast.", "slow_down",
             id="of an OAuth endpoint",
         ),
         pytest.param(
-            Said(status=400, body=b'{"error": ["One.", "Two."]}'), 400, "One. Two.", None,
+            ScriptedResponse(status=400, body=b'{"error": ["One.", "Two."]}'), 400, "One. Two.", None,
             id="several sentences",
         ),
         pytest.param(
-            Said(status=502, body=b"<html>", kind="text/html", headers={"X-Error-Message": "Bad."}),
+            ScriptedResponse(status=502, body=b"<html>", kind="text/html", headers={"X-Error-Message": "Bad."}),
             502, "Bad.", None,
             id="only in a header",
         ),
         pytest.param(
-            Said(status=400, body=b'{"error": "a\\u001b[31m\\nb"}'),
+            ScriptedResponse(status=400, body=b'{"error": "a\\u001b[31m\\nb"}'),
             400, "a\N{REPLACEMENT CHARACTER}[31m b", None,
             id="nothing moves the cursor",
         ),
     ],
 )  # fmt: skip
 def test_a_refusal_is_told_as_the_hub_tells_it(
-    said: Said, status: int, sentence: str, code: str | None
+    said: ScriptedResponse, status: int, sentence: str, code: str | None
 ) -> None:
-    with answering(said) as hub, pytest.raises(Refused) as refused:
+    with scripted_server(said) as hub, pytest.raises(Refused) as refused:
         Hub(endpoint=hub.address, token=TOKEN).get("/api/things")
 
     error = refused.value
@@ -101,25 +101,28 @@ def test_a_refusal_is_told_as_the_hub_tells_it(
 
 
 def test_a_refusal_without_words_says_the_status() -> None:
-    with answering(Said(status=502, body=b"[]")) as hub, pytest.raises(Refused) as refused:
+    with (
+        scripted_server(ScriptedResponse(status=502, body=b"[]")) as hub,
+        pytest.raises(Refused) as refused,
+    ):
         Hub(endpoint=hub.address).get("/")
 
     assert refused.value.sentence == f"The hub at {hub.address} answered 502 Bad Gateway."
 
 
 def test_what_else_a_refusal_says_is_kept() -> None:
-    said = Said(status=429, headers={"X-Request-Id": "req-1", "Retry-After": "12"})
-    with answering(said) as hub, pytest.raises(Refused) as refused:
+    said = ScriptedResponse(status=429, headers={"X-Request-Id": "req-1", "Retry-After": "12"})
+    with scripted_server(said) as hub, pytest.raises(Refused) as refused:
         Hub(endpoint=hub.address).get("/")
 
     assert (refused.value.request_id, refused.value.retry_after) == ("req-1", 12)
 
 
 def test_a_redirect_is_told_and_the_token_stays() -> None:
-    with answering(Said()) as other:
+    with scripted_server(ScriptedResponse()) as other:
         target = f"{other.address}/elsewhere"
-        said = Said(status=307, body=b"", headers={"Location": target})
-        with answering(said) as hub, pytest.raises(Refused) as refused:
+        said = ScriptedResponse(status=307, body=b"", headers={"Location": target})
+        with scripted_server(said) as hub, pytest.raises(Refused) as refused:
             Hub(endpoint=hub.address, token=TOKEN).get("/")
 
     assert refused.value.sentence == (
@@ -131,7 +134,9 @@ def test_a_redirect_is_told_and_the_token_stays() -> None:
 def test_pages_are_fetched_from_the_hub_that_was_asked() -> None:
     """The hub calls itself by another name, and only as many pages as are wanted are fetched."""
     link = {"Link": '<https://hub.test/api/things?cursor=2&x=y>; rel="next"'}
-    with answering(Said(body=b"[1, 2]", headers=link), Said(body=b"[3]")) as hub:
+    with scripted_server(
+        ScriptedResponse(body=b"[1, 2]", headers=link), ScriptedResponse(body=b"[3]")
+    ) as hub:
         items = Hub(endpoint=hub.address, token=TOKEN).pages("/api/things", {"x": "y"})
         first = next(items)
         asked_so_far = len(hub.asked)
@@ -146,15 +151,17 @@ def test_pages_are_fetched_from_the_hub_that_was_asked() -> None:
     ("said", "reason"),
     [
         pytest.param(
-            Said(body=b"<html>", kind="text/html"),
+            ScriptedResponse(body=b"<html>", kind="text/html"),
             "what answers sent text/html, not JSON",
             id="another server",
         ),
-        pytest.param(Said(body=b"{", length=9), "the connection broke", id="cut in the middle"),
+        pytest.param(
+            ScriptedResponse(body=b"{", length=9), "the connection broke", id="cut in the middle"
+        ),
     ],
 )
-def test_what_is_no_answer_of_a_hub_is_told(said: Said, reason: str) -> None:
-    with answering(said) as hub, pytest.raises(NotReachable) as failed:
+def test_what_is_no_answer_of_a_hub_is_told(said: ScriptedResponse, reason: str) -> None:
+    with scripted_server(said) as hub, pytest.raises(NotReachable) as failed:
         Hub(endpoint=hub.address, token=TOKEN).get("/")
 
     assert failed.value.reason == reason
@@ -180,7 +187,7 @@ def test_silence_is_not_waited_for_without_end() -> None:
 
 
 def test_a_server_that_closes_at_once_is_told() -> None:
-    with answering() as hub, pytest.raises(NotReachable) as failed:
+    with scripted_server() as hub, pytest.raises(NotReachable) as failed:
         Hub(endpoint=hub.address).get("/")
 
     assert failed.value.reason == "the connection broke"
@@ -232,14 +239,14 @@ def test_names_in_a_path_stay_names() -> None:
 def test_a_proxy_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
 
-    with answering(Said()) as hub:
+    with scripted_server(ScriptedResponse()) as hub:
         answer: Any = Hub(endpoint=hub.address).get("/")
 
     assert answer == {}
 
 
 def test_a_proxy_is_asked_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    with answering(Said(body=b'{"by": "proxy"}')) as proxy:
+    with scripted_server(ScriptedResponse(body=b'{"by": "proxy"}')) as proxy:
         monkeypatch.setenv("http_proxy", proxy.address)
         answer: Any = Hub(endpoint="http://hub.invalid").get("/api/things")
 

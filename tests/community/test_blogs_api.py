@@ -3,14 +3,14 @@
 import httpx2
 import pytest
 
-from account_answers import pages_of
-from community.openings import author_card, commented, opened
+from account_responses import pages_of
+from community.public_threads import a_comment, a_thread, author_card
 from hublet.accounts.records import Role
 from hublet.core.database import Database
 from hublet.events import ThreadCreated, ThreadDeleted, ThreadUpdated
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
-from published import published
 
 PATH = "/api/blog"
 BODY = {"title": "Notes on the Engine", "content": "# It works\n\nAsk @bob."}
@@ -46,7 +46,7 @@ async def test_a_blog_stands_under_its_authors_name(
         "content": "# It works\n\nAsk @bob.",
     }
     assert (await client.get(f"{PATH}/ada/notes-on-the-engine")).json() == blog
-    (fact,) = await published(database, ThreadCreated)
+    (fact,) = await published_events(database, ThreadCreated)
     assert (fact["thread"]["kind"], fact["thread"]["slug"]) == ("blog", "notes-on-the-engine")
     assert (fact["thread"]["author_id"], fact["mentioned_ids"]) == (user.id, [bob.id])
 
@@ -124,7 +124,7 @@ async def test_blogs_of_one_title_get_names_of_their_own(
 async def test_a_blog_that_breaks_a_rule_is_refused(
     client: httpx2.AsyncClient, ada: Headers, change: dict[str, object], sentence: str
 ) -> None:
-    address = await opened(client, ada, "blog")
+    address = await a_thread(client, ada, "blog")
 
     created = await client.post(PATH, headers=ada, json=BODY | change)
     changed = await client.patch(address, headers=ada, json=change)
@@ -134,7 +134,7 @@ async def test_a_blog_that_breaks_a_rule_is_refused(
 
 
 async def test_a_blog_needs_a_full_token(client: httpx2.AsyncClient, database: Database) -> None:
-    address = await opened(client, await sign_in(database, "ada"), "blog")
+    address = await a_thread(client, await sign_in(database, "ada"), "blog")
     reader = await sign_in(database, "ada", role=TokenRole.read)
 
     for method, path in (("POST", PATH), ("PATCH", address), ("DELETE", address)):
@@ -160,7 +160,7 @@ async def test_a_changed_blog_keeps_its_address(
         "updatedAt": written.json()["updatedAt"],
     }
     assert (await client.get(address)).json() == written.json()
-    facts = await published(database, ThreadUpdated)
+    facts = await published_events(database, ThreadUpdated)
     assert [(fact["changed"], fact["thread"]["title"]) for fact in facts] == [
         (["title"], "More notes"),
         (["content"], "More notes"),
@@ -177,8 +177,8 @@ async def test_only_those_are_told_whom_the_text_did_not_mention_before(
 
     await client.patch(address, headers=ada, json={"content": "Thanks, @grace and @alan!"})
 
-    [created] = await published(database, ThreadCreated)
-    [updated] = await published(database, ThreadUpdated)
+    [created] = await published_events(database, ThreadCreated)
+    [updated] = await published_events(database, ThreadUpdated)
     assert created["mentioned_ids"] == [grace.id]
     assert updated["mentioned_ids"] == [alan.id]
 
@@ -191,11 +191,11 @@ async def test_a_change_that_changes_nothing_is_no_fact(
     same = await client.patch(f"{PATH}/ada/{blog['slug']}", headers=ada, json=BODY)
 
     assert (same.status_code, same.json()) == (200, blog)
-    assert await published(database, ThreadUpdated) == []
+    assert await published_events(database, ThreadUpdated) == []
 
 
 async def test_a_change_needs_something_to_change(client: httpx2.AsyncClient, ada: Headers) -> None:
-    response = await client.patch(await opened(client, ada, "blog"), headers=ada, json={})
+    response = await client.patch(await a_thread(client, ada, "blog"), headers=ada, json={})
 
     assert (response.status_code, response.json()) == (
         400,
@@ -206,7 +206,7 @@ async def test_a_change_needs_something_to_change(client: httpx2.AsyncClient, ad
 async def test_nobody_else_changes_or_deletes_a_blog(
     client: httpx2.AsyncClient, database: Database, ada: Headers, admin: Headers
 ) -> None:
-    address = await opened(client, ada, "blog")
+    address = await a_thread(client, ada, "blog")
     bob = await sign_in(database, "bob")
 
     edited = await client.patch(address, headers=bob, json={"title": "Mine now"})
@@ -246,8 +246,8 @@ async def test_who_changes_and_deletes_an_organizations_blog(
 async def test_a_deleted_blog_is_gone_with_its_comments(
     client: httpx2.AsyncClient, database: Database, ada: Headers, admin: Headers
 ) -> None:
-    address = await opened(client, ada, "blog")
-    await commented(client, ada, address)
+    address = await a_thread(client, ada, "blog")
+    await a_comment(client, ada, address)
 
     response = await client.delete(address, headers=admin)
 
@@ -256,7 +256,7 @@ async def test_a_deleted_blog_is_gone_with_its_comments(
     assert gone.json() == {
         "error": "There is no blog ada/a-blog-to-talk-about, or you cannot see it."
     }
-    (fact,) = await published(database, ThreadDeleted)
+    (fact,) = await published_events(database, ThreadDeleted)
     assert fact["thread"]["slug"] == "a-blog-to-talk-about"
 
 
@@ -291,7 +291,7 @@ async def test_who_hides_comments_under_an_organizations_blog(
     stranger = await sign_in(database, "mallory")
     statuses = []
     for name in ("ada", "bob", "eve"):
-        comment_id = await commented(client, stranger, address)
+        comment_id = await a_comment(client, stranger, address)
         headers = await sign_in(database, name)
         response = await client.post(f"{address}/comment/{comment_id}/hide", headers=headers)
         statuses.append(response.status_code)

@@ -5,13 +5,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from community.openings import author_card, commented
-from community.talks import PATH, a_discussion, said, shown
+from community.discussions import PATH, a_discussion, get_discussion, history_of
+from community.public_threads import a_comment, author_card
 from hublet.accounts.records import Role
 from hublet.core.database import Database
 from hublet.events import CommentCreated, CommentUpdated
+from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
-from published import published
 from repositories import a_repo
 
 
@@ -28,7 +28,7 @@ async def bob(database: Database) -> Headers:
 
 
 async def comment_at(client: httpx2.AsyncClient, address: str, place: int) -> dict[str, Any]:
-    comment: dict[str, Any] = (await shown(client, address))["events"][place]
+    comment: dict[str, Any] = (await get_discussion(client, address))["events"][place]
     return comment
 
 
@@ -61,9 +61,9 @@ async def test_anybody_comments_in_a_public_repository(
             },
         },
     )
-    found = await shown(client, address)
+    found = await get_discussion(client, address)
     assert (found["events"][1], found["numComments"]) == (event, 2)
-    [fact] = await published(database, CommentCreated)
+    [fact] = await published_events(database, CommentCreated)
     assert fact["thread"]["number"] == 1
     assert fact["mentioned_ids"] == [(await a_user(database, "ada")).id]
     assert fact["comment"]["content"] == "Ask @ada,\n\n<she> knows."
@@ -72,7 +72,7 @@ async def test_anybody_comments_in_a_public_repository(
 async def test_a_comment_answers_another(
     client: httpx2.AsyncClient, address: str, bob: Headers, ada: Headers
 ) -> None:
-    first = await commented(client, bob, address)
+    first = await a_comment(client, bob, address)
 
     answer = await client.post(
         f"{address}/comment", headers=ada, json={"comment": "Good.", "replyTo": first}
@@ -104,15 +104,15 @@ async def test_a_closed_discussion_can_still_be_answered(
 ) -> None:
     await client.post(f"{address}/status", headers=ada, json={"status": "closed"})
 
-    await commented(client, bob, address, "One more thing.")
+    await a_comment(client, bob, address, "One more thing.")
 
-    assert (await said(client, address))[-1] == ("comment", "One more thing.")
+    assert (await history_of(client, address))[-1] == ("comment", "One more thing.")
 
 
 async def test_a_comment_is_edited_by_its_author(
     client: httpx2.AsyncClient, database: Database, address: str, bob: Headers
 ) -> None:
-    first = await commented(client, bob, address, "One.")
+    first = await a_comment(client, bob, address, "One.")
     await client.post(f"{address}/comment/{first}/edit", headers=bob, json={"content": "Two."})
 
     response = await client.post(
@@ -138,14 +138,14 @@ async def test_a_comment_is_edited_by_its_author(
         ],
     }
     assert await comment_at(client, address, 1) == comment
-    facts = await published(database, CommentUpdated)
+    facts = await published_events(database, CommentUpdated)
     assert [fact["mentioned_ids"] for fact in facts] == [[], [(await a_user(database, "ada")).id]]
 
 
 async def test_nobody_else_edits_a_comment(
     client: httpx2.AsyncClient, address: str, bob: Headers, ada: Headers
 ) -> None:
-    first = await commented(client, bob, address, "One.")
+    first = await a_comment(client, bob, address, "One.")
 
     # The repository is ada's own.
     response = await client.post(
@@ -156,7 +156,7 @@ async def test_nobody_else_edits_a_comment(
         403,
         {"error": "You cannot edit this comment: it is somebody else's."},
     )
-    assert (await said(client, address))[1] == ("comment", "One.")
+    assert (await history_of(client, address))[1] == ("comment", "One.")
 
 
 @pytest.mark.parametrize("who", ["bob", "ada"])
@@ -164,7 +164,7 @@ async def test_a_comment_is_hidden_for_good(
     client: httpx2.AsyncClient, database: Database, address: str, who: str
 ) -> None:
     bob, hides = await sign_in(database, "bob"), await sign_in(database, who)
-    first = await commented(client, bob, address, "One.")
+    first = await a_comment(client, bob, address, "One.")
     await client.post(f"{address}/comment/{first}/edit", headers=bob, json={"content": "Two."})
 
     response = await client.post(f"{address}/comment/{first}/hide", headers=hides)
@@ -191,7 +191,7 @@ async def test_a_comment_is_hidden_for_good(
         409,
         {"error": "This comment is hidden: it cannot be edited any more."},
     )
-    fact = (await published(database, CommentUpdated))[-1]
+    fact = (await published_events(database, CommentUpdated))[-1]
     assert (fact["comment"]["hidden"], fact["comment"]["content"]) == (True, None)
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from community.openings import author_card, commented
-from community.talks import PATH, a_discussion, a_pull_request
-from hublet.community.discussions import listing
+from community.discussions import PATH, a_discussion, a_pull_request
+from community.public_threads import a_comment, author_card
+from hublet.community.discussions import service
 from hublet.core.database import Database
 from people import Headers, a_user, sign_in
 from repositories import a_repo
@@ -73,7 +73,7 @@ async def test_the_newest_come_first_and_pinned_ones_before_them(
 async def test_pages_follow_each_other(
     client: httpx2.AsyncClient, ada: Headers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "PAGE_SIZE", 2)
+    monkeypatch.setattr(service, "PAGE_SIZE", 2)
     for title in ("One", "Two", "Three"):
         await a_discussion(client, ada, title=title)
 
@@ -137,9 +137,9 @@ async def test_merged_ones_are_among_the_closed(client: httpx2.AsyncClient, ada:
 async def test_a_list_has_other_orders(client: httpx2.AsyncClient, ada: Headers) -> None:
     for title in ("One", "Two", "Three"):
         await a_discussion(client, ada, title=title)
-    await commented(client, ada, f"{PATH}/2")
-    await commented(client, ada, f"{PATH}/2")
-    await commented(client, ada, f"{PATH}/1")
+    await a_comment(client, ada, f"{PATH}/2")
+    await a_comment(client, ada, f"{PATH}/2")
+    await a_comment(client, ada, f"{PATH}/1")
 
     assert await titles(client, sort="recently-created") == ["Three", "Two", "One"]
     assert await titles(client, sort="trending") == ["One", "Two", "Three"]

@@ -6,22 +6,22 @@ from typing import Any
 import httpx2
 import pytest
 
-from community.openings import author_card
-from community.talks import (
+from community.discussions import (
     PATH,
     a_discussion,
     a_pull_request,
     disable_discussions,
-    said,
-    shown,
+    get_discussion,
+    history_of,
 )
+from community.public_threads import author_card
 from hublet.accounts.records import Role
 from hublet.community.threads import store as threads
 from hublet.core.database import Database
 from hublet.events import ThreadCreated, ThreadDeleted, ThreadUpdated
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
-from published import published
 from repositories import a_repo
 
 pytestmark = pytest.mark.usefixtures("repo_id")
@@ -51,7 +51,7 @@ async def test_a_discussion_is_opened_in_each_type_with_git(
         {"num": 1, "url": url, "pullRequest": False},
     )
     author = author_card(await a_user(database, "bob"))
-    found = await shown(client, f"{path}/1")
+    found = await get_discussion(client, f"{path}/1")
     at, comment = found["createdAt"], found["events"][0]
     assert found == {
         "id": found["id"],
@@ -94,9 +94,9 @@ async def test_opening_one_is_told_with_its_first_message(
 
     address = await a_discussion(client, bob, description="Tell me, @ada and @nobody.")
 
-    found = await shown(client, address)
+    found = await get_discussion(client, address)
     bobs_id, adas_id = (await a_user(database, "bob")).id, (await a_user(database, "ada")).id
-    [fact] = await published(database, ThreadCreated)
+    [fact] = await published_events(database, ThreadCreated)
     assert fact["thread"]["repo"]["id"] == repo_id
     assert fact == {
         "thread": {
@@ -165,7 +165,7 @@ async def test_what_is_wrong_with_a_new_one_is_named(
 async def test_a_title_is_one_line(client: httpx2.AsyncClient, ada: Headers) -> None:
     address = await a_discussion(client, ada, title="  Does\nit \t run? ")
 
-    assert (await shown(client, address))["title"] == "Does it run?"
+    assert (await get_discussion(client, address))["title"] == "Does it run?"
 
 
 async def test_numbers_are_given_once_and_none_is_left_out(
@@ -265,7 +265,7 @@ async def test_those_who_cannot_see_the_repository_are_not_mentioned(
         client, ada, "/api/models/works/secret/discussions", description="@bob @carol"
     )
 
-    [fact] = await published(database, ThreadCreated)
+    [fact] = await published_events(database, ThreadCreated)
     assert fact["mentioned_ids"] == [(await a_user(database, "carol")).id]
 
 
@@ -292,7 +292,7 @@ async def test_where_discussions_are_disabled_nobody_opens_or_answers_one(
     client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
 ) -> None:
     address = await a_discussion(client, ada)
-    comment = (await shown(client, address))["events"][0]["id"]
+    comment = (await get_discussion(client, address))["events"][0]["id"]
     await disable_discussions(database, repo_id)
 
     refused = [
@@ -313,7 +313,7 @@ async def test_where_discussions_are_disabled_nobody_opens_or_answers_one(
     error = {"error": "Discussions are disabled in ada/engine."}
     assert [(r.status_code, r.json()) for r in refused] == [(403, error)] * len(refused)
     assert closed.status_code == 200
-    assert [kind for kind, _ in await said(client, address)] == ["comment", "status-change"]
+    assert [kind for kind, _ in await history_of(client, address)] == ["comment", "status-change"]
 
 
 async def test_its_author_renames_it(
@@ -334,9 +334,9 @@ async def test_its_author_renames_it(
             "data": {"from": "Does it run?", "to": "It runs."},
         }
     }
-    found = await shown(client, address)
+    found = await get_discussion(client, address)
     assert (found["title"], found["events"][1]) == ("It runs.", event)
-    [fact] = await published(database, ThreadUpdated)
+    [fact] = await published_events(database, ThreadUpdated)
     assert (fact["changed"], fact["thread"]["title"], fact["actor_id"]) == (
         ["title"],
         "It runs.",
@@ -377,13 +377,13 @@ async def test_it_is_closed_with_a_comment_and_opened_again(
         {"error": "This discussion is closed already."},
     )
     assert opened.json()["newStatus"]["data"] == {"status": "open"}
-    assert await said(client, address) == [
+    assert await history_of(client, address) == [
         ("comment", "It should."),
         ("comment", "It does."),
         ("status-change", {"status": "closed"}),
         ("status-change", {"status": "open"}),
     ]
-    facts = await published(database, ThreadUpdated)
+    facts = await published_events(database, ThreadUpdated)
     assert [(f["changed"], f["thread"]["status"], f["event_id"]) for f in facts] == [
         (["status"], "closed", event["id"]),
         (["status"], "open", opened.json()["newStatus"]["id"]),
@@ -414,12 +414,12 @@ async def test_it_is_pinned_and_let_go(
         {"pinned": True},
         {"pinned": False},
     ]
-    assert (await said(client, address))[1:] == [
+    assert (await history_of(client, address))[1:] == [
         ("pinning-change", {"pinned": True}),
         ("pinning-change", {"pinned": False}),
     ]
-    facts = await published(database, ThreadUpdated)
-    events = (await shown(client, address))["events"]
+    facts = await published_events(database, ThreadUpdated)
+    events = (await get_discussion(client, address))["events"]
     assert [(f["changed"], f["thread"]["pinned"], f["event_id"]) for f in facts] == [
         (["pinned"], True, events[1]["id"]),
         (["pinned"], False, events[2]["id"]),
@@ -480,13 +480,13 @@ async def test_others_cannot_change_it(
     error: str,
 ) -> None:
     address = await a_discussion(client, ada)
-    before = await shown(client, address)
+    before = await get_discussion(client, address)
     bob = await sign_in(database, "bob")
 
     response = await client.request(method, address + rest, headers=bob, json=body)
 
     assert (response.status_code, response.json()) == (403, {"error": error})
-    assert await shown(client, address) == before
+    assert await get_discussion(client, address) == before
 
 
 async def test_those_who_may_write_change_what_others_opened(
@@ -521,7 +521,7 @@ async def test_changes_at_the_same_time_are_all_kept(
             client.post(f"{address}/pin", headers=ada, json={"pinned": True}),
         )
 
-        found = await shown(client, f"{PATH}/{number}")
+        found = await get_discussion(client, f"{PATH}/{number}")
         assert (found["title"], found["status"], found["pinned"]) == ("It runs.", "closed", True)
 
 
@@ -535,7 +535,7 @@ async def test_it_is_deleted_with_its_comments(
     assert (deleted.status_code, deleted.json()) == (200, {})
     assert (await client.get(address)).status_code == 404
     assert (await client.delete(address, headers=ada)).status_code == 404
-    [fact] = await published(database, ThreadDeleted)
+    [fact] = await published_events(database, ThreadDeleted)
     assert (fact["thread"]["number"], fact["actor_id"]) == (1, (await a_user(database, "ada")).id)
     async with database.read() as conn:
         assert await conn.fetch_value("SELECT count(*) FROM comments") == 0
@@ -547,7 +547,7 @@ async def test_it_is_muted_and_heard_again(
 ) -> None:
     bob = await sign_in(database, "bob", role=TokenRole.read)
     address = await a_discussion(client, ada)
-    thread_id = (await shown(client, address))["id"]
+    thread_id = (await get_discussion(client, address))["id"]
 
     async def muted() -> set[str]:
         async with database.read() as conn:
@@ -573,7 +573,7 @@ async def test_it_goes_with_its_repository(
     async with database.read() as conn:
         assert await conn.fetch_value("SELECT count(*) FROM threads") == 0
         assert await conn.fetch_value("SELECT count(*) FROM repo_refs") == 0
-    assert await published(database, ThreadDeleted) == []
+    assert await published_events(database, ThreadDeleted) == []
 
 
 async def test_it_follows_a_repository_that_moves(client: httpx2.AsyncClient, ada: Headers) -> None:
@@ -585,4 +585,4 @@ async def test_it_follows_a_repository_that_moves(client: httpx2.AsyncClient, ad
 
     new = "/api/models/ada/motor/discussions/1"
     assert (response.status_code, response.headers["location"]) == (307, f"http://hub.test{new}")
-    assert (await shown(client, new))["repo"] == {"name": "ada/motor", "type": "model"}
+    assert (await get_discussion(client, new))["repo"] == {"name": "ada/motor", "type": "model"}

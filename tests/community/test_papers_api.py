@@ -7,15 +7,15 @@ import httpx2
 import pytest
 from huggingface_hub.hf_api import PaperInfo
 
-from account_answers import pages_of
-from community.openings import PAPER, author_card, commented
+from account_responses import pages_of
+from community.public_threads import PAPER, a_comment, author_card
 from hublet.accounts.records import User
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.events import ThreadCreated, ThreadDeleted
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, a_user, sign_in
-from published import published
 
 PATH = "/api/papers"
 DAILY = "/api/daily_papers"
@@ -65,7 +65,7 @@ async def test_a_paper_is_added_with_what_is_known_of_it(
         "numComments": 0,
     }
     assert (await client.get(f"{PATH}/2401.12345")).json() == paper
-    (fact,) = await published(database, ThreadCreated)
+    (fact,) = await published_events(database, ThreadCreated)
     assert (fact["thread"]["kind"], fact["thread"]["paper_id"]) == ("paper", "2401.12345")
     assert (fact["thread"]["author_id"], fact["actor_id"]) == (None, user.id)
 
@@ -341,7 +341,7 @@ async def test_only_hub_administrators_delete_a_paper(
     client: httpx2.AsyncClient, database: Database, ada: Headers, admin: Headers
 ) -> None:
     await a_paper(client, ada, "2401.00001")
-    await commented(client, ada, f"{PATH}/2401.00001")
+    await a_comment(client, ada, f"{PATH}/2401.00001")
     await client.post(f"{PATH}/2401.00001/upvote", headers=ada)
 
     refused = await client.delete(f"{PATH}/2401.00001", headers=ada)
@@ -350,7 +350,7 @@ async def test_only_hub_administrators_delete_a_paper(
     assert (refused.status_code, deleted.status_code, deleted.json()) == (403, 200, {})
     assert (await client.get(f"{PATH}/2401.00001")).status_code == 404
     assert (await client.get(PATH)).json() == []
-    (fact,) = await published(database, ThreadDeleted)
+    (fact,) = await published_events(database, ThreadDeleted)
     assert fact["thread"]["paper_id"] == "2401.00001"
     # The id is free again, and nothing is left of what was there.
     assert (await a_paper(client, ada, "2401.00001"))["upvotes"] == 0

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hublet.community.papers.errors import InvalidPaper
-from hublet.community.papers.ids import check_id
+from hublet.community.errors import InvalidPaper
+from hublet.community.papers.service import check_id
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import httpx2
 import pytest
 
-from community.openings import KINDS, commented, opened, thread_id
-from hublet.accounts import service as accounts
+from community.public_threads import KINDS, a_comment, a_thread, thread_id
+from hublet.accounts.users import service as accounts
 from hublet.community.threads import store
 from hublet.core.database import Database
 from people import Headers, a_user, sign_in
@@ -28,7 +28,7 @@ async def test_who_opens_a_thread_and_who_is_mentioned_take_part(
 ) -> None:
     await a_user(database, "bob")
 
-    address = await opened(client, ada, kind, text="Look at this, @Bob. Yours, @ada.")
+    address = await a_thread(client, ada, kind, text="Look at this, @Bob. Yours, @ada.")
 
     assert await participants(client, database, address) == {
         "ada": {"opened"},
@@ -43,9 +43,9 @@ async def test_who_comments_and_who_is_mentioned_there_take_part(
     bob = await sign_in(database, "bob")
     for name in ("eve", "grace"):
         await a_user(database, name)
-    address = await opened(client, ada, kind)
+    address = await a_thread(client, ada, kind)
 
-    comment_id = await commented(client, bob, address, "Ask @eve and `@mallory`.")
+    comment_id = await a_comment(client, bob, address, "Ask @eve and `@mallory`.")
     path = f"{address}/comment/{comment_id}"
     await client.post(f"{path}/reply", headers=ada, json={"comment": "I asked @bob."})
     await client.post(f"{path}/edit", headers=bob, json={"content": "Ask @grace."})
@@ -67,7 +67,7 @@ async def test_who_cannot_log_in_is_not_mentioned(
     async with database.transaction() as conn:
         await accounts.disable_user(conn, bob)
 
-    address = await opened(client, ada, kind, text="Look at this, @bob.")
+    address = await a_thread(client, ada, kind, text="Look at this, @bob.")
 
     assert await participants(client, database, address) == {"ada": {"opened"}}
 
@@ -75,7 +75,7 @@ async def test_who_cannot_log_in_is_not_mentioned(
 async def test_who_changes_a_blog_takes_part(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    address = await opened(client, ada, "blog")
+    address = await a_thread(client, ada, "blog")
 
     await client.patch(address, headers=ada, json={"title": "Another title"})
 

@@ -3,13 +3,13 @@
 import httpx2
 import pytest
 
-from community.openings import author_card, commented, opened
-from hublet.accounts import service as accounts
+from community.public_threads import a_comment, a_thread, author_card
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import ThreadCreated, ThreadDeleted
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, a_user, sign_in
-from published import published
 
 PATH = "/api/posts"
 
@@ -38,7 +38,7 @@ async def test_a_post_is_published_under_its_authors_name(
     assert len(post["slug"]) == 15
     assert post["slug"].isdigit()
     assert (await client.get(f"{PATH}/ADA/{post['slug']}")).json() == post
-    (fact,) = await published(database, ThreadCreated)
+    (fact,) = await published_events(database, ThreadCreated)
     assert (fact["mentioned_ids"], fact["actor_id"], fact["comment"]) == ([bob.id], user.id, None)
     assert {
         name: fact["thread"][name] for name in ("id", "kind", "title", "slug", "author_id")
@@ -126,8 +126,8 @@ async def test_a_list_has_bounds(client: httpx2.AsyncClient) -> None:
 async def test_a_deleted_post_is_gone_with_its_comments(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    address = await opened(client, ada, "post")
-    await commented(client, ada, address)
+    address = await a_thread(client, ada, "post")
+    await a_comment(client, ada, address)
 
     response = await client.delete(address, headers=ada)
 
@@ -139,14 +139,14 @@ async def test_a_deleted_post_is_gone_with_its_comments(
             404,
             {"error": f"There is no post ada/{slug}, or you cannot see it."},
         )
-    (fact,) = await published(database, ThreadDeleted)
+    (fact,) = await published_events(database, ThreadDeleted)
     assert (fact["thread"]["slug"], fact["thread"]["kind"]) == (slug, "post")
 
 
 async def test_only_its_author_and_hub_administrators_delete_a_post(
     client: httpx2.AsyncClient, database: Database, ada: Headers, admin: Headers
 ) -> None:
-    address = await opened(client, ada, "post")
+    address = await a_thread(client, ada, "post")
     bob = await sign_in(database, "bob")
 
     refused = await client.delete(address, headers=bob)
@@ -161,11 +161,11 @@ async def test_only_its_author_and_hub_administrators_delete_a_post(
 async def test_blogs_and_posts_are_not_found_among_each_other(
     client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    blog = await opened(client, ada, "blog")
+    blog = await a_thread(client, ada, "blog")
 
     assert (await client.get(blog.replace("/api/blog", PATH))).status_code == 404
     assert (await client.get(PATH)).json() == {"socialPosts": [], "numTotalItems": 0}
-    post = await opened(client, ada, "post")
+    post = await a_thread(client, ada, "post")
     assert (await client.get(post.replace(PATH, "/api/blog"))).status_code == 404
     assert len((await client.get("/api/blog")).json()) == 1
 
@@ -173,7 +173,7 @@ async def test_blogs_and_posts_are_not_found_among_each_other(
 async def test_the_posts_of_a_disabled_user_stay_readable(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    address = await opened(client, ada, "post")
+    address = await a_thread(client, ada, "post")
     before = (await client.get(address)).json()
     async with database.transaction() as conn:
         await accounts.disable_user(conn, await accounts.get_user(conn, "ada"))

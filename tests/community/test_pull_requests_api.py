@@ -6,37 +6,33 @@ from functools import partial
 import httpx2
 import pytest
 
-from community.openings import author_card
-from community.talks import (
+from community.discussions import (
     PATH,
     a_discussion,
     a_pull_request,
     commit,
-    committed,
     disable_discussions,
-    said,
+    get_discussion,
+    history_of,
+    post_commit,
     sha_of,
-    shown,
 )
-from draining import drain
-from hublet.community.discussions.pull_requests import comparing
-from hublet.community.discussions.pull_requests.reactions import (
-    NOTE_COMMITS,
-    Push,
-    note_commits,
-)
+from community.public_threads import author_card
+from hublet.community.discussions import comparison
+from hublet.community.reactions import NOTE_COMMITS, PullRequestPush, note_commits
 from hublet.community.threads import store as threads
 from hublet.core.clock import now
 from hublet.core.database import Database
 from hublet.events import RepoContentUpdated, ThreadCreated, ThreadUpdated
 from hublet.repos import store as repos
-from hublet.repos.git import folders
-from hublet.repos.refs.records import MAIN
+from hublet.repos.git import bare_repos
+from hublet.repos.records import MAIN
 from hublet.repos.service import snapshot
+from outbox_events import published_events
 from people import Headers, a_user, sign_in
-from published import published
 from repos.content import put
 from repositories import a_repo
+from workers import drain
 
 pytestmark = pytest.mark.usefixtures("repo_id")
 
@@ -66,7 +62,7 @@ async def test_one_starts_as_a_draft_where_main_is(
             "pullRequest": True,
         },
     )
-    found = await shown(client, f"{PATH}/1", diff=1)
+    found = await get_discussion(client, f"{PATH}/1", diff=1)
     assert found == {
         "id": found["id"],
         "num": 1,
@@ -86,9 +82,9 @@ async def test_one_starts_as_a_draft_where_main_is(
     }
     head = await sha_of(database, repo_id, MAIN)
     assert await sha_of(database, repo_id, "refs/pr/1") == head
-    [opened] = await published(database, ThreadCreated)
+    [opened] = await published_events(database, ThreadCreated)
     assert (opened["thread"]["status"], opened["thread"]["base"]) == ("draft", MAIN)
-    moved = (await published(database, RepoContentUpdated))[-1]
+    moved = (await published_events(database, RepoContentUpdated))[-1]
     assert moved["updated_refs"] == [{"ref": "refs/pr/1", "old_sha": None, "new_sha": head}]
     assert moved["actor_id"] == (await a_user(database, "bob")).id
 
@@ -97,7 +93,7 @@ async def test_it_shows_its_diff_only_when_asked(client: httpx2.AsyncClient, bob
     address = await a_pull_request(client, bob)
     await commit(client, bob, {"a.txt": "one\n"}, to="refs/pr/1")
 
-    found = await shown(client, address, diff=1)
+    found = await get_discussion(client, address, diff=1)
 
     assert found["diff"] == (
         "diff --git a/a.txt b/a.txt\n"
@@ -108,17 +104,17 @@ async def test_it_shows_its_diff_only_when_asked(client: httpx2.AsyncClient, bob
         "@@ -0,0 +1 @@\n"
         "+one\n"
     )
-    assert "diff" not in await shown(client, address)
+    assert "diff" not in await get_discussion(client, address)
 
 
 async def test_a_diff_that_is_too_long_says_so(
     client: httpx2.AsyncClient, bob: Headers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(comparing, "MAX_DIFF_BYTES", 10)
+    monkeypatch.setattr(comparison, "MAX_DIFF_BYTES", 10)
     address = await a_pull_request(client, bob)
     await commit(client, bob, {"a.txt": "one\n"}, to="refs/pr/1")
 
-    found = await shown(client, address, diff=1)
+    found = await get_discussion(client, address, diff=1)
 
     assert (found["diff"], found["diffTruncated"]) == ("", True)
 
@@ -132,11 +128,11 @@ async def test_commits_become_part_of_its_history(
 
     await drain(database)
 
-    assert (await said(client, address))[1:] == [
+    assert (await history_of(client, address))[1:] == [
         ("commit", {"oid": one, "subject": "One"}),
         ("commit", {"oid": two, "subject": "Two"}),
     ]
-    found = await shown(client, address)
+    found = await get_discussion(client, address)
     assert [event["author"]["name"] for event in found["events"]] == ["bob", "bob", "ada"]
     async with database.read() as conn:
         parts = await threads.list_participants(conn, found["id"])
@@ -157,20 +153,22 @@ async def test_a_push_is_told_once_as_a_change_of_its_content(
         repo = await repos.find(conn, repo_id)
     assert repo is not None
     head = repo.head_sha or ""
-    push = partial(Push, repo=snapshot(repo), number=1, actor_id=repo.owner_id)
+    push = partial(PullRequestPush, repo=snapshot(repo), number=1, actor_id=repo.owner_id)
 
     # As it is when a worker dies, and when one is faster than another.
     later = push(old_sha=one, new_sha=two, at=now())
     for each in (later, push(old_sha=head, new_sha=one, at=later.at - timedelta(seconds=1)), later):
         await note_commits(database, each)
 
-    facts = await published(database, ThreadUpdated)
+    facts = await published_events(database, ThreadUpdated)
     assert [(fact["changed"], fact["thread"]["number"]) for fact in facts] == [(["content"], 1)] * 2
-    commits = [data["subject"] for kind, data in await said(client, address) if kind == "commit"]
+    commits = [
+        data["subject"] for kind, data in await history_of(client, address) if kind == "commit"
+    ]
     assert commits == ["One", "Two"]
     events = {
         event["data"]["subject"]: event["id"]
-        for event in (await shown(client, address))["events"]
+        for event in (await get_discussion(client, address))["events"]
         if event["type"] == "commit"
     }
     assert [fact["event_id"] for fact in facts] == [events["Two"], events["One"]]
@@ -182,7 +180,7 @@ async def test_a_push_to_what_is_deleted_since_is_forgotten(
     await a_pull_request(client, ada)
     await commit(client, ada, {"a.txt": "1"}, to="refs/pr/1")
     await client.request("DELETE", "/api/repos/delete", headers=ada, json={"name": "engine"})
-    folders.remove(folders.folder_of(database.hub.settings.database.data_dir, repo_id))
+    bare_repos.remove(bare_repos.folder_of(database.hub.settings.database.data_dir, repo_id))
 
     await drain(database)
 
@@ -207,25 +205,27 @@ async def test_commits_to_branches_and_other_refs_are_nobodys_history(
 
     await drain(database)
 
-    assert await said(client, address) == [("comment", "It should.")]
+    assert await history_of(client, address) == [("comment", "It should.")]
     assert await waiting_for_commits(database) == 0
 
 
 async def test_a_commit_opens_one_that_is_ready(
     client: httpx2.AsyncClient, database: Database, bob: Headers, repo_id: str
 ) -> None:
-    response = await committed(client, bob, {"a.txt": "1"}, summary="  Add a \tfile", create_pr="1")
+    response = await post_commit(
+        client, bob, {"a.txt": "1"}, summary="  Add a \tfile", create_pr="1"
+    )
 
     oid = response.json()["commitOid"]
     assert response.json()["pullRequestUrl"] == "http://hub.test/ada/engine/discussions/1"
     await drain(database)
-    found = await shown(client, f"{PATH}/1")
+    found = await get_discussion(client, f"{PATH}/1")
     assert (found["title"], found["status"], found["changes"]) == (
         "Add a file",
         "open",
         {"base": MAIN},
     )
-    assert await said(client, f"{PATH}/1") == [
+    assert await history_of(client, f"{PATH}/1") == [
         ("comment", ""),
         ("commit", {"oid": oid, "subject": "Add a file"}),
     ]
@@ -239,7 +239,7 @@ async def test_a_commit_opens_none_where_discussions_are_disabled(
 ) -> None:
     await disable_discussions(database, repo_id)
 
-    response = await committed(client, bob, {"a.txt": "1"}, create_pr="1")
+    response = await post_commit(client, bob, {"a.txt": "1"}, create_pr="1")
 
     assert (response.status_code, response.json()) == (
         403,
@@ -255,11 +255,11 @@ async def test_its_author_commits_to_it_while_it_is_open(
     address = await a_pull_request(client, bob)
     await a_discussion(client, bob)
 
-    stranger = await committed(client, carol, {"a.txt": "1"}, to="refs/pr/1")
-    author = await committed(client, bob, {"a.txt": "1"}, to="refs/pr/1")
+    stranger = await post_commit(client, carol, {"a.txt": "1"}, to="refs/pr/1")
+    author = await post_commit(client, bob, {"a.txt": "1"}, to="refs/pr/1")
     await client.post(f"{address}/status", headers=bob, json={"status": "closed"})
-    late = await committed(client, bob, {"a.txt": "2"}, to="refs/pr/1")
-    mere_talk = await committed(client, bob, {"a.txt": "2"}, to="refs/pr/2")
+    late = await post_commit(client, bob, {"a.txt": "2"}, to="refs/pr/1")
+    mere_talk = await post_commit(client, bob, {"a.txt": "2"}, to="refs/pr/2")
 
     answers = (stranger, author, late, mere_talk)
     assert [answer.status_code for answer in answers] == [403, 200, 403, 403]
@@ -275,7 +275,7 @@ async def test_a_draft_is_made_ready_closed_and_opened_again(
         response = await client.post(f"{address}/status", headers=bob, json={"status": status})
 
         assert response.json()["newStatus"]["data"] == {"status": status}
-        assert (await shown(client, address))["status"] == status
+        assert (await get_discussion(client, address))["status"] == status
 
 
 async def test_one_in_a_gated_repository_shows_no_content_to_those_outside(
@@ -287,8 +287,8 @@ async def test_one_in_a_gated_repository_shows_no_content_to_those_outside(
     async with database.transaction() as conn:
         await conn.execute("UPDATE repos SET gated = 'manual' WHERE id = $1", repo_id)
 
-    outside = await shown(client, address, bob, diff=1)
-    inside = await shown(client, address, ada, diff=1)
+    outside = await get_discussion(client, address, bob, diff=1)
+    inside = await get_discussion(client, address, ada, diff=1)
     opening = await client.post(
         PATH, headers=bob, json={"title": "Mine", "description": "", "pullRequest": True}
     )
@@ -305,7 +305,7 @@ async def test_the_ref_of_a_closed_one_is_deleted_and_its_diff_stays(
     pushed = await commit(client, bob, {"a.txt": "1\n"}, to="refs/pr/1")
     too_early = await client.delete(f"{address}/ref", headers=ada)
     await client.post(f"{address}/status", headers=bob, json={"status": "closed"})
-    before = (await shown(client, address, diff=1))["diff"]
+    before = (await get_discussion(client, address, diff=1))["diff"]
 
     theirs = await client.delete(f"{address}/ref", headers=bob)
     deleted = await client.delete(f"{address}/ref", headers=ada)
@@ -320,8 +320,8 @@ async def test_the_ref_of_a_closed_one_is_deleted_and_its_diff_stays(
     gone = {"error": "The ref of this pull request was deleted: its commits cannot be reached."}
     assert [(r.status_code, r.json()) for r in (again, reopened)] == [(409, gone)] * 2
     assert await sha_of(database, repo_id, "refs/pr/1") is None
-    assert (await shown(client, address, diff=1))["diff"] == before != ""
-    fact = (await published(database, RepoContentUpdated))[-1]
+    assert (await get_discussion(client, address, diff=1))["diff"] == before != ""
+    fact = (await published_events(database, RepoContentUpdated))[-1]
     assert fact["updated_refs"] == [{"ref": "refs/pr/1", "old_sha": pushed, "new_sha": None}]
 
 
@@ -332,10 +332,10 @@ async def test_one_whose_commits_are_gone_is_still_shown(
     pushed = await commit(client, ada, {"a.txt": "1\n"}, to="refs/pr/1")
     await client.post(f"{address}/status", headers=ada, json={"status": "closed"})
     await client.delete(f"{address}/ref", headers=ada)
-    folder = folders.folder_of(database.hub.settings.database.data_dir, repo_id)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo_id)
     (folder / "objects" / pushed[:2] / pushed[2:]).unlink()
 
-    found = await shown(client, address, diff=1)
+    found = await get_discussion(client, address, diff=1)
 
     assert ("diff" in found, found["filesWithConflicts"]) == (False, [])
 
@@ -363,7 +363,7 @@ async def test_a_mere_discussion_has_nothing_of_a_pull_request(
         409,
         {"error": "Discussion 1 is no pull request."},
     )
-    found = await shown(client, address, diff=1)
+    found = await get_discussion(client, address, diff=1)
     assert not {"changes", "filesWithConflicts", "diff"} & found.keys()
 
 
@@ -371,11 +371,11 @@ async def test_one_whose_branch_is_gone_is_still_shown(
     client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
 ) -> None:
     await put(database, repo_id, {"a.txt": b"1"}, ref="refs/heads/dev")
-    await committed(client, ada, {"b.txt": "1"}, to="dev", create_pr="1")
+    await post_commit(client, ada, {"b.txt": "1"}, to="dev", create_pr="1")
     async with database.transaction() as conn:
         await conn.execute("DELETE FROM repo_refs WHERE name = 'refs/heads/dev'")
 
-    found = await shown(client, f"{PATH}/1", diff=1)
+    found = await get_discussion(client, f"{PATH}/1", diff=1)
     merged = await client.post(f"{PATH}/1/merge", headers=ada)
 
     assert (found["changes"], found["filesWithConflicts"]) == ({"base": "refs/heads/dev"}, [])

@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from community.openings import KINDS, opened, thread_id
+from community.public_threads import KINDS, a_thread, thread_id
 from hublet.community.threads import store
 from hublet.core.database import Database
 from hublet.tokens.records import TokenRole
@@ -20,7 +20,7 @@ async def muted_by(client: httpx2.AsyncClient, database: Database, address: str)
 async def test_a_muted_thread_is_muted_for_one_person(
     client: httpx2.AsyncClient, database: Database, ada: Headers, kind: str
 ) -> None:
-    address = await opened(client, ada, kind)
+    address = await a_thread(client, ada, kind)
     user = await a_user(database, "ada")
 
     for _ in range(2):
@@ -33,7 +33,7 @@ async def test_a_muted_thread_is_muted_for_one_person(
 async def test_what_was_muted_is_heard_of_again(
     client: httpx2.AsyncClient, database: Database, ada: Headers, kind: str
 ) -> None:
-    address = await opened(client, ada, kind)
+    address = await a_thread(client, ada, kind)
     bob = await sign_in(database, "bob")
     for headers in (ada, bob):
         await client.post(f"{address}/mute", headers=headers)
@@ -48,7 +48,7 @@ async def test_what_was_muted_is_heard_of_again(
 async def test_muting_needs_a_token_that_may_write(
     client: httpx2.AsyncClient, database: Database, ada: Headers, kind: str
 ) -> None:
-    address = await opened(client, ada, kind)
+    address = await a_thread(client, ada, kind)
     reader = await sign_in(database, "bob", role=TokenRole.read)
 
     for method in ("POST", "DELETE"):

@@ -7,7 +7,7 @@ import pytest
 
 from hublet.core.batching import GroupCommit
 from hublet.core.database import Connection, Database, DatabaseUnavailable, UniqueViolation
-from scratch import notes_of, notes_table
+from scratch_database import notes_of, notes_table
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,9 @@ import pytest
 
 from hublet.core import limits
 from hublet.core.errors import TooManyRequests
-from hublet.core.limits import Limiter, Policy, refuse_when_spent
+from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
 
-POLICY = Policy(name="api", quota=2, window_seconds=300)
+POLICY = RateLimit(name="api", quota=2, window_seconds=300)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_new_window_starts_afresh(seconds: list[float]) -> None:
 
 def test_callers_and_policies_do_not_share_a_quota(seconds: list[float]) -> None:
     limiter = Limiter()
-    other = Policy(name="revoke", quota=2, window_seconds=300)
+    other = RateLimit(name="revoke", quota=2, window_seconds=300)
 
     assert limiter.count(POLICY, "ada").remaining == 1
     assert limiter.count(POLICY, "bob").remaining == 1
@@ -52,7 +52,7 @@ def test_a_refusal_tells_when_to_come_back(seconds: list[float]) -> None:
     seconds[0] += 100.5
 
     with pytest.raises(TooManyRequests) as refusal:
-        refuse_when_spent(limiter.count(POLICY, "ada"))
+        raise_when_exceeded(limiter.count(POLICY, "ada"))
 
     assert refusal.value.message == (
         "Too many requests: 2 are allowed in 300 seconds; try again in 200 seconds."

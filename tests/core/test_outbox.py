@@ -10,14 +10,14 @@ import pytest
 from hublet.core import outbox, queue
 from hublet.core.database import Connection, Database
 from hublet.core.outbox import Event, publish, reacts_to
-from registrations import forgotten_afterwards
-from scratch import Regret
+from registries import restored_registries
+from scratch_database import RollBack
 from tasks import claim
 
 
 @pytest.fixture(autouse=True)
 def _registrations() -> Iterator[None]:
-    with forgotten_afterwards():
+    with restored_registries():
         yield
 
 
@@ -54,7 +54,7 @@ def reacting(*names: str) -> None:
 
 async def hand_on(database: Database, *, limit: int = 100) -> int:
     async with database.transaction() as conn:
-        return await outbox.hand_on(conn, limit=limit)
+        return await outbox.dispatch(conn, limit=limit)
 
 
 async def is_waiting(database: Database) -> tuple[bool, int]:
@@ -78,10 +78,10 @@ async def test_each_reaction_gets_a_task_with_the_fact(database: Database) -> No
 
 
 async def test_a_fact_is_undone_with_the_change_it_tells_of(database: Database) -> None:
-    with suppress(Regret):
+    with suppress(RollBack):
         async with database.transaction() as conn:
             await publish(conn, _Knitted(rows=3))
-            raise Regret
+            raise RollBack
 
     assert await is_waiting(database) == (False, 0)
 
@@ -90,10 +90,10 @@ async def test_handing_on_that_is_undone_loses_nothing(database: Database) -> No
     reacting("mend")
     async with database.transaction() as conn:
         await publish(conn, _Knitted(rows=3))
-    with suppress(Regret):
+    with suppress(RollBack):
         async with database.transaction() as conn:
-            await outbox.hand_on(conn, limit=10)
-            raise Regret
+            await outbox.dispatch(conn, limit=10)
+            raise RollBack
 
     assert await is_waiting(database) == (True, 1)
     assert await claim(database) == []
@@ -149,9 +149,9 @@ async def test_one_function_may_react_to_several_kinds(database: Database) -> No
     async with database.transaction() as conn:
         await publish(conn, _Knitted(rows=3))
         await publish(conn, _Unravelled(reason="moths"))
-        await outbox.hand_on(conn, limit=10)
+        await outbox.dispatch(conn, limit=10)
         for task in await queue.claim(
-            conn, worker="ada", slow=False, limit=10, lease=queue.wait_after(1)
+            conn, worker="ada", slow=False, limit=10, lease=queue.retry_delay(1)
         ):
             handler = queue.handlers[task.kind]
             await handler.run(conn, queue.decode(handler, task.body))
@@ -167,7 +167,7 @@ async def test_workers_do_not_hand_on_the_same_fact(database: Database) -> None:
             await publish(conn, _Knitted(rows=rows))
 
     async with database.transaction() as first, database.transaction() as second:
-        counts = (await outbox.hand_on(first, limit=4), await outbox.hand_on(second, limit=4))
+        counts = (await outbox.dispatch(first, limit=4), await outbox.dispatch(second, limit=4))
 
     assert counts == (4, 2)
     assert len(await claim(database)) == 6

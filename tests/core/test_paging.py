@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from fastapi import APIRouter
 
-from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.paging import InvalidCursor, next_url, read_cursor, write_cursor
 from small_hub import small_hub
 
@@ -17,8 +17,8 @@ LETTERS = "abcdefg"
 letters = APIRouter()
 
 
-@letters.get("/api/letters/{kind}", responses=LINKED)
-async def list_letters(kind: str, page: AskedPage) -> list[str]:
+@letters.get("/api/letters/{kind}", responses=PAGED_RESPONSES)
+async def list_letters(kind: str, page: PageQuery) -> list[str]:
     found = [letter for letter in LETTERS if letter > page.after][: page.reach]
     return page.cut(found, position=lambda letter: letter)
 

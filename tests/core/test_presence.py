@@ -9,7 +9,7 @@ from typing import TextIO
 
 import pytest
 
-from hublet.core.presence import Presence
+from hublet.core.presence import WorkerPresence
 
 STAY = """
 import sys, time
@@ -37,7 +37,7 @@ def a_worker_elsewhere(folder: Path) -> subprocess.Popen[str]:
 
 
 def test_living_workers_are_not_dead(folder: Path) -> None:
-    ada, bob = Presence(folder, "ada"), Presence(folder, "bob")
+    ada, bob = WorkerPresence(folder, "ada"), WorkerPresence(folder, "bob")
 
     assert ada.dead_workers() == []
     assert bob.dead_workers() == []
@@ -46,7 +46,7 @@ def test_living_workers_are_not_dead(folder: Path) -> None:
 
 
 def test_a_killed_process_leaves_a_dead_worker(folder: Path) -> None:
-    ada = Presence(folder, "ada")
+    ada = WorkerPresence(folder, "ada")
     with a_worker_elsewhere(folder) as process:
         assert ada.dead_workers() == []
         process.send_signal(signal.SIGKILL)
@@ -60,7 +60,7 @@ def test_a_killed_process_leaves_a_dead_worker(folder: Path) -> None:
 
 
 def test_a_worker_that_leaves_is_gone_without_a_trace(folder: Path) -> None:
-    ada, bob = Presence(folder, "ada"), Presence(folder, "bob")
+    ada, bob = WorkerPresence(folder, "ada"), WorkerPresence(folder, "bob")
 
     bob.leave()
 
@@ -70,7 +70,7 @@ def test_a_worker_that_leaves_is_gone_without_a_trace(folder: Path) -> None:
 
 
 def test_a_worker_that_vanishes_looks_dead(folder: Path) -> None:
-    ada, bob = Presence(folder, "ada"), Presence(folder, "bob")
+    ada, bob = WorkerPresence(folder, "ada"), WorkerPresence(folder, "bob")
 
     bob.vanish()
 
@@ -81,7 +81,7 @@ def test_a_worker_that_vanishes_looks_dead(folder: Path) -> None:
 def test_a_worker_that_is_just_arriving_does_not_look_dead(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ada = Presence(folder, "ada")
+    ada = WorkerPresence(folder, "ada")
     seen: list[list[str]] = []
     flock = fcntl.flock
 
@@ -91,7 +91,7 @@ def test_a_worker_that_is_just_arriving_does_not_look_dead(
         flock(file, operation)
 
     monkeypatch.setattr(fcntl, "flock", look_and_lock)
-    bob = Presence(folder, "bob")
+    bob = WorkerPresence(folder, "bob")
 
     assert seen == [[]]
     assert ada.dead_workers() == []

@@ -6,8 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hublet.description import describe
-from hublet.description.curl import curl_of
-from hublet.description.examples import example_of
+from hublet.description.examples import curl_of, example_of
 from small_hub import BASE_URL, small_hub
 
 

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from hublet.repos.git.folders import folder_of
+from hublet.repos.git.bare_repos import folder_of
 from processes import Place, Server, clean_environment
 
 _LONGEST_SECONDS = 60

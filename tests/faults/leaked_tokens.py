@@ -11,8 +11,8 @@ from hublet.accounts.records import Role
 from hublet.core.clock import micros
 from hublet.core.database import Database, Reader
 from hublet.core.ids import new_object_id
-from hublet.core.opening import open_hub
-from hublet.tokens.format import Kind, new_credential
+from hublet.core.startup import open_hub
+from hublet.tokens.format import TokenKind, new_credential
 from hublet.tokens.records import TokenRole
 from hublet.tokens.service import digests_of, issue
 from people import a_user, an_organization
@@ -41,7 +41,7 @@ def issue_many(place: Place, count: int) -> list[str]:
 async def _issue_many(database: Database, count: int) -> list[str]:
     await an_organization(database, "acme", members={"ada": Role.write})
     ada = await a_user(database, "ada")
-    values = [new_credential("hf_", Kind.access) for _ in range(count - 1)]
+    values = [new_credential("hf_", TokenKind.access) for _ in range(count - 1)]
     digests = [digests_of(database.hub.keys, value)[0] for value in values]
     async with database.transaction() as conn:
         first, value = await issue(conn, user_id=ada.id, name="leaked", role=TokenRole.read)

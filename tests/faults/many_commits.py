@@ -14,7 +14,7 @@ BRANCHES = ("main", "main", "main", "main", "main", "main", "one", "one", "featu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlannedCommit:
     """A commit that somebody wants to make, of one file that no other commit touches."""
 
     repo: KnownRepo
@@ -27,10 +27,10 @@ def create_repos(client: httpx2.Client, count: int) -> list[KnownRepo]:
     return [create_repo(client, f"engine-{number}") for number in range(count)]
 
 
-def plan(repos: Iterable[KnownRepo]) -> list[Planned]:
+def plan_commits(repos: Iterable[KnownRepo]) -> list[PlannedCommit]:
     """Plan one commit for each of the branches above; neighbours in the list meet on no branch."""
     return [
-        Planned(
+        PlannedCommit(
             repo=repo,
             branch=branch,
             path=f"folder/{branch}/{number}.txt",
@@ -42,19 +42,19 @@ def plan(repos: Iterable[KnownRepo]) -> list[Planned]:
 
 
 @dataclass(slots=True, kw_only=True)
-class Acknowledged:
+class AcknowledgedCommits:
     """The commits that the hub answered with 200, with their ids; threads write it together."""
 
-    commits: dict[Planned, str] = field(default_factory=dict)
+    commits: dict[PlannedCommit, str] = field(default_factory=dict)
     # Called once, by the thread that gets the answer of this number.
     at: int | None = None
     then: Callable[[], None] = lambda: None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def rest_of(self, planned: Iterable[Planned]) -> list[Planned]:
+    def rest_of(self, planned: Iterable[PlannedCommit]) -> list[PlannedCommit]:
         return [each for each in planned if each not in self.commits]
 
-    def add(self, planned: Planned, oid: str) -> None:
+    def add(self, planned: PlannedCommit, oid: str) -> None:
         with self._lock:
             self.commits[planned] = oid
             is_the_moment = len(self.commits) == self.at
@@ -62,14 +62,16 @@ class Acknowledged:
             self.then()
 
 
-def send(client: httpx2.Client, planned: Sequence[Planned], acknowledged: Acknowledged) -> None:
+def send(
+    client: httpx2.Client, planned: Sequence[PlannedCommit], acknowledged: AcknowledgedCommits
+) -> None:
     """Send every commit at the same time; return when each is acknowledged, or the hub is gone."""
     with ThreadPoolExecutor(len(planned)) as threads:
         for sent in [threads.submit(_send, client, each, acknowledged) for each in planned]:
             sent.result()
 
 
-def _send(client: httpx2.Client, planned: Planned, acknowledged: Acknowledged) -> None:
+def _send(client: httpx2.Client, planned: PlannedCommit, acknowledged: AcknowledgedCommits) -> None:
     try:
         acknowledged.add(planned, _commit(client, planned))
     except httpx2.TransportError:
@@ -77,7 +79,7 @@ def _send(client: httpx2.Client, planned: Planned, acknowledged: Acknowledged) -
         return
 
 
-def _commit(client: httpx2.Client, planned: Planned) -> str:
+def _commit(client: httpx2.Client, planned: PlannedCommit) -> str:
     if planned.branch != "main":
         answer = client.post(f"{planned.repo.api}/branch/{planned.branch}", json={})
         assert answer.status_code in {200, 409}, answer.text

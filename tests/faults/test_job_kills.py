@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from faults.told import in_the_database
+from faults.content_events import with_database
 from hublet.core.database import Database
-from jobs.overseen import a_job
 from processes import Place, serving, working
+from runtime.supervisor.supervised_jobs import a_job
 
 JOBS = 100
 KILLS = 4
@@ -135,7 +135,7 @@ def _start_many(place: Place, *, script: str, count: int = JOBS, attempts: int =
         command = ["sh", "-c", script]
         return [await a_job(database, command=command, attempts=attempts) for _ in range(count)]
 
-    return in_the_database(place, start)
+    return with_database(place, start)
 
 
 def _rows(place: Place, sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -143,7 +143,7 @@ def _rows(place: Place, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         async with database.read() as conn:
             return [tuple(row) for row in await conn.fetch_all(sql, *values)]
 
-    return in_the_database(place, read)
+    return with_database(place, read)
 
 
 def _stages(place: Place) -> dict[str, int]:

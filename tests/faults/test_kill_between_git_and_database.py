@@ -31,16 +31,16 @@ from faults.content import (
     paths_of,
     post_commit,
 )
-from faults.held_database import PATIENT, held
-from faults.told import (
+from faults.content_events import (
     IDLE_HUBLET,
     NOTING_HUBLET,
-    Told,
+    RefUpdate,
     prepare_notes,
-    told_of,
-    wait_until_all_is_told,
-    waiting,
+    ref_updates_of,
+    repos_with_waiting_events,
+    wait_until_events_are_handled,
 )
+from faults.locked_database import PATIENT, locked_database
 from hublet.events import RepoContentUpdated, RepoCreated, RepoDeleted
 from processes import Place, Server, serving, wait_until
 
@@ -83,7 +83,7 @@ def restarted(shared_place: Place) -> Iterator[Restarted]:
             _kill_with_objects_written(place, server, client, begun)
     prepare_notes(place)
     kinds = (RepoContentUpdated, RepoCreated, RepoDeleted)
-    facts = {event.kind: waiting(place, event) for event in kinds}
+    facts = {event.kind: repos_with_waiting_events(place, event) for event in kinds}
     with serving(place, program=NOTING_HUBLET) as server, ada.client(server) as client:
         yield Restarted(place=place, server=server, client=client, begun=begun, facts=facts)
 
@@ -125,7 +125,7 @@ def _kill_with_objects_written(
         lambda: start_git(begun.clone, "push").wait(WAIT_SECONDS),
         lambda: create_repo(client, "created"),
     ]
-    with held(place), ThreadPoolExecutor(len(changes)) as threads:
+    with locked_database(place), ThreadPoolExecutor(len(changes)) as threads:
         changing = [threads.submit(change) for change in changes]
         try:
             wait_until(lambda: _is_all_written(place, begun, known), seconds=WAIT_SECONDS)
@@ -215,6 +215,6 @@ def _check_came_with(restarted: Restarted, repo: KnownRepo, oid: str) -> None:
     assert history_of(restarted.client, repo, "main") == [oid, before]
     assert files_of(restarted.client, repo, "main").items() >= FILES.items()
     check_whole(folder_in(restarted.place, repo.id), [oid])
-    wait_until_all_is_told(restarted.place, seconds=WAIT_SECONDS)
-    told = Told(ref="refs/heads/main", old_sha=before, new_sha=oid)
-    assert told_of(restarted.place)[repo.id] == [told]
+    wait_until_events_are_handled(restarted.place, seconds=WAIT_SECONDS)
+    told = RefUpdate(ref="refs/heads/main", old_sha=before, new_sha=oid)
+    assert ref_updates_of(restarted.place)[repo.id] == [told]

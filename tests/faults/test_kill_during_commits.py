@@ -17,8 +17,21 @@ from faults.content import (
     history_of,
     paths_of,
 )
-from faults.many_commits import BRANCHES, Acknowledged, Planned, create_repos, plan, send
-from faults.told import NOTING_HUBLET, Told, prepare_notes, told_of, wait_until_all_is_told
+from faults.content_events import (
+    NOTING_HUBLET,
+    RefUpdate,
+    prepare_notes,
+    ref_updates_of,
+    wait_until_events_are_handled,
+)
+from faults.many_commits import (
+    BRANCHES,
+    AcknowledgedCommits,
+    PlannedCommit,
+    create_repos,
+    plan_commits,
+    send,
+)
 from processes import Place, Server, serving
 
 REPOS = 20
@@ -32,12 +45,12 @@ PATIENCE_SECONDS = 60
 def test_each_commit_is_whole_or_absent_although_the_server_is_killed_three_times(
     place: Place,
 ) -> None:
-    acknowledged = Acknowledged()
+    acknowledged = AcknowledgedCommits()
     with serving(place, program=NOTING_HUBLET) as server:
         ada = first_person(server)
         prepare_notes(place)
         with ada.client(server) as client:
-            planned = plan(create_repos(client, REPOS))
+            planned = plan_commits(create_repos(client, REPOS))
             _send_until_killed(server, client, planned, acknowledged, at=KILLED_AT[0])
     for answers in KILLED_AT[1:]:
         with serving(place, program=NOTING_HUBLET) as server, ada.client(server) as client:
@@ -56,8 +69,8 @@ def test_each_commit_is_whole_or_absent_although_the_server_is_killed_three_time
 def _send_until_killed(
     server: Server,
     client: httpx2.Client,
-    planned: Sequence[Planned],
-    acknowledged: Acknowledged,
+    planned: Sequence[PlannedCommit],
+    acknowledged: AcknowledgedCommits,
     *,
     at: int,
 ) -> None:
@@ -66,15 +79,18 @@ def _send_until_killed(
     assert at <= len(acknowledged.commits) < COMMITS
 
 
-def _repos_of(planned: Sequence[Planned]) -> list[KnownRepo]:
+def _repos_of(planned: Sequence[PlannedCommit]) -> list[KnownRepo]:
     return list(dict.fromkeys(each.repo for each in planned))
 
 
 def _check(
-    client: httpx2.Client, place: Place, planned: Sequence[Planned], acknowledged: Acknowledged
+    client: httpx2.Client,
+    place: Place,
+    planned: Sequence[PlannedCommit],
+    acknowledged: AcknowledgedCommits,
 ) -> None:
-    wait_until_all_is_told(place, seconds=PATIENCE_SECONDS)
-    told = told_of(place)
+    wait_until_events_are_handled(place, seconds=PATIENCE_SECONDS)
+    told = ref_updates_of(place)
     for repo in _repos_of(planned):
         mine = {each: oid for each, oid in acknowledged.commits.items() if each.repo == repo}
         _check_repo(client, place, repo, mine, told.get(repo.id, []))
@@ -84,8 +100,8 @@ def _check_repo(
     client: httpx2.Client,
     place: Place,
     repo: KnownRepo,
-    acknowledged: dict[Planned, str],
-    told: list[Told],
+    acknowledged: dict[PlannedCommit, str],
+    told: list[RefUpdate],
 ) -> None:
     branches = branches_of(client, repo)
     histories = {name: history_of(client, repo, name) for name in branches}
@@ -100,7 +116,7 @@ def _check_repo(
         _check_facts(history, about_it, is_main=name == "main")
 
 
-def _check_facts(history: list[str], told: list[Told], *, is_main: bool) -> None:
+def _check_facts(history: list[str], told: list[RefUpdate], *, is_main: bool) -> None:
     """Insist that each step of a branch was told once, from where it was to where it went.
 
     Main begins with the repository, of which another fact tells.
@@ -112,7 +128,7 @@ def _check_facts(history: list[str], told: list[Told], *, is_main: bool) -> None
     assert steps == Counter(zip(own[1:], own, strict=False))
 
 
-def _check_every_file(client: httpx2.Client, planned: Sequence[Planned]) -> None:
+def _check_every_file(client: httpx2.Client, planned: Sequence[PlannedCommit]) -> None:
     for repo in _repos_of(planned):
         for branch in branches_of(client, repo):
             wanted = {p.path: p.content for p in planned if (p.repo, p.branch) == (repo, branch)}
@@ -122,7 +138,9 @@ def _check_every_file(client: httpx2.Client, planned: Sequence[Planned]) -> None
         assert files == {".gitattributes": files[".gitattributes"], **main}
 
 
-def _check_clones(place: Place, server: Server, ada: Person, planned: Sequence[Planned]) -> None:
+def _check_clones(
+    place: Place, server: Server, ada: Person, planned: Sequence[PlannedCommit]
+) -> None:
     with ada.client(server) as client:
         for repo in _repos_of(planned)[:CLONES]:
             target = place.folder / repo.id

@@ -3,14 +3,14 @@
 import random
 import time
 
-from faults.receiving import Inbox, inbox
-from faults.told import in_the_database
+from faults.content_events import with_database
+from faults.webhook_inbox import Inbox, inbox
 from hublet.core.clock import monotonic
 from hublet.core.database import Database
+from hublet.webhooks.delivery.committer import LARGEST_GROUP
 from hublet.webhooks.delivery.lanes import PER_HOST
-from hublet.webhooks.delivery.results.committer import LARGEST_GROUP
 from processes import Place, serving, wait_until
-from webhooks.rows import a_webhook, trigger_many
+from webhooks.engine_rows import a_webhook, trigger_many
 
 KILLS = 10
 EACH = 60
@@ -63,7 +63,7 @@ def _prepare(place: Place, box: Inbox) -> list[str]:
     async def add(database: Database) -> list[str]:
         return [await a_webhook(database, box.url) for _ in range(WEBHOOKS)]
 
-    return in_the_database(place, add)
+    return with_database(place, add)
 
 
 def _trigger(place: Place, webhooks: list[str]) -> set[str]:
@@ -71,7 +71,7 @@ def _trigger(place: Place, webhooks: list[str]) -> set[str]:
         groups = await trigger_many(database, webhooks, count=EACH)
         return {each for group in groups for each in group}
 
-    return in_the_database(place, add)
+    return with_database(place, add)
 
 
 def _states(place: Place) -> set[str]:
@@ -80,7 +80,7 @@ def _states(place: Place) -> set[str]:
             rows = await conn.fetch_all("SELECT DISTINCT state FROM webhook_deliveries")
         return {row["state"] for row in rows}
 
-    return in_the_database(place, read)
+    return with_database(place, read)
 
 
 def _attempts(place: Place) -> int:
@@ -97,4 +97,4 @@ def _count(place: Place, sql: str) -> int:
             count: int = await conn.fetch_value(sql)
         return count
 
-    return in_the_database(place, read)
+    return with_database(place, read)

@@ -17,8 +17,16 @@ from outgoing_servers import (
     resetting_after_the_head,
     serving,
 )
+from webhooks.engine_rows import (
+    a_webhook,
+    attempts_of,
+    change,
+    delivering,
+    settle,
+    states_of,
+    trigger,
+)
 from webhooks.receivers import receiving
-from webhooks.rows import a_webhook, attempts_of, change, delivering, settle, states_of, trigger
 
 
 @pytest.mark.parametrize(

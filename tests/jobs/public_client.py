@@ -11,7 +11,7 @@ from huggingface_hub import HfApi
 
 from hublet.app import with_edge
 from hublet.core.database import Database
-from hublet.core.http.zero_copy import ZeroCopyProtocol
+from hublet.core.http.server_protocol import ZeroCopyProtocol
 from people import a_token
 
 SOON_SECONDS = 10.0

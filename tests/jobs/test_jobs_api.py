@@ -14,8 +14,8 @@ from hublet.core.clock import micros, to_micros, wire
 from hublet.core.config import Settings
 from hublet.core.config.kinds import FlavorSize
 from hublet.core.database import Database
-from hublet.jobs.hardware import listed
-from jobs.running import PATH, Capable, an_attempt, row_of, run, set_row, show
+from hublet.jobs.hardware import list_hardware
+from jobs.jobs_api import PATH, Capable, an_attempt, row_of, run, set_row, show
 from people import Headers, a_user
 
 EVERYTHING = {
@@ -227,7 +227,7 @@ def test_hardware_with_devices_is_an_accelerator() -> None:
     size = FlavorSize(name="t4-small", cores=4, memory_bytes=2**34, devices=devices)
     settings = Settings()
 
-    [entry] = listed(replace(settings, jobs=replace(settings.jobs, flavors=(size,))))
+    [entry] = list_hardware(replace(settings, jobs=replace(settings.jobs, flavors=(size,))))
 
     assert entry.model_dump()["accelerator"] == {
         "type": "gpu",

@@ -9,12 +9,12 @@ from fastapi import FastAPI
 
 from hublet.core.config import Settings
 from hublet.core.config.kinds import ImageSource
-from hublet.jobs import availability
-from hublet.jobs.overseeing.choosing import Choice
-from hublet.jobs.runners.process import process_runner
-from hublet.jobs.runners.records import Ability
-from hublet.jobs.runners.sandbox import sandbox_runner
-from jobs.running import PATH, Capable, refusal, run
+from hublet.runtime.records import RunnerCapabilities
+from hublet.runtime.sandbox.process_runner import process_runner
+from hublet.runtime.sandbox.runner import sandbox_runner
+from hublet.runtime.supervisor import runner_selection
+from hublet.runtime.supervisor.runner_selection import RunnerChoice
+from jobs.jobs_api import PATH, Capable, refusal, run
 from people import Headers
 
 WHY = "The sandbox runner needs bubblewrap; install the package bubblewrap."
@@ -34,18 +34,22 @@ class Chosen:
         self._data_dir = settings.database.data_dir
         self.usable = False
         self.looks = 0
-        monkeypatch.setattr(availability, "choose", self._choose)
+        monkeypatch.setattr(runner_selection, "choose_runner", self._choose)
 
-    async def _choose(self, settings: Settings) -> Choice:
+    async def _choose(self, settings: Settings) -> RunnerChoice:
         self.looks += 1
         if settings.jobs.runner == "docker":
-            return Choice(runner=None, ability=Ability(usable=False, sentence="No Docker."))
+            return RunnerChoice(
+                runner=None, ability=RunnerCapabilities(usable=False, sentence="No Docker.")
+            )
         if settings.jobs.runner == "process":
             runner = process_runner(self._data_dir)
         else:
             runner = sandbox_runner(self._data_dir, image_map=(), network=False)
         sentence = "It works." if self.usable else WHY
-        return Choice(runner=runner, ability=Ability(usable=self.usable, sentence=sentence))
+        return RunnerChoice(
+            runner=runner, ability=RunnerCapabilities(usable=self.usable, sentence=sentence)
+        )
 
 
 @pytest.fixture
@@ -70,7 +74,7 @@ async def test_a_runner_that_works_is_remembered_and_one_that_does_not_looked_at
     client: httpx2.AsyncClient, ada: Headers, chosen: Chosen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = 1000.0
-    monkeypatch.setattr(availability, "monotonic", lambda: seconds)
+    monkeypatch.setattr(runner_selection, "monotonic", lambda: seconds)
     for _ in range(2):
         assert (await refusal(client, ada, dockerImage="debian:12"))[0] == 503
     assert chosen.looks == 1
@@ -104,7 +108,7 @@ async def test_a_runner_that_the_settings_name_may_work_where_the_workers_are(
 ) -> None:
     for runner, status in (("sandbox", 200), ("process", 200), ("docker", 503)):
         named = replace(settings, jobs=replace(settings.jobs, runner=runner))
-        app.state.jobs = availability.Availability(named)
+        app.state.jobs = runner_selection.RunnerAvailability(named)
         assert (await refusal(client, ada, dockerImage="debian:12"))[0] == status
 
 
@@ -133,7 +137,7 @@ async def test_a_copy_of_a_job_in_a_group_is_refused_like_the_job(
     app.state.jobs = Capable(settings)
     job = await run(client, ada, dockerImage="debian:12", network=GROUP)
     plain = replace(settings, jobs=replace(settings.jobs, runner="process"))
-    app.state.jobs = availability.Availability(plain)
+    app.state.jobs = runner_selection.RunnerAvailability(plain)
 
     copy = await client.post(f"{PATH}/{job['id']}/duplicate", headers=ada)
 
@@ -148,7 +152,7 @@ async def test_groups_may_be_where_the_workers_are(
     client: httpx2.AsyncClient, ada: Headers, settings: Settings, chosen: Chosen, app: FastAPI
 ) -> None:
     named = replace(settings, jobs=replace(settings.jobs, runner="sandbox"))
-    app.state.jobs = availability.Availability(named)
+    app.state.jobs = runner_selection.RunnerAvailability(named)
 
     assert not chosen.usable
     await run(client, ada, dockerImage="debian:12", network=GROUP)

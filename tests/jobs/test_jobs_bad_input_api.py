@@ -8,8 +8,8 @@ import pytest
 
 from hublet.core.config import Settings
 from hublet.core.config.kinds import FlavorSize
-from hublet.jobs.asking.specs import machine_arch
-from jobs.running import PATH, refusal, run
+from hublet.jobs.requests import machine_arch
+from jobs.jobs_api import PATH, refusal, run
 from people import Headers
 
 BOTH = "A job has exactly one of spaceId and dockerImage."

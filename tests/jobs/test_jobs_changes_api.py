@@ -7,13 +7,13 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from draining import drain
 from hublet.core.clock import micros, wire
 from hublet.core.database import Database
 from hublet.events import JobEnded
-from jobs.running import PATH, Capable, row_of, run, set_row, show
+from jobs.jobs_api import PATH, Capable, row_of, run, set_row, show
+from outbox_events import published_events
 from people import Headers
-from published import published
+from workers import drain
 
 FINISHED = 1_700_000_000_000_000
 OVER = ["COMPLETED", "ERROR", "CANCELED"]
@@ -195,7 +195,7 @@ async def test_deleting_removes_what_it_left_and_keeps_the_record(
     assert shown["status"] == {"stage": "DELETED", "message": "why", "failureCount": 0}
     assert shown["finishedAt"] == wire(FINISHED)
     # That it ended was told when it did.
-    assert await published(database, JobEnded) == []
+    assert await published_events(database, JobEnded) == []
     await drain(database)
     assert not folder.exists()
     assert folder.parent.exists()

@@ -10,8 +10,8 @@ import pytest
 from hublet.core.clock import micros
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
-from hublet.jobs.showing import stream
-from jobs.running import PATH, run
+from hublet.jobs import event_stream
+from jobs.jobs_api import PATH, run
 from people import Headers
 from repositories import disable
 
@@ -87,8 +87,8 @@ async def test_a_quiet_stream_shows_that_it_lives_and_ends_with_the_access(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.1)
-    monkeypatch.setattr(stream, "_STOP_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(event_stream, "KEEP_ALIVE_SECONDS", 0.1)
+    monkeypatch.setattr(event_stream, "_STOP_LOOK_SECONDS", 0.1)
     job = await run(client, ada)
     following = asyncio.create_task(client.get(f"{PATH}/{job['id']}/events", headers=ada))
     await asyncio.sleep(0.7)

@@ -5,13 +5,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts import service as accounts
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Plan, Role
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.tokens import service as tokens
 from hublet.tokens.records import Grants, Scope, ScopedGrant, TokenRole
-from jobs.running import BODY, run
+from jobs.jobs_api import BODY, run
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_resource_group
 

@@ -8,7 +8,7 @@ import pytest
 
 from hublet.accounts.records import Role
 from hublet.core.database import Database
-from jobs.running import PATH, refusal, row_of, run
+from jobs.jobs_api import PATH, refusal, row_of, run
 from people import Headers, an_organization, sign_in
 from repos.content import put
 from repositories import a_repo

@@ -11,16 +11,17 @@ import pytest
 from fastapi import FastAPI
 
 from hublet.core.database import Database, DatabaseUnavailable, Reader, Row
+from hublet.jobs import store
 from hublet.jobs.errors import JobNotFound
-from hublet.jobs.logs import lookout, store, stream
-from hublet.jobs.logs.lookout import Lookout
-from hublet.jobs.logs.reading import PIECE_BYTES, Piece, read_piece, sizes_of
-from hublet.jobs.logs.stream import AskedLog
-from jobs.printing import events_in, log_path, say, set_stage
-from jobs.running import PATH, run
+from hublet.jobs.logs import stream, watcher
+from hublet.jobs.logs.reader import PIECE_BYTES, LogPiece, read_piece, sizes_of
+from hublet.jobs.logs.stream import LogRequest
+from hublet.jobs.logs.watcher import LogWatcher
+from jobs.jobs_api import PATH, run
+from jobs.log_lines import events_in, log_path, say, set_stage
 from people import Headers, sign_in
-from scratch import soon
-from webhooks.listening import Ear, listening
+from scratch_database import wait_until
+from webhooks.event_streams import StreamClient, open_stream
 
 
 async def a_job(client: httpx2.AsyncClient, ada: Headers) -> str:
@@ -36,13 +37,13 @@ async def logs(client: httpx2.AsyncClient, ada: Headers, job_id: str, query: str
     return response.text
 
 
-async def heard(ear: Ear, count: int) -> list[dict[str, Any]]:
+async def heard(ear: StreamClient, count: int) -> list[dict[str, Any]]:
     blocks = [await ear.block() for _ in range(count)]
     assert None not in blocks, "The stream has ended."
     return events_in("".join(f"data: {block['data']}\n\n" for block in blocks if block))
 
 
-async def hears_nothing(ear: Ear) -> bool:
+async def hears_nothing(ear: StreamClient) -> bool:
     try:
         await ear.block(within=0.5)
     except TimeoutError:
@@ -68,7 +69,7 @@ async def test_the_answer_is_a_stream_that_nobody_keeps(
     app: FastAPI, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
     job_id = await a_job(client, ada)
-    async with listening(app, f"{PATH}/{job_id}/logs", ada) as ear:
+    async with open_stream(app, f"{PATH}/{job_id}/logs", ada) as ear:
         pass
 
     assert ear.headers["content-type"] == "text/event-stream; charset=utf-8"
@@ -123,9 +124,9 @@ async def test_who_follows_hears_each_line_until_the_job_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Only the bell tells that the job is over.
-    monkeypatch.setattr(lookout, "_BACK_STOP_SECONDS", 60.0)
+    monkeypatch.setattr(watcher, "_BACK_STOP_SECONDS", 60.0)
     job_id = await a_job(client, ada)
-    async with listening(app, f"{PATH}/{job_id}/logs", ada) as ear:
+    async with open_stream(app, f"{PATH}/{job_id}/logs", ada) as ear:
         assert await hears_nothing(ear)
         await set_stage(database, job_id, "RUNNING")
         said = say(database, job_id, "one", "two")
@@ -143,7 +144,7 @@ async def test_what_was_printed_before_the_end_is_told_before_the_end(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     job_id = await a_job(client, ada)
-    async with listening(app, f"{PATH}/{job_id}/logs", ada) as ear:
+    async with open_stream(app, f"{PATH}/{job_id}/logs", ada) as ear:
         assert await hears_nothing(ear)
         said = say(database, job_id, *(str(number) for number in range(20_000)))
         await set_stage(database, job_id, "COMPLETED")
@@ -158,9 +159,9 @@ async def test_the_end_is_noticed_though_nobody_tells(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lookout, "_BACK_STOP_SECONDS", 0.2)
+    monkeypatch.setattr(watcher, "_BACK_STOP_SECONDS", 0.2)
     job_id = await a_job(client, ada)
-    async with listening(app, f"{PATH}/{job_id}/logs", ada) as ear:
+    async with open_stream(app, f"{PATH}/{job_id}/logs", ada) as ear:
         assert await hears_nothing(ear)
         async with database.transaction() as conn:
             await conn.execute("UPDATE jobs SET stage = 'CANCELED' WHERE id = $1", job_id)
@@ -192,7 +193,7 @@ async def test_a_silent_stream_gives_signs_of_life_and_ends_with_the_access(
     assert stream.KEEP_ALIVE_SECONDS == 30
     monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.3)
     job_id = await a_job(client, ada)
-    async with listening(app, f"{PATH}/{job_id}/logs", ada) as ear:
+    async with open_stream(app, f"{PATH}/{job_id}/logs", ada) as ear:
         assert await ear.block() == {"": "keep-alive"}
         assert await ear.block() == {"": "keep-alive"}
         async with database.transaction() as conn:
@@ -208,7 +209,7 @@ async def test_many_followers_cost_one_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks = {"files": 0, "stages": 0}
-    list_over = store.list_over
+    list_over = store.list_finished
 
     def counted_sizes(paths: Any) -> list[int]:
         looks["files"] += 1
@@ -219,11 +220,11 @@ async def test_many_followers_cost_one_look(
         return await list_over(*given)
 
     job_id = await a_job(client, ada)
-    monkeypatch.setattr(lookout, "sizes_of", counted_sizes)
-    monkeypatch.setattr(store, "list_over", counted_stages)
+    monkeypatch.setattr(watcher, "sizes_of", counted_sizes)
+    monkeypatch.setattr(store, "list_finished", counted_stages)
     async with AsyncExitStack() as stack:
         path = f"{PATH}/{job_id}/logs"
-        ears = [await stack.enter_async_context(listening(app, path, ada)) for _ in range(50)]
+        ears = [await stack.enter_async_context(open_stream(app, path, ada)) for _ in range(50)]
         looks.update(files=0, stages=0)
         await asyncio.sleep(1)
         assert 0 < looks["files"] <= 12
@@ -233,7 +234,7 @@ async def test_many_followers_cost_one_look(
 
 
 async def test_when_nobody_follows_nobody_looks(database: Database, tmp_path: Path) -> None:
-    looking = Lookout(database)
+    looking = LogWatcher(database)
     with looking.follow("a" * 24) as first, looking.follow("a" * 24) as second:
         await asyncio.wait_for(first.news.wait(), 5)
         await asyncio.wait_for(second.news.wait(), 5)
@@ -256,7 +257,7 @@ async def test_who_comes_while_the_stages_are_asked_for_is_not_over(database: Da
             followed.append("b" * 24)
             return []
 
-    assert await store.list_over(cast("Reader", Busy()), followed) == {"a" * 24}
+    assert await store.list_finished(cast("Reader", Busy()), followed) == {"a" * 24}
 
 
 async def nothing() -> None:
@@ -271,7 +272,7 @@ async def test_a_slow_reader_holds_a_place_in_the_file_and_nothing_else(
 ) -> None:
     places, threads = list[int](), set[str]()
 
-    def counted(log: Path, start: int, *, is_over: bool) -> Piece:
+    def counted(log: Path, start: int, *, is_over: bool) -> LogPiece:
         places.append(start)
         threads.add(threading.current_thread().name)
         return read_piece(log, start, is_over=is_over)
@@ -279,9 +280,9 @@ async def test_a_slow_reader_holds_a_place_in_the_file_and_nothing_else(
     monkeypatch.setattr(stream, "read_piece", counted)
     job_id = await a_job(client, ada)
     say(database, job_id, *("x" * 100 for _ in range(20_000)))
-    asked = AskedLog(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
+    asked = LogRequest(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
     stopping = asyncio.Event()
-    told = stream.follow(Lookout(database), asked, check_access=nothing, stopping=stopping)
+    told = stream.follow_log(LogWatcher(database), asked, check_access=nothing, stopping=stopping)
 
     first = await anext(told)
     await asyncio.sleep(0.3)
@@ -300,9 +301,9 @@ async def test_what_is_printed_while_the_job_ends_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job_id = await a_job(client, ada)
-    looking, said = Lookout(database), list[dict[str, Any]]()
+    looking, said = LogWatcher(database), list[dict[str, Any]]()
 
-    def read_and_end(log: Path, start: int, *, is_over: bool) -> Piece:
+    def read_and_end(log: Path, start: int, *, is_over: bool) -> LogPiece:
         piece = read_piece(log, start, is_over=is_over)
         if not said:
             # Just after this look at the file, and just before the next at the stage.
@@ -311,8 +312,8 @@ async def test_what_is_printed_while_the_job_ends_is_told(
         return piece
 
     monkeypatch.setattr(stream, "read_piece", read_and_end)
-    asked = AskedLog(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
-    told = stream.follow(looking, asked, check_access=nothing, stopping=asyncio.Event())
+    asked = LogRequest(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
+    told = stream.follow_log(looking, asked, check_access=nothing, stopping=asyncio.Event())
 
     async with asyncio.timeout(5):
         assert events_in("".join([piece async for piece in told])) == said
@@ -331,8 +332,10 @@ async def test_a_job_that_never_stops_printing_is_not_read_on_without_access(
         raise JobNotFound(job_id)
 
     say(database, job_id, "the first")
-    asked = AskedLog(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
-    told = stream.follow(Lookout(database), asked, check_access=refuse, stopping=asyncio.Event())
+    asked = LogRequest(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
+    told = stream.follow_log(
+        LogWatcher(database), asked, check_access=refuse, stopping=asyncio.Event()
+    )
     async with asyncio.timeout(5):
         async for _ in told:
             say(database, job_id, "and on")
@@ -343,9 +346,9 @@ async def test_a_hub_that_stops_ends_the_stream(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     job_id = await a_job(client, ada)
-    asked = AskedLog(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
+    asked = LogRequest(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
     stopping = asyncio.Event()
-    told = stream.follow(Lookout(database), asked, check_access=nothing, stopping=stopping)
+    told = stream.follow_log(LogWatcher(database), asked, check_access=nothing, stopping=stopping)
 
     asyncio.get_running_loop().call_later(0.1, stopping.set)
 
@@ -361,7 +364,7 @@ async def test_a_database_that_is_away_for_a_moment_does_not_end_the_stream(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     failed = list[int]()
-    list_over = store.list_over
+    list_over = store.list_finished
 
     async def failing(*given: Any) -> set[str]:
         if not failed:
@@ -369,15 +372,15 @@ async def test_a_database_that_is_away_for_a_moment_does_not_end_the_stream(
             raise DatabaseUnavailable("away")
         return await list_over(*given)
 
-    monkeypatch.setattr(store, "list_over", failing)
-    monkeypatch.setattr(lookout, "_BACK_STOP_SECONDS", 0.2)
+    monkeypatch.setattr(store, "list_finished", failing)
+    monkeypatch.setattr(watcher, "_BACK_STOP_SECONDS", 0.2)
     job_id = await a_job(client, ada)
-    async with listening(app, f"{PATH}/{job_id}/logs", ada) as ear:
+    async with open_stream(app, f"{PATH}/{job_id}/logs", ada) as ear:
 
         async def has_failed() -> bool:
             return bool(failed)
 
-        await soon(has_failed)
+        await wait_until(has_failed)
         said = say(database, job_id, "still here")
         assert await heard(ear, 1) == said
         await set_stage(database, job_id, "COMPLETED")

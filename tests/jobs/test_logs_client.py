@@ -11,9 +11,9 @@ from fastapi import FastAPI
 from huggingface_hub import HfApi
 
 from hublet.core.database import Database
-from jobs.printing import say, set_stage
+from jobs.jobs_api import PATH, run
+from jobs.log_lines import say, set_stage
 from jobs.public_client import public_client
-from jobs.running import PATH, run
 from people import Headers
 
 STARTED = "===== Job started at 2026-11-15T12:00:00.000Z ====="

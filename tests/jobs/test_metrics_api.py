@@ -9,19 +9,18 @@ import pytest
 from fastapi import FastAPI
 
 from hublet.core.database import Database
-from hublet.jobs import hardware
-from hublet.jobs.metrics import stream
+from hublet.jobs import hardware, metrics
 from hublet.jobs.records import Flavor
-from hublet.jobs.runners.records import Usage
-from jobs.printing import set_stage
-from jobs.running import PATH, an_attempt, run, set_row
+from hublet.runtime.records import Usage
+from jobs.jobs_api import PATH, an_attempt, run, set_row
+from jobs.log_lines import set_stage
 from people import Headers, sign_in
-from webhooks.listening import Ear, listening
+from webhooks.event_streams import StreamClient, open_stream
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "_PERIOD_SECONDS", 0.05)
+    monkeypatch.setattr(metrics, "_PERIOD_SECONDS", 0.05)
 
 
 async def a_running_job(client: httpx2.AsyncClient, database: Database, ada: Headers) -> str:
@@ -31,7 +30,7 @@ async def a_running_job(client: httpx2.AsyncClient, database: Database, ada: Hea
     return job_id
 
 
-async def metric(ear: Ear) -> dict[str, Any]:
+async def metric(ear: StreamClient) -> dict[str, Any]:
     block = await ear.block()
     assert block is not None, "The stream has ended."
     assert block.keys() == {"event", "data"}
@@ -41,7 +40,7 @@ async def metric(ear: Ear) -> dict[str, Any]:
 
 
 def watching(app: FastAPI, job_id: str, headers: Headers) -> Any:
-    return listening(app, f"{PATH}/{job_id}/metrics", headers)
+    return open_stream(app, f"{PATH}/{job_id}/metrics", headers)
 
 
 async def test_a_job_that_runs_is_measured_again_and_again(
@@ -63,7 +62,7 @@ async def test_a_job_that_runs_is_measured_again_and_again(
     async with watching(app, job_id, ada) as ear:
         first, second = await metric(ear), await metric(ear)
 
-    size = hardware.offered(database.hub.settings)[Flavor.cpu_basic]
+    size = hardware.offered_flavors(database.hub.settings)[Flavor.cpu_basic]
     millicores = round(size.cores * 1000)
     assert first == {
         "cpu_usage_pct": round(50_000 / millicores, 1),
@@ -156,8 +155,8 @@ async def test_a_job_that_waits_is_measured_when_it_runs_and_the_stream_ends_wit
     quick: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert stream.KEEP_ALIVE_SECONDS == 30
-    monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.2)
+    assert metrics.KEEP_ALIVE_SECONDS == 30
+    monkeypatch.setattr(metrics, "KEEP_ALIVE_SECONDS", 0.2)
     job_id: str = (await run(client, ada))["id"]
     async with watching(app, job_id, ada) as ear:
         assert await ear.block() == {"": "keep-alive"}
@@ -176,7 +175,7 @@ async def test_the_stream_ends_with_the_access(
     quick: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.2)
+    monkeypatch.setattr(metrics, "KEEP_ALIVE_SECONDS", 0.2)
     job_id = await a_running_job(client, database, ada)
     async with watching(app, job_id, ada) as ear:
         await metric(ear)

@@ -12,9 +12,9 @@ from hublet.core import clock
 from hublet.core.clock import now, wire
 from hublet.core.database import Database
 from hublet.jobs.schedules import service
-from jobs.printing import set_stage
-from jobs.running import BODY, row_of
-from jobs.scheduling import PATH, a_schedule, due_at, jobs_of, show
+from jobs.jobs_api import BODY, row_of
+from jobs.log_lines import set_stage
+from jobs.schedules_api import PATH, a_schedule, due_at, jobs_of, show
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_repo, a_resource_group
 

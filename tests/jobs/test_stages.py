@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 
 from hublet.jobs.records import Stage
-from hublet.jobs.runners.records import Observation, Phase
 from hublet.jobs.stages import (
-    TABLE,
+    TRANSITIONS,
     Trigger,
-    back_off,
     late_message,
     next_stage,
     reason_of,
+    retry_delay,
     retry_message,
-    silence,
-    start_back_off,
+    silence_message,
+    start_retry_delay,
     trigger_of_end,
 )
+from hublet.runtime.records import Observation, Phase
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = 1_000_000
@@ -36,7 +36,7 @@ def test_nothing_but_a_deletion_follows_an_end(stage: Stage) -> None:
 
 
 def test_every_stage_has_its_row() -> None:
-    assert set(TABLE) == set(Stage)
+    assert set(TRANSITIONS) == set(Stage)
 
 
 @pytest.mark.parametrize("trigger", Trigger)
@@ -148,22 +148,22 @@ def test_a_reason_is_always_told(seen: Observation, trigger: Trigger, reason: st
     ("failures", "seconds"), [(1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (8, 60), (10**6, 60)]
 )
 def test_the_pause_before_an_attempt_doubles_up_to_a_minute(failures: int, seconds: int) -> None:
-    assert back_off(failures) == seconds * SECOND
+    assert retry_delay(failures) == seconds * SECOND
 
 
 @pytest.mark.parametrize(
     ("waited", "seconds"), [(-5, 1), (0, 1), (1, 1), (3, 3), (59, 59), (3599, 60)]
 )
 def test_the_pause_before_a_start_is_as_long_as_all_before(waited: int, seconds: int) -> None:
-    assert start_back_off(waited * SECOND) == seconds * SECOND
+    assert start_retry_delay(waited * SECOND) == seconds * SECOND
 
 
 def test_messages_say_what_a_reader_needs() -> None:
     assert retry_message(attempt=2, attempts=3, reason="exit code 1") == (
         "attempt 2 of 3 after exit code 1"
     )
-    assert silence(Observation(phase=Phase.unknown)) == "the runner does not answer"
-    assert silence(Observation(phase=Phase.unknown, reason="refused")) == (
+    assert silence_message(Observation(phase=Phase.unknown)) == "the runner does not answer"
+    assert silence_message(Observation(phase=Phase.unknown, reason="refused")) == (
         "the runner does not answer: refused"
     )
     assert late_message(None, seconds=60) == "it did not begin within 60 s"

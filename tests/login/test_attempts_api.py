@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from hublet.core.config import Settings
 from hublet.core.database import Database
-from login.visits import PASSWORD, a_person, form_token_of, log_in, told_in
+from login.login_pages import PASSWORD, a_person, form_token_of, log_in, notices_in
 
 
 @pytest.fixture
@@ -21,7 +21,9 @@ def settings(settings: Settings) -> Settings:
 def is_refused_for_a_while(response: httpx2.Response) -> bool:
     seconds = response.headers.get("retry-after", "")
     told = [f"Too many attempts to sign in. Try again in {seconds} seconds."]
-    return response.status_code == 429 and 590 <= int(seconds) <= 600 and told_in(response) == told
+    return (
+        response.status_code == 429 and 590 <= int(seconds) <= 600 and notices_in(response) == told
+    )
 
 
 async def try_in_vain(client: httpx2.AsyncClient, *names: str) -> list[int]:

@@ -7,12 +7,12 @@ import httpx2
 import pytest
 from argon2 import PasswordHasher
 
-from hublet.accounts import service as accounts
 from hublet.accounts.passwords import verify_password
+from hublet.accounts.users import service as accounts
 from hublet.core.config import Settings
 from hublet.core.database import Database
+from login.login_pages import PASSWORD, a_person, form_token_of, log_in, notices_in
 from login.secure_hub import secure_hub
-from login.visits import PASSWORD, a_person, form_token_of, log_in, told_in
 
 REFUSED = "The name or the password is wrong."
 START = "/settings/sessions"
@@ -133,7 +133,7 @@ async def test_every_failure_looks_the_same(
     unknown = await log_in(client, "unheard-of", "x")
 
     assert response.status_code == unknown.status_code == 403
-    assert told_in(response) == [REFUSED]
+    assert notices_in(response) == [REFUSED]
     assert "set-cookie" not in response.headers
     assert name == "" or response.text == unknown.text.replace("unheard-of", name)
 
@@ -261,7 +261,7 @@ async def test_a_form_of_another_site_signs_nobody_in(
     )
 
     assert response.status_code == 403
-    assert told_in(response) == [
+    assert notices_in(response) == [
         "The form was sent from another site. Open the page here and try again."
     ]
     assert not await is_signed_in(client)
@@ -327,6 +327,6 @@ async def test_a_form_with_a_file_or_a_nul_is_refused(client: httpx2.AsyncClient
 
     for response in (with_file, with_nul):
         assert response.status_code == 400
-        assert told_in(response) == [
+        assert notices_in(response) == [
             "The body must be a form of at most 100 fields, without files and NUL characters."
         ]

@@ -10,12 +10,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts import service as accounts
+from hublet.accounts.users import service as accounts
 from hublet.core import clock
 from hublet.core.config import Settings
 from login.authenticators import PRESENT, Authenticator, bytes_of
+from login.login_pages import a_person, form_token_of, log_in, notices_in
 from login.secure_hub import SecureHub, secure_hub
-from login.visits import a_person, form_token_of, log_in, told_in
 
 PAGE = "/settings/passkeys"
 REFUSED = "The passkey was not accepted. Try again, or use your password."
@@ -183,7 +183,7 @@ async def test_an_answer_that_does_not_hold_signs_nobody_in(
     response = await sign_in_with(hub, replace(device, **changes))
 
     assert response.status_code == 403
-    assert told_in(response) == [REFUSED]
+    assert notices_in(response) == [REFUSED]
     assert not await is_signed_in(hub)
 
 
@@ -196,7 +196,7 @@ async def test_a_count_that_goes_back_is_a_copied_key(hub: SecureHub) -> None:
     response = await sign_in_with(hub, copy)
 
     assert response.status_code == 403
-    assert told_in(response) == [REFUSED]
+    assert notices_in(response) == [REFUSED]
 
 
 @pytest.mark.parametrize(
@@ -217,9 +217,9 @@ async def test_nonsense_is_refused(hub: SecureHub, answer: str) -> None:
     await asked_to_add(hub)
     added = await send_added(hub, answer)
 
-    assert (signed_in.status_code, told_in(signed_in)) == (403, [REFUSED])
+    assert (signed_in.status_code, notices_in(signed_in)) == (403, [REFUSED])
     assert added.status_code == 400
-    assert told_in(added) == ["The passkey was not added: the browser's answer does not hold."]
+    assert notices_in(added) == ["The passkey was not added: the browser's answer does not hold."]
 
 
 async def test_half_an_answer_of_a_known_passkey_is_refused(hub: SecureHub) -> None:
@@ -229,7 +229,7 @@ async def test_half_an_answer_of_a_known_passkey_is_refused(hub: SecureHub) -> N
         response = {k: v for k, v in answer["response"].items() if k != missing}
         body = json.dumps(answer | {"response": response})
         refused = await hub.client.post("/login/passkey", data={"answer": body})
-        assert (refused.status_code, told_in(refused)) == (403, [REFUSED])
+        assert (refused.status_code, notices_in(refused)) == (403, [REFUSED])
 
 
 async def test_a_challenge_is_answered_once(hub: SecureHub) -> None:
@@ -247,7 +247,7 @@ async def test_a_challenge_is_answered_once(hub: SecureHub) -> None:
     second = await hub.client.post("/login/passkey", data={"answer": answer}, headers=cookie)
 
     assert first.status_code == 303
-    assert (second.status_code, told_in(second)) == (403, [REFUSED])
+    assert (second.status_code, notices_in(second)) == (403, [REFUSED])
 
 
 async def test_a_challenge_lasts_five_minutes(hub: SecureHub) -> None:
@@ -261,7 +261,7 @@ async def test_a_challenge_lasts_five_minutes(hub: SecureHub) -> None:
         "/login/passkey", data={"answer": device.get(options)}, headers=cookie
     )
 
-    assert (response.status_code, told_in(response)) == (403, [REFUSED])
+    assert (response.status_code, notices_in(response)) == (403, [REFUSED])
 
 
 async def test_without_the_browser_that_asked_a_challenge_is_worth_nothing(hub: SecureHub) -> None:
@@ -271,7 +271,7 @@ async def test_without_the_browser_that_asked_a_challenge_is_worth_nothing(hub: 
 
     response = await hub.client.post("/login/passkey", data={"answer": device.get(options)})
 
-    assert (response.status_code, told_in(response)) == (403, [REFUSED])
+    assert (response.status_code, notices_in(response)) == (403, [REFUSED])
 
 
 async def test_a_challenge_for_adding_does_not_sign_in(hub: SecureHub) -> None:
@@ -280,7 +280,7 @@ async def test_a_challenge_for_adding_does_not_sign_in(hub: SecureHub) -> None:
 
     response = await hub.client.post("/login/passkey", data={"answer": device.get(options)})
 
-    assert (response.status_code, told_in(response)) == (403, [REFUSED])
+    assert (response.status_code, notices_in(response)) == (403, [REFUSED])
 
 
 async def test_a_challenge_for_adding_belongs_to_its_session(hub: SecureHub) -> None:
@@ -291,7 +291,7 @@ async def test_a_challenge_for_adding_belongs_to_its_session(hub: SecureHub) -> 
     response = await send_added(hub, answer)
 
     assert response.status_code == 400
-    assert told_in(response) == ["The passkey was not added: it took too long, so begin again."]
+    assert notices_in(response) == ["The passkey was not added: it took too long, so begin again."]
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,9 @@ async def test_a_passkey_that_does_not_hold_is_not_added(
     response = await send_added(hub, device.create(await asked_to_add(hub)))
 
     assert response.status_code == 400
-    assert told_in(response) == ["The passkey was not added: the browser's answer does not hold."]
+    assert notices_in(response) == [
+        "The passkey was not added: the browser's answer does not hold."
+    ]
     assert names_in(response.text) == []
 
 
@@ -319,7 +321,7 @@ async def test_an_answer_is_added_once(hub: SecureHub) -> None:
     second = await send_added(hub, answer)
 
     assert second.status_code == 400
-    assert told_in(second) == [
+    assert notices_in(second) == [
         "The passkey was not added: its challenge was used before, so begin again."
     ]
 
@@ -332,7 +334,7 @@ async def test_nobody_adds_the_passkey_of_somebody_else(hub: SecureHub) -> None:
     response = await send_added(hub, device.create(await asked_to_add(hub)))
 
     assert response.status_code == 400
-    assert told_in(response) == ["The passkey was not added: an account has it already."]
+    assert notices_in(response) == ["The passkey was not added: an account has it already."]
 
 
 async def test_an_account_has_at_most_twenty(hub: SecureHub) -> None:
@@ -342,7 +344,7 @@ async def test_an_account_has_at_most_twenty(hub: SecureHub) -> None:
     response = await send_added(hub, Authenticator().create(await asked_to_add(hub)))
 
     assert response.status_code == 400
-    assert told_in(response) == ["The passkey was not added: an account has at most 20."]
+    assert notices_in(response) == ["The passkey was not added: an account has at most 20."]
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 101, "two\nlines"])
@@ -356,7 +358,9 @@ async def test_a_name_has_one_line_of_a_hundred_characters(hub: SecureHub, name:
 
     for response in (added, renamed):
         assert response.status_code == 400
-        assert told_in(response) == ["The name of a passkey has 1 to 100 characters on one line."]
+        assert notices_in(response) == [
+            "The name of a passkey has 1 to 100 characters on one line."
+        ]
 
 
 async def action_of(hub: SecureHub, verb: str) -> str:
@@ -396,7 +400,7 @@ async def test_nobody_changes_the_passkeys_of_others(hub: SecureHub, verb: str) 
     response = await hub.client.post(path, data=fields)
 
     assert response.status_code == 404
-    assert told_in(response) == [f"There is no passkey {path.split('/')[3]}."]
+    assert notices_in(response) == [f"There is no passkey {path.split('/')[3]}."]
     assert (await sign_in_with(hub, device)).status_code == 303
 
 
@@ -437,7 +441,7 @@ async def test_the_passkey_of_a_disabled_user_is_refused(hub: SecureHub) -> None
 
     response = await sign_in_with(hub, device)
 
-    assert (response.status_code, told_in(response)) == (403, [REFUSED])
+    assert (response.status_code, notices_in(response)) == (403, [REFUSED])
 
 
 async def test_failed_passkeys_count_for_their_address(settings: Settings) -> None:

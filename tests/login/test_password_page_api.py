@@ -6,11 +6,11 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from hublet.accounts import service as accounts
 from hublet.accounts.passwords import verify_password
+from hublet.accounts.users import service as accounts
 from hublet.app import with_edge
 from hublet.core.database import Database
-from login.visits import PASSWORD, a_person, form_token_of, log_in, told_in
+from login.login_pages import PASSWORD, a_person, form_token_of, log_in, notices_in
 from people import Headers, sign_in
 
 PAGE = "/settings/password"
@@ -48,7 +48,7 @@ async def test_a_new_password_signs_out_every_other_browser(
 
     assert (response.status_code, response.headers["location"]) == (303, f"{PAGE}?changed=1")
     assert client.cookies["hublet_session"] != old
-    assert told_in(await client.get(f"{PAGE}?changed=1")) == [
+    assert notices_in(await client.get(f"{PAGE}?changed=1")) == [
         "The password is changed. All other browsers are signed out."
     ]
     assert not await is_signed_in(other)
@@ -89,7 +89,7 @@ async def test_a_refused_change_says_why_and_changes_nothing(
     response = await change(client, **fields)
 
     assert response.status_code == status
-    assert told_in(response) == [sentence]
+    assert notices_in(response) == [sentence]
     assert await is_signed_in(client)
     assert await is_signed_in(other)
     assert (await log_in(other)).status_code == 303

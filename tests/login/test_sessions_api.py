@@ -8,13 +8,13 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from hublet.accounts import service as accounts
+from hublet.accounts.users import service as accounts
 from hublet.app import with_edge
 from hublet.core import clock
 from hublet.core.database import Database
+from hublet.login import sessions
 from hublet.login.forms import form_token
-from hublet.login.sessions import service
-from login.visits import a_person, form_token_of, log_in, told_in
+from login.login_pages import a_person, form_token_of, log_in, notices_in
 from people import Headers, sign_in
 
 PAGE = "/settings/sessions"
@@ -276,14 +276,14 @@ async def test_nobody_ends_the_sessions_of_others(
     await log_in(client)
     headers = await sign_in(database, "ada")
     async with database.read() as conn:
-        [session] = await service.list_of(conn, (await a_person(database)).id)
+        [session] = await sessions.list_of(conn, (await a_person(database)).id)
     token = form_token(database.hub, session, PAGE)
 
     on_page = await client.post(f"{PAGE}/{of_grace['id']}/end", data={"form_token": token})
     in_api = await client.delete(f"{API}/{of_grace['id']}", headers=headers)
 
     assert on_page.status_code == in_api.status_code == 404
-    assert told_in(on_page) == [f"There is no session {of_grace['id']}."]
+    assert notices_in(on_page) == [f"There is no session {of_grace['id']}."]
     assert in_api.json() == {"error": f"There is no session {of_grace['id']}."}
     assert await is_signed_in(phone)
 
@@ -299,7 +299,7 @@ async def test_a_form_without_its_token_changes_nothing(
     response = await client.post(path)
 
     assert response.status_code == 403
-    assert told_in(response) == [STALE]
+    assert notices_in(response) == [STALE]
     assert [await is_signed_in(client), await is_signed_in(phone)] == [True, True]
 
 

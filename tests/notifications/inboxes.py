@@ -8,7 +8,7 @@ import httpx2
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.notifications.inbox import service
-from hublet.notifications.records import Involvement, Item
+from hublet.notifications.records import InboxItem, Involvement
 from people import Headers
 
 INBOX = "/api/notifications"
@@ -17,13 +17,15 @@ MARK = "/api/notifications/mark-as-read"
 WATCHED, PARTICIPATING, MENTIONED = Involvement
 
 
-def an_item(thread_id: str | None = None, **changes: Any) -> Item:
+def an_item(thread_id: str | None = None, **changes: Any) -> InboxItem:
     """Something that happened in a model, unless said otherwise."""
     values: dict[str, Any] = {"type": "model", "place_id": None, "event_id": None} | changes
-    return Item(thread_id=thread_id or new_object_id(), **values)
+    return InboxItem(thread_id=thread_id or new_object_id(), **values)
 
 
-async def deliver(database: Database, item: Item, recipients: Mapping[str, Involvement]) -> None:
+async def deliver(
+    database: Database, item: InboxItem, recipients: Mapping[str, Involvement]
+) -> None:
     async with database.transaction() as conn:
         await service.deliver(conn, item, recipients)
 

@@ -6,12 +6,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from draining import drain
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.notifications.mail import digest
 from mail_servers import texts_of
-from notifications.mailing import (
+from notifications.mailbox import (
     SIGNATURE,
     letters,
     recipients,
@@ -21,6 +20,7 @@ from notifications.mailing import (
     without_tokens,
 )
 from people import Headers, a_user, sign_in
+from workers import drain
 
 SETTINGS = "/api/settings/notifications"
 DAY = timedelta(days=1)
@@ -52,7 +52,7 @@ async def submit(client: httpx2.AsyncClient, headers: Headers, paper_id: str, **
 
 async def plan(database: Database) -> None:
     async with database.transaction() as conn:
-        await digest.plan(conn)
+        await digest.schedule(conn)
 
 
 async def pass_days(database: Database, count: int = 1) -> None:
@@ -217,13 +217,13 @@ async def test_many_get_it_in_batches(
     await with_address(database, *names)
     await subscribe(client, database, *names)
     await submit(client, ada, "2611.00001")
-    go_on, pages = digest.go_on, list[str]()
+    go_on, pages = digest.mail_page, list[str]()
 
     async def going_on(conn: Any, *, day: str, after: str) -> None:
         pages.append(after)
         await go_on(conn, day=day, after=after)
 
-    monkeypatch.setattr(digest, "go_on", going_on)
+    monkeypatch.setattr(digest, "mail_page", going_on)
     await pass_days(database)
 
     ids = sorted([(await a_user(database, name)).id for name in names])
@@ -241,7 +241,7 @@ async def test_a_paper_that_is_gone_before_the_mail_is_written_is_not_in_it(
     day = clock.now().date().isoformat()
     move_to(8, days=1)
     async with database.transaction() as conn:
-        await digest.go_on(conn, day=day, after="")
+        await digest.mail_page(conn, day=day, after="")
     await client.delete("/api/papers/2611.00001", headers=admin)
 
     await drain(database)

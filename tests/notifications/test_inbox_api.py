@@ -5,8 +5,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from community.openings import commented, opened
-from community.talks import a_discussion, a_pull_request, shown
+from community.discussions import a_discussion, a_pull_request, get_discussion
+from community.public_threads import a_comment, a_thread
 from hublet.accounts.records import Role, User
 from hublet.core.clock import from_micros
 from hublet.core.database import Database
@@ -110,7 +110,7 @@ async def test_a_pull_request_is_shown_as_one_and_with_todays_names(
 async def test_a_paper_is_shown_by_the_id_of_its_thread(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    address = await opened(client, ada, "paper")
+    address = await a_thread(client, ada, "paper")
     found = await in_inbox(client, database, ada, address, type="paper")
 
     user = await a_user(database, "ada")
@@ -129,8 +129,8 @@ async def test_a_post_is_shown_with_its_author(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     bob = await sign_in(database, "bob")
-    address = await opened(client, bob, "post")
-    await commented(client, ada, address)
+    address = await a_thread(client, bob, "post")
+    await a_comment(client, ada, address)
     author = await a_user(database, "bob")
     found = await in_inbox(client, database, ada, address, type="post", place_id=author.id)
 
@@ -154,7 +154,7 @@ async def test_a_post_is_shown_with_its_author(
 async def test_a_blog_is_shown_under_its_owner(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    address = await opened(client, ada, "blog")
+    address = await a_thread(client, ada, "blog")
     found = await in_inbox(client, database, ada, address, type="blog")
 
     user = await a_user(database, "ada")
@@ -218,7 +218,7 @@ async def test_who_is_merely_mentioned_does_not_participate(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     await a_user(database, "dora")
-    address = await opened(client, ada, "post", text="Look at this, @dora.")
+    address = await a_thread(client, ada, "post", text="Look at this, @dora.")
     await in_inbox(client, database, ada, address, type="post")
 
     (item,) = (await look(client, ada))["notifications"]
@@ -228,7 +228,7 @@ async def test_who_is_merely_mentioned_does_not_participate(
 async def test_of_many_who_took_part_the_first_hundred_are_shown(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    address = await opened(client, ada, "post")
+    address = await a_thread(client, ada, "post")
     found = await in_inbox(client, database, ada, address, type="post")
     async with database.transaction() as conn:
         await conn.execute_many(
@@ -331,7 +331,7 @@ async def test_what_the_user_may_not_see_any_more_leaves_the_inbox(
     path = "/api/models/acme/engine/discussions"
     user = await a_user(database, "ada")
     for _ in range(30):
-        number = (await shown(client, await a_discussion(client, root, path), root))["id"]
+        number = (await get_discussion(client, await a_discussion(client, root, path), root))["id"]
         await deliver(database, an_item(number, place_id=repo_id), {user.id: WATCHED})
     assert (await look(client, ada))["count"]["all"] == 30
 

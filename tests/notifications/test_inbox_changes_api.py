@@ -187,7 +187,7 @@ async def test_what_came_after_the_request_began_is_left_alone(
     database: Database, user_id: str
 ) -> None:
     async with database.read() as conn:
-        selection = await service.up_to_now(conn, user_id, Selection())
+        selection = await service.limit_to_now(conn, user_id, Selection())
     await deliver(database, an_item(ONE), {user_id: WATCHED})
     async with database.transaction() as conn:
         assert await service.mark(conn, user_id, selection, read=True) == 2

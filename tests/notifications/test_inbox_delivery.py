@@ -7,7 +7,7 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.notifications.inbox import service
-from hublet.notifications.records import INBOXES, Involvement
+from hublet.notifications.records import INBOXES_CHANNEL, Involvement
 from notifications.inboxes import (
     MENTIONED,
     PARTICIPATING,
@@ -163,14 +163,14 @@ async def test_who_is_not_there_gets_nothing_and_stops_nobody(database: Database
 
 async def test_every_change_makes_the_version_grow_and_rings(database: Database) -> None:
     ada, bob = await two_users(database)
-    with database.subscribe(INBOXES) as rung:
+    with database.subscribe(INBOXES_CHANNEL) as rung:
         await deliver(database, an_item(THREAD), {ada: WATCHED, bob: WATCHED})
         assert await rung.wait(timeout=5)
         async with database.transaction() as conn:
             await service.involve(conn, THREAD, ada, MENTIONED)
         assert await rung.wait(timeout=5)
         async with database.transaction() as conn:
-            await service.remove(conn, thread_id=THREAD, user_ids=[ada])
+            await service.remove_thread(conn, thread_id=THREAD, user_ids=[ada])
         assert await rung.wait(timeout=5)
 
     assert (await version(database, ada), await version(database, bob)) == (3, 1)
@@ -197,8 +197,8 @@ async def test_a_thread_leaves_the_inboxes_that_are_named(database: Database) ->
     other = an_item(place_id=PLACE)
     await deliver(database, other, {ada: WATCHED})
     async with database.transaction() as conn:
-        await service.remove(conn, thread_id=THREAD, user_ids=[ada])
-        await service.remove(conn, thread_id=THREAD, user_ids=[])
+        await service.remove_thread(conn, thread_id=THREAD, user_ids=[ada])
+        await service.remove_thread(conn, thread_id=THREAD, user_ids=[])
 
     assert [row["thread_id"] for row in await rows_of(database, ada)] == [other.thread_id]
     assert [row["thread_id"] for row in await rows_of(database, bob)] == [THREAD]
@@ -229,11 +229,11 @@ async def test_who_has_a_thread_or_a_place_is_told_in_the_order_of_ids(database:
     await deliver(database, an_item(THREAD, place_id=PLACE), dict.fromkeys(users, WATCHED))
     await deliver(database, an_item(place_id=PLACE), {users[0]: MENTIONED})
     async with database.transaction() as conn:
-        await service.remove(conn, thread_id=THREAD, user_ids=[users[1]])
+        await service.remove_thread(conn, thread_id=THREAD, user_ids=[users[1]])
     async with database.read() as conn:
-        with_thread = await service.users_with(conn, thread_id=THREAD, after="", limit=9)
-        with_place = await service.users_with(conn, place_id=PLACE, after="", limit=1)
-        others = await service.users_with(conn, place_id=PLACE, after=users[0], limit=9)
+        with_thread = await service.list_users_with(conn, thread_id=THREAD, after="", limit=9)
+        with_place = await service.list_users_with(conn, place_id=PLACE, after="", limit=1)
+        others = await service.list_users_with(conn, place_id=PLACE, after=users[0], limit=9)
 
     assert with_thread == [users[0], users[2]]
     assert with_place == [users[0]]

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from community.openings import opened, thread_id
+from community.public_threads import a_thread, thread_id
 from hublet.accounts.records import Role
 from hublet.core.clock import from_micros
 from hublet.core.database import Database
@@ -75,11 +75,11 @@ async def filled(client: httpx2.AsyncClient, database: Database, ada: Headers) -
         "talk": await talk(client, bob, "/api/models/ada/engine/discussions"),
         "data": await talk(client, bob, "/api/datasets/ada/engine/discussions"),
         "other": await talk(client, bob, "/api/models/ada/loom/discussions"),
-        "paper": await thread_id(client, await opened(client, ada, "paper")),
-        "post": await thread_id(client, await opened(client, bob, "post")),
-        "own post": await thread_id(client, await opened(client, ada, "post")),
-        "blog": await thread_id(client, await opened(client, bob, "blog")),
-        "own blog": await thread_id(client, await opened(client, ada, "blog")),
+        "paper": await thread_id(client, await a_thread(client, ada, "paper")),
+        "post": await thread_id(client, await a_thread(client, bob, "post")),
+        "own post": await thread_id(client, await a_thread(client, ada, "post")),
+        "blog": await thread_id(client, await a_thread(client, bob, "blog")),
+        "own blog": await thread_id(client, await a_thread(client, ada, "blog")),
     }
     items = [
         (an_item(ids["talk"], place_id=model), WATCHED),

@@ -23,8 +23,7 @@ from hublet.core.config import Settings
 from hublet.core.database import open_database
 from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
-from hublet.notifications.inbox import service
-from hublet.notifications.inbox.listing import store
+from hublet.notifications.inbox import read_store, service
 from hublet.notifications.inbox.records import Selection
 from hublet.notifications.records import Involvement
 from notifications.inboxes import an_item, kept_counts, rows_of, true_counts
@@ -176,7 +175,7 @@ class Inboxes(RuleBasedStateMachine):
     @rule(thread=thread_numbers, users=sets_of_users)
     def remove(self, thread: int, users: set[int]) -> None:
         ids = [self.users[user] for user in users]
-        self.run(self.do(service.remove, thread_id=THREADS[thread], user_ids=ids))
+        self.run(self.do(service.remove_thread, thread_id=THREADS[thread], user_ids=ids))
         for user in users:
             self.model[user].pop(THREADS[thread], None)
 
@@ -230,7 +229,7 @@ class Inboxes(RuleBasedStateMachine):
 
     async def _page(self, user: int, selection: Selection, skip: int) -> Any:
         async with self.database.read() as conn:
-            return await store.page(conn, self.users[user], selection, skip=skip)
+            return await read_store.read_page_of(conn, self.users[user], selection, skip=skip)
 
     @invariant()
     def counts_are_what_a_recount_gives(self) -> None:

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from hublet.core.database import Database
-from hublet.notifications.inbox import service
-from hublet.notifications.inbox.listing import store
+from hublet.notifications.inbox import read_store, service
 from hublet.notifications.inbox.records import Selection
 from hublet.notifications.records import Involvement
-from notifications.efforts import measured
 from notifications.inboxes import MENTIONED, PARTICIPATING, WATCHED, an_item, true_counts
+from notifications.query_costs import measured
 from people import a_user
 
 SMALL, LARGE = 500, 4000
@@ -119,8 +118,8 @@ async def effort_of_page(
     database: Database, user_id: str, selection: Selection, *, skip: int = 0
 ) -> int:
     async with measured(database) as (conn, effort):
-        listed = await store.page(conn, user_id, selection, skip=skip)
-        assert len(listed.entries) <= store.PAGE
+        listed = await read_store.read_page_of(conn, user_id, selection, skip=skip)
+        assert len(listed.entries) <= read_store.PAGE
     spent: int = effort.spent
     return spent
 
@@ -168,7 +167,7 @@ async def effort_of_change(
 ) -> tuple[int, int]:
     """Return the effort, and how many items changed."""
     async with measured(database) as (conn, effort):
-        bound = await service.up_to_now(conn, user_id, selection)
+        bound = await service.limit_to_now(conn, user_id, selection)
         if change == "mark":
             changed = await service.mark(conn, user_id, bound, read=True)
         else:
@@ -198,10 +197,10 @@ async def test_an_arrival_costs_the_same_whatever_is_there(
     for user in sparse_users:
         async with measured(database) as (conn, effort):
             await service.deliver(conn, an_item(f"{1:024x}"), {user: WATCHED})
-            await service.remove(conn, thread_id=f"{1:024x}", user_ids=[user])
+            await service.remove_thread(conn, thread_id=f"{1:024x}", user_ids=[user])
             await service.remove_place(conn, RARE, user_ids=[user])
-            await service.users_with(conn, thread_id=f"{2:024x}", after="", limit=9)
-            await service.users_with(conn, place_id=RARE, after="", limit=9)
+            await service.list_users_with(conn, thread_id=f"{2:024x}", after="", limit=9)
+            await service.list_users_with(conn, place_id=RARE, after="", limit=9)
         spent.append(effort.spent)
 
     assert not is_more(spent[1], spent[0]), spent

@@ -6,22 +6,21 @@ from typing import Any
 import httpx2
 import pytest
 
-from community.openings import commented, opened
-from community.talks import a_discussion
-from draining import drain
+from community.discussions import a_discussion
+from community.public_threads import a_comment, a_thread
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Role
 from hublet.core import clock
 from hublet.core.database import Database, Reader
-from hublet.core.mail import Letter, folder_of
-from hublet.notifications.mail import queueing, sending, store
-from hublet.notifications.mail.letters.composing import compose
-from hublet.notifications.mail.records import Mail
+from hublet.core.mail import MailMessage, mail_folder
+from hublet.notifications.mail import mail_queue, sender, store
+from hublet.notifications.mail.records import QueuedMail
+from hublet.notifications.mail.sender import compose
 from hublet.notifications.messages import texts
-from hublet.notifications.preferences.keys import Key
+from hublet.notifications.preferences.switches import PreferenceKey
 from mail_servers import MailServer, mail_server, texts_of
 from notifications.inboxes import INBOX, MARK
-from notifications.mailing import (
+from notifications.mailbox import (
     SIGNATURE,
     letters,
     recipients,
@@ -34,8 +33,8 @@ from notifications.mailing import (
 )
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_repo, disable
-from scratch import soon
-from working import working
+from scratch_database import wait_until
+from workers import drain, running_workers
 
 SETTINGS = "/api/settings/notifications"
 
@@ -337,11 +336,11 @@ async def mail_three(client: httpx2.AsyncClient, database: Database, headers: He
     async with database.transaction() as conn:
         await conn.execute("DELETE FROM outbox")
         thread_id = await conn.fetch_value("SELECT id FROM threads")
-        await queueing.mail_of_thread(
+        await mail_queue.queue_thread_mail(
             conn,
             thread_id=thread_id,
             event_id=await conn.fetch_value("SELECT id FROM comments"),
-            recipients=dict.fromkeys(ids, Key.discussions_watched),
+            recipients=dict.fromkeys(ids, PreferenceKey.discussions_watched),
         )
     await drain(database)
 
@@ -354,10 +353,10 @@ async def test_two_workers_send_each_mail_once(
 
     async with mail_server() as server:
         set_mail(database, smtp_url=server.url())
-        async with working(database, 2):
+        async with running_workers(database, 2):
             for name in names:
                 await a_discussion(client, bob, description=f"@{name}")
-            await soon(lambda: has_sent(database, server, 2 * len(names)))
+            await wait_until(lambda: has_sent(database, server, 2 * len(names)))
 
     assert sorted(envelope.rcpt_tos[0] for envelope in server.envelopes) == sorted(
         ["ada@example.com"] * len(names) + [f"{name}@example.com" for name in names]
@@ -409,9 +408,9 @@ async def test_posts_blogs_and_papers_are_mailed_about_as_well(
     subject: str,
     link: str,
 ) -> None:
-    address = await opened(client, ada, kind, text="Look, @carl.")
+    address = await a_thread(client, ada, kind, text="Look, @carl.")
     await with_address(database, "carl")
-    comment_id = await commented(client, bob, address, "I agree.")
+    comment_id = await a_comment(client, bob, address, "I agree.")
     await drain(database)
 
     (letter,) = letters(database, "ada")
@@ -434,7 +433,7 @@ async def test_who_is_mentioned_in_a_new_post_blog_or_paper_reads_it_in_the_mail
     client: httpx2.AsyncClient, database: Database, ada: Headers, *, kind: str, did: str, link: str
 ) -> None:
     await with_address(database, "carl")
-    address = await opened(client, ada, kind, text="Look, @carl.")
+    address = await a_thread(client, ada, kind, text="Look, @carl.")
     await drain(database)
 
     (letter,) = letters(database, "carl")
@@ -496,11 +495,11 @@ async def mail_to_ada(database: Database, thread_id: str, event_id: str) -> None
     async with database.transaction() as conn:
         # Only what the test asks for is mailed.
         await conn.execute("DELETE FROM outbox")
-        await queueing.mail_of_thread(
+        await mail_queue.queue_thread_mail(
             conn,
             thread_id=thread_id,
             event_id=event_id,
-            recipients={ada.id: Key.discussions_watched},
+            recipients={ada.id: PreferenceKey.discussions_watched},
         )
 
 
@@ -530,16 +529,16 @@ async def test_a_task_that_runs_twice_sends_once(
 ) -> None:
     await a_discussion(client, bob)
     sent: list[str] = []
-    send = sending.send
+    send = sender.send
 
     async def sending_twice(database: Database, mail_ids: list[str]) -> None:
         sent.extend(mail_ids)
         await send(database, mail_ids)
-        for path in folder_of(database.hub.settings).iterdir():
+        for path in mail_folder(database.hub.settings).iterdir():
             path.unlink()
         await send(database, mail_ids)
 
-    monkeypatch.setattr(sending, "send", sending_twice)
+    monkeypatch.setattr(sender, "send", sending_twice)
     await drain(database)
 
     assert len(sent) == 1
@@ -552,12 +551,12 @@ async def test_a_mail_that_cannot_be_written_does_not_hold_up_the_others(
     await with_address(database, "carl", "dora")
     ada = await a_user(database, "ada")
 
-    async def composing(conn: Reader, mail: Mail) -> Letter | None:
+    async def composing(conn: Reader, mail: QueuedMail) -> MailMessage | None:
         if mail.user_id == ada.id:
             raise ValueError("A template is broken.")
         return await compose(conn, mail)
 
-    monkeypatch.setattr(sending, "compose", composing)
+    monkeypatch.setattr(sender, "compose", composing)
     await a_discussion(client, bob, description="@carl @dora")
     await drain(database)
     assert recipients(database) == ["carl", "dora"]

@@ -7,7 +7,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from draining import drain
 from hublet.accounts.records import Role
 from hublet.core import clock
 from hublet.core.database import Database
@@ -16,7 +15,7 @@ from hublet.notifications.mail import tags
 from hublet.repos import service as repos
 from hublet.repos import store as repo_rows
 from mail_servers import texts_of
-from notifications.mailing import (
+from notifications.mailbox import (
     SIGNATURE,
     letters,
     recipients,
@@ -29,6 +28,7 @@ from notifications.mailing import (
 )
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_repo, disable
+from workers import drain
 
 ENGINE = "/api/models/ada/engine"
 
@@ -204,8 +204,8 @@ async def test_only_some_of_very_many_tags_are_named(
         assert repo is not None
         snapshot = repos.snapshot(repo)
         event = RepoContentUpdated(repo=snapshot, updated_refs=tuple(updates), actor_id="eve")
-        await tags.begin(conn, event)
-        body = await conn.fetch_value("SELECT body FROM tasks WHERE kind = $1", tags.TELL)
+        await tags.queue_new_tags(conn, event)
+        body = await conn.fetch_value("SELECT body FROM tasks WHERE kind = $1", tags.NOTIFY_OF_TAGS)
 
     assert json.loads(body) == {
         "repo_id": an_engine,

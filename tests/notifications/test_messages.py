@@ -5,20 +5,19 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from draining import drain
-from hublet.accounts import service as accounts
-from hublet.accounts.follows import service as follows
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Actor, Plan, Role
+from hublet.accounts.users import service as accounts
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.events import AccessDecided, AccessEnded, CredentialRevoked, RepoSnapshot
-from hublet.notifications.mail import queueing
-from hublet.notifications.preferences.keys import Key
-from notifications.telling import Mails, Told, happen
+from hublet.notifications.mail import mail_queue
+from hublet.notifications.preferences.switches import PreferenceKey
+from notifications.hub_messages import MailRecorder, ReceivedMessage, publish_events
 from people import Headers, a_token, a_user, an_organization, sign_in
 from repositories import a_repo, a_resource_group
 from service_accounts import create as create_service_account
+from workers import drain
 
 ADVICE = (
     "Create another one if you still need it. If you do not know how its value became known, "
@@ -27,27 +26,27 @@ ADVICE = (
 
 
 @pytest.fixture
-def mails(monkeypatch: pytest.MonkeyPatch) -> Mails:
-    mails = Mails()
-    monkeypatch.setattr(queueing, "mail_of_message", mails.mail_of_message)
+def mails(monkeypatch: pytest.MonkeyPatch) -> MailRecorder:
+    mails = MailRecorder()
+    monkeypatch.setattr(mail_queue, "queue_message_mail", mails.mail_of_message)
     return mails
 
 
 async def test_the_owner_of_a_reported_credential_is_told_without_its_value(
-    client: httpx2.AsyncClient, database: Database, mails: Mails
+    client: httpx2.AsyncClient, database: Database, mails: MailRecorder
 ) -> None:
     value = await a_token(database, "ada")
     await client.post("/api/credentials/revoke", json={"credentials": [value]})
     await drain(database)
 
     (told,) = await mails.told(database, "ada")
-    assert told == Told(
+    assert told == ReceivedMessage(
         kind="credential-revoked",
         title="Your token called ada's token was revoked",
         body=f"The token hf_…{value[-4:]} does not work any more. "
         "Somebody presented its value as leaked, and that is proof enough to revoke it.\n\n"
         f"The report came from the address 127.0.0.1.\n\n{ADVICE}",
-        mail=Key.secret_detected,
+        mail=PreferenceKey.secret_detected,
     )
     assert value not in f"{told}"
 
@@ -61,12 +60,12 @@ async def test_the_owner_of_a_reported_credential_is_told_without_its_value(
     ],
 )
 async def test_who_lost_a_credential_to_somebody_else_is_told_whatever_the_settings(
-    database: Database, mails: Mails, reason: str, sentence: str
+    database: Database, mails: MailRecorder, reason: str, sentence: str
 ) -> None:
-    await happen(database, await revoked(database, reason=reason))
+    await publish_events(database, await revoked(database, reason=reason))
 
     assert await mails.told(database, "ada") == [
-        Told(
+        ReceivedMessage(
             kind="credential-revoked",
             title="Your token called laptop was revoked",
             body=f"The token hf_…abcd does not work any more. {sentence}\n\n{ADVICE}",
@@ -88,14 +87,16 @@ async def revoked(
     )
 
 
-async def test_who_revokes_an_own_credential_knows_it(database: Database, mails: Mails) -> None:
-    await happen(database, await revoked(database, reason="owner"))
+async def test_who_revokes_an_own_credential_knows_it(
+    database: Database, mails: MailRecorder
+) -> None:
+    await publish_events(database, await revoked(database, reason="owner"))
 
     assert await mails.told(database, "ada") == []
 
 
 async def test_for_a_program_the_administrators_of_its_organization_are_told(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: Mails
+    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     await an_organization(
         database,
@@ -104,7 +105,7 @@ async def test_for_a_program_the_administrators_of_its_organization_are_told(
         members={"ada": Role.admin, "bob": Role.write},
     )
     bot = await create_service_account(client, ada, "bot")
-    await happen(database, await revoked(database, reason="reported", user_id=bot["id"]))
+    await publish_events(database, await revoked(database, reason="reported", user_id=bot["id"]))
 
     assert await mails.titles(database, "ada", "credential") == [
         "The token of bot called laptop was revoked"
@@ -113,10 +114,10 @@ async def test_for_a_program_the_administrators_of_its_organization_are_told(
 
 
 async def test_a_name_stays_in_its_line_and_is_cut_when_it_is_long(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
     name = "a\nb\x1b[31m\u2028 <b>" + "x" * 200
-    await happen(database, await revoked(database, reason="operator", name=name))
+    await publish_events(database, await revoked(database, reason="operator", name=name))
 
     (title,) = await mails.titles(database, "ada")
     shown = title.removeprefix("Your token called ").removesuffix(" was revoked")
@@ -125,14 +126,14 @@ async def test_a_name_stays_in_its_line_and_is_cut_when_it_is_long(
 
 
 async def test_the_user_of_an_app_is_told_that_its_access_was_ended(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
     ada = await a_user(database, "ada")
     ended = AccessEnded(user_id=ada.id, app_id="a" * 24, app_name="Loom\n2", reason="reuse")
-    await happen(database, ended)
+    await publish_events(database, ended)
 
     assert await mails.told(database, "ada") == [
-        Told(
+        ReceivedMessage(
             kind="access-ended",
             title="The access of Loom 2 to your account was ended",
             body="Somebody came with a login of Loom 2 that had been used before. It may have "
@@ -142,14 +143,16 @@ async def test_the_user_of_an_app_is_told_that_its_access_was_ended(
     ]
 
 
-async def test_who_is_disabled_is_told_by_mail_only(database: Database, mails: Mails) -> None:
+async def test_who_is_disabled_is_told_by_mail_only(
+    database: Database, mails: MailRecorder
+) -> None:
     ada = await a_user(database, "ada")
     async with database.transaction() as conn:
         await accounts.disable_user(conn, ada)
     await drain(database)
 
     assert await mails.told(database, "ada") == [
-        Told(
+        ReceivedMessage(
             kind="account-disabled",
             title="Your account was switched off",
             body="An administrator switched off your account on this hub: you cannot sign in, "
@@ -157,7 +160,7 @@ async def test_who_is_disabled_is_told_by_mail_only(database: Database, mails: M
             "What you own is kept. Ask an administrator of the hub if you think this is a "
             "mistake.",
             in_inbox=False,
-            mail=Key.locked_out,
+            mail=PreferenceKey.locked_out,
         )
     ]
 
@@ -165,17 +168,17 @@ async def test_who_is_disabled_is_told_by_mail_only(database: Database, mails: M
 async def follow(database: Database, follower: str, account_id: str) -> None:
     user = await a_user(database, follower)
     async with database.transaction() as conn:
-        await follows.follow(conn, follower_id=user.id, account_id=account_id)
+        await accounts.follow(conn, follower_id=user.id, account_id=account_id)
     await drain(database)
 
 
 async def unfollow(database: Database, follower: str, account_id: str) -> None:
     user = await a_user(database, follower)
     async with database.transaction() as conn:
-        await follows.unfollow(conn, follower_id=user.id, account_id=account_id)
+        await accounts.unfollow(conn, follower_id=user.id, account_id=account_id)
 
 
-async def test_a_follower_is_told_of_once_a_month(database: Database, mails: Mails) -> None:
+async def test_a_follower_is_told_of_once_a_month(database: Database, mails: MailRecorder) -> None:
     ada = await a_user(database, "ada")
     for _ in range(2):
         await follow(database, "bob", ada.id)
@@ -186,11 +189,11 @@ async def test_a_follower_is_told_of_once_a_month(database: Database, mails: Mai
     await follow(database, "bob", ada.id)
 
     assert first == [
-        Told(
+        ReceivedMessage(
             kind="user-followed",
             title=f"{name} follows you",
             body=f"{name} began to follow you, and sees what you publish.",
-            mail=Key.user_follows,
+            mail=PreferenceKey.user_follows,
         )
         for name in ("bob", "eve")
     ]
@@ -198,7 +201,7 @@ async def test_a_follower_is_told_of_once_a_month(database: Database, mails: Mai
 
 
 async def test_nobody_is_told_that_an_organization_has_a_follower(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
     engines = await an_organization(database, "engines", members={"ada": Role.admin})
     await follow(database, "bob", engines.id)
@@ -219,7 +222,7 @@ async def gate(client: httpx2.AsyncClient, headers: Headers, full_name: str, how
 
 
 async def test_a_request_to_read_is_told_to_the_owner_and_its_answer_to_who_asked(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: Mails
+    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     bob = await sign_in(database, "bob")
     await a_repo(client, ada, "ada/engine")
@@ -230,20 +233,20 @@ async def test_a_request_to_read_is_told_to_the_owner_and_its_answer_to_who_aske
     await drain(database)
 
     assert await mails.told(database, "ada") == [
-        Told(
+        ReceivedMessage(
             kind="access-requested",
             title="bob asks to read the model ada/engine",
             body="The model ada/engine is gated. bob waits for you, or for somebody else who "
             "manages it, to accept or reject the request.",
-            mail=Key.gated_user_access_request,
+            mail=PreferenceKey.gated_user_access_request,
         )
     ]
     assert await mails.told(database, "bob") == [
-        Told(
+        ReceivedMessage(
             kind="access-accepted",
             title="You may read the model ada/engine",
             body="Somebody who manages the model ada/engine gave you access to its content.",
-            mail=Key.gated_user_access_request,
+            mail=PreferenceKey.gated_user_access_request,
         )
     ]
 
@@ -258,7 +261,7 @@ async def decide(client: httpx2.AsyncClient, headers: Headers, **decision: str) 
 
 
 async def test_a_rejection_is_told_and_a_request_put_back_is_not(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: Mails
+    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     bob = await sign_in(database, "bob")
     await a_repo(client, ada, "ada/engine")
@@ -269,18 +272,18 @@ async def test_a_rejection_is_told_and_a_request_put_back_is_not(
     await drain(database)
 
     assert await mails.told(database, "bob") == [
-        Told(
+        ReceivedMessage(
             kind="access-rejected",
             title="Your request to read the model ada/engine was rejected",
             body="Somebody who manages the model ada/engine rejected your request; its content "
             "stays closed to you.",
-            mail=Key.gated_user_access_request,
+            mail=PreferenceKey.gated_user_access_request,
         )
     ]
 
 
 async def test_who_asks_again_and_again_is_told_of_once_a_day(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: Mails
+    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     bob = await sign_in(database, "bob")
     await a_repo(client, ada, "ada/engine")
@@ -294,7 +297,7 @@ async def test_who_asks_again_and_again_is_told_of_once_a_day(
 
 
 async def test_with_an_automatic_gate_nobody_has_anything_to_decide(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: Mails
+    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     bob = await sign_in(database, "bob")
     await a_repo(client, ada, "ada/engine")
@@ -306,7 +309,7 @@ async def test_with_an_automatic_gate_nobody_has_anything_to_decide(
 
 
 async def test_of_a_request_to_an_organization_its_administrators_and_the_groups_hear(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: Mails
+    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     everybody = {"ada": Role.admin, "eve": Role.write, "tom": Role.write, "kim": Role.write}
     engines = await an_organization(database, "engines", plan=Plan.team, members=everybody)
@@ -324,7 +327,7 @@ async def test_of_a_request_to_an_organization_its_administrators_and_the_groups
 
 
 async def test_who_is_added_to_an_organization_is_told_by_whom(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
     ada, bob = await a_user(database, "ada"), await a_user(database, "bob")
     by_ada = Actor(id=ada.id, name=ada.name)
@@ -337,23 +340,23 @@ async def test_who_is_added_to_an_organization_is_told_by_whom(
 
     assert await mails.told(database, "ada") == []
     assert await mails.told(database, "bob") == [
-        Told(
+        ReceivedMessage(
             kind="organization-joined",
             title="You are a member of engines",
             body="ada added you to the organization engines, with the role read.",
-            mail=Key.org_request,
+            mail=PreferenceKey.org_request,
         ),
-        Told(
+        ReceivedMessage(
             kind="organization-joined",
             title=f"You are a member of {rockets.name}",
             body="An administrator added you to the organization rockets, with the role admin.",
-            mail=Key.org_request,
+            mail=PreferenceKey.org_request,
         ),
     ]
 
 
 async def test_a_decision_is_told_to_somebody_who_never_asked(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
     bob = await a_user(database, "bob")
     repo = RepoSnapshot(
@@ -362,6 +365,6 @@ async def test_a_decision_is_told_to_somebody_who_never_asked(
     granted = AccessDecided(
         repo=repo, request_id="c" * 24, user_id=bob.id, status="accepted", actor_id="b" * 24
     )
-    await happen(database, granted)
+    await publish_events(database, granted)
 
     assert await mails.titles(database, "bob") == ["You may read the dataset ada/data"]

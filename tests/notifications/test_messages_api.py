@@ -7,15 +7,15 @@ import httpx2
 from hublet.core import clock
 from hublet.core.clock import wire
 from hublet.core.database import Database
-from hublet.notifications.messages.records import Text
-from hublet.notifications.messages.service import tell, tell_in_inbox
-from hublet.notifications.preferences.keys import Key
+from hublet.notifications.messages.service import notify, notify_in_inbox
+from hublet.notifications.preferences.switches import PreferenceKey
+from hublet.notifications.records import MessageText
 from hublet.tokens.records import TokenRole
 from people import Headers, a_user, sign_in
 from repositories import disable
 
 PATH = "/api/notifications/messages"
-TEXT = Text(kind="job-ended", title="It ended", body="Well.\n\nAnd <b>soon</b>.")
+TEXT = MessageText(kind="job-ended", title="It ended", body="Well.\n\nAnd <b>soon</b>.")
 
 
 async def ids_of(database: Database, name: str) -> list[str]:
@@ -27,10 +27,10 @@ async def ids_of(database: Database, name: str) -> list[str]:
     return [row["id"] for row in rows]
 
 
-async def say(database: Database, *names: str, text: Text = TEXT) -> None:
+async def say(database: Database, *names: str, text: MessageText = TEXT) -> None:
     user_ids = [(await a_user(database, name)).id for name in names]
     async with database.transaction() as conn:
-        await tell(conn, user_ids, text, key=Key.job_status)
+        await notify(conn, user_ids, text, key=PreferenceKey.job_status)
 
 
 async def test_a_message_is_shown_in_full(
@@ -95,11 +95,11 @@ async def test_who_cannot_read_is_not_told(database: Database) -> None:
 async def test_the_same_is_not_said_again_within_a_time(database: Database) -> None:
     ada, bob = await a_user(database, "ada"), await a_user(database, "bob")
     hour = timedelta(hours=1)
-    other = Text(kind=TEXT.kind, title="Another", body=TEXT.body)
+    other = MessageText(kind=TEXT.kind, title="Another", body=TEXT.body)
 
-    async def say_once(text: Text, *user_ids: str) -> None:
+    async def say_once(text: MessageText, *user_ids: str) -> None:
         async with database.transaction() as conn:
-            await tell_in_inbox(conn, user_ids, text, not_again_within=hour)
+            await notify_in_inbox(conn, user_ids, text, not_again_within=hour)
 
     await say_once(TEXT, ada.id)
     await say_once(TEXT, ada.id, bob.id)

@@ -2,23 +2,23 @@
 
 import pytest
 
-from draining import drain
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Role
 from hublet.core.database import Database
 from hublet.events import JobEnded
-from hublet.notifications.mail import queueing
-from hublet.notifications.preferences.keys import Key
-from notifications.telling import Mails, Told, happen
+from hublet.notifications.mail import mail_queue
+from hublet.notifications.preferences.switches import PreferenceKey
+from notifications.hub_messages import MailRecorder, ReceivedMessage, publish_events
 from people import a_user, an_organization
+from workers import drain
 
 JOB = "0123456789abcdef01234567"
 
 
 @pytest.fixture
-def mails(monkeypatch: pytest.MonkeyPatch) -> Mails:
-    mails = Mails()
-    monkeypatch.setattr(queueing, "mail_of_message", mails.mail_of_message)
+def mails(monkeypatch: pytest.MonkeyPatch) -> MailRecorder:
+    mails = MailRecorder()
+    monkeypatch.setattr(mail_queue, "queue_message_mail", mails.mail_of_message)
     return mails
 
 
@@ -40,33 +40,37 @@ async def ended(
         stage=stage,
         message=message,
     )
-    await happen(database, event)
+    await publish_events(database, event)
 
 
 async def test_whoever_ran_a_job_is_told_that_it_failed_and_why(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
     await ended(database)
 
     title = f"The job {JOB} of ada failed"
     body = f"{title}.\n\nThe reason: exit code 1."
     assert await mails.told(database, "ada") == [
-        Told(kind="job-ended", title=title, body=body, mail=Key.job_status)
+        ReceivedMessage(kind="job-ended", title=title, body=body, mail=PreferenceKey.job_status)
     ]
 
 
-async def test_a_job_that_is_done_is_told_by_its_name(database: Database, mails: Mails) -> None:
+async def test_a_job_that_is_done_is_told_by_its_name(
+    database: Database, mails: MailRecorder
+) -> None:
     await ended(database, stage="COMPLETED", message=None, name="train")
 
     title = f"The job train ({JOB}) of ada is done"
     assert await mails.told(database, "ada") == [
-        Told(kind="job-ended", title=title, body=f"{title}.", mail=Key.job_status)
+        ReceivedMessage(
+            kind="job-ended", title=title, body=f"{title}.", mail=PreferenceKey.job_status
+        )
     ]
 
 
 @pytest.mark.parametrize("stage", ["CANCELED", "DELETED"])
 async def test_what_somebody_ended_themselves_is_not_told(
-    database: Database, mails: Mails, stage: str
+    database: Database, mails: MailRecorder, stage: str
 ) -> None:
     await ended(database, stage=stage)
 
@@ -74,7 +78,7 @@ async def test_what_somebody_ended_themselves_is_not_told(
 
 
 async def test_of_an_organizations_job_its_creator_hears_while_they_are_a_member(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
     members = {"ada": Role.write, "bob": Role.admin}
     engines = await an_organization(database, "engines", members=members)

@@ -5,30 +5,29 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from draining import drain
 from hublet.core.database import Database
 from hublet.events import SecretDetected, UpdatedRef
-from hublet.notifications.mail import queueing
-from hublet.notifications.messages.leaks import searching, service
-from hublet.notifications.messages.leaks.records import Search
-from hublet.notifications.messages.leaks.searching import credentials_in, search
-from hublet.notifications.preferences.keys import Key
-from hublet.repos.git import folders
-from hublet.tokens.format import Kind, new_credential
-from notifications.telling import Mails, Told
+from hublet.notifications.mail import mail_queue
+from hublet.notifications.messages import leaks
+from hublet.notifications.messages.leaks import LeakSearch, credentials_in, search_folder
+from hublet.notifications.preferences.switches import PreferenceKey
+from hublet.repos.git import bare_repos
+from hublet.tokens.format import TokenKind, new_credential
+from notifications.hub_messages import MailRecorder, ReceivedMessage
+from outbox_events import published_events
 from people import Headers, a_token, a_user
-from published import published
-from repos.bare import commit_files
+from repos.git_objects import commit_files
 from repositories import a_push, a_repo
+from workers import drain
 
-VALUE = new_credential("hf_", Kind.access)
-OAUTH = new_credential("hf_", Kind.oauth)
+VALUE = new_credential("hf_", TokenKind.access)
+OAUTH = new_credential("hf_", TokenKind.oauth)
 
 
 @pytest.fixture
-def mails(monkeypatch: pytest.MonkeyPatch) -> Mails:
-    mails = Mails()
-    monkeypatch.setattr(queueing, "mail_of_message", mails.mail_of_message)
+def mails(monkeypatch: pytest.MonkeyPatch) -> MailRecorder:
+    mails = MailRecorder()
+    monkeypatch.setattr(mail_queue, "queue_message_mail", mails.mail_of_message)
     return mails
 
 
@@ -54,15 +53,15 @@ def test_a_credential_is_known_by_its_form_and_its_checksum(text: str, found: se
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "bare.git"
-    folders.create(folder)
+    bare_repos.create_empty(folder)
     return folder
 
 
 def looked(folder: Path, new: str, old: str | None = None, head: str | None = None) -> list[str]:
     """Return what is found when a branch moves, as value and path."""
     moved = UpdatedRef(ref="refs/heads/main", old_sha=old, new_sha=new)
-    wanted = Search(repo_id="a" * 24, updated_refs=(moved,), head_sha=head or new)
-    return [f"{each.value} {each.path}" for each in search(folder, wanted, prefix="hf_")]
+    wanted = LeakSearch(repo_id="a" * 24, updated_refs=(moved,), head_sha=head or new)
+    return [f"{each.value} {each.path}" for each in search_folder(folder, wanted, prefix="hf_")]
 
 
 def test_only_what_is_new_is_looked_at(folder: Path) -> None:
@@ -85,17 +84,17 @@ def test_what_was_removed_again_within_a_push_is_found(folder: Path) -> None:
 
 
 def test_the_search_has_its_limits(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "MOST_BYTES", 100)
+    monkeypatch.setattr(leaks, "MOST_BYTES", 100)
     large = commit_files(folder, {"large.txt": VALUE.encode() + b" " * 100})
     binary = commit_files(folder, {"binary": VALUE.encode() + b"\0" * 10})
     many = commit_files(folder, {"a.txt": b"x", "b.txt": VALUE.encode()})
     assert (looked(folder, large), looked(folder, binary)) == ([], [])
     assert len(looked(folder, many)) == 1
-    monkeypatch.setattr(searching, "MOST_FILES", 1)
+    monkeypatch.setattr(leaks, "MOST_FILES", 1)
     assert looked(folder, many) == []
     child = commit_files(folder, {"c.txt": b"y"}, parents=(many,))
-    monkeypatch.setattr(searching, "MOST_FILES", 9)
-    monkeypatch.setattr(searching, "MOST_COMMITS", 1)
+    monkeypatch.setattr(leaks, "MOST_FILES", 9)
+    monkeypatch.setattr(leaks, "MOST_COMMITS", 1)
     assert looked(folder, child) == []
 
 
@@ -105,7 +104,7 @@ def test_a_repository_or_a_commit_that_is_gone_holds_nothing(folder: Path, tmp_p
 
 
 async def test_the_owner_of_a_credential_in_a_public_repository_is_told(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: Mails
+    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     value = await a_token(database, "bob")
     repo_id = await a_repo(client, ada, "ada/engine")
@@ -116,14 +115,14 @@ async def test_the_owner_of_a_credential_in_a_public_repository_is_told(
 
     told = await mails.told(database, "bob")
     assert told == [
-        Told(
+        ReceivedMessage(
             kind="credential-detected",
             title="Your token called bob's token can be read in the model ada/engine",
             body=f"The token hf_…{value[-4:]} stands in the file src/run.py of the model "
             f"ada/engine, in the commit {commit[:12]}. Everybody can read it there.\n\n"
             "It still works. Revoke it now, and create another one if you need it: to remove it "
             "from the file is not enough, because the commit stays.",
-            mail=Key.secret_detected,
+            mail=PreferenceKey.secret_detected,
         )
     ]
     assert value not in f"{told}"
@@ -131,7 +130,7 @@ async def test_the_owner_of_a_credential_in_a_public_repository_is_told(
 
 
 async def test_nothing_is_told_of_what_is_private_or_does_not_work(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: Mails
+    client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     value, revoked = await a_token(database, "bob"), await a_token(database, "bob")
     await client.post("/api/credentials/revoke", json={"credentials": [revoked]})
@@ -152,10 +151,10 @@ async def test_the_fact_holds_everything_but_the_value(
     repo_id = await a_repo(client, ada, "ada/engine")
     commit = await a_push(database, repo_id, {"a.txt": value.encode()})
     moved = UpdatedRef(ref="refs/heads/main", old_sha=None, new_sha=commit)
-    wanted = Search(repo_id=repo_id, updated_refs=(moved,), head_sha=commit)
-    await service.look(database, wanted)
+    wanted = LeakSearch(repo_id=repo_id, updated_refs=(moved,), head_sha=commit)
+    await leaks.search_repo(database, wanted)
 
-    (fact,) = await published(database, SecretDetected)
+    (fact,) = await published_events(database, SecretDetected)
     bob = await a_user(database, "bob")
     assert {name: fact[name] for name in ("user_id", "name", "hint", "path", "commit")} == {
         "user_id": bob.id,

@@ -10,8 +10,8 @@ from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.events import WebhookFailing, WebhookRecovered, WebhookSuspended
-from hublet.notifications.mail import queueing
-from notifications.telling import NO_MAIL, Mails, Told, happen
+from hublet.notifications.mail import mail_queue
+from notifications.hub_messages import NO_MAIL, MailRecorder, ReceivedMessage, publish_events
 from people import a_user, an_organization
 from repositories import disable
 
@@ -19,9 +19,9 @@ WEBHOOK = new_object_id()
 
 
 @pytest.fixture
-def mails(monkeypatch: pytest.MonkeyPatch) -> Mails:
-    mails = Mails()
-    monkeypatch.setattr(queueing, "mail_of_message", mails.mail_of_message)
+def mails(monkeypatch: pytest.MonkeyPatch) -> MailRecorder:
+    mails = MailRecorder()
+    monkeypatch.setattr(mail_queue, "queue_message_mail", mails.mail_of_message)
     return mails
 
 
@@ -57,12 +57,12 @@ async def recovered(database: Database) -> WebhookRecovered:
 
 
 async def test_that_it_begins_to_fail_is_said_in_the_inbox_only(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
-    await happen(database, await failing(database, 0))
+    await publish_events(database, await failing(database, 0))
 
     assert await mails.told(database, "ada") == [
-        Told(
+        ReceivedMessage(
             kind="webhook-failing",
             title=f"The webhook {WEBHOOK} of ada fails",
             body="The last deliveries of this webhook failed. "
@@ -76,12 +76,14 @@ async def test_that_it_begins_to_fail_is_said_in_the_inbox_only(
 
 @pytest.mark.parametrize("percent", [50, 90])
 async def test_on_the_way_to_the_suspension_there_is_a_mail_that_cannot_be_turned_off(
-    database: Database, mails: Mails, percent: int
+    database: Database, mails: MailRecorder, percent: int
 ) -> None:
-    await happen(database, await failing(database, percent, status=None, reason="dns-failed"))
+    await publish_events(
+        database, await failing(database, percent, status=None, reason="dns-failed")
+    )
 
     assert await mails.told(database, "ada") == [
-        Told(
+        ReceivedMessage(
             kind="webhook-failing",
             title=f"The webhook {WEBHOOK} of ada keeps failing and will be suspended",
             body="No delivery of this webhook has succeeded for days. "
@@ -92,11 +94,13 @@ async def test_on_the_way_to_the_suspension_there_is_a_mail_that_cannot_be_turne
     ]
 
 
-async def test_the_suspension_is_told_by_inbox_and_mail(database: Database, mails: Mails) -> None:
-    await happen(database, await suspended(database))
+async def test_the_suspension_is_told_by_inbox_and_mail(
+    database: Database, mails: MailRecorder
+) -> None:
+    await publish_events(database, await suspended(database))
 
     assert await mails.told(database, "ada") == [
-        Told(
+        ReceivedMessage(
             kind="webhook-suspended",
             title=f"The webhook {WEBHOOK} of ada is suspended",
             body="Its deliveries failed until it was switched off. "
@@ -108,12 +112,12 @@ async def test_the_suspension_is_told_by_inbox_and_mail(database: Database, mail
 
 
 async def test_that_it_works_again_is_said_in_the_inbox_only(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
-    await happen(database, await recovered(database))
+    await publish_events(database, await recovered(database))
 
     assert await mails.told(database, "ada") == [
-        Told(
+        ReceivedMessage(
             kind="webhook-recovered",
             title=f"The webhook {WEBHOOK} of ada works again",
             body="Its target answers, and what waited is being delivered.",
@@ -123,13 +127,13 @@ async def test_that_it_works_again_is_said_in_the_inbox_only(
 
 
 async def test_a_target_that_comes_and_goes_is_not_told_of_all_day(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
     for _ in range(3):
-        await happen(database, await failing(database, 0), await recovered(database))
+        await publish_events(database, await failing(database, 0), await recovered(database))
     titles = await mails.titles(database, "ada")
     clock.move(timedelta(days=1, seconds=1))
-    await happen(database, await failing(database, 0))
+    await publish_events(database, await failing(database, 0))
 
     fails, works = (
         f"The webhook {WEBHOOK} of ada fails",
@@ -140,7 +144,7 @@ async def test_a_target_that_comes_and_goes_is_not_told_of_all_day(
 
 
 async def test_of_an_organizations_webhook_its_administrators_hear_and_its_creator(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
     engines = await an_organization(
         database,
@@ -148,7 +152,7 @@ async def test_of_an_organizations_webhook_its_administrators_hear_and_its_creat
         members={"ada": Role.write, "bob": Role.admin, "eve": Role.admin, "tom": Role.write},
     )
     await disable(database, "eve")
-    await happen(database, await failing(database, owner=engines.id))
+    await publish_events(database, await failing(database, owner=engines.id))
 
     heard = {
         name: await mails.titles(database, name, "webhook") for name in ("ada", "bob", "eve", "tom")
@@ -158,7 +162,7 @@ async def test_of_an_organizations_webhook_its_administrators_hear_and_its_creat
 
 
 async def test_a_creator_who_left_the_organization_hears_nothing(
-    database: Database, mails: Mails
+    database: Database, mails: MailRecorder
 ) -> None:
     engines = await an_organization(
         database, "engines", members={"ada": Role.write, "bob": Role.admin}
@@ -166,7 +170,7 @@ async def test_a_creator_who_left_the_organization_hears_nothing(
     ada = await a_user(database, "ada")
     async with database.transaction() as conn:
         await organizations.remove_member(conn, OPERATOR, engines, ada)
-    await happen(database, await failing(database, owner=engines.id))
+    await publish_events(database, await failing(database, owner=engines.id))
 
     assert await mails.titles(database, "ada", "webhook") == []
     assert len(await mails.titles(database, "bob", "webhook")) == 1

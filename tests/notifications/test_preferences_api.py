@@ -7,7 +7,7 @@ import pytest
 
 from hublet.core.database import Database
 from hublet.notifications.preferences import service
-from hublet.notifications.preferences.keys import SWITCHES, Key
+from hublet.notifications.preferences.switches import SWITCHES, PreferenceKey
 from hublet.tokens.records import TokenRole
 from people import Headers, a_user, sign_in
 
@@ -242,9 +242,9 @@ async def test_who_wants_something_is_told_by_choice_and_by_default(
     ids = [(await a_user(database, name)).id for name in ("ada", "bob", "eve")]
 
     async with database.read() as conn:
-        watched = await service.who_wants(conn, Key.discussions_watched, ids)
-        digest = await service.who_wants(conn, Key.daily_papers_digest, ids)
-        nobody = await service.who_wants(conn, Key.discussions_watched, [])
+        watched = await service.who_wants(conn, PreferenceKey.discussions_watched, ids)
+        digest = await service.who_wants(conn, PreferenceKey.daily_papers_digest, ids)
+        nobody = await service.who_wants(conn, PreferenceKey.discussions_watched, [])
 
     assert watched == {ids[1], ids[2]}
     assert digest == {ids[0]}
@@ -252,13 +252,13 @@ async def test_who_wants_something_is_told_by_choice_and_by_default(
 
 
 def test_every_key_says_what_honours_it() -> None:
-    assert set(SWITCHES) == set(Key)
-    assert SWITCHES[Key.repo_release].sentence == (
+    assert set(SWITCHES) == set(PreferenceKey)
+    assert SWITCHES[PreferenceKey.repo_release].sentence == (
         "Mail about new tags in repositories that you watch. At first on."
     )
-    assert SWITCHES[Key.announcements].sentence == (
+    assert SWITCHES[PreferenceKey.announcements].sentence == (
         "Kept for the client; nothing in this hub sends it. At first off."
     )
     assert {key for key, switch in SWITCHES.items() if switch.in_inbox} == {
-        key for key in Key if key.startswith("web_")
+        key for key in PreferenceKey if key.startswith("web_")
     }

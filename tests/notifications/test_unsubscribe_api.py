@@ -7,13 +7,13 @@ import pytest
 
 from hublet.core.database import Database
 from hublet.notifications.mail import links
-from hublet.notifications.preferences.keys import SWITCHES, Key
+from hublet.notifications.preferences.switches import SWITCHES, PreferenceKey
 from people import Headers, a_user
 
 SETTINGS = "/api/settings/notifications"
 
 
-async def link_for(database: Database, name: str, key: Key) -> str:
+async def link_for(database: Database, name: str, key: PreferenceKey) -> str:
     user = await a_user(database, name)
     url = links.unsubscribe_url(database.hub, user.id, key)
     assert url.startswith("http://hub.test/unsubscribe/")
@@ -29,7 +29,7 @@ async def settings_of(client: httpx2.AsyncClient, headers: Headers) -> dict[str,
 async def test_looking_at_the_link_changes_nothing(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    link = await link_for(database, "ada", Key.discussions_watched)
+    link = await link_for(database, "ada", PreferenceKey.discussions_watched)
     before = await settings_of(client, ada)
 
     response = await client.get(link)
@@ -47,9 +47,9 @@ async def test_looking_at_the_link_changes_nothing(
     assert await settings_of(client, ada) == before
 
 
-@pytest.mark.parametrize("key", [key for key in Key if SWITCHES[key].default])
+@pytest.mark.parametrize("key", [key for key in PreferenceKey if SWITCHES[key].default])
 async def test_one_click_stops_exactly_one_kind(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, key: Key
+    client: httpx2.AsyncClient, database: Database, ada: Headers, key: PreferenceKey
 ) -> None:
     before = await settings_of(client, ada)
     link = await link_for(database, "ada", key)
@@ -66,7 +66,7 @@ async def test_one_click_stops_exactly_one_kind(
 async def test_a_second_click_changes_nothing_more(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    link = await link_for(database, "ada", Key.job_status)
+    link = await link_for(database, "ada", PreferenceKey.job_status)
     await client.patch(SETTINGS, headers=ada, json={"notifications": {"announcements": True}})
     await client.post(link)
     once = await settings_of(client, ada)
@@ -81,7 +81,7 @@ async def test_somebody_elses_link_does_not_touch_mine(
 ) -> None:
     before = await settings_of(client, ada)
 
-    await client.post(await link_for(database, "bob", Key.job_status))
+    await client.post(await link_for(database, "bob", PreferenceKey.job_status))
 
     assert await settings_of(client, ada) == before
 
@@ -116,7 +116,7 @@ async def test_a_broken_link_says_so_and_does_nothing(
     broken: Callable[[str], str],
 ) -> None:
     before = await settings_of(client, ada)
-    link = broken(await link_for(database, "ada", Key.job_status))
+    link = broken(await link_for(database, "ada", PreferenceKey.job_status))
 
     response = await client.request(method, link)
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from account_answers import audit_lines
+from account_responses import audit_lines
 from hublet.accounts.records import OPERATOR, Plan, Role
 from hublet.core.clock import to_micros
 from hublet.core.database import Database
@@ -13,17 +13,17 @@ from hublet.first_start import prepare
 from hublet.oauth.access import service as access
 from hublet.oauth.access.records import Origin
 from hublet.oauth.apps import administration, service
-from hublet.oauth.apps.errors import UnknownApp
 from hublet.oauth.apps.service import find_app, resolve_app
-from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, App, AppKind, Permission, Via
+from hublet.oauth.errors import UnknownApp
+from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, AppKind, OAuthApp, Permission, Via
 from hublet.tokens import service as tokens
-from hublet.tokens.format import Kind
+from hublet.tokens.format import TokenKind
 from hublet.tokens.records import ALL_SCOPES, Grants, Scope, TokenRole
-from oauth.apps import CALLBACK, PATH, create_app, show_app
+from oauth.app_requests import CALLBACK, PATH, create_app, show_app
 from people import Headers, a_user, an_organization, sign_in
 
 
-async def known(database: Database, client_id: str) -> App:
+async def known(database: Database, client_id: str) -> OAuthApp:
     async with database.read() as conn:
         app = await find_app(conn, client_id)
     assert app is not None
@@ -50,7 +50,7 @@ async def test_a_new_app_is_public_and_may_ask_for_little(
     }
     assert await show_app(client, ada, created["clientId"]) == created
     app = await known(database, created["clientId"])
-    assert app == App(
+    assert app == OAuthApp(
         id=app.id,
         client_id=created["clientId"],
         kind=AppKind.registered,
@@ -307,12 +307,12 @@ async def test_only_a_full_token_manages_apps(
     assert (await client.get(PATH)).status_code == 401
 
 
-async def _a_token_of(database: Database, app: App, user_id: str, access_id: str) -> str:
+async def _a_token_of(database: Database, app: OAuthApp, user_id: str, access_id: str) -> str:
     permission = Permission(user_id=user_id, app_id=app.id, scopes=frozenset())
     async with database.transaction() as conn:
         await access.begin(conn, permission, Via.code, origin=Origin(), access_id=access_id)
         _, value = await tokens.issue_to_app(
-            conn, kind=Kind.oauth, user_id=user_id, name="app", grants=Grants(),
+            conn, kind=TokenKind.oauth, user_id=user_id, name="app", grants=Grants(),
             expires_at=app.created_at.replace(year=2100), app_id=app.id, access_id=access_id,
         )  # fmt: skip
     return value
@@ -415,7 +415,7 @@ async def test_the_audit_log_tells_of_a_bound_app(
 async def test_the_command_line_is_an_app_of_every_hub(database: Database) -> None:
     app = await resolve_app(database, COMMAND_LINE_CLIENT_ID)
 
-    assert app == App(
+    assert app == OAuthApp(
         id=app.id,
         client_id=COMMAND_LINE_CLIENT_ID,
         kind=AppKind.first_party,
@@ -515,7 +515,7 @@ async def test_the_operator_sees_apps_of_everybody(
 
     async with database.transaction() as conn:
         found = await service.get_any(conn, created["clientId"])
-        await administration.delete(conn, OPERATOR, created["clientId"])
+        await administration.delete_app(conn, OPERATOR, created["clientId"])
 
     assert found.app.name == "Engine"
     assert (await client.get(PATH, headers=ada)).json() == []

@@ -8,17 +8,17 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.oauth.codes import service as codes
+from hublet.oauth.authorize import codes
 from hublet.tokens.records import Scope
-from oauth.visiting import (
+from oauth.browser_flows import (
     CALLBACK,
     CHALLENGE,
     ISSUER,
     an_app,
-    answer,
-    ask,
-    asking,
-    received,
+    answer_consent,
+    authorization_parameters,
+    redirect_parameters,
+    request_authorization,
     signed_in,
     text_of,
 )
@@ -30,7 +30,9 @@ async def test_an_allowed_request_gives_the_app_a_code(
     app = await an_app(database)
     session = await signed_in(client, database)
 
-    told = received(await answer(client, await ask(client, nonce="n1")))
+    told = redirect_parameters(
+        await answer_consent(client, await request_authorization(client, nonce="n1"))
+    )
 
     assert told == {"code": told["code"], "state": "s1", "iss": ISSUER}
     async with database.read() as conn:
@@ -87,7 +89,7 @@ async def test_nobody_is_sent_anywhere_before_the_redirect_uri_is_proven(
     await an_app(database)
     await signed_in(client, database)
 
-    response = await ask(client, **changes)
+    response = await request_authorization(client, **changes)
 
     assert response.status_code == 400
     assert "location" not in response.headers
@@ -100,7 +102,9 @@ async def test_where_it_goes_must_not_be_said_twice(
 ) -> None:
     await an_app(database)
     await signed_in(client, database)
-    query = urlencode([*asking().items(), (name, asking()[name])])
+    query = urlencode(
+        [*authorization_parameters().items(), (name, authorization_parameters()[name])]
+    )
 
     response = await client.get(f"/oauth/authorize?{query}")
 
@@ -267,9 +271,9 @@ async def test_what_else_is_wrong_is_told_to_the_app(
     await an_app(database)
     await signed_in(client, database)
 
-    response = await ask(client, **changes)
+    response = await request_authorization(client, **changes)
 
-    assert received(response) == {
+    assert redirect_parameters(response) == {
         "error": error,
         "error_description": description,
         "state": "s1",
@@ -286,10 +290,10 @@ async def test_a_repeated_parameter_is_refused(
 ) -> None:
     await an_app(database)
     await signed_in(client, database)
-    parameters = asking() | {"nonce": "n", "prompt": "consent"}
+    parameters = authorization_parameters() | {"nonce": "n", "prompt": "consent"}
     query = urlencode([*parameters.items(), (name, parameters[name])])
 
-    told = received(await client.get(f"/oauth/authorize?{query}"))
+    told = redirect_parameters(await client.get(f"/oauth/authorize?{query}"))
 
     assert told["error"] == "invalid_request"
     assert told["error_description"] == f"{name} must not be repeated."
@@ -300,7 +304,9 @@ async def test_of_two_states_none_is_returned(
 ) -> None:
     await an_app(database)
 
-    told = received(await client.get(f"/oauth/authorize?{urlencode(asking())}&state=s2"))
+    told = redirect_parameters(
+        await client.get(f"/oauth/authorize?{urlencode(authorization_parameters())}&state=s2")
+    )
 
     assert told == {
         "error": "invalid_request",
@@ -324,7 +330,9 @@ async def test_the_state_comes_back_as_it_was(
     await an_app(database)
     await signed_in(client, database)
 
-    told = received(await answer(client, await ask(client, state=state)))
+    told = redirect_parameters(
+        await answer_consent(client, await request_authorization(client, state=state))
+    )
 
     assert told["state"] == state
 
@@ -334,7 +342,7 @@ async def test_a_state_beyond_8_kib_is_refused(
 ) -> None:
     await an_app(database)
 
-    told = received(await ask(client, state="é" * 4097))
+    told = redirect_parameters(await request_authorization(client, state="é" * 4097))
 
     assert told == {
         "error": "invalid_request",
@@ -349,7 +357,9 @@ async def test_without_a_state_none_comes_back(
     await an_app(database)
     await signed_in(client, database)
 
-    told = received(await answer(client, await ask(client, state=None)))
+    told = redirect_parameters(
+        await answer_consent(client, await request_authorization(client, state=None))
+    )
 
     assert told == {"code": told["code"], "iss": ISSUER}
 
@@ -381,7 +391,7 @@ async def test_what_changes_nothing_is_accepted(
     await an_app(database)
     await signed_in(client, database)
 
-    response = await ask(client, **changes)
+    response = await request_authorization(client, **changes)
 
     assert response.status_code == 200
     assert "Allow Loom?" in text_of(response)
@@ -393,7 +403,7 @@ async def test_without_a_scope_all_of_the_app_are_meant(
     await an_app(database)
     await signed_in(client, database)
 
-    page = await ask(client, scope=None)
+    page = await request_authorization(client, scope=None)
 
     assert Scope.read_repos.sentence in text_of(page)
 
@@ -404,9 +414,9 @@ async def test_an_app_with_a_secret_may_do_without_pkce(
     await an_app(database, with_secret=True)
     await signed_in(client, database)
 
-    page = await ask(client, code_challenge=None, code_challenge_method=None)
+    page = await request_authorization(client, code_challenge=None, code_challenge_method=None)
 
-    assert "code" in received(await answer(client, page))
+    assert "code" in redirect_parameters(await answer_consent(client, page))
 
 
 @pytest.mark.parametrize(
@@ -425,7 +435,9 @@ async def test_the_answer_goes_where_the_request_said(
     await an_app(database, redirect_uris=[registered])
     await signed_in(client, database)
 
-    response = await answer(client, await ask(client, redirect_uri=requested))
+    response = await answer_consent(
+        client, await request_authorization(client, redirect_uri=requested)
+    )
 
     assert response.status_code == 303
     joint = "&" if "?" in requested else "?"
@@ -448,11 +460,11 @@ async def test_the_python_helpers_bring_a_query_along(
     await an_app(database, dynamic_query=dynamic_query)
     await signed_in(client, database)
 
-    page = await ask(client, redirect_uri=requested)
+    page = await request_authorization(client, redirect_uri=requested)
 
     assert page.status_code == status
     if dynamic_query:
-        told = received(await answer(client, page), requested)
+        told = redirect_parameters(await answer_consent(client, page), requested)
         assert told["_target_url"] == "/?a=b"
         assert told["state"] == "s1"
 
@@ -472,7 +484,7 @@ async def test_not_every_query_may_be_brought_along(
     await an_app(database, dynamic_query=True)
     await signed_in(client, database)
 
-    response = await ask(client, redirect_uri=f"{CALLBACK}?{query}")
+    response = await request_authorization(client, redirect_uri=f"{CALLBACK}?{query}")
 
     assert response.status_code == 400
     assert "is not one that the app registered." in text_of(response)
@@ -482,7 +494,7 @@ async def test_a_form_is_taken_as_a_link(client: httpx2.AsyncClient, database: D
     await an_app(database)
     await signed_in(client, database)
 
-    sent_on = await client.post("/oauth/authorize", data=asking())
+    sent_on = await client.post("/oauth/authorize", data=authorization_parameters())
     page = await client.get(sent_on.headers["location"])
 
     assert sent_on.status_code == 303
@@ -518,14 +530,14 @@ async def test_who_is_not_signed_in_comes_back_after_the_login(
 ) -> None:
     await an_app(database)
 
-    response = await ask(client, state="a b&c")
+    response = await request_authorization(client, state="a b&c")
 
     assert response.status_code == 303
     login = httpx2.URL(response.headers["location"])
     assert (login.path, set(login.params)) == ("/login", {"next"})
     await signed_in(client, database)
     page = await client.get(login.params["next"])
-    assert received(await answer(client, page))["state"] == "a b&c"
+    assert redirect_parameters(await answer_consent(client, page))["state"] == "a b&c"
 
 
 @pytest.mark.parametrize(
@@ -542,7 +554,7 @@ async def test_who_is_signed_in_is_asked_once_more_and_only_once(
     await an_app(database)
     await signed_in(client, database)
 
-    response = await ask(client, **changes)
+    response = await request_authorization(client, **changes)
     login = httpx2.URL(response.headers["location"])
     await signed_in(client, database)
     page = await client.get(login.params["next"])
@@ -558,7 +570,7 @@ async def test_who_skips_the_login_is_sent_there_again(
     await an_app(database)
     await signed_in(client, database)
 
-    response = await ask(client, signed_in_after="9999999999")
+    response = await request_authorization(client, signed_in_after="9999999999")
 
     assert httpx2.URL(response.headers["location"]).path == "/login"
 
@@ -569,7 +581,7 @@ async def test_a_recent_login_is_recent_enough(
     await an_app(database)
     await signed_in(client, database)
 
-    response = await ask(client, max_age="10000")
+    response = await request_authorization(client, max_age="10000")
 
     assert response.status_code == 200
 
@@ -579,10 +591,12 @@ async def test_prompt_consent_outlives_the_login(
 ) -> None:
     await an_app(database)
     await signed_in(client, database)
-    await answer(client, await ask(client))
+    await answer_consent(client, await request_authorization(client))
     clock.move(timedelta(seconds=5))
 
-    login = httpx2.URL((await ask(client, prompt="login consent")).headers["location"])
+    login = httpx2.URL(
+        (await request_authorization(client, prompt="login consent")).headers["location"]
+    )
     before = await client.get(login.params["next"])
     await signed_in(client, database)
     after = await client.get(login.params["next"])
@@ -599,7 +613,7 @@ class TestPromptNone:
     ) -> None:
         await an_app(database)
 
-        told = received(await ask(client, prompt="none"))
+        told = redirect_parameters(await request_authorization(client, prompt="none"))
 
         assert told == {
             "error": "login_required",
@@ -614,7 +628,7 @@ class TestPromptNone:
         await an_app(database)
         await signed_in(client, database)
 
-        told = received(await ask(client, prompt="none"))
+        told = redirect_parameters(await request_authorization(client, prompt="none"))
 
         assert told == {
             "error": "consent_required",
@@ -628,9 +642,9 @@ class TestPromptNone:
     ) -> None:
         await an_app(database)
         await signed_in(client, database)
-        await answer(client, await ask(client))
+        await answer_consent(client, await request_authorization(client))
 
-        told = received(await ask(client, prompt="none"))
+        told = redirect_parameters(await request_authorization(client, prompt="none"))
 
         assert told == {"code": told["code"], "state": "s1", "iss": ISSUER}
 
@@ -639,9 +653,9 @@ class TestPromptNone:
     ) -> None:
         await an_app(database)
         await signed_in(client, database)
-        await answer(client, await ask(client))
+        await answer_consent(client, await request_authorization(client))
 
-        told = received(await ask(client, prompt="none", max_age="0"))
+        told = redirect_parameters(await request_authorization(client, prompt="none", max_age="0"))
 
         assert told["error"] == "login_required"
 
@@ -653,9 +667,9 @@ async def test_no_parameter_becomes_part_of_a_page(
     await signed_in(client, database)
 
     pages = [
-        await ask(client),
-        await ask(client, redirect_uri="https://app.example/<script>"),
-        await ask(client, client_id="<script>"),
+        await request_authorization(client),
+        await request_authorization(client, redirect_uri="https://app.example/<script>"),
+        await request_authorization(client, client_id="<script>"),
     ]
 
     assert [("<b>" in page.text or "<script>" in page.text) for page in pages] == [False] * 3

@@ -12,19 +12,18 @@ from hublet.accounts.records import OPERATOR, Role
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.oauth.apps import store as apps
-from hublet.oauth.codes import service as codes
-from hublet.oauth.consents import service as consents
-from hublet.oauth.records import App, AppKind
+from hublet.oauth.authorize import codes, consents
+from hublet.oauth.records import AppKind, OAuthApp
 from hublet.tokens.records import Scope
-from oauth.visiting import (
+from oauth.browser_flows import (
     CALLBACK,
     ISSUER,
     an_app,
-    answer,
-    ask,
-    asking,
-    hidden_in,
-    received,
+    answer_consent,
+    authorization_parameters,
+    hidden_fields,
+    redirect_parameters,
+    request_authorization,
     signed_in,
     text_of,
 )
@@ -42,12 +41,12 @@ def chosen_in(page: httpx2.Response) -> dict[str, bool]:
 async def organizations_of(database: Database, response: httpx2.Response) -> frozenset[str]:
     """Return the organizations that the code in an answer stands for."""
     async with database.read() as conn:
-        code = await codes.find(conn, received(response)["code"])
+        code = await codes.find(conn, redirect_parameters(response)["code"])
     assert code is not None
     return code.content.permission.organization_ids
 
 
-async def change(database: Database, app: App) -> None:
+async def change(database: Database, app: OAuthApp) -> None:
     async with database.transaction() as conn:
         await apps.update(conn, app)
 
@@ -58,7 +57,7 @@ async def test_the_page_says_who_asks_for_what_and_where_it_leads(
     await an_app(database, client_uri="https://loom.example/about")
     await signed_in(client, database)
 
-    page = await ask(client)
+    page = await request_authorization(client)
 
     assert page.status_code == 200
     assert text_of(page) == (
@@ -76,7 +75,7 @@ async def test_the_page_may_not_be_framed_or_kept(
     await an_app(database)
     await signed_in(client, database)
 
-    headers = (await ask(client)).headers
+    headers = (await request_authorization(client)).headers
 
     assert headers["x-frame-options"] == "DENY"
     assert headers["cache-control"] == "no-store"
@@ -100,7 +99,7 @@ async def test_the_policy_of_the_page_lets_the_answer_through(
     await an_app(database, redirect_uris=[redirect_uri])
     await signed_in(client, database)
 
-    page = await ask(client, redirect_uri=redirect_uri)
+    page = await request_authorization(client, redirect_uri=redirect_uri)
 
     policy = page.headers["content-security-policy"]
     assert policy.endswith(f"form-action {sources}")
@@ -119,7 +118,7 @@ async def test_an_app_that_nobody_vouches_for_is_marked(
     await an_app(database, kind=kind, client_id=client_id)
     await signed_in(client, database)
 
-    page = await ask(client, client_id=client_id)
+    page = await request_authorization(client, client_id=client_id)
 
     assert ("Nobody here has checked this app" in text_of(page)) is warned
 
@@ -134,7 +133,7 @@ async def test_an_app_with_a_document_is_shown_by_its_host(database: Database) -
     user = await a_user(database, "ada")
 
     async with database.read() as conn:
-        question = await consents.question(conn, app, user_id=user.id, scopes=app.scopes)
+        question = await consents.build_question(conn, app, user_id=user.id, scopes=app.scopes)
 
     assert (question.host, question.owner_name) == ("site.example", None)
     assert question.is_unverified
@@ -153,7 +152,7 @@ async def test_an_app_on_the_persons_own_machine_is_marked(
     await an_app(database, redirect_uris=redirect_uris)
     await signed_in(client, database)
 
-    page = await ask(client, redirect_uri=redirect_uris[0])
+    page = await request_authorization(client, redirect_uri=redirect_uris[0])
 
     assert ("This app runs on your own machine" in text_of(page)) is warned
 
@@ -167,10 +166,10 @@ async def test_no_organization_is_chosen_unless_the_app_asks(
     await an_organization(database, "initech", members={"bob": Role.admin})
     await signed_in(client, database)
 
-    without = await ask(client)
-    asked_for = await ask(client, orgIds=globex.id)
+    without = await request_authorization(client)
+    asked_for = await request_authorization(client, orgIds=globex.id)
     joined = await client.get(
-        f"/oauth/authorize?{httpx2.QueryParams(asking())}&orgIds={acme.id}&orgIds={globex.id}"
+        f"/oauth/authorize?{httpx2.QueryParams(authorization_parameters())}&orgIds={acme.id}&orgIds={globex.id}"
     )
 
     assert chosen_in(without) == {acme.id: False, globex.id: False}
@@ -186,7 +185,7 @@ async def test_an_organization_of_others_is_left_out_with_a_notice(
     initech = await an_organization(database, "initech", members={"bob": Role.admin})
     await signed_in(client, database)
 
-    page = await ask(client, orgIds=initech.id if exists else "f" * 24)
+    page = await request_authorization(client, orgIds=initech.id if exists else "f" * 24)
 
     assert "asked for an organization that you do not belong to; it is left out." in text_of(page)
     assert initech.name not in page.text
@@ -200,9 +199,9 @@ async def test_the_code_reaches_what_the_person_chose_and_belongs_to(
     globex = await an_organization(database, "globex", members={"ada": Role.read})
     initech = await an_organization(database, "initech", members={"bob": Role.admin})
     await signed_in(client, database)
-    page = await ask(client, orgIds=globex.id)
+    page = await request_authorization(client, orgIds=globex.id)
 
-    response = await answer(client, page, "allow", acme.id, initech.id)
+    response = await answer_consent(client, page, "allow", acme.id, initech.id)
 
     assert await organizations_of(database, response) == {acme.id}
 
@@ -213,15 +212,15 @@ async def test_what_was_agreed_to_is_not_asked_again(
     await an_app(database)
     acme = await an_organization(database, "acme", members={"ada": Role.read})
     await signed_in(client, database)
-    await answer(client, await ask(client), "allow", acme.id)
+    await answer_consent(client, await request_authorization(client), "allow", acme.id)
 
-    same = await ask(client, state="s2")
-    smaller = await ask(client, scope="openid")
-    with_organization = await ask(client, orgIds=acme.id)
+    same = await request_authorization(client, state="s2")
+    smaller = await request_authorization(client, scope="openid")
+    with_organization = await request_authorization(client, orgIds=acme.id)
 
-    assert received(same)["state"] == "s2"
+    assert redirect_parameters(same)["state"] == "s2"
     assert [await organizations_of(database, each) for each in (same, smaller)] == [{acme.id}] * 2
-    assert "code" in received(with_organization)
+    assert "code" in redirect_parameters(with_organization)
 
 
 async def test_who_left_an_organization_does_not_let_an_app_reach_it(
@@ -230,11 +229,11 @@ async def test_who_left_an_organization_does_not_let_an_app_reach_it(
     await an_app(database)
     acme = await an_organization(database, "acme", members={"ada": Role.read, "bob": Role.admin})
     await signed_in(client, database)
-    await answer(client, await ask(client), "allow", acme.id)
+    await answer_consent(client, await request_authorization(client), "allow", acme.id)
     async with database.transaction() as conn:
         await organizations.remove_member(conn, OPERATOR, acme, await a_user(database, "ada"))
 
-    assert await organizations_of(database, await ask(client)) == frozenset()
+    assert await organizations_of(database, await request_authorization(client)) == frozenset()
 
 
 async def test_more_scopes_are_asked_for_and_shown_as_new(
@@ -242,9 +241,9 @@ async def test_more_scopes_are_asked_for_and_shown_as_new(
 ) -> None:
     await an_app(database)
     await signed_in(client, database)
-    await answer(client, await ask(client, scope="openid"))
+    await answer_consent(client, await request_authorization(client, scope="openid"))
 
-    page = await ask(client, scope="openid read-repos")
+    page = await request_authorization(client, scope="openid read-repos")
 
     assert (
         "New: Loom also wants to Read your personal repositories read-repos "
@@ -257,10 +256,12 @@ async def test_what_was_agreed_to_in_steps_holds_together(
 ) -> None:
     await an_app(database)
     await signed_in(client, database)
-    await answer(client, await ask(client, scope="openid"))
-    await answer(client, await ask(client, scope="profile"))
+    await answer_consent(client, await request_authorization(client, scope="openid"))
+    await answer_consent(client, await request_authorization(client, scope="profile"))
 
-    assert "code" in received(await ask(client, scope="openid profile"))
+    assert "code" in redirect_parameters(
+        await request_authorization(client, scope="openid profile")
+    )
 
 
 async def test_a_scope_includes_what_it_includes(
@@ -268,9 +269,9 @@ async def test_a_scope_includes_what_it_includes(
 ) -> None:
     await an_app(database, scopes=[Scope.write_repos, Scope.read_repos])
     await signed_in(client, database)
-    await answer(client, await ask(client, scope="write-repos"))
+    await answer_consent(client, await request_authorization(client, scope="write-repos"))
 
-    assert "code" in received(await ask(client, scope="read-repos"))
+    assert "code" in redirect_parameters(await request_authorization(client, scope="read-repos"))
 
 
 async def test_what_another_scope_includes_is_not_listed_beside_it(
@@ -279,7 +280,7 @@ async def test_what_another_scope_includes_is_not_listed_beside_it(
     await an_app(database, scopes=[Scope.manage_repos, Scope.write_repos, Scope.read_repos])
     await signed_in(client, database)
 
-    page = await ask(client, scope="read-repos write-repos manage-repos")
+    page = await request_authorization(client, scope="read-repos write-repos manage-repos")
 
     assert re.findall(r"<code>([\w-]+-repos)</code>", page.text) == ["manage-repos"]
 
@@ -291,9 +292,9 @@ async def test_another_organization_is_asked_for_and_marked(
     acme = await an_organization(database, "acme", members={"ada": Role.read})
     globex = await an_organization(database, "globex", members={"ada": Role.read})
     await signed_in(client, database)
-    await answer(client, await ask(client), "allow", acme.id)
+    await answer_consent(client, await request_authorization(client), "allow", acme.id)
 
-    page = await ask(client, orgIds=globex.id)
+    page = await request_authorization(client, orgIds=globex.id)
 
     assert chosen_in(page) == {acme.id: True, globex.id: True}
     assert "acme globex asked for now" in text_of(page)
@@ -304,10 +305,10 @@ async def test_an_app_that_has_changed_is_asked_about_from_the_start(
 ) -> None:
     app = await an_app(database)
     await signed_in(client, database)
-    await answer(client, await ask(client))
+    await answer_consent(client, await request_authorization(client))
     await change(database, replace(app, name="Loom 2", revision=app.revision + 1))
 
-    page = await ask(client)
+    page = await request_authorization(client)
 
     assert "Loom 2 wants to Get an ID token" in text_of(page)
     assert "New:" not in text_of(page)
@@ -316,12 +317,12 @@ async def test_an_app_that_has_changed_is_asked_about_from_the_start(
 async def test_prompt_consent_always_asks(client: httpx2.AsyncClient, database: Database) -> None:
     await an_app(database)
     await signed_in(client, database)
-    await answer(client, await ask(client))
+    await answer_consent(client, await request_authorization(client))
 
-    page = await ask(client, prompt="consent")
+    page = await request_authorization(client, prompt="consent")
 
     assert "Loom wants to Get an ID token" in text_of(page)
-    assert "code" in received(await answer(client, page))
+    assert "code" in redirect_parameters(await answer_consent(client, page))
 
 
 async def test_somebody_elses_consent_does_not_count(
@@ -329,10 +330,10 @@ async def test_somebody_elses_consent_does_not_count(
 ) -> None:
     await an_app(database)
     await signed_in(client, database, "bob")
-    await answer(client, await ask(client))
+    await answer_consent(client, await request_authorization(client))
     await signed_in(client, database, "ada")
 
-    assert "Allow Loom?" in text_of(await ask(client))
+    assert "Allow Loom?" in text_of(await request_authorization(client))
 
 
 @pytest.mark.parametrize("decision", ["deny", "", "ALLOW"])
@@ -342,7 +343,9 @@ async def test_a_no_is_told_to_the_app_and_not_remembered(
     await an_app(database)
     await signed_in(client, database)
 
-    told = received(await answer(client, await ask(client), decision))
+    told = redirect_parameters(
+        await answer_consent(client, await request_authorization(client), decision)
+    )
 
     assert told == {
         "error": "access_denied",
@@ -350,7 +353,7 @@ async def test_a_no_is_told_to_the_app_and_not_remembered(
         "state": "s1",
         "iss": ISSUER,
     }
-    assert "Allow Loom?" in text_of(await ask(client))
+    assert "Allow Loom?" in text_of(await request_authorization(client))
 
 
 async def test_requests_in_several_tabs_keep_their_own_parameters(
@@ -358,9 +361,15 @@ async def test_requests_in_several_tabs_keep_their_own_parameters(
 ) -> None:
     await an_app(database)
     await signed_in(client, database)
-    tabs = {f"s{number}": await ask(client, state=f"s{number}") for number in range(20)}
+    tabs = {
+        f"s{number}": await request_authorization(client, state=f"s{number}")
+        for number in range(20)
+    }
 
-    answers = {state: received(await answer(client, page)) for state, page in tabs.items()}
+    answers = {
+        state: redirect_parameters(await answer_consent(client, page))
+        for state, page in tabs.items()
+    }
 
     assert {state: told["state"] for state, told in answers.items()} == {s: s for s in tabs}
     assert len({told["code"] for told in answers.values()}) == 20
@@ -369,10 +378,10 @@ async def test_requests_in_several_tabs_keep_their_own_parameters(
 async def test_an_answer_counts_once(client: httpx2.AsyncClient, database: Database) -> None:
     await an_app(database)
     await signed_in(client, database)
-    page = await ask(client, prompt="consent")
-    await answer(client, page)
+    page = await request_authorization(client, prompt="consent")
+    await answer_consent(client, page)
 
-    again = await answer(client, page)
+    again = await answer_consent(client, page)
 
     # It gives no second code: the request starts anew, and here that means another question.
     assert again.status_code == 303
@@ -385,7 +394,9 @@ async def test_a_form_without_its_token_is_refused(
 ) -> None:
     await an_app(database)
     await signed_in(client, database)
-    fields = hidden_in(await ask(client), "/oauth/consent") | {"decision": "allow"}
+    fields = hidden_fields(await request_authorization(client), "/oauth/consent") | {
+        "decision": "allow"
+    }
 
     response = await client.post("/oauth/consent", data=fields | {"form_token": "0" * 64})
 
@@ -406,7 +417,9 @@ async def test_a_form_of_another_site_is_refused(
 ) -> None:
     await an_app(database)
     await signed_in(client, database)
-    fields = hidden_in(await ask(client), "/oauth/consent") | {"decision": "allow"}
+    fields = hidden_fields(await request_authorization(client), "/oauth/consent") | {
+        "decision": "allow"
+    }
 
     response = await client.post("/oauth/consent", data=fields, headers=headers)
 
@@ -420,9 +433,9 @@ async def test_another_session_cannot_answer(
     # Dex CVE-2022-39222: the last step was open to another browser.
     await an_app(database)
     await signed_in(client, database, "bob")
-    of_bob = hidden_in(await ask(client), "/oauth/consent")
+    of_bob = hidden_fields(await request_authorization(client), "/oauth/consent")
     await signed_in(client, database, "ada")
-    of_ada = hidden_in(await ask(client), "/oauth/consent")
+    of_ada = hidden_fields(await request_authorization(client), "/oauth/consent")
 
     response = await client.post(
         "/oauth/consent", data=of_ada | {"ticket": of_bob["ticket"], "decision": "allow"}
@@ -438,7 +451,9 @@ async def test_a_made_up_ticket_is_refused(
 ) -> None:
     await an_app(database)
     await signed_in(client, database)
-    fields = hidden_in(await ask(client), "/oauth/consent") | {"decision": "allow"}
+    fields = hidden_fields(await request_authorization(client), "/oauth/consent") | {
+        "decision": "allow"
+    }
 
     response = await client.post("/oauth/consent", data=fields | {"ticket": ticket})
 
@@ -454,10 +469,10 @@ async def test_a_question_stands_for_ten_minutes(
 ) -> None:
     await an_app(database)
     await signed_in(client, database)
-    page = await ask(client)
+    page = await request_authorization(client)
     clock.move(timedelta(minutes=minutes))
 
-    assert (await answer(client, page)).status_code == status
+    assert (await answer_consent(client, page)).status_code == status
 
 
 async def test_who_is_not_signed_in_any_more_cannot_answer(
@@ -465,10 +480,10 @@ async def test_who_is_not_signed_in_any_more_cannot_answer(
 ) -> None:
     await an_app(database)
     await signed_in(client, database)
-    page = await ask(client)
+    page = await request_authorization(client)
     client.cookies.clear()
 
-    response = await answer(client, page)
+    response = await answer_consent(client, page)
 
     assert response.status_code == 303
     assert httpx2.URL(response.headers["location"]).path == "/login"
@@ -479,10 +494,10 @@ async def test_an_app_that_changes_under_the_question_is_asked_about_again(
 ) -> None:
     app = await an_app(database)
     await signed_in(client, database)
-    page = await ask(client)
+    page = await request_authorization(client)
     await change(database, replace(app, name="Evil", revision=app.revision + 1))
 
-    response = await answer(client, page)
+    response = await answer_consent(client, page)
 
     assert response.headers["location"].startswith("/oauth/authorize?")
     assert "Allow Evil?" in text_of(await client.get(response.headers["location"]))
@@ -493,10 +508,10 @@ async def test_a_redirect_uri_that_goes_under_the_question_gets_nothing(
 ) -> None:
     app = await an_app(database)
     await signed_in(client, database)
-    page = await ask(client)
+    page = await request_authorization(client)
     await change(database, replace(app, redirect_uris=("https://app.example/other",)))
 
-    response = await answer(client, page)
+    response = await answer_consent(client, page)
 
     assert response.status_code == 400
     assert "The path differs: /other is registered" in text_of(response)
@@ -507,10 +522,10 @@ async def test_a_scope_that_goes_under_the_question_is_told_to_the_app(
 ) -> None:
     app = await an_app(database)
     await signed_in(client, database)
-    page = await ask(client)
+    page = await request_authorization(client)
     await change(database, replace(app, scopes=frozenset({Scope.openid})))
 
-    told = received(await answer(client, page))
+    told = redirect_parameters(await answer_consent(client, page))
 
     assert told["error"] == "invalid_scope"
 
@@ -520,11 +535,11 @@ async def test_an_app_that_goes_under_the_question_gets_nothing(
 ) -> None:
     app = await an_app(database)
     await signed_in(client, database)
-    page = await ask(client)
+    page = await request_authorization(client)
     async with database.transaction() as conn:
         await apps.remove(conn, [app.id])
 
-    response = await answer(client, page)
+    response = await answer_consent(client, page)
 
     assert response.headers["location"].startswith("/oauth/authorize?")
     assert (await client.get(response.headers["location"])).status_code == 400

@@ -11,11 +11,16 @@ from hublet.core.database import Database
 from hublet.events import AccessEnded
 from hublet.oauth.devices import service as devices
 from hublet.oauth.devices.records import Device, DeviceState
-from hublet.oauth.devices.user_codes import ALPHABET, new_user_code, normalized, shown
-from hublet.oauth.grants.polls import Polls
+from hublet.oauth.devices.service import (
+    USER_CODE_ALPHABET,
+    format_user_code,
+    new_user_code,
+    normalize_user_code,
+)
+from hublet.oauth.grants.context import PollTracker
 from hublet.oauth.records import COMMAND_LINE_CLIENT_ID
 from hublet.tokens.records import ALL_SCOPES
-from oauth.flows import (
+from oauth.token_flows import (
     DEVICE,
     TOKEN,
     Answer,
@@ -27,8 +32,8 @@ from oauth.flows import (
     refreshed,
     works,
 )
+from outbox_events import published_events
 from people import a_user
-from published import published
 
 START = "/oauth/device"
 
@@ -64,7 +69,7 @@ async def test_starting_gives_a_code_for_the_app_and_one_for_the_person(
         "expires_in": 900,
         "interval": 5,
     }
-    assert normalized(answer["user_code"]) == answer["user_code"].replace("-", "")
+    assert normalize_user_code(answer["user_code"]) == answer["user_code"].replace("-", "")
 
 
 async def test_the_public_command_line_needs_no_registration(
@@ -300,7 +305,7 @@ async def test_a_used_device_code_is_refused_and_what_it_gave_ends(
     assert error_of(response) == (400, "invalid_grant")
     assert not await works(client, given["access_token"])
     assert error_of(await refreshed(client, app, given["refresh_token"])) == (400, "invalid_grant")
-    assert [fact["reason"] for fact in await published(database, AccessEnded)] == ["reuse"]
+    assert [fact["reason"] for fact in await published_events(database, AccessEnded)] == ["reuse"]
 
 
 async def test_another_app_gets_nothing_and_changes_nothing(
@@ -434,7 +439,7 @@ async def test_a_user_who_was_disabled_since_gets_nothing(
 async def test_d14_an_app_may_have_a_thousand_open_codes(
     client: httpx2.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "MOST_PENDING", 2)
+    monkeypatch.setattr(devices, "MAX_PENDING", 2)
     app = await an_app(database)
     for _ in range(2):
         await started(client, app)
@@ -503,21 +508,21 @@ async def test_selected_organizations_and_who_asks_are_kept(
     ],
 )
 def test_a_user_code_may_be_typed_in_many_ways(typed: str, expected: str | None) -> None:
-    assert normalized(typed) == expected
+    assert normalize_user_code(typed) == expected
 
 
 def test_user_codes_have_neither_vowels_nor_digits_nor_look_alikes() -> None:
     codes = {new_user_code() for _ in range(500)}
 
     assert len(codes) > 490
-    assert set("".join(codes)) == set(ALPHABET)
-    assert not set(ALPHABET) & set("AEIOUY0123456789")
-    assert shown("WDJBMJHT") == "WDJB-MJHT"
+    assert set("".join(codes)) == set(USER_CODE_ALPHABET)
+    assert not set(USER_CODE_ALPHABET) & set("AEIOUY0123456789")
+    assert format_user_code("WDJBMJHT") == "WDJB-MJHT"
 
 
 def test_the_memory_of_polls_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hublet.oauth.grants.polls._MOST_CODES", 2)
-    polls = Polls()
+    monkeypatch.setattr("hublet.oauth.grants.context._MAX_TRACKED_CODES", 2)
+    polls = PollTracker()
     codes = [
         Device(
             digest=str(number),

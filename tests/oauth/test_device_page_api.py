@@ -14,9 +14,9 @@ from hublet.oauth.apps import store as apps
 from hublet.oauth.apps.service import resolve_app
 from hublet.oauth.devices import service as devices
 from hublet.oauth.devices.records import Device, DeviceState, StartedDevice
-from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, App
+from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, OAuthApp
 from hublet.tokens.records import ALL_SCOPES, Scope
-from oauth.visiting import an_app, hidden_in, signed_in, text_of
+from oauth.browser_flows import an_app, hidden_fields, signed_in, text_of
 from people import an_organization
 
 WRONG = "BBBB-BBBB"
@@ -24,7 +24,7 @@ NOBODY = "No device waits under this code."
 
 
 async def a_device(
-    database: Database, app: App, *, scopes: frozenset[Scope] = frozenset({Scope.openid})
+    database: Database, app: OAuthApp, *, scopes: frozenset[Scope] = frozenset({Scope.openid})
 ) -> StartedDevice:
     async with database.transaction() as conn:
         return await devices.start(
@@ -40,14 +40,14 @@ async def found(database: Database, device: StartedDevice) -> Device:
 
 
 async def enter(client: httpx2.AsyncClient, user_code: str) -> httpx2.Response:
-    fields = hidden_in(await client.get("/device"), "/device")
+    fields = hidden_fields(await client.get("/device"), "/device")
     return await client.post("/device", data=fields | {"user_code": user_code})
 
 
 async def decide(
     client: httpx2.AsyncClient, page: httpx2.Response, decision: str, *organizations: str
 ) -> httpx2.Response:
-    fields = hidden_in(page, "/device/decision") | {"decision": decision}
+    fields = hidden_fields(page, "/device/decision") | {"decision": decision}
     chosen = {"organization": list(organizations)}
     return await client.post("/device/decision", data=fields | chosen)
 
@@ -316,7 +316,7 @@ async def test_a_form_that_the_person_did_not_send_is_refused(
     await signed_in(client, database)
     page = await enter(client, device.user_code)
     of_page = await client.get("/device") if path == "/device" else page
-    fields = hidden_in(of_page, path) | {"decision": "allow", "user_code": device.user_code}
+    fields = hidden_fields(of_page, path) | {"decision": "allow", "user_code": device.user_code}
 
     response = await client.post(
         path, data=fields | ({"form_token": token} if token else {}), headers=headers
@@ -331,9 +331,9 @@ async def test_the_ticket_of_another_session_is_refused(
 ) -> None:
     device = await a_device(database, await an_app(database))
     await signed_in(client, database, "bob")
-    of_bob = hidden_in(await enter(client, device.user_code), "/device/decision")
+    of_bob = hidden_fields(await enter(client, device.user_code), "/device/decision")
     await signed_in(client, database, "ada")
-    of_ada = hidden_in(await enter(client, device.user_code), "/device/decision")
+    of_ada = hidden_fields(await enter(client, device.user_code), "/device/decision")
 
     response = await client.post(
         "/device/decision", data=of_ada | {"ticket": of_bob["ticket"], "decision": "allow"}

@@ -8,9 +8,9 @@ import pytest
 from hublet.core.clock import now
 from hublet.core.database import Database
 from hublet.login.records import Session
-from hublet.oauth.id_tokens import id_token_for
+from hublet.oauth.keys.id_tokens import issue_id_token
 from hublet.tokens.records import Scope
-from oauth.visiting import CALLBACK, an_app, hidden_in, signed_in
+from oauth.browser_flows import CALLBACK, an_app, hidden_fields, signed_in
 
 PATH = "/oauth/logout"
 GOODBYE = "https://app.example/goodbye"
@@ -20,7 +20,7 @@ async def an_id_token(
     database: Database, session: Session, *, client_id: str = "loom", of_session: bool = True
 ) -> str:
     app = await an_app(database, client_id=client_id, redirect_uris=[CALLBACK, GOODBYE])
-    return await id_token_for(
+    return await issue_id_token(
         database,
         app=app,
         user_id=session.user_id,
@@ -67,7 +67,7 @@ async def test_without_an_id_token_a_button_asks_first(
     asked = {"client_id": "loom", "post_logout_redirect_uri": GOODBYE}
     page = await client.get(PATH, params=asked)
     still = await is_signed_in(client)
-    response = await client.post(PATH, data=hidden_in(page, PATH))
+    response = await client.post(PATH, data=hidden_fields(page, PATH))
 
     assert page.status_code == 200
     assert "Sign out ada" in page.text

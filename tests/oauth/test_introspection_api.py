@@ -9,7 +9,7 @@ from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Plan, Role
 from hublet.core import clock
 from hublet.core.database import Database
-from oauth.flows import EXCHANGE, TOKEN, TestApp, an_app, error_of, refreshed, tokens_of
+from oauth.token_flows import EXCHANGE, TOKEN, TestApp, an_app, error_of, refreshed, tokens_of
 from people import a_token, a_user, an_organization
 
 PATH = "/oauth/introspect"

@@ -47,13 +47,13 @@ async def test_who_has_the_list_is_told_so(client: httpx2.AsyncClient) -> None:
 
 
 async def test_those_who_ask_first_at_the_same_moment_get_one_key(database: Database) -> None:
-    found = await asyncio.gather(*(keys.current(database) for _ in range(4)))
+    found = await asyncio.gather(*(keys.get_signing_key(database) for _ in range(4)))
 
     assert len({key.id for key in found}) == 1
 
 
 async def test_the_private_part_is_sealed(database: Database) -> None:
-    key = await keys.current(database)
+    key = await keys.get_signing_key(database)
 
     assert b'"d"' not in key.sealed_private
     assert "d" not in key.public
@@ -89,7 +89,7 @@ async def test_a_key_is_replaced_without_a_moment_in_which_a_token_cannot_be_che
 async def test_looking_after_the_keys_again_changes_nothing(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
-    await keys.current(database)
+    await keys.get_signing_key(database)
     clock.move(timedelta(days=89))
     await keys.replace_keys(database)
     await keys.replace_keys(database)

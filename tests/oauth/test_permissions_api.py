@@ -3,11 +3,11 @@
 import httpx2
 import pytest
 
-from hublet.accounts import service as accounts
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Organization, Role
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
-from oauth.flows import an_app, bearer, refreshed, tokens_of
+from oauth.token_flows import an_app, bearer, refreshed, tokens_of
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_repo
 

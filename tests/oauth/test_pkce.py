@@ -2,7 +2,7 @@
 
 import pytest
 
-from hublet.oauth.pkce import challenge_of, fits, is_challenge, is_verifier
+from hublet.oauth.pkce import challenge_of, is_challenge, is_verifier, verifier_matches
 
 # RFC 7636, appendix B.
 VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
@@ -11,9 +11,9 @@ CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 def test_the_example_of_the_rfc() -> None:
     assert challenge_of(VERIFIER) == CHALLENGE
-    assert fits(VERIFIER, CHALLENGE)
-    assert not fits(VERIFIER, CHALLENGE[:-1] + "N")
-    assert not fits(CHALLENGE, CHALLENGE)
+    assert verifier_matches(VERIFIER, CHALLENGE)
+    assert not verifier_matches(VERIFIER, CHALLENGE[:-1] + "N")
+    assert not verifier_matches(CHALLENGE, CHALLENGE)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_the_example_of_the_rfc() -> None:
 )
 def test_what_can_be_a_verifier(text: str, *, expected: bool) -> None:
     assert is_verifier(text) is expected
-    assert fits(text, challenge_of(text)) is expected
+    assert verifier_matches(text, challenge_of(text)) is expected
 
 
 @pytest.mark.parametrize(

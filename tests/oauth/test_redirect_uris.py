@@ -12,7 +12,7 @@ from hublet.oauth.redirect_uris import (
     RESERVED_PARAMETERS,
     RedirectUriRefused,
     check_registrable,
-    difference,
+    describe_difference,
     host_of,
     is_loopback,
     matches,
@@ -330,7 +330,7 @@ def test_parameters_follow_a_query_that_is_kept(uri: str, whole: str) -> None:
     ],
 )
 def test_the_difference_is_one_sentence(registered: str, requested: str, sentence: str) -> None:
-    assert difference(registered, requested) == sentence
+    assert describe_difference(registered, requested) == sentence
 
 
 # From here on: the same rule under random texts.
@@ -419,7 +419,7 @@ def test_the_matcher_is_never_more_generous_than_an_independent_one(
     verdict = matches(registered, requested)
 
     assert not verdict or _oracle(registered, requested)
-    assert isinstance(difference(registered, requested), str)
+    assert isinstance(describe_difference(registered, requested), str)
     host_of(registered)
 
 

@@ -11,7 +11,6 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from draining import drain
 from hublet.app import create_application, with_edge
 from hublet.core import clock
 from hublet.core.clock import micros
@@ -20,14 +19,15 @@ from hublet.core.database import Database, open_database
 from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
 from hublet.first_start import prepare
+from hublet.oauth import pruning
 from hublet.oauth.apps.service import find_app, is_secret_of
-from hublet.oauth.records import App, AppKind
-from hublet.oauth.registration import pruning
-from hublet.oauth.registration.routes import REGISTRATIONS
+from hublet.oauth.records import AppKind, OAuthApp
+from hublet.oauth.routes import REGISTRATIONS
 from hublet.tokens.records import ALL_SCOPES, Scope
-from oauth.apps import PATH as MANAGED
-from oauth.apps import create_app
+from oauth.app_requests import PATH as MANAGED
+from oauth.app_requests import create_app
 from people import Headers, a_user
+from workers import drain
 
 PATH = "/oauth/register"
 CALLBACK = "http://localhost/callback"
@@ -40,7 +40,7 @@ async def register(client: httpx2.AsyncClient, **stated: Any) -> Any:
     return response.json()
 
 
-async def known(database: Database, client_id: str) -> App | None:
+async def known(database: Database, client_id: str) -> OAuthApp | None:
     async with database.read() as conn:
         return await find_app(conn, client_id)
 
@@ -74,7 +74,7 @@ async def test_a_public_app_registers_itself(
     assert before <= registered["client_id_issued_at"] <= before + 60
     app = await known(database, registered["client_id"])
     assert app is not None
-    assert app == App(
+    assert app == OAuthApp(
         id=app.id,
         client_id=registered["client_id"],
         kind=AppKind.dynamic,
@@ -304,7 +304,7 @@ async def test_nobody_manages_an_app_that_registered_itself(
     assert (await client.get(path, headers=admin)).status_code == 404
 
 
-async def _an_access(database: Database, app: App, **columns: int | None) -> None:
+async def _an_access(database: Database, app: OAuthApp, **columns: int | None) -> None:
     user = await a_user(database, "bob")
     times = {"expires_at": 0, "last_used_at": 0, "ended_at": None} | columns
     async with database.transaction() as conn:
@@ -351,7 +351,7 @@ async def test_an_app_that_nobody_uses_goes_after_30_days(
         yesterday = {name: micros() - days * DAY for name, days in access.items()}
         await _an_access(database, app, **yesterday)
 
-    await pruning.prune(database)
+    await pruning.prune_apps(database)
 
     assert (await known(database, client_id) is not None) is is_kept
 
@@ -362,7 +362,7 @@ async def test_an_app_of_a_user_is_never_removed(
     client_id = (await create_app(client, ada))["clientId"]
     clock.move(timedelta(days=400))
 
-    await pruning.prune(database)
+    await pruning.prune_apps(database)
 
     assert await known(database, client_id) is not None
 
@@ -374,7 +374,7 @@ async def test_many_unused_apps_go_batch_by_batch(
     ids = [(await register(client))["client_id"] for _ in range(5)]
     clock.move(timedelta(days=31))
 
-    await pruning.prune(database)
+    await pruning.prune_apps(database)
 
     assert [await known(database, each) for each in ids] == [None] * 5
 
@@ -391,6 +391,6 @@ async def test_a_worker_looks_for_unused_apps_every_day(
 
     assert await known(database, client_id) is None
     async with database.read() as conn:
-        waiting = await conn.fetch_all("SELECT id FROM tasks WHERE kind = $1", pruning.PRUNE)
+        waiting = await conn.fetch_all("SELECT id FROM tasks WHERE kind = $1", pruning.PRUNE_APPS)
     tomorrow = (clock.now() + timedelta(days=1)).date().isoformat()
     assert [row["id"] for row in waiting] == [f"oauth.prune-apps.{tomorrow}"]

@@ -3,13 +3,13 @@
 import httpx2
 import pytest
 
-from draining import drain
 from hublet.core import outbox, queue
 from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.events import AccessEnded, CredentialRevoked
-from oauth.flows import Answer, TestApp, an_app, error_of, refreshed, tokens_of, works
+from oauth.token_flows import Answer, TestApp, an_app, error_of, refreshed, tokens_of, works
+from outbox_events import published_events
 from people import a_token
-from published import published
+from workers import drain
 
 PATH = "/oauth/revoke"
 
@@ -54,7 +54,7 @@ async def test_v1_an_access_token_goes_alone(
     assert (response.status_code, response.json()) == (200, {})
     assert not await works(client, given["access_token"])
     assert await can_refresh(client, app, given)
-    assert await published(database, CredentialRevoked, AccessEnded) == []
+    assert await published_events(database, CredentialRevoked, AccessEnded) == []
 
 
 async def test_v1_the_answer_tells_nothing_and_tokens_of_others_stay(

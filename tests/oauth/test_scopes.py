@@ -6,11 +6,11 @@ import pytest
 
 from hublet.core.clock import from_micros
 from hublet.oauth.errors import OAuthError
-from hublet.oauth.records import App, AppKind
-from hublet.oauth.scopes import requested_scopes, scopes_asked_by, written
+from hublet.oauth.records import AppKind, OAuthApp
+from hublet.oauth.scopes import format_scopes, requested_scopes, scopes_requested_by
 from hublet.tokens.records import ALL_SCOPES, Scope
 
-APP = App(
+APP = OAuthApp(
     id="1",
     client_id="loom",
     kind=AppKind.registered,
@@ -40,8 +40,8 @@ def test_an_app_that_names_no_scope_gets_what_suits_its_kind(
 ) -> None:
     app = replace(APP, kind=kind, scopes=frozenset(scopes))
 
-    assert scopes_asked_by(app, None) == asked
-    assert scopes_asked_by(app, "openid") == {Scope.openid}
+    assert scopes_requested_by(app, None) == asked
+    assert scopes_requested_by(app, "openid") == {Scope.openid}
 
 
 @pytest.mark.parametrize(
@@ -76,4 +76,4 @@ def test_what_is_no_allowed_scope_is_refused(text: str) -> None:
 
 
 def test_scopes_are_written_in_the_order_of_the_interface() -> None:
-    assert written({Scope.webhooks, Scope.openid, Scope.email}) == "openid email webhooks"
+    assert format_scopes({Scope.webhooks, Scope.openid, Scope.email}) == "openid email webhooks"

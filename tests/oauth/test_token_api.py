@@ -15,9 +15,9 @@ from fastapi import FastAPI
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.events import AccessEnded
-from hublet.oauth.grants.desk import Desk
-from hublet.oauth.id_tokens import at_hash
-from oauth.flows import (
+from hublet.oauth.grants.context import GrantContext
+from hublet.oauth.keys.id_tokens import at_hash
+from oauth.token_flows import (
     REDIRECT_URI,
     TOKEN,
     VERIFIER,
@@ -30,8 +30,8 @@ from oauth.flows import (
     tokens_of,
     works,
 )
+from outbox_events import published_events
 from people import Headers
-from published import published
 
 
 async def test_a1_a_public_app_redeems_a_code_with_its_client_id_and_pkce(
@@ -536,7 +536,7 @@ async def test_k2_who_comes_with_a_used_code_ends_what_it_gave(
     assert error_of(response) == (400, "invalid_grant")
     assert not await works(client, given["access_token"])
     assert error_of(await refreshed(client, app, given["refresh_token"])) == (400, "invalid_grant")
-    facts = await published(database, AccessEnded)
+    facts = await published_events(database, AccessEnded)
     assert [(fact["app_id"], fact["app_name"], fact["reason"]) for fact in facts] == [
         (app.app.id, "Engine", "reuse")
     ]
@@ -573,15 +573,15 @@ async def test_k3_several_processes_agree_on_who_redeems_a_code(
 ) -> None:
     """Desks share nothing but the database, as processes do."""
     tested = await an_app(database)
-    desks = cycle([Desk(database, app.state.limiter) for _ in range(4)])
-    monkeypatch.setattr("hublet.oauth.token.routes.desk_of", lambda _request: next(desks))
+    desks = cycle([GrantContext(database, app.state.limiter) for _ in range(4)])
+    monkeypatch.setattr("hublet.oauth.routes.desk_of", lambda _request: next(desks))
     body = redemption(await a_code(database, tested), client_id=tested.client_id)
 
     answers = await asyncio.gather(*(client.post(TOKEN, data=body) for _ in range(8)))
 
     [given] = [answer.json() for answer in answers if answer.status_code == 200]
     assert not await works(client, given["access_token"])
-    assert len(await published(database, AccessEnded)) == 1
+    assert len(await published_events(database, AccessEnded)) == 1
 
 
 async def test_k6_no_one_time_value_is_taken_for_another(
@@ -648,7 +648,7 @@ async def test_z16_a_user_who_was_disabled_since_gets_nothing(
 async def test_too_many_requests_are_told_as_slow_down(
     client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hublet.core.http.quotas.Limiter.count", spent)
+    monkeypatch.setattr("hublet.core.http.exchange.Limiter.count", spent)
 
     response = await client.post(TOKEN, data={"grant_type": "refresh_token"})
 
@@ -657,10 +657,10 @@ async def test_too_many_requests_are_told_as_slow_down(
 
 
 def spent(_limiter: object, policy: object, _key: str) -> object:
-    from hublet.core.limits import Policy, Verdict  # noqa: PLC0415 - only here
+    from hublet.core.limits import RateLimit, RateLimitVerdict  # noqa: PLC0415 - only here
 
-    assert isinstance(policy, Policy)
-    return Verdict(policy, False, 0, 7)
+    assert isinstance(policy, RateLimit)
+    return RateLimitVerdict(policy, False, 0, 7)
 
 
 async def test_no_value_that_was_issued_is_in_the_database(

@@ -5,8 +5,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts import service as accounts
 from hublet.accounts.records import Plan, Role
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.oauth.claims import claims_of
 from hublet.tokens.records import Scope

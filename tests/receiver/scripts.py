@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 
 from processes import wait_until
-from receiver.sending import BODY
+from receiver.deliveries import BODY
 
 _SECONDS = 30.0
 
@@ -53,7 +53,7 @@ class Script:
 
 
 @contextmanager
-def running(
+def running_script(
     text: str, folder: Path, variables: Mapping[str, str] | None = None
 ) -> Iterator[Script]:
     """Run a script until the body ends; any free port, a secret, and no proxy of the developer's."""

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from hublet.receiver import WebhookPayload, WebhooksServer
-from receiver.exchanging import Exchange
-from receiver.sending import BODY, JSON, PAYLOAD, a_payload, get, post, signed
+from receiver.asgi_exchange import Exchange
+from receiver.deliveries import BODY, JSON, PAYLOAD, a_payload, get, post, signed
 
 SECRET = "coal & steam"
 WITH_SECRET = JSON | {"x-webhook-secret": SECRET}

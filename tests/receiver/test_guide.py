@@ -13,9 +13,9 @@ import pytest
 
 from hublet.receiver import server as receiver_server
 from hublet.receiver.signatures import TOLERANCE_SECONDS
-from hublet.receiver.spool.records import GIVEN_UP_SECONDS, KEPT_SECONDS, WAITS
-from receiver.scripts import running
-from receiver.sending import BODY, ID, JSON, get, post, signed
+from hublet.receiver.spool_store import GIVEN_UP_SECONDS, KEPT_SECONDS, WAITS
+from receiver.deliveries import BODY, ID, JSON, get, post, signed
+from receiver.scripts import running_script
 
 PAGE = (Path(__file__).parents[2] / "docs" / "receiving.md").read_text(encoding="utf-8")
 SECRET = JSON | {"x-webhook-secret": "coal"}
@@ -44,7 +44,7 @@ def snippets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[s
 
 def test_the_first_script_serves_and_says_what_the_guide_shows(tmp_path: Path) -> None:
     [shown] = re.findall(r"python hello.py\n(.*?)```", PAGE, re.DOTALL)
-    with running(blocks()["hello"], tmp_path) as script:
+    with running_script(blocks()["hello"], tmp_path) as script:
         answer = script.post("/webhooks/trigger_training", SECRET)
         page = httpx2.get(script.url, trust_env=False)
         assert script.stop() == 0
@@ -136,7 +136,7 @@ def test_the_piece_on_verifying_tells_what_is_genuine(
 def test_the_piece_with_a_spool_answers_first(tmp_path: Path) -> None:
     # Any free port: the guide's own may be taken here.
     text = blocks()["spooled"].replace("app.launch()", "app.launch(server_port=0)")
-    with running(text, tmp_path) as script:
+    with running_script(text, tmp_path) as script:
         answers = [script.post("/webhooks/train", signed("coal")) for _ in range(2)]
         script.wait_for("training ada/engine")
         assert script.stop() == 0

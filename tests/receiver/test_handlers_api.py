@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from hublet.receiver import WebhookPayload, WebhooksServer
-from receiver.sending import BODY, JSON, PAYLOAD, post
+from receiver.deliveries import BODY, JSON, PAYLOAD, post
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from hublet.receiver import WebhookPayload, WebhooksServer
-from hublet.receiver.spool.store import Store
-from receiver.sending import BODY, JSON
+from hublet.receiver.spool_store import SpoolStore
+from receiver.deliveries import BODY, JSON
 
 CPU_BASIC = {
     "SPACE_ID": "ada/engine",
@@ -150,14 +150,14 @@ def test_of_the_usual_ports_the_next_free_one_is_taken(
 
 
 def test_the_usual_port_is_that_of_the_public_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hublet.receiver import surroundings  # noqa: PLC0415 - only this test looks inside
+    from hublet.receiver import environment  # noqa: PLC0415 - only this test looks inside
 
-    assert surroundings.server_ports() == range(7860, 7960)
+    assert environment.server_ports() == range(7860, 7960)
     monkeypatch.setenv("GRADIO_NUM_PORTS", "1")
-    assert surroundings.server_ports() == range(7860, 7861)
-    assert surroundings.server_name() == "127.0.0.1"
+    assert environment.server_ports() == range(7860, 7861)
+    assert environment.server_name() == "127.0.0.1"
     monkeypatch.setenv("SPACE_ID", "ada/engine")
-    assert surroundings.server_name() == "0.0.0.0"
+    assert environment.server_name() == "0.0.0.0"
 
 
 def test_an_address_of_every_network_is_shown_as_one_to_go_to(server: WebhooksServer) -> None:
@@ -262,7 +262,7 @@ def test_the_rest_begins_when_work_from_the_spool_has_ended(tmp_path: Path) -> N
 def test_a_delivery_that_waits_for_its_next_try_is_no_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hublet.receiver.spool.store.WAITS", (1.5,))
+    monkeypatch.setattr("hublet.receiver.spool_store.WAITS", (1.5,))
     server = WebhooksServer(
         webhook_secret="coal", spool=tmp_path / "spool.db", idle_shutdown_seconds=0.2
     )
@@ -303,7 +303,7 @@ def test_only_a_free_space_rests_by_itself(
 
 
 def test_a_server_that_cannot_start_says_so(tmp_path: Path) -> None:
-    store = Store(tmp_path / "spool.db")
+    store = SpoolStore(tmp_path / "spool.db")
     server = a_server(spool=tmp_path / "spool.db")
 
     with pytest.raises(RuntimeError, match="The server could not start; the reason stands in the"):

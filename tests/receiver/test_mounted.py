@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from hublet.receiver import WebhookPayload, WebhooksServer
-from receiver.sending import JSON, PAYLOAD, get, post, signed
+from receiver.deliveries import JSON, PAYLOAD, get, post, signed
 
 SECRET = JSON | {"x-webhook-secret": "coal"}
 

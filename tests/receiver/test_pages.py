@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from hublet.receiver import WebhookPayload, WebhooksServer
-from receiver.sending import JSON, get, post
+from receiver.deliveries import JSON, get, post
 
 
 def a_server(ui: Any = None, **options: Any) -> WebhooksServer:

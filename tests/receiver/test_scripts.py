@@ -10,8 +10,8 @@ import httpx2
 import pytest
 from huggingface_hub import webhook_endpoint as theirs
 
-from receiver.scripts import Script, running
-from receiver.sending import JSON, a_payload, signed
+from receiver.deliveries import JSON, a_payload, signed
+from receiver.scripts import Script, running_script
 
 SECRET = JSON | {"x-webhook-secret": "coal"}
 
@@ -57,7 +57,7 @@ print("The script has ended.", flush=True)
 
 
 def test_a_script_of_the_public_librarys_server_runs(tmp_path: Path) -> None:
-    with running(SERVER, tmp_path) as script:
+    with running_script(SERVER, tmp_path) as script:
         said = [
             script.post(f"/webhooks/{name}", SECRET).json()
             for name in ("say_hello", "trigger_training")
@@ -77,7 +77,7 @@ def test_a_script_of_the_public_librarys_server_runs(tmp_path: Path) -> None:
 
 
 def test_a_script_of_endpoints_serves_at_its_end(tmp_path: Path) -> None:
-    with running(ENDPOINTS, tmp_path) as script:
+    with running_script(ENDPOINTS, tmp_path) as script:
         said = [
             script.post(f"/webhooks/{name}", SECRET).json()
             for name in ("trigger_training", "blocks", "threads")
@@ -96,7 +96,7 @@ def test_a_script_of_endpoints_serves_at_its_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl+C", "SIGTERM"])
 @pytest.mark.parametrize("text", [SERVER, ENDPOINTS], ids=["launched", "at the end"])
 def test_a_signal_ends_it_well(tmp_path: Path, text: str, number: signal.Signals) -> None:
-    with running(text, tmp_path) as script:
+    with running_script(text, tmp_path) as script:
         assert script.url
         assert script.stop(number) == 0
         assert "Traceback" not in script.said
@@ -120,7 +120,7 @@ print("The end.", flush=True)
 
 
 def test_what_is_in_hand_is_answered_before_the_end(tmp_path: Path) -> None:
-    with running(STUBBORN, tmp_path) as script, ThreadPoolExecutor() as pool:
+    with running_script(STUBBORN, tmp_path) as script, ThreadPoolExecutor() as pool:
         asked = pool.submit(script.post, "/webhooks/hear", SECRET)
         script.wait_for("At work.")
         assert script.stop() == 0
@@ -131,7 +131,7 @@ def test_what_is_in_hand_is_answered_before_the_end(tmp_path: Path) -> None:
 
 def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
     text = STUBBORN.replace("time.sleep(0.5)", "time.sleep(60)")
-    with running(text, tmp_path) as script, ThreadPoolExecutor() as pool:
+    with running_script(text, tmp_path) as script, ThreadPoolExecutor() as pool:
         asked = pool.submit(script.post, "/webhooks/hear", SECRET)
         script.wait_for("At work.")
         script.popen.send_signal(signal.SIGINT)
@@ -149,7 +149,7 @@ def test_the_public_librarys_own_example_serves_with_another_import(tmp_path: Pa
     example = documentation.split("```python\n")[1].split("```")[0]
     text = inspect.cleandoc(example).replace("from huggingface_hub", "from hublet.receiver")
 
-    with running(text, tmp_path) as script:
+    with running_script(text, tmp_path) as script:
         answer = script.post("/webhooks/trigger_training", SECRET)
         assert script.stop() == 0
 
@@ -158,7 +158,7 @@ def test_the_public_librarys_own_example_serves_with_another_import(tmp_path: Pa
 
 def test_an_endpoint_can_be_launched_by_hand(tmp_path: Path) -> None:
     text = ENDPOINTS + "\nblocks.launch()\nprint('The end.', flush=True)\n"
-    with running(text, tmp_path) as script:
+    with running_script(text, tmp_path) as script:
         assert script.post("/webhooks/trigger_training", SECRET).json() == "ada/engine"
         assert script.stop() == 0
 
@@ -169,7 +169,7 @@ def test_an_endpoint_can_be_launched_by_hand(tmp_path: Path) -> None:
 
 def test_the_same_path_twice_fails_and_nothing_serves(tmp_path: Path) -> None:
     text = ENDPOINTS + "\nwebhook_endpoint('/blocks')(blocks)\n"
-    with running(text, tmp_path) as script:
+    with running_script(text, tmp_path) as script:
         assert script.popen.wait(30) == 1
 
     assert "ValueError: Webhook /webhooks/blocks already exists." in script.said
@@ -178,7 +178,7 @@ def test_the_same_path_twice_fails_and_nothing_serves(tmp_path: Path) -> None:
 
 def test_a_script_that_leaves_by_itself_serves(tmp_path: Path) -> None:
     # Python tells nobody with which word it was left.
-    with running(f"{ENDPOINTS}\nimport sys\nsys.exit('Enough.')\n", tmp_path) as script:
+    with running_script(f"{ENDPOINTS}\nimport sys\nsys.exit('Enough.')\n", tmp_path) as script:
         assert script.post("/webhooks/blocks", SECRET).json() == "in a thread"
         assert script.stop() == 1
 
@@ -196,19 +196,19 @@ def pooled(payload: WebhookPayload):
 
 
 def test_a_pool_of_threads_needs_a_launch_by_hand(tmp_path: Path) -> None:
-    with running(POOLED, tmp_path) as script:
+    with running_script(POOLED, tmp_path) as script:
         assert script.post("/webhooks/pooled", SECRET).status_code == 500
         script.wait_for("RuntimeError: cannot schedule new futures after")
-    with running(f"{POOLED}\npooled.launch()\n", tmp_path) as script:
+    with running_script(f"{POOLED}\npooled.launch()\n", tmp_path) as script:
         assert script.post("/webhooks/pooled", SECRET).json() == "in a pool"
 
 
 def test_a_signal_before_the_end_means_what_it_always_means(tmp_path: Path) -> None:
     text = ENDPOINTS + "\nprint('Busy.', flush=True)\ntime.sleep(60)\n"
-    with running(text, tmp_path) as script:
+    with running_script(text, tmp_path) as script:
         script.wait_for("Busy.")
         assert script.stop(signal.SIGTERM) == -signal.SIGTERM
-    with running(text, tmp_path) as script:
+    with running_script(text, tmp_path) as script:
         script.wait_for("Busy.")
         assert script.stop(signal.SIGINT) == -signal.SIGINT
         assert "KeyboardInterrupt" in script.said
@@ -245,13 +245,13 @@ def test_a_killed_receiver_loses_nothing_and_handles_again_only_what_it_had_in_h
     place = tmp_path / "place"
     place.mkdir()
     (place / "closed").touch()
-    with running(SPOOLED, place) as script:
+    with running_script(SPOOLED, place) as script:
         assert [_deliver(script, number) for number in range(20)] == [202] * 20
         script.kill()
     assert (place / "begun.txt").read_text() == "0\n"
     (place / "closed").unlink()
 
-    with running(SPOOLED, place) as script:
+    with running_script(SPOOLED, place) as script:
         # The hub heard no answer to some of them, as far as it knows, and sends them again.
         assert [_deliver(script, number) for number in range(15, 25)] == [202] * 10
         deadline = time.monotonic() + 30

@@ -14,17 +14,23 @@ from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from hublet.receiver import WebhookPayload, WebhooksServer
-from hublet.receiver.spool import worker
-from hublet.receiver.spool.records import GIVEN_UP_SECONDS, KEPT_SECONDS, WAITS, Counts, Spooled
-from hublet.receiver.spool.store import SpoolInUse, Store
-from receiver.sending import BODY, ID, JSON, PAYLOAD, a_payload, post, signed
+from hublet.receiver import WebhookPayload, WebhooksServer, spool
+from hublet.receiver.spool_store import (
+    GIVEN_UP_SECONDS,
+    KEPT_SECONDS,
+    WAITS,
+    SpoolCounts,
+    SpooledDelivery,
+    SpoolInUse,
+    SpoolStore,
+)
+from receiver.deliveries import BODY, ID, JSON, PAYLOAD, a_payload, post, signed
 
 SECRET = "coal"
 
 
-def a_delivery(delivery_id: str = "d1", path: str = "/webhooks/hear") -> Spooled:
-    return Spooled(
+def a_delivery(delivery_id: str = "d1", path: str = "/webhooks/hear") -> SpooledDelivery:
+    return SpooledDelivery(
         path=path, delivery_id=delivery_id, query=b"a=b", headers=[("x", "y")], body=b"{}"
     )
 
@@ -35,12 +41,12 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_oldest_that_is_due_is_taken_first(file: Path) -> None:
-    store = Store(file)
+    store = SpoolStore(file)
     for name in ("d1", "d2", "d3"):
         assert store.add(a_delivery(name), now=100)
 
     first = store.take(now=100)
-    assert first == Spooled(
+    assert first == SpooledDelivery(
         path="/webhooks/hear",
         delivery_id="d1",
         query=b"a=b",
@@ -60,7 +66,7 @@ def test_the_oldest_that_is_due_is_taken_first(file: Path) -> None:
 
 
 def test_waits_grow_until_the_last_one_stays(file: Path) -> None:
-    store = Store(file)
+    store = SpoolStore(file)
     store.add(a_delivery(), now=0)
     now, waits = 0.0, []
     for _ in range(len(WAITS) + 1):
@@ -76,7 +82,7 @@ def test_waits_grow_until_the_last_one_stays(file: Path) -> None:
 
 
 def test_a_failure_waits_from_its_end_on(file: Path) -> None:
-    store = Store(file)
+    store = SpoolStore(file)
     store.add(a_delivery(), now=0)
     taken = store.take(now=0)
     assert taken is not None
@@ -88,7 +94,7 @@ def test_a_failure_waits_from_its_end_on(file: Path) -> None:
 
 
 def test_what_was_done_is_known_again_and_its_content_gone(file: Path) -> None:
-    store = Store(file)
+    store = SpoolStore(file)
     store.add(a_delivery(), now=0)
     taken = store.take(now=0)
     assert taken is not None
@@ -96,14 +102,14 @@ def test_what_was_done_is_known_again_and_its_content_gone(file: Path) -> None:
 
     assert store.add(a_delivery(), now=2) is False
     assert (store.take(now=10**9), store.next_due()) == (None, None)
-    assert store.counts() == Counts(waiting=0, failed=0)
+    assert store.counts() == SpoolCounts(waiting=0, failed=0)
     store.close()
     rows = sqlite3.connect(file).execute("SELECT delivery_id, query, headers, body FROM deliveries")
     assert rows.fetchall() == [("d1", b"", "[]", b"")]
 
 
 def test_ids_are_forgotten_in_the_end(file: Path) -> None:
-    store = Store(file)
+    store = SpoolStore(file)
     for name in ("d1", "d2"):
         store.add(a_delivery(name), now=0)
     store.finish(1, now=0)
@@ -116,23 +122,23 @@ def test_ids_are_forgotten_in_the_end(file: Path) -> None:
 
 
 def test_what_was_given_up_is_forgotten_in_the_end(file: Path) -> None:
-    store = Store(file)
+    store = SpoolStore(file)
     for name in ("d1", "d2", "d3"):
         store.add(a_delivery(name), now=0)
     store.give_up(1, now=0)
 
     store.give_up(2, now=GIVEN_UP_SECONDS)
-    assert store.counts() == Counts(waiting=1, failed=2)
+    assert store.counts() == SpoolCounts(waiting=1, failed=2)
     # Also where nothing ever goes well.
     store.give_up(2, now=GIVEN_UP_SECONDS + 1)
-    assert store.counts() == Counts(waiting=1, failed=1)
+    assert store.counts() == SpoolCounts(waiting=1, failed=1)
     store.close()
 
 
 def test_only_its_owner_may_read_the_spool(file: Path) -> None:
     before = os.umask(0o022)
     try:
-        store = Store(file)
+        store = SpoolStore(file)
         store.add(a_delivery(), now=0)
         modes = {each.name: each.stat().st_mode & 0o777 for each in file.parent.iterdir()}
     finally:
@@ -143,21 +149,21 @@ def test_only_its_owner_may_read_the_spool(file: Path) -> None:
 
 
 def test_the_same_id_on_another_path_is_another_delivery(file: Path) -> None:
-    store = Store(file)
+    store = SpoolStore(file)
 
     assert store.add(a_delivery(path="/webhooks/a"), now=0)
     assert store.add(a_delivery(path="/webhooks/b"), now=0)
     assert not store.add(a_delivery(path="/webhooks/a"), now=0)
-    assert store.counts() == Counts(waiting=2, failed=0)
+    assert store.counts() == SpoolCounts(waiting=2, failed=0)
     store.close()
 
 
 def test_what_was_given_up_gets_another_chance_when_it_comes_again(file: Path) -> None:
-    store = Store(file)
+    store = SpoolStore(file)
     store.add(a_delivery(), now=0)
     store.take(now=0)
     store.give_up(1, now=1)
-    assert (store.take(now=10**9), store.counts()) == (None, Counts(waiting=0, failed=1))
+    assert (store.take(now=10**9), store.counts()) == (None, SpoolCounts(waiting=0, failed=1))
 
     assert store.add(a_delivery(), now=50)
     taken = store.take(now=50)
@@ -167,29 +173,29 @@ def test_what_was_given_up_gets_another_chance_when_it_comes_again(file: Path) -
 
 
 def test_one_process_at_a_time_works_from_a_file(file: Path) -> None:
-    store = Store(file)
+    store = SpoolStore(file)
 
     with pytest.raises(SpoolInUse, match=r"Another process works from the spool .*spool\.db\."):
-        Store(file)
+        SpoolStore(file)
     store.close()
-    Store(file).close()
+    SpoolStore(file).close()
 
 
 def test_a_file_that_cannot_be_written_is_not_blamed_on_another_process() -> None:
     try:
         with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
-            Store(Path("/dev/full"))
+            SpoolStore(Path("/dev/full"))
     finally:
         Path("/dev/full-journal").unlink(missing_ok=True)
 
 
 def test_what_was_added_is_there_after_a_restart(file: Path) -> None:
-    store = Store(file)
+    store = SpoolStore(file)
     store.add(a_delivery(), now=0)
     store.close()
 
-    again = Store(file)
-    assert again.counts() == Counts(waiting=1, failed=0)
+    again = SpoolStore(file)
+    assert again.counts() == SpoolCounts(waiting=1, failed=0)
     assert again.add(a_delivery(), now=0) is False
     again.close()
 
@@ -275,8 +281,8 @@ async def test_what_is_refused_is_not_kept(
         answer = await post(server, "/webhooks/hear", headers=headers, body=body)
 
     assert answer.status_code == status
-    store = Store(file)
-    assert store.counts() == Counts(waiting=0, failed=0)
+    store = SpoolStore(file)
+    assert store.counts() == SpoolCounts(waiting=0, failed=0)
     store.close()
 
 
@@ -301,8 +307,8 @@ async def test_deliveries_are_handled_in_the_order_in_which_they_came(file: Path
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures are tried again at once, three times in all."""
     waits = (0.01, 0.01)
-    monkeypatch.setattr("hublet.receiver.spool.store.WAITS", waits)
-    monkeypatch.setattr(worker, "WAITS", waits)
+    monkeypatch.setattr("hublet.receiver.spool_store.WAITS", waits)
+    monkeypatch.setattr(spool, "WAITS", waits)
 
 
 @pytest.mark.usefixtures("quick")
@@ -322,8 +328,8 @@ async def test_a_failure_is_tried_again_until_it_works(
         await until(lambda: len(tries) == 3)
 
     assert caplog.text.count("The handler of /webhooks/hear failed.") == 2
-    store = Store(file)
-    assert (store.counts(), len(tries)) == (Counts(waiting=0, failed=0), 3)
+    store = SpoolStore(file)
+    assert (store.counts(), len(tries)) == (SpoolCounts(waiting=0, failed=0), 3)
     store.close()
 
 
@@ -349,8 +355,8 @@ async def test_what_never_works_is_given_up_and_said(
         f"The delivery {ID} to /webhooks/hear failed 3 times and is given up; the hub can replay it."
         in caplog.text
     )
-    store = Store(file)
-    assert store.counts() == Counts(waiting=0, failed=1)
+    store = SpoolStore(file)
+    assert store.counts() == SpoolCounts(waiting=0, failed=1)
     store.close()
 
 
@@ -375,15 +381,15 @@ async def test_a_failure_does_not_hold_up_the_next(file: Path) -> None:
 async def test_a_handler_that_is_gone_leaves_its_deliveries_waiting(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = Store(file)
+    store = SpoolStore(file)
     store.add(a_delivery(path="/webhooks/gone"), now=0)
     store.close()
 
     async with WebhooksServer(webhook_secret=SECRET, spool=file).lifespan():
         await until(lambda: "There is no handler for /webhooks/gone any more." in caplog.text)
 
-    store = Store(file)
-    assert store.counts() == Counts(waiting=1, failed=0)
+    store = SpoolStore(file)
+    assert store.counts() == SpoolCounts(waiting=1, failed=0)
     store.close()
 
 
@@ -444,8 +450,8 @@ async def test_background_tasks_that_fail_are_tried_again_with_the_rest(file: Pa
         await post(server, "/webhooks/hear", headers=signed(SECRET))
         await until(lambda: len(tries) == 2)
 
-    store = Store(file)
-    assert store.counts() == Counts(waiting=0, failed=0)
+    store = SpoolStore(file)
+    assert store.counts() == SpoolCounts(waiting=0, failed=0)
     store.close()
 
 
@@ -485,8 +491,8 @@ async def test_what_hangs_on_the_answer_is_part_of_the_work(
         await post(server, "/webhooks/hear", headers=signed(SECRET))
         await until(lambda: len(tries) == 2)
 
-    store = Store(file)
-    assert (store.counts(), len(tries)) == (Counts(waiting=0, failed=0), 2)
+    store = SpoolStore(file)
+    assert (store.counts(), len(tries)) == (SpoolCounts(waiting=0, failed=0), 2)
     store.close()
 
 
@@ -521,8 +527,8 @@ async def test_work_is_not_repeated_for_what_it_returns(file: Path) -> None:
         await until(lambda: bool(tries))
         await asyncio.sleep(0.1)
 
-    store = Store(file)
-    assert (store.counts(), tries) == (Counts(waiting=0, failed=0), [1])
+    store = SpoolStore(file)
+    assert (store.counts(), tries) == (SpoolCounts(waiting=0, failed=0), [1])
     store.close()
 
 
@@ -549,8 +555,8 @@ class _Later:
 async def test_a_failure_that_took_long_is_not_tried_again_at_once(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hublet.receiver.spool.store.WAITS", (0.3,))
-    monkeypatch.setattr(worker, "WAITS", (0.3,))
+    monkeypatch.setattr("hublet.receiver.spool_store.WAITS", (0.3,))
+    monkeypatch.setattr(spool, "WAITS", (0.3,))
     times: list[float] = []
 
     async def hear(payload: WebhookPayload) -> None:
@@ -581,8 +587,8 @@ async def test_stopping_lets_the_delivery_in_hand_end(file: Path) -> None:
         await begun.wait()
 
     assert ended == ["ada/engine"]
-    store = Store(file)
-    assert store.counts() == Counts(waiting=0, failed=0)
+    store = SpoolStore(file)
+    assert store.counts() == SpoolCounts(waiting=0, failed=0)
     store.close()
 
 
@@ -596,7 +602,7 @@ async def test_a_delivery_that_cannot_be_kept_is_not_acknowledged(
 
     server = a_server(file, hear)
     async with server.lifespan():
-        monkeypatch.setattr(Store, "add", full)
+        monkeypatch.setattr(SpoolStore, "add", full)
         answer = await post(server, "/webhooks/hear", headers=signed(SECRET))
 
     assert (answer.status_code, answer.text) == (500, "Internal Server Error")

@@ -9,9 +9,9 @@ import httpx2
 
 from hublet.core.database import Database
 from hublet.events import RepoContentUpdated
-from hublet.repos.git import folders, trees
+from hublet.repos.git import bare_repos, trees
+from outbox_events import published_events
 from people import Headers
-from published import published
 
 Line = dict[str, Any]
 
@@ -80,7 +80,7 @@ class ARepo:
 
     async def files(self, commit: str | None = None) -> dict[str, bytes]:
         """What lies in a commit, by default the last of main; the first commit's file apart."""
-        folder = folders.folder_of(self.database.hub.settings.database.data_dir, self.id)
+        folder = bare_repos.folder_of(self.database.hub.settings.database.data_dir, self.id)
         found = trees.list_tree(folder, commit or await self.head(), recursive=True)
         return {
             entry.path: trees.read_blob(folder, entry.oid)
@@ -89,13 +89,13 @@ class ARepo:
         }
 
     async def attributes(self) -> str:
-        folder = folders.folder_of(self.database.hub.settings.database.data_dir, self.id)
+        folder = bare_repos.folder_of(self.database.hub.settings.database.data_dir, self.id)
         entry = trees.get_entry(folder, await self.head(), ".gitattributes")
         return trees.read_blob(folder, entry.oid).decode()
 
     async def state(self) -> tuple[dict[str, str], list[dict[str, Any]]]:
         """Everything that a refused request must leave as it was."""
-        return await self.refs(), await published(self.database, RepoContentUpdated)
+        return await self.refs(), await published_events(self.database, RepoContentUpdated)
 
 
 async def a_repo(

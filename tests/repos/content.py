@@ -5,16 +5,15 @@ from collections.abc import Mapping
 
 from hublet.core.database import Database
 from hublet.events import UpdatedRef
+from hublet.repos import blobs_store as blobs
 from hublet.repos import store as repos
-from hublet.repos.blobs import store as blobs
-from hublet.repos.blobs.folder import Spool
-from hublet.repos.blobs.records import Blob
-from hublet.repos.git import folders
+from hublet.repos.blobs import Spool
+from hublet.repos.git import bare_repos
 from hublet.repos.git.trees import pointer_to
+from hublet.repos.records import MAIN, Blob, Card, RefTransaction
 from hublet.repos.refs import service as refs
 from hublet.repos.refs import store as ref_store
-from hublet.repos.refs.records import MAIN, Card, Move
-from repos.bare import commit_files
+from repos.git_objects import commit_files
 
 
 async def put(
@@ -27,7 +26,7 @@ async def put(
     message: str = "Add files.",
 ) -> str:
     """Make a commit on top of the ref that holds exactly these files; return its id."""
-    folder = folders.folder_of(database.hub.settings.database.data_dir, repo_id)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo_id)
     async with database.transaction() as conn:
         repo = await repos.find(conn, repo_id)
         assert repo is not None
@@ -36,7 +35,9 @@ async def put(
         new = commit_files(folder, files, parents=parents, at=at, message=message)
         update = UpdatedRef(ref=ref, old_sha=old, new_sha=new)
         card = Card() if ref == MAIN else None
-        await refs.move(conn, repo, Move(updates=(update,), actor_id=repo.owner_id, card=card))
+        await refs.update_refs(
+            conn, repo, RefTransaction(updates=(update,), actor_id=repo.owner_id, card=card)
+        )
     return new
 
 

@@ -8,11 +8,11 @@ import pygit2
 
 from hublet.core.database import Database
 from hublet.repos import store
-from hublet.repos.git import folders
+from hublet.repos.git import bare_repos
 from hublet.repos.records import Repo
 from hublet.repos.refs import store as refs
 from people import Headers
-from repos.bare import commit_files
+from repos.git_objects import commit_files
 
 NONE = "0" * 40
 MAIN = "refs/heads/main"
@@ -33,7 +33,7 @@ async def a_repo(
 
 
 def folder_of(database: Database, repo: Repo) -> Path:
-    return folders.folder_of(database.hub.settings.database.data_dir, repo.id)
+    return bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
 
 
 async def refs_of(database: Database, repo: Repo) -> dict[str, str]:
@@ -52,7 +52,7 @@ class Clone:
 
     @property
     def repository(self) -> pygit2.Repository:
-        return folders.open_folder(self.folder)
+        return bare_repos.open_repository(self.folder)
 
     def pack(self, *shas: str) -> bytes:
         """Return a pack of these commits, each with all its files, or of other objects."""
@@ -73,7 +73,7 @@ class Clone:
 
 def a_clone(database: Database, repo: Repo, folder: Path) -> Clone:
     clone = Clone(folder=folder / "clone.git")
-    folders.create(clone.folder)
+    bare_repos.create_empty(clone.folder)
     alternates = clone.folder / "objects" / "info" / "alternates"
     alternates.write_text(f"{folder_of(database, repo) / 'objects'}\n")
     return clone

@@ -8,7 +8,7 @@ import pytest
 from hublet.accounts.records import Role
 from hublet.repos import access
 from hublet.repos.records import Gated, Reach, Repo, RepoType, Right, Visibility
-from hublet.tokens.format import Kind
+from hublet.tokens.format import TokenKind
 from hublet.tokens.records import Caller, Grants, Scope, ScopedGrant, Token, TokenRole, scopes_of
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -48,7 +48,7 @@ def a_caller(
     )
     token = Token(
         id=token_id,
-        kind=Kind.access,
+        kind=TokenKind.access,
         user_id=ADA,
         name="token",
         role=role,
@@ -223,7 +223,7 @@ def test_nothing_created_by_nothing_in_particular_is_reached() -> None:
 def test_what_lists_reach(
     caller: Caller, readable: tuple[str, ...], where_created: tuple[str, ...]
 ) -> None:
-    assert access.reach_of(caller, {ACME: Role.admin}) == Reach(
+    assert access.private_reach_of(caller, {ACME: Role.admin}) == Reach(
         user_id=ADA,
         readable=readable,
         where_created=where_created,
@@ -233,7 +233,9 @@ def test_what_lists_reach(
 
 
 def test_only_administrators_reach_past_groups() -> None:
-    reach = access.reach_of(a_caller(FULL), {ACME: Role.write, "b": Role.admin, "c": Role.read})
+    reach = access.private_reach_of(
+        a_caller(FULL), {ACME: Role.write, "b": Role.admin, "c": Role.read}
+    )
 
     assert reach is not None
     assert reach.administered == ("b",)
@@ -241,7 +243,7 @@ def test_only_administrators_reach_past_groups() -> None:
 
 @pytest.mark.parametrize("scope", [Scope.gated_repos, Scope.webhooks, Scope.write_discussions])
 def test_without_a_scope_lists_reach_nothing(scope: Scope) -> None:
-    assert access.reach_of(a_caller(FINE, scope), {ACME: Role.admin}) is None
+    assert access.private_reach_of(a_caller(FINE, scope), {ACME: Role.admin}) is None
 
 
 @pytest.mark.parametrize(
@@ -257,7 +259,7 @@ def test_without_a_scope_lists_reach_nothing(scope: Scope) -> None:
 def test_who_was_not_let_in_hears_what_to_do(
     gated: Gated, status: str | None, sentence: str
 ) -> None:
-    assert access.why_gated(replace(REPO, gated=gated), status) == sentence
+    assert access.gate_reason(replace(REPO, gated=gated), status) == sentence
 
 
 def test_every_right_has_its_scope() -> None:

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hublet.core.database import Database
-from hublet.repos.attachments import media
+from hublet.repos import attachments
 from people import Headers, sign_in
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
@@ -84,9 +84,9 @@ async def test_nothing_cannot_be_attached(client: httpx2.AsyncClient, ada: Heade
 async def test_an_attachment_has_a_largest_size_and_a_video_a_larger_one(
     client: httpx2.AsyncClient, ada: Headers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert (media.LARGEST, media.LARGEST_VIDEO) == (10_485_760, 52_428_800)
-    monkeypatch.setattr(media, "LARGEST", 2_000_000)
-    monkeypatch.setattr(media, "LARGEST_VIDEO", 2_000_001)
+    assert (attachments.LARGEST, attachments.LARGEST_VIDEO) == (10_485_760, 52_428_800)
+    monkeypatch.setattr(attachments, "LARGEST", 2_000_000)
+    monkeypatch.setattr(attachments, "LARGEST_VIDEO", 2_000_001)
 
     fits = await upload(client, ada, bytes(2_000_000))
     too_large = await upload(client, ada, bytes(2_000_001))

@@ -7,16 +7,16 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from draining import drain
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.repos.blobs import leftovers, store, sweeping
-from hublet.repos.blobs.folder import Spool, incoming_folder, parts_folder, path_of
-from hublet.repos.blobs.records import Blob
+from hublet.repos import blobs_store, pruning
+from hublet.repos.blobs import Spool, blob_path, incoming_folder, parts_folder
+from hublet.repos.records import Blob
 from people import Headers
-from repos.bare import git_sha1
 from repos.content import put_blob, sha256
+from repos.git_objects import git_sha1
 from repositories import a_repo
+from workers import drain
 
 CONTENT = b"0123456789"
 YEARS_AGO = 1_000_000_000
@@ -36,7 +36,7 @@ def names_in(folder: Path) -> list[str]:
 
 async def age(database: Database, content: bytes) -> None:
     """Make a blob two days old, in the database and on the disk."""
-    grow_old(path_of(data_dir(database), sha256(content)))
+    grow_old(blob_path(data_dir(database), sha256(content)))
     async with database.transaction() as conn:
         before = clock.micros() - 2 * 86_400_000_000
         await conn.execute(
@@ -53,7 +53,7 @@ def test_a_spool_is_kept_under_its_digest(tmp_path: Path) -> None:
 
     assert blob == Blob(sha256=sha256(CONTENT), size=10)
     assert git_name == git_sha1(CONTENT)
-    assert path_of(tmp_path, blob.sha256).read_bytes() == CONTENT
+    assert blob_path(tmp_path, blob.sha256).read_bytes() == CONTENT
     assert names_in(tmp_path) == [blob.sha256]
 
 
@@ -84,12 +84,12 @@ async def test_blobs_that_nothing_points_to_go_after_a_day(
     await age(database, b"linked")
     await age(database, b"old")
 
-    await sweeping.sweep(database)
+    await pruning.prune_blobs(database)
 
     left = sorted([sha256(b"linked"), sha256(b"new")])
     assert names_in(data_dir(database) / "blobs") == left
     async with database.read() as conn:
-        assert await store.find_known(
+        assert await blobs_store.find_known(
             conn, [sha256(content) for content in (b"linked", b"old", b"new")]
         ) == set(left)
 
@@ -118,7 +118,7 @@ async def test_what_buckets_and_attachments_show_stays(
     await age(database, b"file")
     await age(database, b"picture")
 
-    await sweeping.sweep(database)
+    await pruning.prune_blobs(database)
 
     assert names_in(data_dir(database) / "blobs") == sorted([sha256(b"file"), sha256(b"picture")])
 
@@ -131,7 +131,7 @@ async def test_a_deleted_file_is_swept_with_its_last_repository(
     await age(database, CONTENT)
     await client.request("DELETE", "/api/repos/delete", headers=ada, json={"name": "engine"})
 
-    await sweeping.sweep(database)
+    await pruning.prune_blobs(database)
 
     assert names_in(data_dir(database) / "blobs") == []
 
@@ -141,9 +141,9 @@ async def test_files_that_the_database_does_not_know_go_after_a_day(database: Da
         with Spool(data_dir(database)) as spool:
             spool.write(content)
             spool.keep()
-    grow_old(path_of(data_dir(database), sha256(b"old")))
+    grow_old(blob_path(data_dir(database), sha256(b"old")))
 
-    await sweeping.sweep(database)
+    await pruning.prune_blobs(database)
 
     assert names_in(data_dir(database) / "blobs") == [sha256(b"new")]
 
@@ -159,7 +159,7 @@ async def test_what_interrupted_uploads_left_goes_after_a_day(database: Database
     for path in (incoming / "old.spool", parts / "old"):
         grow_old(path)
 
-    await sweeping.sweep(database)
+    await pruning.prune_blobs(database)
 
     assert sorted(path.name for path in incoming.iterdir()) == ["new.spool"]
     assert sorted(path.name for path in parts.iterdir()) == ["new"]
@@ -170,7 +170,7 @@ async def test_bytes_that_arrive_again_while_they_are_swept_stay(
 ) -> None:
     await put_blob(database, None, CONTENT)
     await age(database, CONTENT)
-    remove = leftovers.remove
+    remove = pruning.remove_blobs
 
     def upload_first(*arguments: object, **more: object) -> None:
         with Spool(data_dir(database)) as spool:
@@ -178,18 +178,18 @@ async def test_bytes_that_arrive_again_while_they_are_swept_stay(
             spool.keep()
         remove(*arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(leftovers, "remove", upload_first)
+    monkeypatch.setattr(pruning, "remove_blobs", upload_first)
 
-    await sweeping.sweep(database)
+    await pruning.prune_blobs(database)
 
-    assert path_of(data_dir(database), sha256(CONTENT)).read_bytes() == CONTENT
+    assert blob_path(data_dir(database), sha256(CONTENT)).read_bytes() == CONTENT
     assert names_in(data_dir(database) / "blobs") == [sha256(CONTENT)]
 
 
 async def test_the_folder_is_swept_every_day(database: Database) -> None:
     async with database.transaction() as conn:
-        await sweeping.plan(conn)
-        await sweeping.plan(conn)
+        await pruning.schedule_blob_pruning(conn)
+        await pruning.schedule_blob_pruning(conn)
 
     await drain(database)
 
@@ -204,18 +204,18 @@ async def planned(database: Database) -> int:
     async with database.read() as conn:
         count: int = await conn.fetch_value(
             "SELECT count(*) FROM tasks WHERE kind = $1 AND due_at > $2",
-            sweeping.SWEEP,
+            pruning.PRUNE_BLOBS,
             clock.micros(),
         )
         return count
 
 
 async def test_a_batch_is_not_the_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeping, "_BATCH", 2)
+    monkeypatch.setattr(pruning, "_BLOB_BATCH", 2)
     for number in range(5):
         await put_blob(database, None, b"%d" % number)
         await age(database, b"%d" % number)
 
-    await sweeping.sweep(database)
+    await pruning.prune_blobs(database)
 
     assert names_in(data_dir(database) / "blobs") == []

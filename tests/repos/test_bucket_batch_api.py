@@ -10,11 +10,11 @@ import pytest
 
 from hublet.core.database import Database
 from hublet.events import RepoFilesUpdated
-from hublet.repos.blobs import store as blobs
-from hublet.repos.blobs.records import Blob
+from hublet.repos import blobs_store as blobs
 from hublet.repos.files import service
+from hublet.repos.records import Blob
+from outbox_events import published_events
 from people import Headers, sign_in
-from published import published
 
 BOX = "/api/buckets/ada/box"
 
@@ -92,7 +92,7 @@ async def test_a_batch_puts_replaces_and_deletes(
     )
     assert second.json() == {"success": True, "processed": 4, "succeeded": 4, "failed": []}
     assert await files(client, ada, of) == {"a": digest(b"three"), "d": digest(b"four")}
-    facts = await published(database, RepoFilesUpdated)
+    facts = await published_events(database, RepoFilesUpdated)
     assert [fact["updated_files"] for fact in facts][1:] == [
         [
             {"path": "a", "action": "add", "sha256": digest(b"three"), "size": 5},
@@ -261,7 +261,7 @@ async def test_one_operation_that_cannot_be_done_undoes_the_others(
             },
         ), name
     assert await files(client, ada) == {"folder/a": digest(b"one"), "kept/a": digest(b"two")}
-    assert len(await published(database, RepoFilesUpdated)) == 1
+    assert len(await published_events(database, RepoFilesUpdated)) == 1
 
 
 async def test_a_folder_that_goes_makes_room_for_a_file(
@@ -331,11 +331,11 @@ async def test_a_long_list_of_news_is_told_in_several_facts(
     box: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(service, "FILES_IN_A_FACT", 2)
+    monkeypatch.setattr(service, "FILES_PER_EVENT", 2)
 
     await send(client, ada, *(add(name) for name in "abcde"))
 
-    facts = await published(database, RepoFilesUpdated)
+    facts = await published_events(database, RepoFilesUpdated)
     assert [[file["path"] for file in fact["updated_files"]] for fact in facts] == [
         ["a", "b"],
         ["c", "d"],

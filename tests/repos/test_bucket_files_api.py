@@ -21,8 +21,8 @@ from hublet.core.hub import Hub
 from hublet.core.paging import write_cursor
 from hublet.events import RepoFilesUpdated
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
-from published import published
 
 BOX = "/api/buckets/ada/box"
 KINDS = ["buckets", "containers"]
@@ -56,7 +56,7 @@ async def news(database: Database) -> list[list[tuple[str, str]]]:
     """What the facts tell of: an action and a path for each file, a list for each fact."""
     return [
         [(file["action"], file["path"]) for file in fact["updated_files"]]
-        for fact in await published(database, RepoFilesUpdated)
+        for fact in await published_events(database, RepoFilesUpdated)
     ]
 
 
@@ -96,7 +96,7 @@ async def test_a_file_comes_back_as_it_was_put(
         assert answer.headers["content-length"] == "2560000"
         assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
     assert (shown.json()["totalFiles"], shown.json()["size"]) == (1, 2_560_000)
-    [fact] = await published(database, RepoFilesUpdated)
+    [fact] = await published_events(database, RepoFilesUpdated)
     assert (fact["repo"]["name"], fact["repo"]["type"]) == ("ada/box", kind.removesuffix("s"))
     assert fact["updated_files"] == [
         {"path": "a/b.bin", "action": "add", "sha256": digest(content), "size": 2_560_000}

@@ -9,8 +9,8 @@ from hublet.accounts.records import Plan, Role
 from hublet.core.database import Database
 from hublet.events import RepoConfigUpdated, RepoCreated, RepoDeleted
 from hublet.tokens.records import TokenRole
+from outbox_events import published_events
 from people import Headers, an_organization, sign_in
-from published import published
 
 KINDS = ["buckets", "containers"]
 
@@ -60,7 +60,7 @@ async def test_a_bucket_is_created_shown_and_deleted(
     }
     assert (deleted.status_code, deleted.json()) == (200, {})
     assert (gone.status_code, gone.headers["x-error-code"]) == (404, "RepoNotFound")
-    [fact, _] = await published(database, RepoCreated, RepoDeleted)
+    [fact, _] = await published_events(database, RepoCreated, RepoDeleted)
     assert (fact["repo"]["type"], fact["repo"]["private"]) == (kind.removesuffix("s"), True)
 
 
@@ -319,7 +319,7 @@ async def test_who_sees_a_bucket_can_be_changed(
     assert (hidden.json()["private"], hidden.json()["visibility"]) == (True, "private")
     assert (strange.status_code, refused.status_code) == (404, 403)
     assert shown.json()["private"] is False
-    facts = await published(database, RepoConfigUpdated)
+    facts = await published_events(database, RepoConfigUpdated)
     assert [fact["updated_config"] for fact in facts] == [
         {"private": True, "visibility": "private"},
         {"private": False, "visibility": "public"},

@@ -3,9 +3,8 @@
 import httpx2
 import pytest
 
-from hublet.repos.cards.errors import InvalidCard
-from hublet.repos.cards.metadata import parse
-from hublet.repos.cards.tags import tags_of
+from hublet.repos.cards import parse_metadata, tags_of
+from hublet.repos.errors import InvalidCard
 from hublet.repos.records import RepoType
 
 EMPTY = "There is no metadata at the top of README.md; it helps others to find the repository."
@@ -82,7 +81,7 @@ async def test_each_problem_is_told(client: httpx2.AsyncClient) -> None:
 )  # fmt: skip
 def test_bad_metadata_is_refused(text: str, problem: str) -> None:
     with pytest.raises(InvalidCard) as refused:
-        parse(card(text))
+        parse_metadata(card(text))
 
     assert refused.value.problems == (problem,)
 
@@ -99,7 +98,7 @@ def test_bad_metadata_is_refused(text: str, problem: str) -> None:
     ],
 )
 def test_metadata_is_plain_json(text: str, expected: dict[str, object]) -> None:
-    assert parse(card(text)) == expected
+    assert parse_metadata(card(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_metadata_is_plain_json(text: str, expected: dict[str, object]) -> None:
     ],
 )
 def test_metadata_is_found_as_editors_leave_it(content: str) -> None:
-    assert parse(content) == {"a": "b"}
+    assert parse_metadata(content) == {"a": "b"}
 
 
 def test_the_tags_of_a_model() -> None:

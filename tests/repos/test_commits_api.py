@@ -8,9 +8,9 @@ import pytest
 from hublet.accounts.records import Role
 from hublet.core.database import Database
 from hublet.events import RepoContentUpdated
-from hublet.repos.git import folders, history, trees
+from hublet.repos.git import bare_repos, history, trees
+from outbox_events import published_events
 from people import Headers, an_organization, sign_in
-from published import published
 from repos.commits import (
     ARepo,
     a_repo,
@@ -48,7 +48,7 @@ async def test_a_commit_adds_files_and_is_told(
         "hookOutput": "",
     }
     assert await repo.files() == {"a.txt": b"one", "deep/er/b.txt": b"two"}
-    [fact] = await published(database, RepoContentUpdated)
+    [fact] = await published_events(database, RepoContentUpdated)
     assert fact["updated_refs"] == [{"ref": "refs/heads/main", "old_sha": before, "new_sha": oid}]
     assert fact["repo"]["head_sha"] == oid
 
@@ -58,7 +58,7 @@ async def test_a_commit_says_who_made_it_and_why(
 ) -> None:
     await repo.send(ada, ndjson(header("Title", description="More."), file("a", "one")))
 
-    folder = folders.folder_of(database.hub.settings.database.data_dir, repo.id)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
     [made, first] = history.list_commits(folder, await repo.head())
     assert (made.title, made.message, made.author_name) == ("Title", "More.", "ada")
     assert made.parents == (first.id,)
@@ -81,7 +81,7 @@ async def test_a_folder_goes_with_its_last_file(
 
     await repo.commit(ada, deleted_file("a/b/c"))
 
-    folder = folders.folder_of(database.hub.settings.database.data_dir, repo.id)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
     left = trees.list_tree(folder, await repo.head(), recursive=True)
     assert [entry.path for entry in left] == [".gitattributes"]
 
@@ -341,8 +341,8 @@ async def test_other_types_take_commits_alike(
 
 
 async def test_an_executable_file_stays_one(database: Database, ada: Headers, repo: ARepo) -> None:
-    folder = folders.folder_of(database.hub.settings.database.data_dir, repo.id)
-    repository = folders.open_folder(folder)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
+    repository = bare_repos.open_repository(folder)
     builder = repository.TreeBuilder()
     builder.insert("run", repository.create_blob(b"1"), 0o100755)
     who = trees.get_commit(repository, await repo.head()).author

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from hublet.core.database import Database
 from hublet.core.hub import Hub
-from hublet.repos.commits.body import ndjson as parsing
+from hublet.repos.commits import parser as parsing
 from hublet.repos.git import trees
 from people import Headers
 from repos.commits import (

@@ -9,16 +9,15 @@ import pytest
 
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.events import RepoContentUpdated
-from hublet.repos.cards import reading
+from hublet.repos import cards
 from hublet.repos.commits import service
 from hublet.repos.errors import RefChanged
-from hublet.repos.git import folders, history
-from hublet.repos.git.writing import ObjectWriter
-from hublet.repos.records import RepoType
+from hublet.repos.git import bare_repos, history
+from hublet.repos.git.object_writer import ObjectWriter
+from hublet.repos.records import Card, RepoType
 from hublet.repos.refs import service as refs
-from hublet.repos.refs.records import Card
+from outbox_events import published_events
 from people import Headers
-from published import published
 from repos.commits import ARepo, a_repo, file, header, ndjson
 
 
@@ -28,7 +27,7 @@ async def repo(client: httpx2.AsyncClient, database: Database, ada: Headers) -> 
 
 
 def folder_of(repo: ARepo) -> Path:
-    return folders.folder_of(repo.database.hub.settings.database.data_dir, repo.id)
+    return bare_repos.folder_of(repo.database.hub.settings.database.data_dir, repo.id)
 
 
 async def test_concurrent_commits_to_one_branch_all_arrive(
@@ -41,7 +40,7 @@ async def test_concurrent_commits_to_one_branch_all_arrive(
     assert await repo.files() == {f"f{n}": b"%d" % n for n in range(40)}
     line = [commit.id for commit in history.list_commits(folder_of(repo), await repo.head())]
     assert sorted(line) == sorted([*made, first])
-    facts = await published(database, RepoContentUpdated)
+    facts = await published_events(database, RepoContentUpdated)
     moves = [(ref["old_sha"], ref["new_sha"]) for fact in facts for ref in fact["updated_refs"]]
     assert moves == list(zip(line[:0:-1], line[-2::-1], strict=True))
 
@@ -67,18 +66,18 @@ class _NoTurns:
 async def test_commits_in_several_processes_all_arrive(
     database: Database, ada: Headers, repo: ARepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "_turns", _NoTurns())
+    monkeypatch.setattr(service, "_branch_locks", _NoTurns())
 
     await asyncio.gather(*(repo.commit(ada, file(f"f{n}", f"{n}")) for n in range(8)))
 
     assert await repo.files() == {f"f{n}": b"%d" % n for n in range(8)}
-    assert len(await published(database, RepoContentUpdated)) == 8
+    assert len(await published_events(database, RepoContentUpdated)) == 8
 
 
 async def test_a_lost_race_is_run_again(
     ada: Headers, repo: ARepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = refs.move
+    real = refs.update_refs
     races = 0
 
     async def lost(*arguments: object) -> object:
@@ -88,7 +87,7 @@ async def test_a_lost_race_is_run_again(
             raise RefChanged("main")
         return await real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(refs, "move", lost)
+    monkeypatch.setattr(refs, "update_refs", lost)
 
     await repo.commit(ada, *(file(f"f{n}", f"{n}") for n in range(50)))
 
@@ -102,7 +101,7 @@ async def test_races_without_end_are_given_up(
         raise RefChanged("main")
 
     before = await repo.state()
-    monkeypatch.setattr(refs, "move", lost)
+    monkeypatch.setattr(refs, "update_refs", lost)
 
     response = await repo.send(ada, ndjson(header(), file("a", "1")))
 
@@ -118,14 +117,14 @@ async def test_a_transaction_that_fails_leaves_the_repository_as_it_was(
 ) -> None:
     await repo.commit(ada, file("a", "1"))
     before = await repo.state()
-    real = refs.move
+    real = refs.update_refs
 
     async def fail(*arguments: object) -> object:
         await real(*arguments)  # type: ignore[arg-type]
         raise DatabaseUnavailable("It is gone.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(refs, "move", fail)
+        patch.setattr(refs, "update_refs", fail)
         response = await repo.send(ada, ndjson(header(), file("a", "2"), file("b", "3")))
 
     assert response.status_code == 503
@@ -164,7 +163,7 @@ async def test_a_repository_deleted_meanwhile_is_not_found(
         await client.request(
             "DELETE", "/api/repos/delete", headers=ada, json={"name": "ada/engine"}
         )
-        folders.remove(folder_of(repo))
+        bare_repos.remove(folder_of(repo))
         yield ndjson(*(file(f"f{n}", "1") for n in range(50)))
 
     response = await client.post(f"{repo.path}/commit/main", headers=ada, content=body())
@@ -201,7 +200,7 @@ async def test_a_right_that_is_lost_while_git_works_counts_no_more(
     def read_card(folder: Path, commit: str, kind: RepoType) -> Card:
         # The commit is in git by now, and nothing points to it.
         asyncio.run_coroutine_threadsafe(take_it_away(), loop).result()
-        return reading.read_card(folder, commit, kind)
+        return cards.read_card(folder, commit, kind)
 
     monkeypatch.setattr(service, "read_card", read_card)
 

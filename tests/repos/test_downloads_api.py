@@ -7,8 +7,8 @@ from fastapi import FastAPI
 from hublet.core.database import Database
 from hublet.repos.git import trees
 from people import Headers, sign_in
-from repos.bare import git_sha1
 from repos.content import pointer, put, put_blob, sha256
+from repos.git_objects import git_sha1
 from repositories import a_repo
 
 RESOLVE = "/ada/engine/resolve/main"

@@ -5,12 +5,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts import service as accounts
 from hublet.accounts.records import Role
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import AccessDecided, AccessRequested
+from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
-from published import published
 from repositories import a_repo, disable
 
 MODEL = "/api/models/ada/engine"
@@ -93,8 +93,8 @@ async def test_asking_and_deciding_are_told(
     await client.post(ASK, headers=bob)
     await handle(client, gated, "rejected")
 
-    [asked] = await published(database, AccessRequested)
-    [decided] = await published(database, AccessDecided)
+    [asked] = await published_events(database, AccessRequested)
+    [decided] = await published_events(database, AccessDecided)
     user = await a_user(database, "bob")
     assert (asked["repo"]["name"], asked["user_id"], asked["status"]) == (
         "ada/engine",
@@ -121,7 +121,7 @@ async def test_an_automatic_gate_opens_at_once(
         {"status": "accepted"},
         True,
     )
-    [fact] = await published(database, AccessRequested)
+    [fact] = await published_events(database, AccessRequested)
     assert fact["status"] == "accepted"
 
 
@@ -205,7 +205,7 @@ async def test_access_is_granted_without_asking_and_without_an_address(
     [request] = await requests(client, gated, "accepted")
     assert "email" not in request["user"]
     assert "fields" not in request
-    [fact] = await published(database, AccessDecided)
+    [fact] = await published_events(database, AccessDecided)
     assert fact["status"] == "accepted"
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from hublet.repos.errors import RevisionNotFound
-from hublet.repos.git import folders, history
+from hublet.repos.git import bare_repos, history
 from hublet.repos.git.history import CommitInfo
-from repos.bare import commit_files
+from repos.git_objects import commit_files
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    folders.create(tmp_path / "x.git")
+    bare_repos.create_empty(tmp_path / "x.git")
     return tmp_path / "x.git"
 
 

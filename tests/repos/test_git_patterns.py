@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hublet.repos.git.attributes import Attributes, with_lfs
-from hublet.repos.git.folders import GIT_ATTRIBUTES
-from hublet.repos.git.ignoring import IgnoreRules
-from hublet.repos.git.patterns import Pattern
+from hublet.repos.git.bare_repos import GIT_ATTRIBUTES
+from hublet.repos.git.patterns import GitAttributes, IgnoreRules, Pattern, add_lfs_lines
 
 LFS = "filter=lfs diff=lfs merge=lfs -text"
 
@@ -147,7 +145,7 @@ ATTRIBUTES = [
 
 @pytest.mark.parametrize("text", ATTRIBUTES)
 def test_files_are_handed_to_lfs_as_git_does(work_tree: Path, text: str) -> None:
-    ours = Attributes(text)
+    ours = GitAttributes(text)
 
     assert {path for path in PATHS if ours.hands_to_lfs(path)} == handed_to_lfs_by_git(
         work_tree, text, PATHS
@@ -158,17 +156,17 @@ def test_files_are_handed_to_lfs_as_git_does(work_tree: Path, text: str) -> None
     "path", [*PATHS, 'q"x', '"q', "!x", "*.bin", "#a b/c", "!a/b", "?", "a\\*b"]
 )
 def test_a_new_line_hands_one_file_to_lfs_and_no_other(work_tree: Path, path: str) -> None:
-    text = with_lfs("", [path])
+    text = add_lfs_lines("", [path])
 
     assert handed_to_lfs_by_git(work_tree, text, [*PATHS, path, "x/" + path, "y.bin"]) == {path}
-    assert Attributes(text).hands_to_lfs(path)
+    assert GitAttributes(text).hands_to_lfs(path)
 
 
 def test_only_files_without_a_line_get_one() -> None:
-    assert with_lfs("*.bin filter=lfs", ["a.bin", "z.dat", "b.dat"]) == (
+    assert add_lfs_lines("*.bin filter=lfs", ["a.bin", "z.dat", "b.dat"]) == (
         f"*.bin filter=lfs\n/b.dat {LFS}\n/z.dat {LFS}\n"
     )
-    assert with_lfs("*.bin filter=lfs", ["a.bin"]) == "*.bin filter=lfs"
+    assert add_lfs_lines("*.bin filter=lfs", ["a.bin"]) == "*.bin filter=lfs"
 
 
 @pytest.mark.parametrize("pattern", ["*a" * 30 + "b", "**/a/" * 20 + "b", "*a*/" * 20 + "**/x"])

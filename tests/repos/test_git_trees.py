@@ -6,9 +6,9 @@ import pygit2
 import pytest
 
 from hublet.repos.errors import EntryNotFound, RevisionNotFound
-from hublet.repos.git import folders, trees
-from hublet.repos.git.trees import Entry, Lfs
-from repos.bare import commit_files, git_sha1
+from hublet.repos.git import bare_repos, trees
+from hublet.repos.git.trees import GitEntry, LfsPointer
+from repos.git_objects import commit_files, git_sha1
 
 DIGEST = "ab" * 32
 POINTER = trees.pointer_to(DIGEST, 12_000_000)
@@ -39,7 +39,7 @@ IN_ORDER = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    folders.create(tmp_path / "x.git")
+    bare_repos.create_empty(tmp_path / "x.git")
     return tmp_path / "x.git"
 
 
@@ -52,19 +52,19 @@ def test_a_folder_comes_before_what_is_in_it(folder: Path, commit: str) -> None:
     found = trees.list_tree(folder, commit, recursive=True)
 
     assert [entry.path for entry in found] == IN_ORDER
-    assert found[0] == Entry(
+    assert found[0] == GitEntry(
         path="README.md", type="file", oid=git_sha1(FILES["README.md"]), size=9
     )
     assert found[2].type == "directory"
 
 
 def test_a_pointer_stands_for_its_content(folder: Path, commit: str) -> None:
-    assert trees.get_entry(folder, commit, "model.bin") == Entry(
+    assert trees.get_entry(folder, commit, "model.bin") == GitEntry(
         path="model.bin",
         type="file",
         oid=git_sha1(POINTER),
         size=12_000_000,
-        lfs=Lfs(sha256=DIGEST, size=12_000_000, pointer_size=len(POINTER)),
+        lfs=LfsPointer(sha256=DIGEST, size=12_000_000, pointer_size=len(POINTER)),
     )
 
 
@@ -92,7 +92,7 @@ def test_pages_put_together_are_the_whole(
 ) -> None:
     whole = trees.list_tree(folder, commit, path=path, recursive=recursive)
 
-    pages: list[Entry] = []
+    pages: list[GitEntry] = []
     after = ""
     while page := trees.list_tree(
         folder, commit, path=path, recursive=recursive, after=after, limit=size
@@ -140,7 +140,7 @@ def test_entries_are_found_by_path_and_the_missing_left_out(folder: Path, commit
 
 
 def test_a_tag_object_leads_to_its_commit(folder: Path, commit: str) -> None:
-    repository = folders.open_folder(folder)
+    repository = bare_repos.open_repository(folder)
     who = pygit2.Signature("ada", "ada@example.com", 0, 0)
     tag = repository.create_tag(
         "v1", pygit2.Oid(hex=commit), pygit2.enums.ObjectType.COMMIT, who, "One."
@@ -152,7 +152,7 @@ def test_a_tag_object_leads_to_its_commit(folder: Path, commit: str) -> None:
 
 
 def test_a_submodule_is_no_content(folder: Path) -> None:
-    repository = folders.open_folder(folder)
+    repository = bare_repos.open_repository(folder)
     builder = repository.TreeBuilder()
     builder.insert("other", pygit2.Oid(hex="1" * 40), pygit2.enums.FileMode.COMMIT)
     builder.insert("x", repository.create_blob(b"x"), pygit2.enums.FileMode.BLOB)

@@ -10,11 +10,11 @@ from fastapi import FastAPI
 from hublet.accounts.records import Plan, Role
 from hublet.app import with_edge
 from hublet.core.database import Database
-from hublet.repos.git import folders
+from hublet.repos.browse import information
+from hublet.repos.git import bare_repos
 from hublet.repos.git.trees import pointer_to
-from hublet.repos.information import service
 from people import Headers, an_organization, sign_in
-from repos.bare import git_sha1
+from repos.git_objects import git_sha1
 from repositories import a_push, a_ref, a_repo, a_resource_group, disable
 
 MODEL = "/api/models/ada/engine"
@@ -203,10 +203,12 @@ async def test_a_tag_with_a_message_is_the_commit_it_points_to(
 ) -> None:
     repo_id = await a_repo(client, ada, "ada/engine")
     commit = (await info(client, MODEL))["sha"]
-    folder = folders.folder_of(database.hub.settings.database.data_dir, repo_id)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo_id)
     who = pygit2.Signature("ada", "ada@example.com", 0, 0)
     kind = pygit2.enums.ObjectType.COMMIT
-    tag = folders.open_folder(folder).create_tag("v1", pygit2.Oid(hex=commit), kind, who, "One.")
+    tag = bare_repos.open_repository(folder).create_tag(
+        "v1", pygit2.Oid(hex=commit), kind, who, "One."
+    )
     await a_ref(database, repo_id, "refs/tags/v1", str(tag))
 
     assert str(tag) != commit
@@ -216,7 +218,7 @@ async def test_a_tag_with_a_message_is_the_commit_it_points_to(
 async def test_of_very_many_files_not_all_are_listed(
     client: httpx2.AsyncClient, database: Database, ada: Headers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "_MOST_FILES", 2)
+    monkeypatch.setattr(information, "_MOST_FILES", 2)
     repo_id = await a_repo(client, ada, "ada/engine")
     await a_push(database, repo_id, {"a": b"", "b/c": b"", "d": b""})
 

@@ -8,10 +8,10 @@ import pytest
 
 from hublet.core.database import Database
 from hublet.events import RepoContentUpdated
-from hublet.repos.lfs.management import rewriting
+from hublet.repos.lfs import history_rewrite
 from hublet.repos.refs import store as refs
+from outbox_events import published_events
 from people import Headers, sign_in
-from published import published
 from repos.content import pointer, put, put_blob, sha256
 from repositories import a_repo
 
@@ -101,7 +101,7 @@ async def test_history_is_rewritten_as_if_the_file_had_never_been(
         ("Add files.", []),
         ("initial commit", [".gitattributes"]),
     ]
-    [fact] = (await published(database, RepoContentUpdated))[-1:]
+    [fact] = (await published_events(database, RepoContentUpdated))[-1:]
     assert fact["updated_refs"] == [
         {
             "ref": "refs/heads/main",
@@ -135,9 +135,11 @@ async def test_a_push_meanwhile_leaves_everything_as_it_is(
 ) -> None:
     before = await refs_of(database, repo_id)
     monkeypatch.setattr(
-        rewriting, "without_files", lambda *_: {"refs/heads/main": "1" * 40, "refs/pr/1": "2" * 40}
+        history_rewrite,
+        "rewrite_without",
+        lambda *_: {"refs/heads/main": "1" * 40, "refs/pr/1": "2" * 40},
     )
-    monkeypatch.setattr("hublet.repos.refs.store.move", AsyncMock(side_effect=[True, False]))
+    monkeypatch.setattr("hublet.repos.refs.store.update_ref", AsyncMock(side_effect=[True, False]))
     body = {"deletions": {"sha": [sha256(CONTENTS[0])], "rewriteHistory": True}}
 
     response = await client.post(f"{PATH}/batch", headers=ada, json=body)

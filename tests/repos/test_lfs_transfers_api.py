@@ -10,12 +10,12 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.repos.blobs import store as blobs
-from hublet.repos.blobs.folder import blobs_folder, path_of
+from hublet.repos import blobs_store as blobs
+from hublet.repos.blobs import blob_path, blobs_folder
 from hublet.repos.lfs import records, service
 from people import Headers
-from repos.bare import git_sha1
 from repos.content import sha256
+from repos.git_objects import git_sha1
 from repos.lfs import batch, upload_href, wanted
 from repositories import a_repo
 
@@ -43,7 +43,7 @@ def left_behind(database: Database) -> list[str]:
 
 
 def kept(database: Database) -> bytes:
-    return path_of(database.hub.settings.database.data_dir, sha256(CONTENT)).read_bytes()
+    return blob_path(database.hub.settings.database.data_dir, sha256(CONTENT)).read_bytes()
 
 
 async def linked(database: Database, repo_id: str) -> list[str]:

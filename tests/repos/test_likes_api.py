@@ -6,8 +6,8 @@ import httpx2
 
 from hublet.core.database import Database
 from hublet.events import RepoLiked
+from outbox_events import published_events
 from people import Headers, a_user, sign_in
-from published import published
 from repositories import a_repo, disable
 
 LIKE, LIKERS = "/api/models/ada/engine/like", "/api/models/ada/engine/likers"
@@ -30,7 +30,7 @@ async def test_a_like_is_counted_once_and_taken_back_once(
 
     assert [(answer.status_code, answer.json()) for answer in answers] == [(200, {})] * 5
     assert (liked, await likes_of(client)) == (2, 1)
-    facts = await published(database, RepoLiked)
+    facts = await published_events(database, RepoLiked)
     assert [fact["repo"]["name"] for fact in facts] == ["ada/engine", "ada/engine"]
     assert facts[0]["user_id"] == (await a_user(database, "bob")).id
 

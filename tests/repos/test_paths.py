@@ -3,7 +3,7 @@
 import pytest
 
 from hublet.repos.errors import InvalidPath
-from hublet.repos.paths import check_path
+from hublet.repos.names import check_path
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 
 from hublet.core.database import Database
 from people import Headers
-from repos.bare import git_sha1
 from repos.content import put
+from repos.git_objects import git_sha1
 from repositories import a_repo
 
 PATH = "/api/models/ada/engine/paths-info"

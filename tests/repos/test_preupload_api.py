@@ -7,8 +7,8 @@ import pytest
 
 from hublet.core.database import Database
 from people import Headers, sign_in
-from repos.bare import git_sha1
 from repos.commits import ARepo, a_repo, file
+from repos.git_objects import git_sha1
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from draining import drain
 from hublet.accounts.records import Plan, Role
 from hublet.core.database import Database
 from hublet.events import RepoCreated, RepoDeleted
-from hublet.repos.git import folders
+from hublet.repos.git import bare_repos
+from outbox_events import published_events
 from people import Headers, an_organization, sign_in
-from published import published
 from repositories import a_resource_group
+from workers import drain
 
 CREATE, DELETE = "/api/repos/create", "/api/repos/delete"
 TYPES = ["model", "dataset", "space", "kernel", "bucket", "container"]
@@ -46,7 +46,7 @@ async def test_a_repository_of_each_type_is_created_and_deleted(
     )
     assert (deleted.status_code, deleted.json()) == (200, {})
     assert (missing.status_code, missing.headers["x-error-code"]) == (404, "RepoNotFound")
-    [fact, gone] = await published(database, RepoCreated, RepoDeleted)
+    [fact, gone] = await published_events(database, RepoCreated, RepoDeleted)
     assert fact == gone
     assert (fact["repo"]["name"], fact["repo"]["type"]) == ("ada/engine", type_)
 
@@ -175,7 +175,7 @@ async def test_visibility_is_said_in_either_of_two_fields(
 ) -> None:
     await create(client, ada, **body)
 
-    [fact] = await published(database, RepoCreated)
+    [fact] = await published_events(database, RepoCreated)
     assert fact["repo"]["private"] is private
 
 
@@ -290,7 +290,7 @@ async def test_the_folder_of_a_deleted_repository_goes(
     client: httpx2.AsyncClient, ada: Headers, database: Database
 ) -> None:
     repo_id = (await create(client, ada)).json()["id"]
-    folder = folders.folder_of(database.hub.settings.database.data_dir, repo_id)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo_id)
     assert folder.exists()
 
     await delete(client, ada)

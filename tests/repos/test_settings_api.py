@@ -8,8 +8,8 @@ import pytest
 from hublet.accounts.records import Plan, Role
 from hublet.core.database import Database
 from hublet.events import RepoConfigUpdated
+from outbox_events import published_events
 from people import Headers, an_organization, sign_in
-from published import published
 from repositories import a_repo, a_resource_group
 
 SETTINGS = "/api/models/ada/engine/settings"
@@ -66,7 +66,7 @@ async def test_a_change_is_answered_kept_and_told(
 
     assert (answer.status_code, answer.json()) == (200, UNTOUCHED | changed)
     assert kept.json() == UNTOUCHED | changed
-    [fact] = await published(database, RepoConfigUpdated)
+    [fact] = await published_events(database, RepoConfigUpdated)
     assert fact["updated_config"] == told
     assert fact["repo"]["private"] is (UNTOUCHED | changed)["private"]
 
@@ -79,7 +79,7 @@ async def test_what_changes_nothing_is_not_told(
     answer = await client.put(SETTINGS, headers=ada, json=UNTOUCHED)
 
     assert (answer.status_code, answer.json()) == (200, UNTOUCHED)
-    assert await published(database, RepoConfigUpdated) == []
+    assert await published_events(database, RepoConfigUpdated) == []
 
 
 async def test_one_change_after_the_other_keeps_them_all(
@@ -108,7 +108,7 @@ async def test_a_gate_can_be_taken_away(
     answer = await client.put(SETTINGS, headers=ada, json={"gated": False})
 
     assert answer.json() == UNTOUCHED
-    told = [fact["updated_config"] for fact in await published(database, RepoConfigUpdated)]
+    told = [fact["updated_config"] for fact in await published_events(database, RepoConfigUpdated)]
     assert told == [{"gated": "manual"}, {"gated": False}]
 
 
@@ -122,7 +122,7 @@ async def test_a_space_can_be_protected(
     )
 
     assert answer.json() == UNTOUCHED | {"visibility": "protected", "private": True}
-    [fact] = await published(database, RepoConfigUpdated)
+    [fact] = await published_events(database, RepoConfigUpdated)
     assert fact["updated_config"] == {"visibility": "protected"}
 
 
@@ -188,7 +188,7 @@ async def test_an_administrator_puts_a_repository_into_a_group_and_out_again(
     expected = {"resourceGroup": {"id": group.id, "name": "rockets"}}
     assert put.json() == again.json() == shown.json() == expected
     assert out.json() == {"resourceGroup": None}
-    told = [fact["updated_config"] for fact in await published(database, RepoConfigUpdated)]
+    told = [fact["updated_config"] for fact in await published_events(database, RepoConfigUpdated)]
     assert told == [{"resourceGroupId": group.id}, {"resourceGroupId": None}]
     log = await client.get("/api/organizations/acme/audit-log", headers=ada)
     lines = [line for line in log.json() if line["action"] == "repo.resource-group"]

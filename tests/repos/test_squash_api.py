@@ -5,7 +5,7 @@ import pytest
 
 from hublet.core.database import Database
 from hublet.repos.errors import RefChanged
-from hublet.repos.git import folders, history
+from hublet.repos.git import bare_repos, history
 from hublet.repos.refs import service
 from people import Headers, sign_in
 from repos.commits import ARepo, a_repo, file
@@ -30,7 +30,7 @@ async def test_a_history_becomes_one_commit(database: Database, ada: Headers, re
 
     assert (response.status_code, response.json()) == (200, {})
     after = await repo.head()
-    folder = folders.folder_of(database.hub.settings.database.data_dir, repo.id)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
     [only] = history.list_commits(folder, after)
     assert (only.title, only.author_name, only.parents) == ("All of it", "ada", ())
     assert await repo.files() == files
@@ -74,7 +74,7 @@ async def test_a_tag_or_a_commit_has_no_history_to_squash(
 async def test_a_branch_that_keeps_moving_is_given_up(
     ada: Headers, repo: ARepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, lost = service.move, 0
+    real, lost = service.update_refs, 0
 
     async def move(*arguments: object) -> object:
         nonlocal lost
@@ -83,7 +83,7 @@ async def test_a_branch_that_keeps_moving_is_given_up(
             raise RefChanged("main")
         return await real(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(service, "move", move)
+    monkeypatch.setattr(service, "update_refs", move)
 
     assert (await squash(repo, ada, "main")).status_code == 200
     before = await repo.state()

@@ -5,7 +5,7 @@ import pygit2
 import pytest
 
 from hublet.core.database import Database
-from hublet.repos.git import folders
+from hublet.repos.git import bare_repos
 from people import Headers, sign_in
 from repos.commits import ARepo, a_repo, file
 
@@ -51,9 +51,9 @@ async def test_a_tag_of_a_pushed_tag_leads_to_its_commit(
     client: httpx2.AsyncClient, database: Database, ada: Headers, repo: ARepo
 ) -> None:
     sha = await repo.head()
-    folder = folders.folder_of(database.hub.settings.database.data_dir, repo.id)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
     who = pygit2.Signature("ada", "ada@example.com", 0, 0)
-    pushed = folders.open_folder(folder).create_tag(
+    pushed = bare_repos.open_repository(folder).create_tag(
         "v1", pygit2.Oid(hex=sha), pygit2.enums.ObjectType.COMMIT, who, "One."
     )
     async with database.transaction() as conn:

@@ -8,8 +8,8 @@ import pytest
 from hublet.core.database import Database
 from hublet.core.paging import write_cursor
 from people import Headers, an_organization, sign_in
-from repos.bare import git_sha1
 from repos.content import pointer, put, put_blob, sha256
+from repos.git_objects import git_sha1
 from repositories import a_repo
 
 PATH = "/api/models/ada/engine/tree"

@@ -6,9 +6,9 @@ from typing import Any
 
 import httpx2
 
-from hublet.accounts import service as accounts
 from hublet.accounts.organizations import store as organizations
 from hublet.accounts.records import Organization, Plan, Role, User
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from people import Headers, an_organization, sign_in
 
@@ -95,6 +95,6 @@ async def role_of(database: Database, organization: Organization, name: str) -> 
         return await organizations.role_of(conn, organization.id, user_id=user.id)
 
 
-def refusal(status: int, detail: str, scim_type: str | None = None) -> dict[str, Any]:
+def error_body(status: int, detail: str, scim_type: str | None = None) -> dict[str, Any]:
     named = {} if scim_type is None else {"scimType": scim_type}
     return {"schemas": [ERROR], "status": str(status), **named, "detail": detail}

@@ -8,10 +8,10 @@ import pytest
 from hublet.accounts.records import Plan, Role
 from hublet.core.database import Database
 from hublet.core.errors import TooManyRequests
-from hublet.core.http.rendering import hub_error_response
+from hublet.core.http.error_responses import hub_error_response
 from hublet.tokens.records import TokenRole
 from people import an_organization, sign_in
-from scim.directories import USER, Directory, refusal
+from scim.directories import USER, Directory, error_body
 
 BOTH = pytest.mark.parametrize("kind", ["scim", "scim-provisioning"])
 
@@ -23,7 +23,7 @@ async def test_without_a_token_nobody_is_let_in(client: httpx2.AsyncClient, kind
     assert response.status_code == 401
     assert response.headers["content-type"] == "application/scim+json"
     assert response.headers["www-authenticate"] == "Bearer"
-    assert response.json() == refusal(
+    assert response.json() == error_body(
         401, "A token is needed: send it as `Authorization: Bearer <token>`."
     )
 
@@ -37,7 +37,7 @@ async def test_an_unknown_organization_is_not_found(
     response = await client.get(f"/api/organizations/nobody/{kind}/v2/Users", headers=ada)
 
     assert response.status_code == 404
-    assert response.json() == refusal(404, "There is no organization nobody.")
+    assert response.json() == error_body(404, "There is no organization nobody.")
 
 
 @BOTH
@@ -52,7 +52,7 @@ async def test_only_owners_may(
     response = await client.get(f"/api/organizations/acme/{kind}/v2/Users", headers=bob)
 
     assert response.status_code == 403
-    assert response.json() == refusal(403, "This needs the role admin in the organization acme.")
+    assert response.json() == error_body(403, "This needs the role admin in the organization acme.")
 
 
 @BOTH
@@ -68,7 +68,7 @@ async def test_the_token_must_be_one_that_may_write(
     response = await client.get(f"/api/organizations/acme/{kind}/v2/Users", headers=ada)
 
     assert response.status_code == 403
-    assert response.json() == refusal(403, "This needs a token with the role write.")
+    assert response.json() == error_body(403, "This needs a token with the role write.")
 
 
 @BOTH
@@ -82,7 +82,7 @@ async def test_the_plan_must_be_the_largest(
     response = await client.get(f"/api/organizations/acme/{kind}/v2/Users", headers=ada)
 
     assert response.status_code == 403
-    assert response.json() == refusal(
+    assert response.json() == error_body(
         403,
         "SCIM users and groups need the plan enterprise-plus or a larger one, "
         "which acme does not have.",
@@ -95,7 +95,7 @@ async def test_a_body_that_is_too_large_is_refused_in_the_form_of_the_protocol(
     response = await invited.ask("POST", "/Users", content=b"x" * 11_000_000)
 
     assert response.status_code == 413
-    assert response.json()["schemas"] == refusal(413, "")["schemas"]
+    assert response.json()["schemas"] == error_body(413, "")["schemas"]
     assert response.json()["detail"].startswith("The body must have at most ")
 
 
@@ -106,7 +106,7 @@ def test_a_limit_is_told_in_the_form_of_the_protocol() -> None:
 
     assert (response.status_code, response.media_type) == (429, "application/scim+json")
     assert response.headers["retry-after"] == "5"
-    assert json.loads(bytes(response.body)) == refusal(429, "Later.")
+    assert json.loads(bytes(response.body)) == error_body(429, "Later.")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ async def test_what_does_not_exist_says_so(
     response = await invited.ask(method, path)
 
     assert response.status_code == status
-    assert response.json() == refusal(status, detail)
+    assert response.json() == error_body(status, detail)
 
 
 async def test_a_method_that_is_not_there_is_told_with_those_that_are(invited: Directory) -> None:
@@ -151,7 +151,7 @@ async def test_a_body_must_be_json(invited: Directory) -> None:
     response = await invited.ask("POST", "/Users", content=b"userName=ada", headers=form)
 
     assert response.status_code == 415
-    assert response.json() == refusal(415, "The request body must be application/scim+json")
+    assert response.json() == error_body(415, "The request body must be application/scim+json")
 
 
 @pytest.mark.parametrize("media_type", ["application/scim+json", "application/json", None])

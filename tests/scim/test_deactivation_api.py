@@ -6,22 +6,21 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from hublet.accounts import service as accounts
 from hublet.accounts.organizations import service as organizations
+from hublet.accounts.organizations import store as group_store
 from hublet.accounts.records import OPERATOR, Role
 from hublet.accounts.resource_groups import service as resource_groups
-from hublet.accounts.resource_groups.members import service as group_members
-from hublet.accounts.resource_groups.members import store as group_store
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import CredentialRevoked, UserDisabled
+from hublet.login import sessions
 from hublet.login.records import Visitor
-from hublet.login.sessions import service as sessions
 from hublet.tokens import service as tokens
 from hublet.tokens.records import Grants, Scope, ScopedGrant, TokenRole
+from outbox_events import published_events
 from people import Headers, a_user, sign_in
-from published import published
-from scim.directories import Directory, a_person, refusal, role_of
-from webhooks.listening import listening
+from scim.directories import Directory, a_person, error_body, role_of
+from webhooks.event_streams import open_stream
 
 PROMISE_SECONDS = 1.0
 
@@ -64,9 +63,9 @@ async def test_a_managed_user_loses_every_credential_at_once(
     assert not await _works(client, ada)
     assert await role_of(database, managed.organization, "ada") is None
     assert (await a_user(database, "ada")).disabled_at is not None
-    [revoked] = await published(database, CredentialRevoked)
+    [revoked] = await published_events(database, CredentialRevoked)
     assert (revoked["name"], revoked["reason"]) == ("ada's token", "organization")
-    assert len(await published(database, UserDisabled)) == 1
+    assert len(await published_events(database, UserDisabled)) == 1
 
 
 async def test_a_managed_user_is_signed_out_everywhere(
@@ -90,7 +89,7 @@ async def test_an_open_stream_of_a_managed_user_ends_within_a_second(
 ) -> None:
     user = await managed.add("ada")
     ada = await sign_in(database, "ada")
-    async with listening(app, "/api/notifications/stream", ada) as ear:
+    async with open_stream(app, "/api/notifications/stream", ada) as ear:
         assert await ear.block() is not None
         assert await ear.block() is not None
 
@@ -105,7 +104,7 @@ async def test_an_open_stream_of_somebody_else_goes_on(
 ) -> None:
     user = await managed.add("ada")
     bob = await sign_in(database, "bob")
-    async with listening(app, "/api/notifications/stream", bob) as ear:
+    async with open_stream(app, "/api/notifications/stream", bob) as ear:
         assert await ear.block() is not None
         assert await ear.block() is not None
 
@@ -126,7 +125,7 @@ async def test_whoever_comes_back_has_the_roles_and_no_old_token(
         research = await resource_groups.create(
             conn, OPERATOR, organization, name="research", description=""
         )
-        await group_members.set_member(
+        await resource_groups.set_member(
             conn, OPERATOR, organization, research, account, Role.contributor
         )
     await managed.set_active(user, False)
@@ -135,7 +134,7 @@ async def test_whoever_comes_back_has_the_roles_and_no_old_token(
 
     assert await role_of(database, organization, "ada") is Role.write
     async with database.read() as reading:
-        role = await group_store.role_of(reading, research.id, user_id=account.id)
+        role = await group_store.group_role_of(reading, research.id, user_id=account.id)
     assert role is Role.contributor
     assert not await _works(client, ada)
     assert await _works(client, await sign_in(database, "ada"))
@@ -150,7 +149,7 @@ async def test_a_resource_group_that_is_gone_meanwhile_is_no_obstacle(
         group = await resource_groups.create(
             conn, OPERATOR, organization, name="research", description=""
         )
-        await group_members.set_member(conn, OPERATOR, organization, group, account, Role.read)
+        await resource_groups.set_member(conn, OPERATOR, organization, group, account, Role.read)
     await managed.set_active(user, False)
     async with database.transaction() as conn:
         await resource_groups.delete(conn, OPERATOR, group)
@@ -192,7 +191,7 @@ async def test_the_last_owner_cannot_be_locked_out(database: Database, invited: 
         await invited.ask("DELETE", f"/Users/{user['id']}"),
     ):
         assert response.status_code == 409
-        assert response.json() == refusal(
+        assert response.json() == error_body(
             409, "acme would be left without an administrator: make somebody else one first."
         )
     assert (await invited.ask("GET", f"/Users/{user['id']}")).json() == user
@@ -248,4 +247,4 @@ async def test_active_cannot_be_taken_away(invited: Directory) -> None:
     response = await invited.patch(f"/Users/{user['id']}", {"op": "remove", "path": "active"})
 
     assert response.status_code == 400
-    assert response.json() == refusal(400, "active must be true or false.", "mutability")
+    assert response.json() == error_body(400, "active must be true or false.", "mutability")

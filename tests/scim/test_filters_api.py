@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scim.directories import LIST, Directory, refusal
+from scim.directories import LIST, Directory, error_body
 
 PEOPLE: dict[str, dict[str, Any]] = {
     "ada": {
@@ -151,7 +151,7 @@ async def test_a_long_filter_is_refused_however_it_is_named(invited: Directory, 
     response = await invited.ask("POST", "/Users/.search", json={"schemas": [SEARCH], name: long})
 
     assert response.status_code == 400
-    assert response.json() == refusal(
+    assert response.json() == error_body(
         400, "filter must have at most 4000 characters and 20 parentheses.", "invalidFilter"
     )
 
@@ -187,7 +187,9 @@ async def test_an_unknown_order_is_refused(invited: Directory) -> None:
     unfit = await invited.ask("GET", "/Users", params={"sortBy": "meta.version"})
 
     assert unknown.status_code == 400
-    assert unfit.json() == refusal(400, "sortBy: meta.version cannot be sorted by.", "invalidValue")
+    assert unfit.json() == error_body(
+        400, "sortBy: meta.version cannot be sorted by.", "invalidValue"
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts import service as accounts
-from hublet.accounts.audit import store as audit
-from hublet.accounts.audit.records import AuditFilter
-from hublet.accounts.records import OPERATOR, Role
+from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.organizations import store as group_store
+from hublet.accounts.records import OPERATOR, AuditFilter, Role
 from hublet.accounts.resource_groups import service as resource_groups
-from hublet.accounts.resource_groups.members import store as group_store
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import MemberRoleChanged
+from outbox_events import published_events
 from people import a_user
-from published import published
-from scim.directories import GROUP, LIST, Directory, a_directory, refusal, role_of
+from scim.directories import GROUP, LIST, Directory, a_directory, error_body, role_of
 
 NOBODY = "0" * 24
 
@@ -30,7 +29,7 @@ async def _group_role(
 ) -> Role | None:
     user = await a_user(database, name)
     async with database.read() as conn:
-        return await group_store.role_of(conn, group_id, user_id=user.id)
+        return await group_store.group_role_of(conn, group_id, user_id=user.id)
 
 
 async def _resource_group(database: Database, directory: Directory, name: str) -> str:
@@ -184,11 +183,11 @@ async def test_a_user_of_another_organization_is_no_member(
     )
 
     assert response.status_code == 400
-    assert response.json() == refusal(
+    assert response.json() == error_body(
         400, f"members: there is no user {stranger['id']} in this directory.", "invalidValue"
     )
     group = await invited.add_group("Engines")
-    assert (await other.ask("GET", f"/Groups/{group['id']}")).json() == refusal(
+    assert (await other.ask("GET", f"/Groups/{group['id']}")).json() == error_body(
         404, f"There is no group {group['id']} in this directory."
     )
 
@@ -212,7 +211,7 @@ async def test_names_and_external_ids_of_groups_are_unique(
     response = await invited.ask("POST", "/Groups", json={"schemas": [GROUP]} | second)
 
     assert response.status_code == 409
-    assert response.json() == refusal(409, detail, "uniqueness")
+    assert response.json() == error_body(409, detail, "uniqueness")
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 256, None, 7])
@@ -226,7 +225,7 @@ async def test_a_group_gives_its_members_a_role(database: Database, managed: Dir
     ada = await managed.add("ada")
     group = await managed.add_group("acme:write", [ada])
     assert await role_of(database, managed.organization, "ada") is Role.write
-    [changed] = await published(database, MemberRoleChanged)
+    [changed] = await published_events(database, MemberRoleChanged)
     assert changed["role"] == Role.write
 
     await managed.patch(f"/Groups/{group['id']}", {"op": "remove", "path": "members"})
@@ -321,7 +320,7 @@ async def test_a_group_cannot_take_the_last_owner_away(
     response = await invited.ask("DELETE", f"/Groups/{group['id']}")
 
     assert response.status_code == 409
-    assert response.json() == refusal(
+    assert response.json() == error_body(
         409, "acme would be left without an administrator: make somebody else one first."
     )
     assert await role_of(database, invited.organization, "olga") is Role.admin

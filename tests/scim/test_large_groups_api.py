@@ -6,12 +6,12 @@ import httpx2
 import pytest
 from scim2_models.messages import patch_op
 
-from hublet.accounts.audit import store as audit
-from hublet.accounts.audit.records import AuditFilter
+from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.records import AuditFilter
 from hublet.core.database import Database
-from hublet.scim import resources
-from hublet.scim.groups import handler, service, store
-from scim.directories import GROUP, PATCH, Directory, a_directory, refusal
+from hublet.scim import groups, groups_store
+from hublet.scim.protocol import handler, resources
+from scim.directories import GROUP, PATCH, Directory, a_directory, error_body
 
 USUAL = [
     {"op": "add", "path": "members", "value": [{"value": "C"}]},
@@ -100,7 +100,7 @@ async def test_only_what_differs_is_written(
         async def noted(_conn: Any, _group_id: str, changed: list[str]) -> None:
             written.append(changed)
 
-        monkeypatch.setattr(store, name, noted)
+        monkeypatch.setattr(groups_store, name, noted)
 
     members = [{"value": ids["a"]}, {"value": ids["c"]}]
     await invited.patch(path, {"op": "replace", "path": "members", "value": members})
@@ -155,7 +155,7 @@ async def test_the_audit_log_tells_how_many_are_left(
 async def test_a_group_has_at_most_so_many_members(
     invited: Directory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "MAX_MEMBERS", 2)
+    monkeypatch.setattr(groups, "MAX_MEMBERS", 2)
     ids = await _people(invited)
     path = await _group(invited, ids["a"], ids["b"])
     group = {"schemas": [GROUP], "displayName": "All"}
@@ -167,7 +167,9 @@ async def test_a_group_has_at_most_so_many_members(
         await invited.ask("POST", "/Groups", json=group | {"members": everybody}),
     ):
         assert response.status_code == 400
-        assert response.json() == refusal(400, "members must have at most 2 items.", "invalidValue")
+        assert response.json() == error_body(
+            400, "members must have at most 2 items.", "invalidValue"
+        )
 
 
 UNUSUAL = [
@@ -184,12 +186,12 @@ async def test_unusual_changes_are_for_small_groups(
     ids = await _people(invited)
     path = await _group(invited, ids["a"], ids["b"])
 
-    monkeypatch.setattr(handler, "MOST_WORK", 1)
+    monkeypatch.setattr(handler, "MAX_WORK", 1)
     refused = await invited.patch(path, _filled(operation, ids))
-    monkeypatch.setattr(handler, "MOST_WORK", 2)
+    monkeypatch.setattr(handler, "MAX_WORK", 2)
     taken = await invited.patch(path, _filled(operation, ids))
 
-    assert refused.json() == refusal(
+    assert refused.json() == error_body(
         400,
         "members: there are too many for a change of this form; name them by their values.",
         "tooMany",
@@ -206,12 +208,12 @@ async def test_how_large_a_group_of_others_is_nobody_hears(
     ids = await _people(invited)
     path = await _group(invited, ids["a"], ids["b"])
     other = await a_directory(client, database, name="other")
-    monkeypatch.setattr(handler, "MOST_WORK", 1)
+    monkeypatch.setattr(handler, "MAX_WORK", 1)
 
     response = await other.patch(path, _filled(UNUSUAL[0], ids))
 
     group_id = path.rpartition("/")[2]
-    assert response.json() == refusal(404, f"There is no group {group_id} in this directory.")
+    assert response.json() == error_body(404, f"There is no group {group_id} in this directory.")
 
 
 async def test_a_changed_group_is_shown_as_far_as_it_is_asked_for(invited: Directory) -> None:

@@ -3,14 +3,14 @@
 import httpx2
 import pytest
 
-from draining import drain
-from hublet.accounts import service as accounts
 from hublet.accounts.records import Role
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import UserCreated
+from outbox_events import published_events
 from people import a_user, sign_in
-from published import published
-from scim.directories import USER, Directory, a_directory, a_person, refusal, role_of
+from scim.directories import USER, Directory, a_directory, a_person, error_body, role_of
+from workers import drain
 
 ADDRESS = [{"value": "ada@corp.test", "primary": True}]
 
@@ -38,7 +38,7 @@ async def test_a_created_user_has_an_account_without_a_password(
     async with database.read() as conn:
         hashed = await conn.fetch_value("SELECT password_hash FROM users WHERE id = $1", account.id)
     assert hashed is None
-    assert account.id in {fact["user_id"] for fact in await published(database, UserCreated)}
+    assert account.id in {fact["user_id"] for fact in await published_events(database, UserCreated)}
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ async def test_the_name_must_be_one_for_an_account(
     response = await managed.ask("POST", "/Users", json={"schemas": [USER], "userName": name})
 
     assert response.status_code == 400
-    assert response.json() == refusal(400, detail, "invalidValue")
+    assert response.json() == error_body(400, detail, "invalidValue")
 
 
 async def test_a_name_that_somebody_has_is_taken(database: Database, managed: Directory) -> None:
@@ -68,7 +68,7 @@ async def test_a_name_that_somebody_has_is_taken(database: Database, managed: Di
     response = await managed.ask("POST", "/Users", json={"schemas": [USER], "userName": "Ada"})
 
     assert response.status_code == 409
-    assert response.json() == refusal(409, "The name Ada is taken.", "uniqueness")
+    assert response.json() == error_body(409, "The name Ada is taken.", "uniqueness")
 
 
 async def test_an_address_that_somebody_has_is_taken_and_nothing_is_left_behind(
@@ -80,7 +80,7 @@ async def test_an_address_that_somebody_has_is_taken_and_nothing_is_left_behind(
     response = await managed.ask("POST", "/Users", json=body)
 
     assert response.status_code == 409
-    assert response.json() == refusal(
+    assert response.json() == error_body(
         409, "The e-mail address ada@corp.test belongs to an account already.", "uniqueness"
     )
     assert await managed.user_names() == []
@@ -197,7 +197,7 @@ async def test_an_account_that_an_organization_left_is_not_for_another_one(
     response = await other.ask("POST", "/Users", json={"schemas": [USER], "userName": "ada"})
 
     assert response.status_code == 409
-    assert response.json() == refusal(409, "The name ada is taken.", "uniqueness")
+    assert response.json() == error_body(409, "The name ada is taken.", "uniqueness")
 
 
 async def test_a_managed_user_cannot_log_in_by_password(

@@ -4,15 +4,21 @@ import pytest
 from scim2_models import Context, ResponseParameters
 from scim2_server.utils import parametrize
 
-from hublet.scim.models import Group
-from hublet.scim.protocol import _service
-from hublet.scim.records import Address, GroupMember, ScimGroup, ScimUser, Stamp
-from hublet.scim.resources import (
+from hublet.scim.protocol.models import Group
+from hublet.scim.protocol.resources import (
     body_of,
     group_resource,
+    member_attributes,
     members_of,
-    shown_of_members,
     user_resource,
+)
+from hublet.scim.protocol.server import _service
+from hublet.scim.records import (
+    ProvisionedAddress,
+    ProvisionedGroup,
+    ProvisionedMember,
+    ProvisionedUser,
+    Stamp,
 )
 
 BASE = "http://hub.test/scim/v2"
@@ -23,18 +29,18 @@ BARE = Stamp(created_at=1, updated_at=1_700_000_000_100_000)
 @pytest.mark.parametrize(
     "record",
     [
-        pytest.param(ScimUser(id="a" * 24, user_name="ada", stamp=BARE), id="a bare user"),
+        pytest.param(ProvisionedUser(id="a" * 24, user_name="ada", stamp=BARE), id="a bare user"),
         pytest.param(
-            ScimUser(
+            ProvisionedUser(
                 id="a" * 24,
                 user_name="ada",
                 external_id="x1",
                 given_name="Ada",
                 family_name="Lovelace",
                 emails=(
-                    Address(value="a@corp.test", primary=True, type="work"),
-                    Address(value="b@corp.test", primary=False),
-                    Address(value="c@corp.test", type="home"),
+                    ProvisionedAddress(value="a@corp.test", primary=True, type="work"),
+                    ProvisionedAddress(value="b@corp.test", primary=False),
+                    ProvisionedAddress(value="c@corp.test", type="home"),
                 ),
                 active=False,
                 stamp=WHOLE,
@@ -42,28 +48,32 @@ BARE = Stamp(created_at=1, updated_at=1_700_000_000_100_000)
             id="a whole user",
         ),
         pytest.param(
-            ScimUser(id="a" * 24, user_name="ada", family_name="Byron", stamp=WHOLE),
+            ProvisionedUser(id="a" * 24, user_name="ada", family_name="Byron", stamp=WHOLE),
             id="half a name",
         ),
-        pytest.param(ScimGroup(id="b" * 24, display_name="G", stamp=BARE), id="a bare group"),
         pytest.param(
-            ScimGroup(
+            ProvisionedGroup(id="b" * 24, display_name="G", stamp=BARE), id="a bare group"
+        ),
+        pytest.param(
+            ProvisionedGroup(
                 id="b" * 24,
                 display_name="G",
                 external_id="g1",
-                members=(GroupMember(id="a" * 24, user_name="ada"),),
+                members=(ProvisionedMember(id="a" * 24, user_name="ada"),),
                 stamp=WHOLE,
             ),
             id="a whole group",
         ),
     ],
 )
-def test_a_record_is_written_as_the_library_writes_it(record: ScimUser | ScimGroup) -> None:
+def test_a_record_is_written_as_the_library_writes_it(
+    record: ProvisionedUser | ProvisionedGroup,
+) -> None:
     service = _service(managed=False)
     with service.provider:
         resource = (
             user_resource(record, managed=False)
-            if isinstance(record, ScimUser)
+            if isinstance(record, ProvisionedUser)
             else group_resource(record)
         )
         written = service.publish(BASE, resource).model_dump(
@@ -92,14 +102,14 @@ def test_a_record_is_written_as_the_library_writes_it(record: ScimUser | ScimGro
 )
 def test_members_are_shown_as_the_library_shows_them(asked: dict[str, list[str]]) -> None:
     service = _service(managed=False)
-    members = tuple(GroupMember(id=letter * 24, user_name=letter) for letter in "ab")
-    group = ScimGroup(id="c" * 24, display_name="G", members=members, stamp=WHOLE)
+    members = tuple(ProvisionedMember(id=letter * 24, user_name=letter) for letter in "ab")
+    group = ProvisionedGroup(id="c" * 24, display_name="G", members=members, stamp=WHOLE)
     with service.provider:
         parameters = parametrize(ResponseParameters, Group).model_validate(asked)
         written = service.publish(BASE, group_resource(group)).model_dump(
             scim_ctx=Context.RESOURCE_QUERY_RESPONSE, response_parameters=parameters
         )
 
-    shown = shown_of_members(parameters)
+    shown = member_attributes(parameters)
     found = members_of(group, base_url=BASE, shown=shown) if shown else None
     assert found == written.get("members")

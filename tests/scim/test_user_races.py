@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from accounts.test_races import at_once
-from hublet.accounts import service as accounts
 from hublet.accounts.errors import NotAMember
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Role, User
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Connection, Database
 from hublet.scim import records
-from hublet.scim.accounts import switching
+from hublet.scim.directory import lock
 from hublet.scim.errors import ScimRefusal
-from hublet.scim.holding import hold
+from hublet.scim.users import accounts as users_accounts
 from hublet.scim.users import service, store
 from people import a_user
 from scim.directories import Directory, a_person, role_of
@@ -25,7 +25,9 @@ def _record_of(directory: Directory, *, managed: bool) -> records.Directory:
     return records.Directory(organization=directory.organization, managed=managed, actor=OPERATOR)
 
 
-async def _read(database: Database, directory: records.Directory, user_id: str) -> records.ScimUser:
+async def _read(
+    database: Database, directory: records.Directory, user_id: str
+) -> records.ProvisionedUser:
     async with database.read() as conn:
         return await service.get(conn, directory, user_id)
 
@@ -43,11 +45,13 @@ async def test_who_is_deactivated_while_the_account_is_made_is_not_let_in(
     directory = _record_of(invited, managed=False)
 
     async def deactivate(conn: Connection) -> None:
-        await hold(conn, directory)
+        await lock(conn, directory)
         before = await service.get(conn, directory, user["id"])
         await service.update(conn, directory, before, replace(before, active=False))
 
-    await at_once(database, deactivate, lambda conn: service.let_in(conn, directory, user["id"]))
+    await at_once(
+        database, deactivate, lambda conn: service.accept_invitation(conn, directory, user["id"])
+    )
 
     assert await _shown(invited, user) == (False, 'W/"2"')
     assert await role_of(database, invited.organization, "rac") is None
@@ -136,7 +140,7 @@ async def test_a_ban_in_the_same_moment_holds(database: Database, managed: Direc
     opened: list[bool] = []
 
     async def switch_on(conn: Connection) -> None:
-        opened.append(await switching.switch_on(conn, account.id))
+        opened.append(await users_accounts.enable(conn, account.id))
 
     await at_once(database, lambda conn: accounts.disable_user(conn, account), switch_on)
 
@@ -149,7 +153,7 @@ async def test_nobody_stays_a_member_who_is_provisioned_as_inactive_while_joinin
 ) -> None:
     ada = await a_person(database, "ada", "ada@corp.test")
     directory = _record_of(invited, managed=False)
-    draft = records.ScimUser(
+    draft = records.ProvisionedUser(
         id="",
         user_name="ada@corp.test",
         active=False,

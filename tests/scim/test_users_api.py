@@ -5,17 +5,25 @@ from typing import Any
 import httpx2
 import pytest
 
-from draining import drain
-from hublet.accounts import service as accounts
-from hublet.accounts.audit import store as audit
-from hublet.accounts.audit.records import AuditFilter
-from hublet.accounts.records import Role
-from hublet.accounts.settings.emails import service as emails
+from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.records import AuditFilter, Role
+from hublet.accounts.settings import emails
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import MemberAdded
+from outbox_events import published_events
 from people import Headers, a_user, sign_in
-from published import published
-from scim.directories import LIST, PATCH, USER, Directory, a_directory, a_person, refusal, role_of
+from scim.directories import (
+    LIST,
+    PATCH,
+    USER,
+    Directory,
+    a_directory,
+    a_person,
+    error_body,
+    role_of,
+)
+from workers import drain
 
 ADA = {
     "externalId": "00u1",
@@ -71,7 +79,7 @@ async def test_whoever_has_an_account_with_the_address_joins_at_once(
 
     assert await role_of(database, invited.organization, "ada") is Role.read
     [joined] = [
-        fact for fact in await published(database, MemberAdded) if fact["role"] == Role.read
+        fact for fact in await published_events(database, MemberAdded) if fact["role"] == Role.read
     ]
     assert joined["actor_id"] is not None
 
@@ -169,7 +177,7 @@ async def test_one_account_is_one_user(database: Database, invited: Directory) -
     response = await invited.ask("POST", "/Users", json=body)
 
     assert response.status_code == 409
-    assert response.json() == refusal(
+    assert response.json() == error_body(
         409,
         "emails: the account with this address is provisioned as another user.",
         "uniqueness",
@@ -197,7 +205,7 @@ async def test_names_and_external_ids_are_unique(
     response = await invited.ask("POST", "/Users", json={"schemas": [USER]} | second)
 
     assert response.status_code == 409
-    assert response.json() == refusal(409, detail, "uniqueness")
+    assert response.json() == error_body(409, detail, "uniqueness")
 
 
 async def test_an_external_id_minds_the_case(invited: Directory) -> None:
@@ -289,7 +297,7 @@ async def test_another_directory_does_not_show_the_user(
                 method, f"{path}/Users/{user['id']}", headers=other.headers, json=body
             )
             assert response.status_code == 404
-            assert response.json() == refusal(
+            assert response.json() == error_body(
                 404, f"There is no user {user['id']} in this directory."
             )
         found = await client.get(

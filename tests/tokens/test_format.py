@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hublet.core import ids
 from hublet.tokens.format import (
-    Kind,
+    TokenKind,
     has_valid_checksum,
     hint,
     is_importable,
@@ -30,14 +30,14 @@ def read_base62(text: str) -> int:
 @pytest.mark.parametrize(
     ("kind", "prefix"),
     [
-        (Kind.access, "hf_"),
-        (Kind.oauth, "hf_oauth_"),
-        (Kind.jwt, "hf_jwt_"),
-        (Kind.refresh, "hf_rt_"),
-        (Kind.secret, "hf_cs_"),
+        (TokenKind.access, "hf_"),
+        (TokenKind.oauth, "hf_oauth_"),
+        (TokenKind.jwt, "hf_jwt_"),
+        (TokenKind.refresh, "hf_rt_"),
+        (TokenKind.secret, "hf_cs_"),
     ],
 )
-def test_a_credential_is_prefix_secret_and_checksum(kind: Kind, prefix: str) -> None:
+def test_a_credential_is_prefix_secret_and_checksum(kind: TokenKind, prefix: str) -> None:
     credential = new_credential("hf_", kind)
     body = credential.removeprefix(prefix)
 
@@ -59,7 +59,7 @@ def test_a_credential_is_prefix_secret_and_checksum(kind: Kind, prefix: str) -> 
 def test_the_secret_holds_all_256_bits(drawn: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ids, "random_bytes", lambda count: drawn[:count])
 
-    credential = new_credential("hf_", Kind.access)
+    credential = new_credential("hf_", TokenKind.access)
 
     assert read_base62(credential[3:46]).to_bytes(32) == drawn
     assert len(credential) == 3 + 49
@@ -68,18 +68,18 @@ def test_the_secret_holds_all_256_bits(drawn: bytes, monkeypatch: pytest.MonkeyP
 def test_the_checksum_of_a_known_credential(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ids, "random_bytes", bytes)
 
-    assert new_credential("hf_", Kind.access) == ALL_ZERO
+    assert new_credential("hf_", TokenKind.access) == ALL_ZERO
 
 
 def test_credentials_differ() -> None:
-    assert new_credential("hf_", Kind.access) != new_credential("hf_", Kind.access)
+    assert new_credential("hf_", TokenKind.access) != new_credential("hf_", TokenKind.access)
 
 
 def test_the_longest_prefix_fills_64_characters() -> None:
-    assert len(new_credential("a" * 9, Kind.oauth)) == 64
+    assert len(new_credential("a" * 9, TokenKind.oauth)) == 64
 
     with pytest.raises(ValueError, match=r"^The prefix a{10}oauth_ makes credentials longer"):
-        new_credential("a" * 10, Kind.oauth)
+        new_credential("a" * 10, TokenKind.oauth)
 
 
 @pytest.mark.parametrize(
@@ -113,34 +113,38 @@ def test_one_mistyped_character_is_noticed(position: int, typed: str) -> None:
 @given(st.text())
 def test_any_text_may_be_asked_about(text: str) -> None:
     assert not has_valid_checksum(text)
-    assert kind_of(text, "hf_") in {None, *Kind}
+    assert kind_of(text, "hf_") in {None, *TokenKind}
     assert "…" in hint(text)
 
 
 @pytest.mark.parametrize(
     ("text", "prefix", "kind"),
     [
-        pytest.param("hf_0000", "hf_", Kind.access, id="access"),
-        pytest.param("hf_oauth_0000", "hf_", Kind.oauth, id="oauth"),
-        pytest.param("hf_jwt_0000", "hf_", Kind.jwt, id="jwt"),
-        pytest.param("hf_oauth0000", "hf_", Kind.access, id="a body that only begins like a kind"),
-        pytest.param("hf_access_0000", "hf_", Kind.access, id="access has no part of its own"),
-        pytest.param("acme_jwt_0000", "acme_", Kind.jwt, id="another hub's prefix in its settings"),
+        pytest.param("hf_0000", "hf_", TokenKind.access, id="access"),
+        pytest.param("hf_oauth_0000", "hf_", TokenKind.oauth, id="oauth"),
+        pytest.param("hf_jwt_0000", "hf_", TokenKind.jwt, id="jwt"),
+        pytest.param(
+            "hf_oauth0000", "hf_", TokenKind.access, id="a body that only begins like a kind"
+        ),
+        pytest.param("hf_access_0000", "hf_", TokenKind.access, id="access has no part of its own"),
+        pytest.param(
+            "acme_jwt_0000", "acme_", TokenKind.jwt, id="another hub's prefix in its settings"
+        ),
         pytest.param("acme_jwt_0000", "hf_", None, id="a foreign prefix"),
         pytest.param("HF_0000", "hf_", None, id="another case"),
         pytest.param("", "hf_", None, id="empty"),
     ],
 )
-def test_the_kind_is_read_from_the_prefix(text: str, prefix: str, kind: Kind | None) -> None:
+def test_the_kind_is_read_from_the_prefix(text: str, prefix: str, kind: TokenKind | None) -> None:
     assert kind_of(text, prefix) is kind
 
 
 def test_kinds_are_stored_by_their_names() -> None:
-    assert [kind.value for kind in Kind] == ["access", "oauth", "jwt", "refresh", "secret"]
+    assert [kind.value for kind in TokenKind] == ["access", "oauth", "jwt", "refresh", "secret"]
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_each_kind_is_recognised_again(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", TokenKind)
+def test_each_kind_is_recognised_again(kind: TokenKind) -> None:
     assert kind_of(new_credential("hf_", kind), "hf_") is kind
 
 
@@ -179,6 +183,6 @@ def test_what_is_shown_of_a_credential(value: str, shown: str) -> None:
 
 
 def test_the_hint_of_another_hubs_credential_shows_its_whole_prefix() -> None:
-    credential = new_credential("company_", Kind.oauth)
+    credential = new_credential("company_", TokenKind.oauth)
 
     assert hint(credential) == f"company_oauth_…{credential[-4:]}"

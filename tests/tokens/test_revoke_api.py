@@ -7,14 +7,13 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from draining import drain
-from hublet.accounts.audit import store as audit
-from hublet.accounts.audit.records import AuditFilter
-from hublet.accounts.records import Role
+from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.records import AuditFilter, Role
 from hublet.app import create_application, with_edge
 from hublet.core import queue
 from hublet.core.database import Database, DatabaseUnavailable
 from people import Headers, a_token, an_organization, sign_in
+from workers import drain
 
 PATH = "/api/credentials/revoke"
 WHOAMI = "/api/whoami-v2"

@@ -24,17 +24,17 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from draining import drain, work_left
-from hublet.accounts import service as accounts
+from hublet.accounts.users import service as accounts
 from hublet.app import with_edge
 from hublet.core import clock
 from hublet.core.config import Settings
 from hublet.core.database import Connection, Database
 from hublet.tokens import service
-from hublet.tokens.format import Kind, new_credential
+from hublet.tokens.format import TokenKind, new_credential
 from hublet.tokens.records import TokenRole
 from hublet.worker import Worker
 from people import a_token, a_user
+from workers import drain, work_left
 
 PATH = "/api/credentials/revoke"
 CALLS = 400
@@ -85,7 +85,7 @@ async def test_the_answer_is_the_same_to_the_byte_whatever_was_reported(
     expected = await _answer(client, [revoked])
     await drain(database)
     reports = {
-        "unknown": [new_credential("hf_", Kind.access)],
+        "unknown": [new_credential("hf_", TokenKind.access)],
         "malformed": ["no token at all"],
         "not even ASCII": ["ключ"],
         "of another hub": ["ghp_" + "x" * 36],
@@ -129,7 +129,7 @@ async def _auc(caller: httpx2.AsyncClient, database: Database) -> float:
     Of the two clocks it is that which tells more.
     """
     real = await _some_tokens(database, CALLS * VALUES_PER_CALL)
-    unknown = [new_credential("hf_", Kind.access) for _ in real]
+    unknown = [new_credential("hf_", TokenKind.access) for _ in real]
     calls = [(values, True) for values in _in_calls(real)]
     calls += [(values, False) for values in _in_calls(unknown)]
     times: dict[bool, list[list[int]]] = {True: [], False: []}

@@ -10,8 +10,8 @@ from hublet.core.clock import micros, wire
 from hublet.core.database import Database
 from hublet.webhooks.activity import store
 from people import Headers, an_organization, sign_in
-from webhooks.managing import PATH, create
-from webhooks.recorded import DAY, SECOND, a_delivery
+from webhooks.recorded_deliveries import DAY, SECOND, a_delivery
+from webhooks.webhook_calls import PATH, create
 
 # A moment in the past, on a whole second.
 THEN = 1_790_000_000 * SECOND

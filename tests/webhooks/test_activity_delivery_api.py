@@ -8,8 +8,8 @@ import pytest
 from hublet.core.clock import wire
 from hublet.core.database import Database
 from people import Headers, sign_in
-from webhooks.managing import IMAGE_JOB, PATH, create
-from webhooks.recorded import SECOND, a_delivery, an_attempt
+from webhooks.recorded_deliveries import SECOND, a_delivery, an_attempt
+from webhooks.webhook_calls import IMAGE_JOB, PATH, create
 
 THEN = 1_790_000_000 * SECOND
 

@@ -5,9 +5,8 @@ from datetime import timedelta
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.webhooks.records import Secrets
-from webhooks.receivers import answer, receiving
-from webhooks.rows import (
+from hublet.webhooks.records import WebhookSecrets
+from webhooks.engine_rows import (
     a_webhook,
     attempts_of,
     deliveries_of,
@@ -17,12 +16,13 @@ from webhooks.rows import (
     trigger,
     trigger_many,
 )
+from webhooks.receivers import answer, receiving
 
 
 async def test_a_delivery_arrives_with_its_payload_and_its_proof(database: Database) -> None:
     async with receiving(answer(200, body="thanks")) as receiver, delivering(database) as deliverer:
         webhook_id = await a_webhook(
-            database, f"{receiver.url}?key=hidden#there", secrets=Secrets(current="s3cret")
+            database, f"{receiver.url}?key=hidden#there", secrets=WebhookSecrets(current="s3cret")
         )
         [delivery_id] = await trigger(database, webhook_id)
         await settle(deliverer)

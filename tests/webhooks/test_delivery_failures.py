@@ -12,22 +12,22 @@ from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.events import WebhookFailing, WebhookSuspended
 from hublet.webhooks.delivery.backoff import SCHEDULE, SECOND
-from hublet.webhooks.delivery.engine import Deliverer
+from hublet.webhooks.delivery.engine import DeliveryEngine
 from outgoing_servers import Talk, serving
-from webhooks.receivers import answer, in_turn, receiving
-from webhooks.rows import (
+from webhooks.engine_rows import (
     REPO,
     a_webhook,
     attempts_of,
     deliveries_of,
     delivering,
-    facts_of,
+    events_of,
     lane_of,
     set_webhooks,
     settle,
     states_of,
     trigger,
 )
+from webhooks.receivers import answer, in_turn, receiving
 
 
 async def due_at(database: Database, delivery_id: str) -> int:
@@ -118,7 +118,7 @@ async def test_a_target_that_is_gone_for_good_is_suspended_at_once(database: Dat
         ("failed", "gone"),
         ("unsent", "suspended-after-failure"),
     ]
-    [fact] = await facts_of(database, WebhookSuspended, WebhookFailing)
+    [fact] = await events_of(database, WebhookSuspended, WebhookFailing)
     told = json.loads(fact)
     assert (told["webhook_id"], told["status"], told["reason"]) == (webhook_id, 410, None)
     async with database.read() as conn:
@@ -200,7 +200,7 @@ async def test_a_blocked_target_is_shown_with_its_reason_and_tried_again(
         database.hub = replace(database.hub, settings=safe)
         webhook_id = await a_webhook(database, receiver.url)
         [delivery_id] = await trigger(database, webhook_id)
-        deliverer = Deliverer(database, new_object_id())
+        deliverer = DeliveryEngine(database, new_object_id())
         deliverer.start()
         await settle(deliverer)
         await deliverer.stop()

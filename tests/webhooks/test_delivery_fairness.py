@@ -7,9 +7,9 @@ from hublet.core.clock import monotonic
 from hublet.core.database import Database
 from hublet.webhooks.delivery.lanes import PER_WEBHOOK
 from outgoing_servers import Request, Talk, serving
-from scratch import soon
+from scratch_database import wait_until
+from webhooks.engine_rows import a_webhook, deliveries_of, delivering, settle, trigger, trigger_many
 from webhooks.receivers import answer, receiving
-from webhooks.rows import a_webhook, deliveries_of, delivering, settle, trigger, trigger_many
 
 
 async def _swallow(talk: Talk) -> None:
@@ -31,7 +31,7 @@ async def test_healthy_targets_are_served_beside_a_dead_and_a_slow_one(database:
         await trigger_many(database, [dead_id, slow_id], count=100)
         await trigger_many(database, [healthy_id], count=100)
         begun = monotonic()
-        await soon(lambda: _has_received(healthy.requests, 100))
+        await wait_until(lambda: _has_received(healthy.requests, 100))
         assert monotonic() - begun < 1.4
         assert len(dead.requests) == PER_WEBHOOK
         assert 0 < len(slow.requests) < 100
@@ -45,11 +45,11 @@ async def test_deep_backlogs_of_dead_targets_keep_nobody_waiting(database: Datab
     ):
         holes = [await a_webhook(database, f"{dead.url}/{number}") for number in range(4)]
         await trigger_many(database, holes, count=150)
-        await soon(lambda: _has_received(dead.requests, 16))
+        await wait_until(lambda: _has_received(dead.requests, 16))
         healthy_id = await a_webhook(database, healthy.url)
         begun = monotonic()
         await trigger_many(database, [healthy_id], count=50)
-        await soon(lambda: _has_received(healthy.requests, 50))
+        await wait_until(lambda: _has_received(healthy.requests, 50))
         assert monotonic() - begun < 4
 
 
@@ -87,7 +87,7 @@ async def test_a_worker_makes_only_so_many_attempts_at_once(database: Database) 
     ):
         webhooks = [await a_webhook(database, dead.url) for _ in range(4)]
         await trigger(database, *webhooks)
-        await soon(lambda: _has_received(dead.requests, 3))
+        await wait_until(lambda: _has_received(dead.requests, 3))
         await asyncio.sleep(0.05)
         assert len(dead.requests) == 3
         await settle(deliverer)

@@ -6,19 +6,19 @@ from datetime import timedelta
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.events import WebhookFailing, WebhookRecovered, WebhookSuspended
-from webhooks.receivers import answer, in_turn, receiving
-from webhooks.rows import (
+from webhooks.engine_rows import (
     a_webhook,
     deliveries_of,
     delivering,
     enable,
-    facts_of,
+    events_of,
     lane_of,
     settle,
     states_of,
     trigger,
     trigger_many,
 )
+from webhooks.receivers import answer, in_turn, receiving
 
 FACTS = (WebhookFailing, WebhookRecovered, WebhookSuspended)
 DAILY = 10_000_000
@@ -28,7 +28,7 @@ async def told(database: Database) -> list[int | str]:
     """Return what was told: percentages, and the end."""
     steps: list[int | str] = []
     for kind in FACTS:
-        for body in await facts_of(database, kind):
+        for body in await events_of(database, kind):
             fact = json.loads(body)
             steps.append(fact["percent"] if kind is WebhookFailing else kind.kind)
     return steps

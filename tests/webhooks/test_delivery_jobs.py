@@ -11,16 +11,9 @@ from hublet.core.database import Database
 from hublet.core.errors import InvalidRequest
 from hublet.webhooks.delivery import jobs
 from hublet.webhooks.delivery.jobs import JobOrder
-from hublet.webhooks.records import Secrets
-from scratch import soon
-from webhooks.rows import (
-    a_webhook,
-    attempts_of,
-    deliveries_of,
-    delivering,
-    settle,
-    trigger,
-)
+from hublet.webhooks.records import WebhookSecrets
+from scratch_database import wait_until
+from webhooks.engine_rows import a_webhook, attempts_of, deliveries_of, delivering, settle, trigger
 
 JOB = {"dockerImage": "ubuntu", "flavor": "cpu-basic", "command": ["true"]}
 
@@ -73,7 +66,7 @@ async def test_a_job_is_started_with_all_it_needs(database: Database) -> None:
     jobs.set_starter(orders.start)
     async with delivering(database) as deliverer:
         webhook_id = await a_webhook(
-            database, job=JOB, secrets=Secrets(current="s3cret", for_job={"KEY": "hidden"})
+            database, job=JOB, secrets=WebhookSecrets(current="s3cret", for_job={"KEY": "hidden"})
         )
         [delivery_id] = await trigger(database, webhook_id)
         await settle(deliverer)
@@ -156,7 +149,7 @@ async def test_after_a_crash_between_start_and_record_the_key_is_the_same(
         await committer.stop()
         webhook_id = await a_webhook(database, job=JOB)
         [delivery_id] = await trigger(database, webhook_id)
-        await soon(lambda: _is_started(orders))
+        await wait_until(lambda: _is_started(orders))
         await deliverer.abandon()
     async with delivering(database) as deliverer:
         await settle(deliverer)

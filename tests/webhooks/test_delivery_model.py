@@ -20,12 +20,11 @@ from hublet.core.hub import Hub
 from hublet.core.ids import new_object_id
 from hublet.core.sealing import KeyRing
 from hublet.webhooks.delivery import leases
-from hublet.webhooks.delivery.engine import Deliverer
-from hublet.webhooks.records import Secrets
-from hublet.webhooks.seals import seal
+from hublet.webhooks.delivery.engine import DeliveryEngine
+from hublet.webhooks.records import WebhookSecrets
+from hublet.webhooks.sealed_secrets import seal
 from outgoing_servers import Request
-from webhooks.receivers import answer, receiving
-from webhooks.rows import (
+from webhooks.engine_rows import (
     a_webhook,
     change,
     disable,
@@ -35,6 +34,7 @@ from webhooks.rows import (
     settle,
     trigger_many,
 )
+from webhooks.receivers import answer, receiving
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class Deliveries(RuleBasedStateMachine):
 
     def begin(self) -> None:
         self.worker = new_object_id()
-        self.deliverer = Deliverer(self.database, self.worker)
+        self.deliverer = DeliveryEngine(self.database, self.worker)
         self.deliverer.start()
 
     def receive(self, request: Request) -> bytes:
@@ -103,7 +103,9 @@ class Deliveries(RuleBasedStateMachine):
     def create(self, status: int) -> None:
         async def add() -> None:
             url = self.receiver.url
-            webhook_id = await a_webhook(self.database, secrets=Secrets(current="first"), url=url)
+            webhook_id = await a_webhook(
+                self.database, secrets=WebhookSecrets(current="first"), url=url
+            )
             self.secrets[webhook_id], self.status[webhook_id] = {"first"}, status
             self.newest[webhook_id] = "first"
             await change(self.database, webhook_id, url=f"{url}/{webhook_id}")
@@ -138,7 +140,7 @@ class Deliveries(RuleBasedStateMachine):
 
         async def edit() -> None:
             self.secrets[webhook_id].add(secret)
-            sealed = seal(self.database.hub.keys, webhook_id, Secrets(current=secret))
+            sealed = seal(self.database.hub.keys, webhook_id, WebhookSecrets(current=secret))
             await change(
                 self.database,
                 webhook_id,

@@ -12,14 +12,13 @@ from hublet.core import clock
 from hublet.core.clock import micros, now
 from hublet.core.database import Database
 from hublet.core.sealing import KeyRing
-from hublet.webhooks import seals
+from hublet.webhooks import sealed_secrets
+from hublet.webhooks.delivery import targets
 from hublet.webhooks.delivery.signing import sign
-from hublet.webhooks.delivery.targets import cache
-from hublet.webhooks.records import DELIVERIES, Secrets, State
+from hublet.webhooks.records import DELIVERIES_CHANNEL, WebhookSecrets, WebhookState
 from people import a_user, an_organization
-from scratch import soon
-from webhooks.receivers import answer, receiving
-from webhooks.rows import (
+from scratch_database import wait_until
+from webhooks.engine_rows import (
     REPO,
     a_webhook,
     attempts_of,
@@ -34,6 +33,7 @@ from webhooks.rows import (
     trigger,
     trigger_many,
 )
+from webhooks.receivers import answer, receiving
 
 
 async def test_what_is_over_the_daily_limit_is_kept_as_throttled(database: Database) -> None:
@@ -145,10 +145,10 @@ async def test_access_is_checked_again_at_each_retry(database: Database) -> None
 
 @pytest.mark.parametrize(
     ("state", "reason"),
-    [(State.disabled, "disabled"), (State.suspended, "suspended-after-failure")],
+    [(WebhookState.disabled, "disabled"), (WebhookState.suspended, "suspended-after-failure")],
 )
 async def test_a_webhook_that_was_switched_off_in_between_sends_nothing_but_pings(
-    database: Database, state: State, reason: str
+    database: Database, state: WebhookState, reason: str
 ) -> None:
     async with receiving() as receiver, delivering(database) as deliverer:
         webhook_id = await a_webhook(database, receiver.url)
@@ -169,7 +169,7 @@ async def test_disabled_in_flight_the_attempt_ends_and_the_next_is_not_made(
     ):
         webhook_id = await a_webhook(database, receiver.url)
         await trigger(database, webhook_id)
-        await soon(lambda: _has_received(receiver.requests, 1))
+        await wait_until(lambda: _has_received(receiver.requests, 1))
         await disable(database, webhook_id)
         await settle(deliverer)
         clock.move(timedelta(seconds=7))
@@ -192,7 +192,7 @@ async def test_a_webhook_deleted_in_flight_takes_its_rows_along(database: Databa
         webhook_id = await a_webhook(database, receiver.url)
         other = await a_webhook(database, receiver.url)
         await trigger_many(database, [webhook_id, other], count=20)
-        await soon(lambda: _has_received(receiver.requests, 1))
+        await wait_until(lambda: _has_received(receiver.requests, 1))
         await remove(database, webhook_id)
         await settle(deliverer)
     assert await deliveries_of(database, webhook_id) == []
@@ -207,11 +207,11 @@ async def test_a_new_url_and_a_new_secret_count_from_the_next_attempt(database: 
         receiving() as new,
         delivering(database) as deliverer,
     ):
-        webhook_id = await a_webhook(database, old.url, secrets=Secrets(current="old"))
+        webhook_id = await a_webhook(database, old.url, secrets=WebhookSecrets(current="old"))
         [delivery_id] = await trigger(database, webhook_id)
         await settle(deliverer)
-        rotated = Secrets(current="new", old="old", old_until=now() + timedelta(hours=24))
-        sealed = seals.seal(database.hub.keys, webhook_id, rotated)
+        rotated = WebhookSecrets(current="new", old="old", old_until=now() + timedelta(hours=24))
+        sealed = sealed_secrets.seal(database.hub.keys, webhook_id, rotated)
         await change(
             database,
             webhook_id,
@@ -249,14 +249,14 @@ async def test_a_new_url_and_a_new_secret_count_from_the_next_attempt(database: 
 async def test_a_change_in_this_process_is_seen_at_once(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "_MOMENT_SECONDS", 3600)
+    monkeypatch.setattr(targets, "_MOMENT_SECONDS", 3600)
     async with receiving() as old, receiving() as new, delivering(database) as deliverer:
         webhook_id = await a_webhook(database, old.url)
         await trigger(database, webhook_id)
         await settle(deliverer)
         async with database.transaction() as conn:
             await conn.execute("UPDATE webhooks SET url = $1, updated_at = 1", new.url)
-            conn.wake(DELIVERIES)
+            conn.wake(DELIVERIES_CHANNEL)
         await trigger(database, webhook_id)
         await settle(deliverer)
     assert (len(old.requests), len(new.requests)) == (1, 1)
@@ -267,7 +267,7 @@ async def test_a_secret_that_cannot_be_opened_is_no_reason_to_send_unsigned(
 ) -> None:
     async with receiving() as receiver, delivering(database) as deliverer:
         webhook_id = await a_webhook(database, receiver.url)
-        foreign = seals.seal(KeyRing.new(), webhook_id, Secrets(current="s3cret"))
+        foreign = sealed_secrets.seal(KeyRing.new(), webhook_id, WebhookSecrets(current="s3cret"))
         await change(database, webhook_id, sealed_secret=foreign.secret)
         [delivery_id] = await trigger(database, webhook_id)
         await settle(deliverer)

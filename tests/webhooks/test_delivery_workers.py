@@ -4,13 +4,11 @@ import asyncio
 
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
-from hublet.webhooks.delivery import leases
-from hublet.webhooks.delivery.claims import store
-from hublet.webhooks.delivery.engine import Deliverer
+from hublet.webhooks.delivery import leases, store
+from hublet.webhooks.delivery.engine import DeliveryEngine
 from outgoing_servers import Stranger
-from scratch import soon
-from webhooks.receivers import receiving
-from webhooks.rows import (
+from scratch_database import wait_until
+from webhooks.engine_rows import (
     a_webhook,
     deliveries_of,
     delivering,
@@ -21,7 +19,8 @@ from webhooks.rows import (
     trigger,
     trigger_many,
 )
-from working import set_grace
+from webhooks.receivers import receiving
+from workers import set_grace
 
 
 def sent(receiver: Stranger) -> list[str]:
@@ -64,7 +63,7 @@ async def test_a_stop_ends_what_is_in_flight_and_hands_back_the_rest(database: D
         async with delivering(database):
             webhook_id = await a_webhook(database, receiver.url)
             await trigger_many(database, [webhook_id], count=50)
-            await soon(lambda: has_received(receiver, 8))
+            await wait_until(lambda: has_received(receiver, 8))
         states = [state for state, _ in await states_of(database, webhook_id)]
         assert states.count("delivered") == len(receiver.requests)
         assert set(states) == {"delivered", "pending"}
@@ -80,7 +79,7 @@ async def test_what_does_not_end_within_the_grace_time_is_sent_again(database: D
         async with delivering(database):
             webhook_id = await a_webhook(database, slow.url)
             await trigger(database, webhook_id)
-            await soon(lambda: has_received(slow))
+            await wait_until(lambda: has_received(slow))
         assert await deliveries_of(database, webhook_id) == [
             {"state": "pending", "reason": None, "tries": 0, "attempts": 0, "status": None}
         ]
@@ -95,9 +94,9 @@ async def crashed(database: Database, receiver: Stranger) -> str:
     """Let a worker die with deliveries in its hands; return its name."""
     set_webhooks(database)
     worker = new_object_id()
-    deliverer = Deliverer(database, worker)
+    deliverer = DeliveryEngine(database, worker)
     deliverer.start()
-    await soon(lambda: has_received(receiver))
+    await wait_until(lambda: has_received(receiver))
     await deliverer.abandon()
     return worker
 
@@ -147,7 +146,7 @@ async def test_a_worker_that_gave_no_sign_of_life_loses_what_it_held(
     assert len(receiver.requests) == 20
 
 
-async def keep(deliverer: Deliverer) -> None:
+async def keep(deliverer: DeliveryEngine) -> None:
     """Let the heart beat as if the last time was long ago."""
     deliverer._leases._kept_at -= 1000  # noqa: SLF001 - nobody waits that long in a test.
     await deliverer.keep()
@@ -157,7 +156,7 @@ async def test_a_heart_that_beats_keeps_what_is_held(database: Database) -> None
     async with receiving(seconds=0.5) as receiver, delivering(database) as deliverer:
         webhook_id = await a_webhook(database, receiver.url)
         await trigger_many(database, [webhook_id], count=4)
-        await soon(lambda: has_received(receiver, 4))
+        await wait_until(lambda: has_received(receiver, 4))
         await silence(database)
         await keep(deliverer)
         async with database.read() as conn:
@@ -173,7 +172,7 @@ async def test_a_result_of_a_delivery_that_another_worker_took_is_not_written(
     async with receiving(seconds=0.3) as receiver, delivering(database) as deliverer:
         webhook_id = await a_webhook(database, receiver.url)
         await trigger(database, webhook_id)
-        await soon(lambda: has_received(receiver))
+        await wait_until(lambda: has_received(receiver))
         async with database.transaction() as conn:
             await conn.execute("UPDATE webhook_deliveries SET claimed_by = 'another'")
         await asyncio.sleep(0.5)

@@ -18,7 +18,7 @@ import pytest
 
 from hublet.core.config import Settings
 from hublet.core.outbox import Event
-from hublet.core.outgoing.records import Reason
+from hublet.core.outgoing.records import FailureReason
 from hublet.events import (
     CommentCreated,
     CommentSnapshot,
@@ -33,11 +33,11 @@ from hublet.events import (
     UpdatedRef,
 )
 from hublet.webhooks.delivery.backoff import SCHEDULE, SECOND
-from hublet.webhooks.delivery.records import GivenUp, Unsent
 from hublet.webhooks.delivery.signing import headers_of, key_of
+from hublet.webhooks.records import GivenUpReason, UnsentReason
 from hublet.webhooks.schemas import MAX_SECRET, MAX_WATCHED
 from hublet.webhooks.triggers.matching import trigger_of
-from hublet.webhooks.triggers.payload import complete
+from hublet.webhooks.triggers.payload import render_body
 
 PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text(encoding="utf-8")
 WEBHOOK = "6af9736029ea2002586654a6"
@@ -140,7 +140,7 @@ def test_an_example_is_what_is_sent_to_the_letter(example: str, fact: Event) -> 
 
     assert trigger is not None
     compact = json.dumps(json.loads(example), separators=(",", ":")).encode()
-    assert compact == complete(trigger.payload, WEBHOOK)
+    assert compact == render_body(trigger.payload, WEBHOOK)
     assert f"\n### {trigger.scope}\n" in PAGE.partition(example)[0]
 
 
@@ -148,7 +148,7 @@ def test_every_reason_is_explained_once() -> None:
     table = PAGE.partition("| reason | of |")[2].partition("\n\n")[0]
     first_cells = [row.split("|")[1] for row in table.splitlines()]
     told = [name for cell in first_cells for name in re.findall("`([a-z-]+)`", cell)]
-    ours = [*Unsent, *GivenUp, *Reason, "secret-unreadable", "internal-error"]
+    ours = [*UnsentReason, *GivenUpReason, *FailureReason, "secret-unreadable", "internal-error"]
     ours += ["jobs-unavailable", "job-refused", "job-failed"]
 
     assert sorted(told) == sorted(ours)
@@ -186,7 +186,7 @@ def snippets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[s
         del sys.modules[name]
 
 
-BODY = complete(
+BODY = render_body(
     b'{"event":{"action":"update","scope":"ping"},"repo":{"name":"ada/engine"}}', WEBHOOK
 )
 WHSEC = "whsec_c3RlYW0gYW5kIGNvYWwsIGNvYWwgYW5kIHN0ZWFt"

@@ -5,14 +5,16 @@ from collections import Counter
 import pytest
 
 from hublet.webhooks.delivery.lanes import LANE_ROOM, PER_HOST, PER_WEBHOOK, Lanes
-from hublet.webhooks.delivery.records import Delivery, Happening
-from webhooks.rows import REPO
+from hublet.webhooks.records import ClaimedDelivery, OutgoingEvent
+from webhooks.engine_rows import REPO
 
-HAPPENING = Happening(id="e" * 24, payload=b"{}", repo=REPO)
+HAPPENING = OutgoingEvent(id="e" * 24, payload=b"{}", repo=REPO)
 
 
-def a_delivery(webhook: str, number: int = 0, *, tries: int = 0, ping: bool = False) -> Delivery:
-    return Delivery(
+def a_delivery(
+    webhook: str, number: int = 0, *, tries: int = 0, ping: bool = False
+) -> ClaimedDelivery:
+    return ClaimedDelivery(
         id=f"{webhook}{number}",
         webhook_id=webhook,
         happening=HAPPENING,
@@ -29,7 +31,7 @@ def fill(lanes: Lanes, webhook: str, count: int, *, tries: int = 0, host: str = 
         lanes.add(a_delivery(webhook, number, tries=tries), host=host or webhook)
 
 
-def names(picked: list[Delivery]) -> list[str]:
+def names(picked: list[ClaimedDelivery]) -> list[str]:
     return [each.id for each in picked]
 
 

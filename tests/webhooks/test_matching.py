@@ -26,8 +26,8 @@ from hublet.events import (
     UpdatedFile,
     UpdatedRef,
 )
-from hublet.webhooks.triggers.matching import TRIGGERING, trigger_of
-from hublet.webhooks.triggers.payload import complete
+from hublet.webhooks.triggers.matching import TRIGGER_EVENTS, trigger_of
+from hublet.webhooks.triggers.payload import render_body
 
 HUB = "https://hub.test"
 REPO, OWNER, ACTOR, WEBHOOK = "a" * 24, "b" * 24, "c" * 24, "d" * 24
@@ -197,7 +197,7 @@ def test_a_fact_is_sent_as_the_public_clients_read_it(
 
     assert trigger is not None
     assert (trigger.domain, trigger.scope, trigger.action) == kind
-    body = complete(trigger.payload, WEBHOOK)
+    body = render_body(trigger.payload, WEBHOOK)
     assert json.loads(body) == parts | {
         "event": {"scope": kind[1], "action": kind[2]},
         "webhook": {"id": WEBHOOK, "version": 3},
@@ -217,7 +217,7 @@ def test_it_concerns_who_watches_the_repository_or_its_owner(
 
 
 def test_every_triggering_fact_is_in_the_table() -> None:
-    assert {type(case.values[0]) for case in FACTS} == set(TRIGGERING)
+    assert {type(case.values[0]) for case in FACTS} == set(TRIGGER_EVENTS)
 
 
 def test_a_move_to_another_owner_concerns_both_and_is_judged_where_it_is_now() -> None:

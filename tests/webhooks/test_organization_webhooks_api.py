@@ -12,8 +12,8 @@ from hublet.tokens import service as tokens
 from hublet.tokens.records import Grants, Scope, ScopedGrant, TokenRole
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_repo
-from webhooks.managing import JOB_ID, URL, create, refusal
-from webhooks.managing import PATH as OWN
+from webhooks.webhook_calls import JOB_ID, URL, create, refusal
+from webhooks.webhook_calls import PATH as OWN
 
 PATH = "/api/organizations/engines/settings/webhooks"
 WATCHED = [{"type": "org", "name": "engines"}]

@@ -8,13 +8,13 @@ import pytest
 
 from hublet.accounts.records import Role
 from hublet.core.database import Database
-from hublet.webhooks.activity.resending import service
-from hublet.webhooks.records import DELIVERIES
+from hublet.webhooks.activity import service
+from hublet.webhooks.records import DELIVERIES_CHANNEL
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_push, a_repo
-from webhooks.managing import PATH, create
-from webhooks.recorded import an_attempt, as_the_public_client_reads
-from webhooks.watching import triggered
+from webhooks.recorded_deliveries import an_attempt, as_the_public_client_reads
+from webhooks.watchers import list_triggered
+from webhooks.webhook_calls import PATH, create
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ async def test_a_ping_answers_with_the_status_of_its_only_attempt(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     webhook_id = (await create(client, ada))["id"]
-    with database.subscribe(DELIVERIES) as bell:
+    with database.subscribe(DELIVERIES_CHANNEL) as bell:
         answer = asyncio.ensure_future(ping(client, ada, webhook_id))
         assert await bell.wait(timeout=5)
     [item] = (await client.get(f"{PATH}/{webhook_id}/deliveries", headers=ada)).json()
@@ -180,7 +180,7 @@ async def test_a_ping_goes_also_while_the_webhook_is_off(
     status, answer = await ping(client, ada, webhook_id)
 
     assert (status, answer["reason"]) == (200, "waiting")
-    assert await triggered(database, webhook_id) == [
+    assert await list_triggered(database, webhook_id) == [
         {"scope": "ping", "action": "update", "state": "fresh", "reason": None}
     ]
 
@@ -194,7 +194,7 @@ async def test_every_ping_is_a_delivery_of_its_own(
     await ping(client, ada, webhook_id)
     await ping(client, ada, webhook_id)
 
-    assert len(await triggered(database, webhook_id)) == 2
+    assert len(await list_triggered(database, webhook_id)) == 2
 
 
 async def test_somebody_elses_webhook_is_not_found(

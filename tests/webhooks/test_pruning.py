@@ -6,15 +6,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from draining import drain
 from hublet.core import clock
 from hublet.core.clock import micros
 from hublet.core.database import Database
 from hublet.first_start import prepare
 from hublet.webhooks.activity import pruning
 from people import Headers
-from webhooks.managing import create
-from webhooks.recorded import DAY, SECOND, a_delivery, an_attempt, an_event
+from webhooks.recorded_deliveries import DAY, SECOND, a_delivery, an_attempt, an_event
+from webhooks.webhook_calls import create
+from workers import drain
 
 
 @pytest.fixture

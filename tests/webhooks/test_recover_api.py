@@ -9,11 +9,11 @@ from hublet.accounts.records import Role
 from hublet.core import queue
 from hublet.core.clock import micros, wire
 from hublet.core.database import Database
-from hublet.webhooks.activity.resending import service
-from hublet.webhooks.records import DELIVERIES
+from hublet.webhooks.activity import service
+from hublet.webhooks.records import DELIVERIES_CHANNEL
 from people import Headers, an_organization, sign_in
-from webhooks.managing import PATH, create
-from webhooks.recorded import DAY, SECOND, a_delivery, standing
+from webhooks.recorded_deliveries import DAY, SECOND, a_delivery, delivery_row
+from webhooks.webhook_calls import PATH, create
 
 THEN = 1_790_000_000 * SECOND
 
@@ -63,13 +63,13 @@ async def test_what_did_not_arrive_goes_again(
     goes_again: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     delivery_id = await a_delivery(database, webhook_id, at=THEN, tries=4, attempts=4, **row)
-    before = await standing(database, delivery_id)
+    before = await delivery_row(database, delivery_id)
 
     assert await recover(client, ada, webhook_id) == (200, {"count": int(goes_again)})
 
     after = {"state": "pending", "reason": None, "tries": 0, "attempts": 4, "claimed_by": None}
     expected = after | {"finished_at": None} if goes_again else before
-    assert await standing(database, delivery_id) == expected
+    assert await delivery_row(database, delivery_id) == expected
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ async def test_the_engine_is_woken_and_the_daily_limit_left_alone(
             "INSERT INTO webhook_lanes (webhook_id, day_started_at, day_count) VALUES ($1, 5, 9)",
             webhook_id,
         )
-    with database.subscribe(DELIVERIES) as bell:
+    with database.subscribe(DELIVERIES_CHANNEL) as bell:
         await recover(client, ada, webhook_id)
 
         assert await bell.wait(timeout=5)
@@ -171,7 +171,7 @@ async def test_other_webhooks_are_left_alone(
     delivery_id = await a_delivery(database, other, at=THEN, state="failed")
 
     assert await recover(client, ada, webhook_id) == (200, {"count": 0})
-    assert (await standing(database, delivery_id))["state"] == "failed"
+    assert (await delivery_row(database, delivery_id))["state"] == "failed"
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import pytest
 from hublet.accounts.records import Role
 from hublet.core.clock import micros
 from hublet.core.database import Database
-from hublet.webhooks.activity.resending import service
-from hublet.webhooks.records import DELIVERIES
+from hublet.webhooks.activity import service
+from hublet.webhooks.records import DELIVERIES_CHANNEL
 from people import Headers, an_organization, sign_in
-from scratch import soon
-from webhooks.managing import PATH, create
-from webhooks.recorded import DAY, SECOND, a_delivery, an_attempt, standing
+from scratch_database import wait_until
+from webhooks.recorded_deliveries import DAY, SECOND, a_delivery, an_attempt, delivery_row
+from webhooks.webhook_calls import PATH, create
 
 
 @pytest.fixture
@@ -47,9 +47,9 @@ async def while_waiting(
     answer = asyncio.ensure_future(request)
 
     async def is_due() -> bool:
-        return (await standing(database, delivery_id))["state"] == "pending" or answer.done()
+        return (await delivery_row(database, delivery_id))["state"] == "pending" or answer.done()
 
-    await soon(is_due)
+    await wait_until(is_due)
     await then()
     return await answer
 
@@ -81,12 +81,12 @@ async def test_a_replay_begins_the_schedule_anew_and_wakes_the_engine(
     delivery_id = await a_delivery(
         database, webhook_id, state="failed", reason="exhausted", tries=11, attempts=11
     )
-    with database.subscribe(DELIVERIES) as bell:
+    with database.subscribe(DELIVERIES_CHANNEL) as bell:
         answer = await replay(client, ada, webhook_id, delivery_id)
 
         assert await bell.wait(timeout=5)
     assert answer == (200, {"deliveryId": delivery_id, "status": 0, "reason": "waiting"})
-    assert await standing(database, delivery_id) == {
+    assert await delivery_row(database, delivery_id) == {
         "state": "pending",
         "reason": None,
         "tries": 0,
@@ -274,7 +274,7 @@ async def test_what_has_not_ended_is_not_replayed(
     delivery_id = await a_delivery(database, webhook_id, tries=3, **row)
 
     assert await replay(client, ada, webhook_id, delivery_id) == (409, {"error": sentence})
-    assert (await standing(database, delivery_id))["tries"] == 3
+    assert (await delivery_row(database, delivery_id))["tries"] == 3
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ async def test_a_webhook_that_is_not_enabled_replays_nothing(
         409,
         {"error": f"The webhook is {word}, so nothing is sent again; enable it first."},
     )
-    assert (await standing(database, delivery_id))["state"] == "delivered"
+    assert (await delivery_row(database, delivery_id))["state"] == "delivered"
 
 
 async def test_only_the_webhooks_own_deliveries_are_replayed(

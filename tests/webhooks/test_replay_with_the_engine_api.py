@@ -13,11 +13,11 @@ from hublet.core.database import Database
 from outgoing_servers import Stranger
 from people import Headers
 from repositories import a_repo
-from webhooks.listening import listening
-from webhooks.managing import PATH, create, update
+from webhooks.engine_rows import delivering, lane_of, set_webhooks, settle, states_of
+from webhooks.event_streams import open_stream
 from webhooks.receivers import answer, in_turn, receiving
-from webhooks.recorded import as_the_public_client_reads
-from webhooks.rows import delivering, lane_of, set_webhooks, settle, states_of
+from webhooks.recorded_deliveries import as_the_public_client_reads
+from webhooks.webhook_calls import PATH, create, update
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +123,7 @@ async def test_a_listener_hears_what_the_engine_does(
 ) -> None:
     webhook_id = (await create(client, ada, url=receiver.url))["id"]
     path = f"{PATH}/{webhook_id}/deliveries/stream"
-    async with listening(app, path, ada) as ear, delivering(database):
+    async with open_stream(app, path, ada) as ear, delivering(database):
         await ear.block()
         await a_repo(client, ada, "ada/engine")
         told = await ear.delivery()

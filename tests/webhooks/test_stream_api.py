@@ -11,21 +11,21 @@ import uvicorn
 from fastapi import FastAPI
 
 from contract.checker import Contract
-from draining import drain
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Role
 from hublet.app import with_edge
 from hublet.core.clock import micros, wire
 from hublet.core.database import Database
-from hublet.core.http.zero_copy import ZeroCopyProtocol
+from hublet.core.http.server_protocol import ZeroCopyProtocol
 from hublet.description import describe
 from hublet.webhooks.activity import stream
-from hublet.webhooks.records import DELIVERIES
+from hublet.webhooks.records import DELIVERIES_CHANNEL
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_repo
-from webhooks.listening import SOON_SECONDS, Ear, listening
-from webhooks.managing import PATH, create
-from webhooks.recorded import SECOND, a_delivery, an_attempt, id_at
+from webhooks.event_streams import SOON_SECONDS, StreamClient, open_stream
+from webhooks.recorded_deliveries import SECOND, a_delivery, an_attempt, id_at
+from webhooks.webhook_calls import PATH, create
+from workers import drain
 
 ORGANIZATIONS = "/api/organizations/engines/settings/webhooks"
 
@@ -44,17 +44,17 @@ def path(webhook_id: str) -> str:
 async def ring(database: Database) -> None:
     async with database.transaction() as conn:
         await conn.execute("UPDATE facts SET value = value")
-        conn.wake(DELIVERIES)
+        conn.wake(DELIVERIES_CHANNEL)
 
 
-async def states(ear: Ear, count: int) -> list[tuple[str, str, int]]:
+async def states(ear: StreamClient, count: int) -> list[tuple[str, str, int]]:
     told = [await ear.delivery() for _ in range(count)]
     return [(each["id"], each["state"], each["attempts"]) for each in told]
 
 
 async def test_the_first_line_comes_at_once(app: FastAPI, ada: Headers, path: str) -> None:
     before = micros()
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         first = await ear.block()
 
     assert first is not None
@@ -66,7 +66,7 @@ async def test_the_first_line_comes_at_once(app: FastAPI, ada: Headers, path: st
 
 async def test_the_description_tells_of_the_stream(app: FastAPI, ada: Headers, path: str) -> None:
     contract = Contract(describe(app, base_url="http://hub.test"))
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         pass
 
     contract.check(
@@ -77,7 +77,7 @@ async def test_the_description_tells_of_the_stream(app: FastAPI, ada: Headers, p
 async def test_what_happens_is_told_of_with_its_payload(
     app: FastAPI, client: httpx2.AsyncClient, ada: Headers, webhook_id: str, path: str
 ) -> None:
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         repo_id = await a_repo(client, ada, "ada/engine")
         told = await ear.delivery()
 
@@ -104,7 +104,7 @@ async def test_an_attempt_is_told_of_with_its_answer(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     delivery_id = await a_delivery(database, webhook_id, state="pending")
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         await an_attempt(database, delivery_id, status=500, reason="refused", state="pending")
         first = await ear.delivery()
         await an_attempt(database, delivery_id, number=2, response=b"thanks", started_at=5 * SECOND)
@@ -130,7 +130,7 @@ async def test_nothing_is_told_twice_and_nothing_of_before(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     await a_delivery(database, webhook_id)
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         new = await a_delivery(database, webhook_id)
         await ring(database)
         assert await states(ear, 1) == [(new, "delivered", 0)]
@@ -142,10 +142,10 @@ async def test_what_was_not_looked_at_becomes_pending_without_news(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     await a_delivery(database, webhook_id, state="fresh")
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         async with database.transaction() as conn:
             await conn.execute("UPDATE webhook_deliveries SET state = 'pending'")
-            conn.wake(DELIVERIES)
+            conn.wake(DELIVERIES_CHANNEL)
 
         assert await ear.hears_nothing()
 
@@ -154,7 +154,7 @@ async def test_what_is_committed_late_is_not_skipped(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     earlier = micros() - 10 * SECOND
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         for _ in range(stream.NEWEST + 1):
             await a_delivery(database, webhook_id, at=micros())
         await ring(database)
@@ -180,15 +180,15 @@ async def test_an_old_delivery_that_is_replayed_is_told_of(
     old = await a_delivery(database, webhook_id, at=long_ago)
     for n in range(1, 5):
         await a_delivery(database, webhook_id, at=long_ago + n * SECOND)
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         async with database.transaction() as conn:
             await conn.execute("UPDATE webhook_deliveries SET state = 'pending' WHERE id = $1", old)
-            conn.wake(DELIVERIES)
+            conn.wake(DELIVERIES_CHANNEL)
         assert await states(ear, 1) == [(old, "pending", 0)]
         # While it is sent nobody else may take it, and it is still watched.
         async with database.transaction() as conn:
             await conn.execute("UPDATE webhook_deliveries SET claimed_by = 'w' WHERE id = $1", old)
-            conn.wake(DELIVERIES)
+            conn.wake(DELIVERIES_CHANNEL)
         assert await ear.hears_nothing()
         await an_attempt(database, old)
         assert await states(ear, 1) == [(old, "delivered", 1)]
@@ -205,7 +205,7 @@ async def test_who_comes_back_is_told_what_was_missed(
     await a_delivery(database, webhook_id, at=before, state="pending")
     ended = await a_delivery(database, webhook_id, at=before, finished_at=during)
     came = await a_delivery(database, webhook_id, at=during)
-    async with listening(app, path, ada, since=str(left_at)) as ear:
+    async with open_stream(app, path, ada, since=str(left_at)) as ear:
         told = await states(ear, 3)
         assert await ear.hears_nothing()
 
@@ -225,7 +225,7 @@ async def test_who_was_away_for_long_is_told_of_more_than_the_newest(
     monkeypatch.setattr(stream, "NEWEST", 2)
     left_at = micros() - 100 * SECOND
     made = [await a_delivery(database, webhook_id, at=left_at + n * SECOND) for n in range(1, 6)]
-    async with listening(app, path, ada, since=str(left_at)) as ear:
+    async with open_stream(app, path, ada, since=str(left_at)) as ear:
         assert [each for each, _, _ in await states(ear, 5)] == made
 
 
@@ -245,7 +245,7 @@ async def test_other_webhooks_are_not_heard(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers, path: str
 ) -> None:
     other = (await create(client, ada))["id"]
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         await a_delivery(database, other)
         await ring(database)
 
@@ -266,7 +266,7 @@ async def test_somebody_elses_webhook_is_not_found(
 
 
 async def test_head_does_not_wait_for_an_end(app: FastAPI, ada: Headers, path: str) -> None:
-    async with listening(app, path, ada, method="HEAD") as ear:
+    async with open_stream(app, path, ada, method="HEAD") as ear:
         assert await ear.block() is None
     assert ear.status == 200
 
@@ -275,7 +275,7 @@ async def test_silence_is_broken_now_and_then(
     app: FastAPI, ada: Headers, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.3)
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         first, second = await ear.block(), await ear.block()
 
     assert first is not None
@@ -287,7 +287,7 @@ async def test_silence_is_broken_now_and_then(
 async def test_the_stream_ends_when_the_webhook_is_deleted(
     app: FastAPI, client: httpx2.AsyncClient, ada: Headers, webhook_id: str, path: str
 ) -> None:
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         await ear.block()
         await client.delete(f"{PATH}/{webhook_id}", headers=ada)
 
@@ -304,7 +304,7 @@ async def test_the_stream_ends_when_the_token_is_revoked(
 ) -> None:
     monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.2)
     token = ada["Authorization"].removeprefix("Bearer ")
-    async with listening(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as ear:
         await ear.block()
         await client.post("/api/credentials/revoke", json={"credentials": [token]})
         await drain(database)
@@ -324,7 +324,7 @@ async def test_the_stream_ends_for_who_is_no_administrator_any_more(
         database, "engines", members={"ada": Role.admin, "bob": Role.admin}
     )
     webhook_id = (await create(client, ada, path=ORGANIZATIONS))["id"]
-    async with listening(app, f"{ORGANIZATIONS}/{webhook_id}/deliveries/stream", ada) as ear:
+    async with open_stream(app, f"{ORGANIZATIONS}/{webhook_id}/deliveries/stream", ada) as ear:
         assert await ear.block() is not None
         assert await ear.block() is not None
         async with database.transaction() as conn:
@@ -339,14 +339,14 @@ async def test_many_commits_are_taken_together(
     app: FastAPI, database: Database, ada: Headers, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
-    changes = stream.Listener.changes
+    changes = stream.DeliveryListener.changes
 
-    async def counted(listener: stream.Listener) -> Any:
+    async def counted(listener: stream.DeliveryListener) -> Any:
         looks.append(micros())
         return await changes(listener)
 
-    monkeypatch.setattr(stream.Listener, "changes", counted)
-    async with listening(app, path, ada) as ear:
+    monkeypatch.setattr(stream.DeliveryListener, "changes", counted)
+    async with open_stream(app, path, ada) as ear:
         await ear.block()
         for _ in range(40):
             await ring(database)

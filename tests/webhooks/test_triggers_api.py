@@ -7,7 +7,7 @@ import httpx2
 import msgspec
 import pytest
 
-from community.talks import a_discussion, a_pull_request
+from community.discussions import a_discussion, a_pull_request
 from hublet.accounts.records import Plan, Role
 from hublet.core.database import Database
 from hublet.core.outbox import publish
@@ -16,7 +16,7 @@ from hublet.webhooks.triggers import service
 from hublet.webhooks.triggers.records import Expansion
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_push, a_repo, a_resource_group, disable
-from webhooks.watching import a_watcher, payloads, triggered
+from webhooks.watchers import a_watcher, list_triggered, payloads
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ async def test_what_happens_in_a_repository_is_to_be_delivered(
     )
     await client.request("DELETE", "/api/repos/delete", headers=ada, json={"name": "ada/mill"})
 
-    assert await triggered(database, webhook) == [
+    assert await list_triggered(database, webhook) == [
         fresh("repo.content", "update"),
         fresh("discussion", "create"),
         fresh("discussion.comment", "create"),
@@ -76,8 +76,8 @@ async def test_a_webhook_hears_only_of_the_domains_it_lists(
     await a_push(database, repo_id, {"a.txt": b"cogs"})
     await a_discussion(client, ada)
 
-    assert await triggered(database, repo) == [fresh("repo.content", "update")]
-    assert await triggered(database, discussion) == [fresh("discussion", "create")]
+    assert await list_triggered(database, repo) == [fresh("repo.content", "update")]
+    assert await list_triggered(database, discussion) == [fresh("discussion", "create")]
 
 
 async def test_a_pull_request_is_a_discussion_and_a_new_ref(
@@ -87,8 +87,8 @@ async def test_a_pull_request_is_a_discussion_and_a_new_ref(
 
     await a_pull_request(client, ada)
 
-    assert fresh("discussion", "create") in await triggered(database, webhook)
-    assert fresh("repo.content", "update") in await triggered(database, webhook)
+    assert fresh("discussion", "create") in await list_triggered(database, webhook)
+    assert fresh("repo.content", "update") in await list_triggered(database, webhook)
 
 
 async def test_one_delivery_however_many_watched_items_match(
@@ -99,7 +99,7 @@ async def test_one_delivery_however_many_watched_items_match(
 
     await a_push(database, repo_id, {"a.txt": b"cogs"})
 
-    assert await triggered(database, webhook) == [fresh("repo.content", "update")]
+    assert await list_triggered(database, webhook) == [fresh("repo.content", "update")]
 
 
 async def test_nothing_is_kept_of_what_nobody_watches(
@@ -110,7 +110,7 @@ async def test_nothing_is_kept_of_what_nobody_watches(
 
     await a_push(database, repo_id, {"a.txt": b"cogs"})
 
-    assert await triggered(database, webhook) == []
+    assert await list_triggered(database, webhook) == []
     assert await payloads(database) == []
 
 
@@ -136,7 +136,7 @@ async def test_a_webhook_that_is_off_keeps_what_it_missed(
 
     await a_push(database, repo_id, {"a.txt": b"cogs"})
 
-    assert await triggered(database, webhook) == [unsent("repo.content", "update", reason)]
+    assert await list_triggered(database, webhook) == [unsent("repo.content", "update", reason)]
 
 
 async def test_a_change_that_is_undone_delivers_nothing(
@@ -159,7 +159,7 @@ async def test_a_change_that_is_undone_delivers_nothing(
     with pytest.raises(RuntimeError):
         await publish_and_fail()
 
-    assert await triggered(database, webhook) == []
+    assert await list_triggered(database, webhook) == []
 
 
 async def test_a_deleted_repository_is_waited_for_under_its_name(
@@ -172,7 +172,7 @@ async def test_a_deleted_repository_is_waited_for_under_its_name(
     again = await a_repo(client, ada, "ada/Engine")
     await a_push(database, again, {"a.txt": b"cogs"})
 
-    assert await triggered(database, webhook) == [
+    assert await list_triggered(database, webhook) == [
         fresh("repo", "delete"),
         fresh("repo", "create"),
         fresh("repo.content", "update"),
@@ -232,7 +232,7 @@ class TestPrivateRepositories:
 
         await a_push(database, secret_id, {"a.txt": b"cogs"})
 
-        heard = {name: await triggered(database, each) for name, each in watchers.items()}
+        heard = {name: await list_triggered(database, each) for name, each in watchers.items()}
         pushed = [fresh("repo.content", "update")]
         assert heard == {"acme": pushed, "bob": pushed, "eve": [], "mallory": []}
 
@@ -243,7 +243,9 @@ class TestPrivateRepositories:
 
         await a_push(database, secret_id, {"a.txt": b"cogs"})
 
-        assert await triggered(database, webhook) == [unsent("repo.content", "update", "no-access")]
+        assert await list_triggered(database, webhook) == [
+            unsent("repo.content", "update", "no-access")
+        ]
 
     async def test_a_resource_group_keeps_its_repositories_to_its_members(
         self, client: httpx2.AsyncClient, database: Database
@@ -266,7 +268,9 @@ class TestPrivateRepositories:
 
         await a_push(database, repo_id, {"a.txt": b"cogs"})
 
-        heard = {name: bool(await triggered(database, each)) for name, each in watchers.items()}
+        heard = {
+            name: bool(await list_triggered(database, each)) for name, each in watchers.items()
+        }
         assert heard == {"ada": True, "bob": False, "carl": True}
 
 
@@ -291,13 +295,13 @@ class TestManyWebhooks:
         watchers += [await a_watcher(database, bob, owner, repo_id)]
 
         await a_push(database, repo_id, {"a.txt": b"cogs"})
-        assert [await triggered(database, each) for each in watchers] == [[]] * 10
+        assert [await list_triggered(database, each) for each in watchers] == [[]] * 10
         late = await a_watcher(database, bob, repo_id)
         await expanded(database)
 
         once = [fresh("repo.content", "update")]
-        assert [await triggered(database, each) for each in watchers] == [once] * 10
-        assert await triggered(database, late) == []
+        assert [await list_triggered(database, each) for each in watchers] == [once] * 10
+        assert await list_triggered(database, late) == []
         assert len(await payloads(database)) == 1
 
     async def test_up_to_the_limit_they_commit_with_the_fact(
@@ -309,7 +313,7 @@ class TestManyWebhooks:
         await a_push(database, repo_id, {"a.txt": b"cogs"})
 
         once = [fresh("repo.content", "update")]
-        assert [await triggered(database, each) for each in watchers] == [once] * 4
+        assert [await list_triggered(database, each) for each in watchers] == [once] * 4
 
 
 async def expanded(database: Database) -> None:

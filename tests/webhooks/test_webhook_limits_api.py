@@ -10,7 +10,7 @@ from hublet.accounts.records import Role
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from people import Headers, an_organization, sign_in
-from webhooks.managing import BODY, PATH, create, refusal
+from webhooks.webhook_calls import BODY, PATH, create, refusal
 
 OF_ENGINES = "/api/organizations/engines/settings/webhooks"
 

@@ -11,7 +11,7 @@ from hublet.core.database import Database
 from hublet.tokens.records import TokenRole
 from people import Headers, a_user, sign_in
 from repositories import a_repo
-from webhooks.managing import (
+from webhooks.webhook_calls import (
     JOB_ID,
     PATH,
     URL,

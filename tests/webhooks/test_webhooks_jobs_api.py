@@ -8,7 +8,7 @@ import pytest
 
 from hublet.core.database import Database
 from people import Headers
-from webhooks.managing import (
+from webhooks.webhook_calls import (
     IMAGE_JOB,
     JOB_ID,
     PATH,

@@ -13,12 +13,12 @@ from hublet.core.clock import now
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.core.sealing import SealBroken
-from hublet.webhooks import seals, service, store
+from hublet.webhooks import sealed_secrets, service, store
 from hublet.webhooks.errors import WebhookNotFound
-from hublet.webhooks.records import Secrets
+from hublet.webhooks.records import WebhookSecrets
 from hublet.webhooks.schemas import CreateWebhook, UpdateWebhook
 from people import Headers
-from webhooks.managing import (
+from webhooks.webhook_calls import (
     IMAGE_JOB,
     JOB_ID,
     PATH,
@@ -37,7 +37,7 @@ async def _source_job(database: Database) -> None:
     await a_source_job(database, job_id="f" * 24)
 
 
-async def secrets_of(database: Database, webhook: Any) -> Secrets:
+async def secrets_of(database: Database, webhook: Any) -> WebhookSecrets:
     async with database.read() as conn:
         return await service.secrets_of(conn, webhook["id"])
 
@@ -60,7 +60,7 @@ async def test_a_secret_is_kept_for_the_deliverers_alone(
     listed = await client.get(PATH, headers=ada)
 
     assert webhook["hasSecret"] is True
-    assert await secrets_of(database, webhook) == Secrets(current=secret)
+    assert await secrets_of(database, webhook) == WebhookSecrets(current=secret)
     assert secret not in created.text + listed.text
 
 
@@ -70,7 +70,7 @@ async def test_a_webhook_without_a_secret_has_none(
     for body in ({}, {"secret": ""}):
         webhook = await create(client, ada, **body)
         assert webhook["hasSecret"] is False
-        assert await secrets_of(database, webhook) == Secrets()
+        assert await secrets_of(database, webhook) == WebhookSecrets()
 
 
 async def test_a_changed_secret_lets_the_old_one_sign_along_for_a_day(
@@ -89,7 +89,7 @@ async def test_a_changed_secret_lets_the_old_one_sign_along_for_a_day(
     assert changed.old_until is not None
     assert abs(changed.old_until + timedelta(minutes=1) - now()) < timedelta(minutes=1)
     assert still == changed
-    assert over == Secrets(current="second")
+    assert over == WebhookSecrets(current="second")
 
 
 async def test_of_several_changes_the_last_two_count(
@@ -127,10 +127,10 @@ async def test_an_empty_secret_takes_it_away_at_once(
     after = await update(client, ada, webhook["id"], secret="")
 
     assert after["hasSecret"] is False
-    assert await secrets_of(database, webhook) == Secrets()
+    assert await secrets_of(database, webhook) == WebhookSecrets()
     again = await update(client, ada, webhook["id"], secret="third")
     assert again["hasSecret"] is True
-    assert await secrets_of(database, webhook) == Secrets(current="third")
+    assert await secrets_of(database, webhook) == WebhookSecrets(current="third")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ async def test_another_kind_of_target_gets_none_of_the_secrets(
     after = await update(client, ada, webhook["id"], **other)
 
     assert ("jobSourceId" in after, "secrets" in after.get("job", {})) == (False, False)
-    assert await secrets_of(database, webhook) == Secrets(current="of the webhook")
+    assert await secrets_of(database, webhook) == WebhookSecrets(current="of the webhook")
     back = await update(client, ada, webhook["id"], jobSourceId=JOB_ID)
     assert back == webhook
     assert (await secrets_of(database, webhook)).for_job == {}
@@ -278,12 +278,14 @@ async def test_sealed_values_cannot_be_moved_to_another_webhook(
 
     keys, other = database.hub.keys, new_object_id()
     for part in (
-        seals.Sealed(secret=sealed.secret),
-        seals.Sealed(for_job=sealed.for_job),
-        seals.Sealed(secret=sealed.for_job),
+        sealed_secrets.SealedSecrets(secret=sealed.secret),
+        sealed_secrets.SealedSecrets(for_job=sealed.for_job),
+        sealed_secrets.SealedSecrets(secret=sealed.for_job),
     ):
         with pytest.raises(SealBroken):
-            seals.unseal(keys, other if part.secret != sealed.for_job else webhook["id"], part)
+            sealed_secrets.unseal(
+                keys, other if part.secret != sealed.for_job else webhook["id"], part
+            )
 
 
 async def test_a_deleted_webhook_has_no_secrets(database: Database) -> None:
@@ -297,7 +299,7 @@ def test_what_carries_secrets_does_not_print_them() -> None:
     carried: list[object] = [
         CreateWebhook.model_validate({"watched": WATCHED, "job": job, "secret": SECRET}),
         UpdateWebhook.model_validate({"secrets": {"KEY": IN_SOURCE}, "secret": SECRET}),
-        Secrets(current=SECRET, old=SECRET, for_job={"KEY": IN_JOB}),
+        WebhookSecrets(current=SECRET, old=SECRET, for_job={"KEY": IN_JOB}),
     ]
 
     assert [each for each in carried if "qx7" in f"{each!r}{each}"] == []
@@ -311,7 +313,7 @@ async def test_switching_a_webhook_keeps_its_secrets(
     for word in ("disable", "enable"):
         await client.post(f"{PATH}/{webhook['id']}/{word}", headers=ada)
 
-    assert await secrets_of(database, webhook) == Secrets(current="s", for_job={"KEY": "v"})
+    assert await secrets_of(database, webhook) == WebhookSecrets(current="s", for_job={"KEY": "v"})
     assert await show(client, ada, webhook["id"]) == webhook
 
 

@@ -1,4 +1,4 @@
-"""Pictures of accounts: the one drawn for everybody, and which uploads are pictures."""
+"""Avatars: their URL, the SVG drawn for accounts without an image, and image types."""
 
 import colorsys
 import hashlib

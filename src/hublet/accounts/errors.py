@@ -1,6 +1,6 @@
-"""What can be wrong with an account as a caller describes it."""
+"""Errors of accounts: users, organizations, resource groups and one's own settings."""
 
-from hublet.core.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+from hublet.core.errors import Conflict, InvalidRequest, NotAllowed, NotFound, TooLarge
 
 
 class InvalidName(InvalidRequest):
@@ -78,3 +78,92 @@ class LastHubAdministrator(Conflict):
         super().__init__(
             "The hub would be left without an administrator: make somebody else one first."
         )
+
+
+class WrongPassword(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__("currentPassword is not the password of this account.")
+
+
+class NoPassword(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__("This account has no password; only a hub administrator can set one.")
+
+
+class EmailNotFound(NotFound):
+    def __init__(self, email_id: str) -> None:
+        super().__init__(f"There is no e-mail address {email_id} of yours.")
+
+
+class EmailNotVerified(Conflict):
+    def __init__(self, address: str) -> None:
+        super().__init__(f"{address} is not verified; only a verified address can be primary.")
+
+
+class EmailIsPrimary(Conflict):
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            f"{address} is the primary address; make another one primary before removing it."
+        )
+
+
+class TooManyEmails(InvalidRequest):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"An account has at most {limit} e-mail addresses.")
+
+
+class SshKeyNotFound(NotFound):
+    def __init__(self, key_id: str) -> None:
+        super().__init__(f"There is no SSH key {key_id} of yours.")
+
+
+class SshKeyTaken(Conflict):
+    def __init__(self, fingerprint: str) -> None:
+        super().__init__(f"The SSH key {fingerprint} belongs to an account already.")
+
+
+class TooManySshKeys(InvalidRequest):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"An account has at most {limit} SSH keys.")
+
+
+class AccountNotFound(NotFound):
+    def __init__(self, account_id: str) -> None:
+        super().__init__(f"There is no account {account_id}.")
+
+
+class NotAnImage(InvalidRequest):
+    def __init__(self) -> None:
+        super().__init__("The body must be a PNG, JPEG, GIF or WebP image.")
+
+
+class ImageTooLarge(TooLarge):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"A picture must have at most {limit} bytes.")
+
+
+class ResourceGroupNotFound(NotFound):
+    def __init__(self, group_id: str) -> None:
+        super().__init__(f"There is no resource group {group_id}.")
+
+
+class ResourceGroupNameTaken(Conflict):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The organization has a resource group {name} already.")
+
+
+class ResourceGroupInUse(Conflict):
+    """Without its group, what lies in it would be open to the whole organization."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} still has repositories: take them out or delete them first.")
+
+
+class NotInResourceGroup(NotFound):
+    def __init__(self, user: str, group: str) -> None:
+        super().__init__(f"{user} is not a member of the resource group {group}.")
+
+
+class ServiceAccountNotFound(NotFound):
+    def __init__(self, account_id: str) -> None:
+        super().__init__(f"There is no service account {account_id}.")

@@ -1,4 +1,4 @@
-"""The rules for names and email addresses of users and organizations."""
+"""Validation and comparison keys of names and e-mail addresses."""
 
 import re
 

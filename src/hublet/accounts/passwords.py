@@ -1,4 +1,4 @@
-"""Passwords: how they are hashed, checked, judged and made up."""
+"""Passwords: hashing, verification, strength and generation."""
 
 import asyncio
 import unicodedata
@@ -21,10 +21,10 @@ _hasher = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 _threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="passwords")
 
 # A hash of nobody's password, with the same parameters as everybody's.
-_NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$ORKA6w3H2APP/6GjBAhk3A$xRJNW0UpiW5AhqDR1fGZbAexCCBr3nBp/MsTJhdzKWA"
+_UNKNOWN_USER_HASH = "$argon2id$v=19$m=19456,t=2,p=1$ORKA6w3H2APP/6GjBAhk3A$xRJNW0UpiW5AhqDR1fGZbAexCCBr3nBp/MsTJhdzKWA"
 
 # Without 0 1 i l o: what is read aloud or copied by hand arrives as it was meant.
-_READABLE = "abcdefghjkmnpqrstuvwxyz23456789"
+_READABLE_CHARACTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _GROUPS = 4
 _GROUP_LENGTH = 4
 
@@ -37,7 +37,9 @@ async def hash_password(text: str) -> str:
 async def verify_password(hashed: str | None, text: str) -> bool:
     """Check a password; None, for a user who is not there, costs the same time and is False."""
     loop = asyncio.get_running_loop()
-    matches = await loop.run_in_executor(_threads, _matches, hashed or _NOBODY, _octets(text))
+    matches = await loop.run_in_executor(
+        _threads, _matches, hashed or _UNKNOWN_USER_HASH, _octets(text)
+    )
     return matches and hashed is not None
 
 
@@ -58,7 +60,7 @@ def check_strength(text: str, *, name: str) -> None:
 
 def new_password() -> str:
     """Return a password of 79 bits in groups, such as `k3nv-8wqd-ypx2-hm7t`."""
-    return "-".join(ids.random_text(_GROUP_LENGTH, _READABLE) for _ in range(_GROUPS))
+    return "-".join(ids.random_text(_GROUP_LENGTH, _READABLE_CHARACTERS) for _ in range(_GROUPS))
 
 
 def _matches(hashed: str, octets: bytes) -> bool:

@@ -1,7 +1,8 @@
-"""What an account is."""
+"""Records of users, organizations, resource groups, SSH keys, avatars and the audit log."""
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from hublet.core.light_dataclasses import dataclass
 
@@ -55,7 +56,7 @@ class User:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Email:
+class UserEmail:
     id: str
     user_id: str
     address: str
@@ -100,3 +101,66 @@ class Actor:
 
 # Commands run on the machine itself, by somebody who can read the data folder.
 OPERATOR = Actor(id=None, name="operator")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceGroup:
+    """A part of an organization with members and rules of its own."""
+
+    id: str
+    organization_id: str
+    name: str
+    description: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    id: str
+    organization_id: str
+    actor_id: str | None
+    actor_name: str
+    # Dotted, past the dot what was done: `member.add`.
+    action: str
+    # The name of what it was done to.
+    target: str
+    details: dict[str, Any]
+    address: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Which lines are asked for; what is empty lets everything through."""
+
+    action: str = ""
+    actor: str = ""
+    # In microseconds: from this moment on, and before that one.
+    since: int = -(2**62)
+    until: int = 2**62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserSshKey:
+    id: str
+    user_id: str
+    title: str
+    type: str
+    # The public key in base64, without its type in front.
+    data: str
+    fingerprint: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AvatarImage:
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountAvatar:
+    """Whose picture it is, and the uploaded one if there is one to show."""
+
+    name: str
+    upload: AvatarImage | None

@@ -1,13 +1,14 @@
-"""Accounts on the wire."""
+"""Wire schemas that all parts of accounts share, and the response of `whoami`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import MISSING, Field, WithJsonSchema
 
 from hublet.accounts import names, passwords
 from hublet.accounts.avatars import avatar_url
-from hublet.accounts.records import Member, User
+from hublet.accounts.records import Member, Plan, User
+from hublet.core.database import Row
 from hublet.core.schema import ObjectId, Schema, Timestamp
 
 PlanName = Literal["team", "enterprise", "plus"]
@@ -112,7 +113,7 @@ class UserCard(Schema):
 
     @classmethod
     def of(cls, user: User, *, base_url: str) -> Self:
-        return cls.model_validate(_card(user, base_url))
+        return cls.model_validate(_user_card(user, base_url))
 
 
 class MemberCard(UserCard):
@@ -122,10 +123,10 @@ class MemberCard(UserCard):
 
     @classmethod
     def of_member(cls, member: Member, *, base_url: str) -> Self:
-        return cls.model_validate(_card(member.user, base_url) | {"role": member.role})
+        return cls.model_validate(_user_card(member.user, base_url) | {"role": member.role})
 
 
-def _card(user: User, base_url: str) -> dict[str, Any]:
+def _user_card(user: User, base_url: str) -> dict[str, Any]:
     return {
         "_id": user.id,
         "user": user.name,
@@ -144,3 +145,54 @@ def repo_counts(repos: Mapping[str, int]) -> dict[str, int]:
 
 class AvatarUrl(Schema):
     avatarUrl: str
+
+
+# The public clients' word for the largest plan; the free plan is not shown at all.
+WIRE_PLANS = {
+    Plan.team.value: "team",
+    Plan.enterprise.value: "enterprise",
+    Plan.enterprise_plus.value: "plus",
+}
+
+
+def render_whoami(
+    rows: Sequence[Row], *, base_url: str, scopes: frozenset[str], auth: object
+) -> dict[str, Any]:
+    """Show the user of these rows (one per membership) as far as the scopes reach."""
+    user = rows[0]
+    answer: dict[str, Any] = {
+        "type": user["type"],
+        "id": user["id"],
+        "name": user["name"],
+        "fullname": user["fullname"],
+        "avatarUrl": avatar_url(base_url, user["id"]),
+        "isPro": False,
+        "orgs": [],
+        "auth": auth,
+    }
+    if "email" in scopes:
+        answer["email"] = user["email"]
+        answer["emailVerified"] = user["email_verified_at"] is not None
+    if "read-billing" in scopes:
+        answer["canPay"] = False
+    if "read-memberships" in scopes:
+        answer["orgs"] = [
+            _render_whoami_organization(row, base_url)
+            for row in rows
+            if row["organization_id"] is not None
+        ]
+    return answer
+
+
+def _render_whoami_organization(row: Row, base_url: str) -> dict[str, Any]:
+    shown = {
+        "type": "org",
+        "id": row["organization_id"],
+        "name": row["organization_name"],
+        "fullname": row["organization_fullname"],
+        "avatarUrl": avatar_url(base_url, row["organization_id"]),
+        "roleInOrg": row["role"],
+    }
+    if plan := WIRE_PLANS.get(row["plan"]):
+        shown["plan"] = plan
+    return shown

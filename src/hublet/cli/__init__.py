@@ -63,7 +63,7 @@ def _narrow(app: "typer.Typer", words: Sequence[str]) -> None:
             _narrow(group.typer_instance, words[1:])
 
 
-def _prepared(words: Sequence[str]) -> "typer.Typer":
+def _load_application(words: Sequence[str]) -> "typer.Typer":
     # Most of a short command is importing, and all that this makes stays until the end, when it
     # need not be looked through either: together a fifth of the time.
     gc.disable()
@@ -77,24 +77,24 @@ def _prepared(words: Sequence[str]) -> "typer.Typer":
 def main() -> NoReturn:
     """Run the command; what a person can mend is told in a sentence, without a traceback."""
     try:
-        _prepared(sys.argv[1:])()
+        _load_application(sys.argv[1:])()
     except Exception as error:
-        if not _is_for_people(error):
+        if not _is_expected(error):
             raise
         sys.stderr.write(f"hublet: {_sentence(error)}\n")
     sys.exit(1)
 
 
-def _is_for_people(error: Exception) -> bool:
-    return isinstance(error, _errors_for_people())
+def _is_expected(error: Exception) -> bool:
+    return isinstance(error, _expected_errors())
 
 
-def _errors_for_people() -> tuple[type[Exception], ...]:
+def _expected_errors() -> tuple[type[Exception], ...]:
     from hublet.core.config import ConfigurationError
     from hublet.core.database.migrations import SchemaError
     from hublet.core.errors import HubError
-    from hublet.core.opening import CannotStart
     from hublet.core.sealing import KeyRingError
+    from hublet.core.startup import CannotStart
 
     return (ConfigurationError, SchemaError, HubError, KeyRingError, CannotStart)
 

@@ -1,4 +1,6 @@
-"""What `hublet login` remembers: a file that only its owner can read, one entry for each hub."""
+"""Credentials file of `hublet login`: one login for each hub, readable only by its owner, renewed
+before it expires.
+"""
 
 import os
 import stat
@@ -9,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from hublet.cli.environment import config_folder
+from hublet.cli.output import say
 
 _FILE = "credentials.json"
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class CredentialsError(Exception):
@@ -38,16 +41,16 @@ def find_last_endpoint() -> str | None:
     return last
 
 
-def keep(endpoint: str, credential: Credential, *, as_last: bool = True) -> None:
+def save(endpoint: str, credential: Credential, *, as_last: bool = True) -> None:
     """Remember who one is at a hub, in place of what was known."""
-    with _changing() as document:
+    with _edit_document() as document:
         document["hubs"][endpoint] = asdict(credential)
         if as_last:
             document["endpoint"] = endpoint
 
 
 def remove(endpoint: str) -> None:
-    with _changing() as document:
+    with _edit_document() as document:
         document["hubs"].pop(endpoint, None)
         if document["endpoint"] == endpoint:
             # Another hub that one knows is a better guess than none.
@@ -59,7 +62,7 @@ def path() -> Path:
 
 
 @contextmanager
-def _changing() -> Iterator[dict[str, Any]]:
+def _edit_document() -> Iterator[dict[str, Any]]:
     """Give what is known to be changed, while no other command does so, and write it."""
     import fcntl
 
@@ -83,7 +86,7 @@ def _read() -> dict[str, Any]:
 
     file = path()
     try:
-        if file.stat().st_mode & _OTHERS:
+        if file.stat().st_mode & _OTHER_USERS:
             raise CredentialsError(
                 f"Others on this machine may read {file}. Run `chmod 600 {file}`; if they may "
                 "have read it, log out and log in again."
@@ -118,3 +121,45 @@ def _write(document: dict[str, Any]) -> None:
         if written is not None:
             Path(written).unlink(missing_ok=True)
         raise CredentialsError(f"{file} cannot be written: {error.strerror}.") from None
+
+
+# A day, as the public command line has it.
+_RENEW_AHEAD_SECONDS = 86_400
+
+
+def current_token(endpoint: str) -> str | None:
+    """Return the token that a login left for this hub, if there is one that may work."""
+    from hublet.core.clock import micros
+
+    known = find(endpoint)
+    if known is None:
+        return None
+    now = micros() // 1_000_000
+    if known.expires_at is None or known.expires_at - _RENEW_AHEAD_SECONDS > now:
+        return known.token
+    return _renew(endpoint, known).token
+
+
+def _renew(endpoint: str, known: "Credential") -> "Credential":
+    from hublet.client import ClientError, Hub, Refused
+    from hublet.client.device_login import refresh
+
+    if known.refresh_token is None:
+        return known
+    try:
+        tokens = refresh(Hub(endpoint=endpoint), known.refresh_token)
+    except Refused as error:
+        if error.code == "invalid_grant":
+            say(f"The login at {endpoint} has ended; log in again with `hublet login`.")
+        return known
+    except ClientError:
+        # The command itself will tell why the hub does not answer.
+        return known
+    renewed = Credential(
+        user=known.user,
+        token=tokens.access_token,
+        refresh_token=tokens.refresh_token or known.refresh_token,
+        expires_at=tokens.expires_at,
+    )
+    save(endpoint, renewed, as_last=False)
+    return renewed

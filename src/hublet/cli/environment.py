@@ -1,4 +1,4 @@
-"""What the shell tells a command beside the settings, which only `core/config` reads."""
+"""Environment variables of a command, beside the settings, which only `core/config` reads."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Which hub a command asks, and as whom: flags, then variables, then the login."""
+"""Identity of a remote command: which hub it calls and with which token (flags, then variables,
+then the login).
+"""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +21,7 @@ class Identity(NamedTuple):
     advice: str
 
 
-def choose(
+def choose_identity(
     endpoint: str | None = None, *, token: str | None = None, anonymously: bool = False
 ) -> Identity:
     """Return the hub that is meant, and as whom it is asked.
@@ -28,37 +30,42 @@ def choose(
     one of the public service, which is no business of this hub.
     """
     from hublet.cli import credentials
-    from hublet.cli.renewing import current_token
+    from hublet.cli.credentials import current_token
     from hublet.client import Hub, read_endpoint
 
     named = endpoint or first_variable(*_ENDPOINTS)
     address = read_endpoint(named or credentials.find_last_endpoint() or DEFAULT_ENDPOINT)
     if anonymously:
-        return Identity(Hub(endpoint=address), _none())
+        return Identity(Hub(endpoint=address), _advice_to_log_in())
     if token:
         return Identity(Hub(endpoint=address, token=token), "That token came from --token.")
     variable = first_variable_set(*_TOKENS)
     if variable is not None and (named or credentials.find(address) is None):
-        return Identity(Hub(endpoint=address, token=first_variable(variable)), _of(variable))
+        return Identity(
+            Hub(endpoint=address, token=first_variable(variable)), _advice_for_variable(variable)
+        )
     found = current_token(address)
-    return Identity(Hub(endpoint=address, token=found), _none() if found is None else _of_login())
+    return Identity(
+        Hub(endpoint=address, token=found),
+        _advice_to_log_in() if found is None else _advice_for_login(),
+    )
 
 
-def overriding(endpoint: str) -> str | None:
+def find_overriding_variable(endpoint: str) -> str | None:
     """Return the variable that goes before a login at this hub, as the variables are now."""
     named = first_variable(*_ENDPOINTS) or ""
     return first_variable_set(*_TOKENS) if named.strip().rstrip("/") == endpoint else None
 
 
-def _none() -> str:
+def _advice_to_log_in() -> str:
     return "Log in with `hublet login`, or give a token with --token or HUBLET_TOKEN."
 
 
-def _of(variable: str) -> str:
+def _advice_for_variable(variable: str) -> str:
     return f"That token came from the variable {variable}: unset it, or set one of this hub."
 
 
-def _of_login() -> str:
+def _advice_for_login() -> str:
     from hublet.cli.credentials import path
 
     return f"That token is the one of your login in {path()}: log in again with `hublet login`."

@@ -1,13 +1,13 @@
-"""Commands for who one is at a hub: login, logout, whoami."""
+"""Commands that log in at a hub and out again: login, logout, whoami."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hublet.cli.asking import asking, fail
-from hublet.cli.identity import overriding
-from hublet.cli.output import Answer, printable, say, working
+from hublet.cli.identity import find_overriding_variable
+from hublet.cli.output import CommandResult, replace_unprintable, say, show_progress
+from hublet.cli.remote_command import add_remote_command, fail
 
 if TYPE_CHECKING:
     from hublet.cli.credentials import Credential
@@ -17,15 +17,15 @@ _WHOAMI = "/api/whoami-v2"
 
 
 def register(app: typer.Typer) -> None:
-    asking(
+    add_remote_command(
         app,
         "login",
         login,
         example="hublet login --endpoint https://hub.example.com",
         anonymously=True,
     )
-    asking(app, "logout", logout, example="hublet logout", anonymously=True)
-    asking(app, "whoami", whoami, example="hublet whoami")
+    add_remote_command(app, "logout", logout, example="hublet logout", anonymously=True)
+    add_remote_command(app, "whoami", whoami, example="hublet whoami")
 
 
 def login(
@@ -37,24 +37,24 @@ def login(
     browser: Annotated[
         bool, typer.Option("--browser", help="Open the page in a browser on this machine.")
     ] = False,
-) -> Answer:
+) -> CommandResult:
     """Log in at a hub, by allowing it in a browser on any device or with a token."""
     from hublet.cli import credentials
 
     before = credentials.find(hub.endpoint)
-    found = _pasted(hub) if token_stdin else _allowed(hub, browser=browser)
-    credentials.keep(hub.endpoint, found)
+    found = _log_in_with_token(hub) if token_stdin else _log_in_by_device(hub, browser=browser)
+    credentials.save(hub.endpoint, found)
     if before is not None and before.refresh_token is not None:
-        _forget(hub, before.refresh_token)
-    if (variable := overriding(hub.endpoint)) is not None:
+        _revoke_previous_login(hub, before.refresh_token)
+    if (variable := find_overriding_variable(hub.endpoint)) is not None:
         say(f"The variable {variable} is set and goes before this login: unset it.")
-    return Answer(
+    return CommandResult(
         data={"endpoint": hub.endpoint, "user": found.user},
-        words=f"You are {printable(found.user)} at {hub.endpoint}, until you log out.",
+        words=f"You are {replace_unprintable(found.user)} at {hub.endpoint}, until you log out.",
     )
 
 
-def logout(hub: "Hub") -> Answer:
+def logout(hub: "Hub") -> CommandResult:
     """Log out from a hub: what the login was given there is revoked."""
     from hublet.cli import credentials
     from hublet.client import ClientError
@@ -63,30 +63,30 @@ def logout(hub: "Hub") -> Answer:
     known = credentials.find(hub.endpoint)
     data = {"endpoint": hub.endpoint, "user": None if known is None else known.user}
     if known is None:
-        return Answer(data=data, words=f"You are not logged in at {hub.endpoint}.")
+        return CommandResult(data=data, words=f"You are not logged in at {hub.endpoint}.")
     credentials.remove(hub.endpoint)
     if known.refresh_token is None:
         words = f"Forgot your token for {hub.endpoint}. The token itself still works."
-        return Answer(data=data, words=words)
+        return CommandResult(data=data, words=words)
     try:
         revoke(hub, known.refresh_token)
     except ClientError:
         say("The login is forgotten here, but the hub could not be told, where it works on.")
         raise
-    return Answer(data=data, words=f"You are logged out from {hub.endpoint}.")
+    return CommandResult(data=data, words=f"You are logged out from {hub.endpoint}.")
 
 
-def whoami(hub: "Hub") -> Answer:
+def whoami(hub: "Hub") -> CommandResult:
     """Show who you are at a hub."""
     seen = hub.get(_WHOAMI)
-    organizations = ", ".join(printable(each["name"]) for each in seen.get("orgs", []))
+    organizations = ", ".join(replace_unprintable(each["name"]) for each in seen.get("orgs", []))
     words = f"at {hub.endpoint}" + (f", in {organizations}" if organizations else "")
-    return Answer(
-        data={"endpoint": hub.endpoint, **seen}, text=printable(seen["name"]), words=words
+    return CommandResult(
+        data={"endpoint": hub.endpoint, **seen}, text=replace_unprintable(seen["name"]), words=words
     )
 
 
-def _pasted(hub: "Hub") -> "Credential":
+def _log_in_with_token(hub: "Hub") -> "Credential":
     if sys.stdin.isatty():
         from getpass import getpass
 
@@ -98,18 +98,18 @@ def _pasted(hub: "Hub") -> "Credential":
     return _credential(hub, token)
 
 
-def _allowed(hub: "Hub", *, browser: bool) -> "Credential":
+def _log_in_by_device(hub: "Hub", *, browser: bool) -> "Credential":
     """Let a person allow it, and wait for that."""
     from hublet.client.device_login import start, wait
 
     begun = start(hub)
-    say(f"Open {printable(begun.address)}")
-    say(f"and allow the code {printable(begun.user_code)}.")
+    say(f"Open {replace_unprintable(begun.address)}")
+    say(f"and allow the code {replace_unprintable(begun.user_code)}.")
     if browser:
         import webbrowser
 
         webbrowser.open(begun.address)
-    with working("Waiting for you to allow it"):
+    with show_progress("Waiting for you to allow it"):
         tokens = wait(hub, begun)
     return _credential(
         hub,
@@ -131,7 +131,7 @@ def _credential(
     )
 
 
-def _forget(hub: "Hub", refresh_token: str) -> None:
+def _revoke_previous_login(hub: "Hub", refresh_token: str) -> None:
     """Revoke the login that a new one replaces; that this fails is no reason to fail."""
     from hublet.client import ClientError
     from hublet.client.device_login import revoke

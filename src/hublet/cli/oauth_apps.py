@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hublet.cli.commands import changing, listing
-from hublet.cli.options import Yes, a_group
-from hublet.cli.output import Answer, Table, cell
-from hublet.cli.pages import every
+from hublet.cli.local_command import add_change_command, add_list_command
+from hublet.cli.local_hub import read_all_pages
+from hublet.cli.options import Yes, new_group
+from hublet.cli.output import CommandResult, Table, format_cell
 
 if TYPE_CHECKING:
     from hublet.core.database import Connection, Reader
@@ -18,20 +18,20 @@ _ClientId = Annotated[str, typer.Argument(metavar="CLIENT_ID", help="The app's c
 
 
 def register(app: typer.Typer) -> None:
-    apps = a_group("Create, list and delete apps, and allow them the token exchange.")
-    listing(apps, "list", list_apps, example="hublet oauth app list --json")
-    changing(
+    apps = new_group("Create, list and delete apps, and allow them the token exchange.")
+    add_list_command(apps, "list", list_apps, example="hublet oauth app list --json")
+    add_change_command(
         apps, "show", show, example="hublet oauth app show 26be6b09-91c5-47da-9861-d2d2bb7a7e36"
     )
-    changing(
+    add_change_command(
         apps, "create", create,
         example="hublet oauth app create Engine --org acme --redirect-uri http://localhost/cb",
     )  # fmt: skip
-    changing(apps, "delete", delete, example="hublet oauth app delete 9f2c…")
-    changing(
+    add_change_command(apps, "delete", delete, example="hublet oauth app delete 9f2c…")
+    add_change_command(
         apps, "allow-exchange", allow_exchange, example="hublet oauth app allow-exchange 9f2c…"
     )
-    oauth = a_group("What apps may do here.")
+    oauth = new_group("What apps may do here.")
     oauth.add_typer(apps, name="app")
     app.add_typer(oauth, name="oauth")
 
@@ -40,7 +40,9 @@ async def list_apps(conn: "Reader") -> Table:
     """List all apps, oldest first."""
     from hublet.oauth.apps import store
 
-    found = await every(lambda after: store.list_all(conn, after=after), lambda each: each.app.id)
+    found = await read_all_pages(
+        lambda after: store.list_all(conn, after=after), lambda each: each.app.id
+    )
     return Table(
         rows=[_row(each) for each in found],
         columns={
@@ -57,12 +59,14 @@ async def list_apps(conn: "Reader") -> Table:
     )
 
 
-async def show(conn: "Connection", client_id: _ClientId) -> Answer:
+async def show(conn: "Connection", client_id: _ClientId) -> CommandResult:
     """Show one app."""
     from hublet.oauth.apps import service
 
     row = _row(await service.get_any(conn, client_id))
-    return Answer(data=row, text="\n".join(f"{name}: {cell(row[name])}" for name in row))
+    return CommandResult(
+        data=row, text="\n".join(f"{name}: {format_cell(row[name])}" for name in row)
+    )
 
 
 async def create(
@@ -89,17 +93,17 @@ async def create(
     secret: Annotated[
         bool, typer.Option("--secret", help="Give it a secret, printed alone, this once.")
     ] = False,
-) -> Answer:
+) -> CommandResult:
     """Register an app for a user or an organization. Its client id is printed."""
     from hublet.accounts.organizations import service as organizations
     from hublet.accounts.records import OPERATOR
-    from hublet.accounts.service import get_user
+    from hublet.accounts.users.service import get_user
     from hublet.oauth.apps import service
-    from hublet.oauth.apps.secrets.service import issue
+    from hublet.oauth.apps.client_secrets import issue
 
     if owner is None and org is None:
         raise typer.BadParameter("Give --owner, --org, or both.")
-    request = _request(
+    request = _read_request(
         name, redirect_uris=redirect_uri or [], scopes=scope, dynamic_query=dynamic_query
     )
     user = None if owner is None else await get_user(conn, owner)
@@ -109,23 +113,23 @@ async def create(
     )
     value = (await issue(conn, found.app.id))[1] if secret else None
     row = _row(await service.get_any(conn, found.app.client_id))
-    return Answer(
+    return CommandResult(
         data=row if value is None else row | {"secret": value},
         text=value or found.app.client_id,
-        words=_words(found, has_secret=secret),
+        words=_creation_message(found, has_secret=secret),
     )
 
 
-async def delete(conn: "Connection", client_id: _ClientId, *, yes: Yes = False) -> Answer:
+async def delete(conn: "Connection", client_id: _ClientId, *, yes: Yes = False) -> CommandResult:
     """Delete an app; all access that people gave it ends."""
     from hublet.accounts.records import OPERATOR
-    from hublet.cli.asking import confirm
+    from hublet.cli.remote_command import confirm
     from hublet.oauth.apps import administration
 
     # Nothing was asked of the database yet, so nobody else waits for the answer.
-    confirm(f"Delete the app {cell(client_id)}, and with it all access to it?", yes=yes)
-    found = await administration.delete(conn, OPERATOR, client_id)
-    return Answer(
+    confirm(f"Delete the app {format_cell(client_id)}, and with it all access to it?", yes=yes)
+    found = await administration.delete_app(conn, OPERATOR, client_id)
+    return CommandResult(
         data={"clientId": client_id, "deleted": True},
         words=f"Deleted the app {found.app.name}. All access to it has ended.",
     )
@@ -135,23 +139,23 @@ async def allow_exchange(
     conn: "Connection",
     client_id: _ClientId,
     off: Annotated[bool, typer.Option("--off", help="Take it back.")] = False,
-) -> Answer:
+) -> CommandResult:
     """Let an app of an Enterprise organization get tokens for its members (RFC 8693)."""
     from hublet.accounts.records import OPERATOR
     from hublet.oauth.apps import administration
 
     found = await administration.set_token_exchange(conn, OPERATOR, client_id, allowed=not off)
     may = f"may exchange e-mail addresses of {found.organization} for tokens"
-    return Answer(
+    return CommandResult(
         data=_row(found),
         words=f"{found.app.name} {'may no longer exchange tokens' if off else may}.",
     )
 
 
-def _request(
+def _read_request(
     name: str, *, redirect_uris: list[str], scopes: list[str] | None, dynamic_query: bool
 ) -> "CreateApp":
-    from hublet.oauth.apps.names import clean_name
+    from hublet.oauth.apps.records import clean_name
     from hublet.oauth.apps.schemas import MAX_REDIRECT_URIS, CreateApp
     from hublet.tokens.records import Scope
 
@@ -174,7 +178,7 @@ def _request(
     )
 
 
-def _words(found: "ManagedApp", *, has_secret: bool) -> str:
+def _creation_message(found: "ManagedApp", *, has_secret: bool) -> str:
     app = found.app
     created = f"Created the app {app.name}"
     if has_secret:

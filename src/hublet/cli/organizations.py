@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hublet.cli.commands import changing, listing
-from hublet.cli.options import a_group
-from hublet.cli.output import Answer, Table
-from hublet.cli.pages import every
+from hublet.cli.local_command import add_change_command, add_list_command
+from hublet.cli.local_hub import read_all_pages
+from hublet.cli.options import new_group
+from hublet.cli.output import CommandResult, Table
 
 if TYPE_CHECKING:
     from hublet.accounts.records import Organization, Role, User
@@ -23,17 +23,21 @@ _User = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
 
 
 def register(app: typer.Typer) -> None:
-    groups = a_group("Add, list and change organizations.")
-    changing(
+    groups = new_group("Add, list and change organizations.")
+    add_change_command(
         groups, "add", add, example="hublet org add acme --plan team --owner ada", prepare=True
     )
-    listing(groups, "list", list_organizations, example="hublet org list --json")
-    changing(groups, "plan", set_plan, example="hublet org plan acme enterprise")
-    members = a_group("Who belongs to an organization, as what.")
-    changing(members, "add", add_member, example="hublet org member add acme ada --role admin")
-    changing(members, "role", set_role, example="hublet org member role acme ada write")
-    changing(members, "remove", remove_member, example="hublet org member remove acme ada")
-    listing(members, "list", list_members, example="hublet org member list acme")
+    add_list_command(groups, "list", list_organizations, example="hublet org list --json")
+    add_change_command(groups, "plan", set_plan, example="hublet org plan acme enterprise")
+    members = new_group("Who belongs to an organization, as what.")
+    add_change_command(
+        members, "add", add_member, example="hublet org member add acme ada --role admin"
+    )
+    add_change_command(members, "role", set_role, example="hublet org member role acme ada write")
+    add_change_command(
+        members, "remove", remove_member, example="hublet org member remove acme ada"
+    )
+    add_list_command(members, "list", list_members, example="hublet org member list acme")
     groups.add_typer(members, name="member")
     app.add_typer(groups, name="org")
 
@@ -46,24 +50,26 @@ async def add(
     owner: Annotated[
         str | None, typer.Option(metavar="USER", help="The first member, with the role admin.")
     ] = None,
-) -> Answer:
+) -> CommandResult:
     """Create an organization."""
     from hublet.accounts.organizations import service
     from hublet.accounts.records import OPERATOR, Plan
-    from hublet.accounts.service import get_user
+    from hublet.accounts.users.service import get_user
 
     user = await get_user(conn, owner) if owner is not None else None
     created = await service.create(
         conn, OPERATOR, name, fullname=fullname, plan=Plan(plan), owner=user
     )
-    return _on_plan(created, words=f"Created the organization {created.name}.")
+    return _plan_result(created, words=f"Created the organization {created.name}.")
 
 
 async def list_organizations(conn: "Reader") -> Table:
     """List all organizations, oldest first."""
     from hublet.accounts.organizations import store
 
-    found = await every(lambda after: store.list_all(conn, after=after), lambda each: each.id)
+    found = await read_all_pages(
+        lambda after: store.list_all(conn, after=after), lambda each: each.id
+    )
     return Table(
         rows=[_row(organization) for organization in found],
         columns={"name": "name", "full name": "fullname", "plan": "plan", "created": "createdAt"},
@@ -76,14 +82,14 @@ async def set_plan(
     conn: "Connection",
     name: _Name,
     plan: Annotated[PlanName, typer.Argument(metavar="PLAN", help="The plan.")],
-) -> Answer:
+) -> CommandResult:
     """Put an organization on another plan."""
     from hublet.accounts.organizations import service
     from hublet.accounts.records import OPERATOR, Plan
 
     organization = await service.get(conn, name)
     changed = await service.set_plan(conn, OPERATOR, organization, Plan(plan))
-    return _on_plan(changed, words=f"{changed.name} is on the plan {changed.plan}.")
+    return _plan_result(changed, words=f"{changed.name} is on the plan {changed.plan}.")
 
 
 async def add_member(
@@ -91,7 +97,7 @@ async def add_member(
     organization: _Organization,
     user: _User,
     role: Annotated[RoleName, typer.Option(help="What the member may do.")] = "read",
-) -> Answer:
+) -> CommandResult:
     """Add a member to an organization."""
     from hublet.core.errors import Conflict
 
@@ -110,7 +116,7 @@ async def set_role(
     organization: _Organization,
     user: _User,
     role: Annotated[RoleName, typer.Argument(metavar="ROLE", help="What the member may do.")],
-) -> Answer:
+) -> CommandResult:
     """Give a member another role."""
     from hublet.accounts.errors import NotAMember
 
@@ -120,14 +126,16 @@ async def set_role(
     return await _set_role(conn, place, person, role)
 
 
-async def remove_member(conn: "Connection", organization: _Organization, user: _User) -> Answer:
+async def remove_member(
+    conn: "Connection", organization: _Organization, user: _User
+) -> CommandResult:
     """Remove a member from an organization."""
     from hublet.accounts.organizations import service
     from hublet.accounts.records import OPERATOR
 
     place, person, _ = await _find(conn, organization, user)
     await service.remove_member(conn, OPERATOR, place, person)
-    return Answer(
+    return CommandResult(
         data={"organization": place.name, "user": person.name, "role": None},
         words=f"{person.name} is no longer a member of {place.name}.",
     )
@@ -138,7 +146,7 @@ async def list_members(conn: "Reader", organization: _Organization) -> Table:
     from hublet.accounts.organizations import service, store
 
     place = await service.get(conn, organization)
-    members = await every(
+    members = await read_all_pages(
         lambda after: store.list_members(conn, place.id, after=after),
         lambda member: member.user.id,
     )
@@ -158,7 +166,7 @@ async def _find(
     conn: "Connection", organization: str, user: str
 ) -> tuple["Organization", "User", "Role | None"]:
     from hublet.accounts.organizations import service, store
-    from hublet.accounts.service import get_user
+    from hublet.accounts.users.service import get_user
 
     place = await service.get(conn, organization)
     person = await get_user(conn, user)
@@ -167,19 +175,19 @@ async def _find(
 
 async def _set_role(
     conn: "Connection", organization: "Organization", user: "User", role: RoleName
-) -> Answer:
+) -> CommandResult:
     from hublet.accounts.organizations import service
     from hublet.accounts.records import OPERATOR, Role
 
     await service.set_member(conn, OPERATOR, organization, user, Role(role))
-    return Answer(
+    return CommandResult(
         data={"organization": organization.name, "user": user.name, "role": role},
         words=f"{user.name} is a member of {organization.name} with the role {role}.",
     )
 
 
-def _on_plan(organization: "Organization", *, words: str) -> Answer:
-    return Answer(
+def _plan_result(organization: "Organization", *, words: str) -> CommandResult:
+    return CommandResult(
         data={"id": organization.id, "name": organization.name, "plan": organization.plan},
         words=words,
     )

@@ -1,4 +1,4 @@
-"""What a command prints: data on stdout, words on stderr, tables that fit the terminal."""
+"""Output of a command: data on stdout, messages on stderr, tables that fit the terminal."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,15 +11,15 @@ import typer
 from hublet.cli.environment import has_colours
 
 _GAP = "  "
-_NOTHING = "-"
-_NARROWEST = 8
+_EMPTY_CELL = "-"
+_MIN_WIDTH = 8
 
 
 # Named tuples, because a dataclass takes ten times as long to make: two of them were a twentieth of
 # the time of a short command.
 
 
-class Answer(NamedTuple):
+class CommandResult(NamedTuple):
     """What a change has to say once it is committed."""
 
     # Printed with --json.
@@ -47,7 +47,7 @@ class Table(NamedTuple):
     data: Sequence[object] | None = None
 
 
-def show(answer: Answer, *, as_json: bool, quiet: bool = False) -> None:
+def show(answer: CommandResult, *, as_json: bool, quiet: bool = False) -> None:
     if as_json:
         show_json(answer.data)
         return
@@ -63,12 +63,12 @@ def show_table(table: Table, *, as_json: bool, quiet: bool) -> None:
         return
     if quiet:
         for row in table.rows:
-            typer.echo(cell(row[table.name]))
+            typer.echo(format_cell(row[table.name]))
         return
     if table.rows:
-        rows = [[cell(row[key]) for key in table.columns.values()] for row in table.rows]
-        heading, *lines = aligned([list(table.columns), *rows], width=_terminal_width())
-        typer.echo("\n".join([painted(heading, bold=True), *lines]))
+        rows = [[format_cell(row[key]) for key in table.columns.values()] for row in table.rows]
+        heading, *lines = align([list(table.columns), *rows], width=_terminal_width())
+        typer.echo("\n".join([paint(heading, bold=True), *lines]))
     for words in filter(None, (None if table.rows else table.empty, table.note)):
         say(words)
 
@@ -76,7 +76,7 @@ def show_table(table: Table, *, as_json: bool, quiet: bool) -> None:
 def show_json(data: object) -> None:
     import json
 
-    typer.echo(json.dumps(data, default=_moment))
+    typer.echo(json.dumps(data, default=_encode_time))
 
 
 def say(words: str) -> None:
@@ -84,7 +84,7 @@ def say(words: str) -> None:
 
 
 @contextmanager
-def working(words: str) -> Iterator[None]:
+def show_progress(words: str) -> Iterator[None]:
     """Show on a terminal what is waited for, and take it away again."""
     if not sys.stderr.isatty():
         yield
@@ -98,30 +98,30 @@ def working(words: str) -> Iterator[None]:
         sys.stderr.flush()
 
 
-def read_moment(text: str | None) -> datetime | None:
+def parse_time(text: str | None) -> datetime | None:
     """Read a time as a hub writes it."""
     return None if text is None else datetime.fromisoformat(text)
 
 
-def painted(text: str, *, colour: str | None = None, bold: bool = False) -> str:
+def paint(text: str, *, colour: str | None = None, bold: bool = False) -> str:
     """Return the text for stdout, in colour where somebody sees it."""
     return typer.style(text, fg=colour, bold=bold or None) if has_colours(sys.stdout) else text
 
 
-def cell(value: object) -> str:
+def format_cell(value: object) -> str:
     """Write a value on one line; never empty, so that columns can be counted."""
     if value is None:
-        return _NOTHING
+        return _EMPTY_CELL
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%d %H:%M")
     if isinstance(value, list | tuple):
-        return ", ".join(map(cell, value)) or _NOTHING
-    return printable(str(value)) or _NOTHING
+        return ", ".join(map(format_cell, value)) or _EMPTY_CELL
+    return replace_unprintable(str(value)) or _EMPTY_CELL
 
 
-def printable(text: str) -> str:
+def replace_unprintable(text: str) -> str:
     """Replace what would move the cursor or break the line: users choose some of these texts."""
     if text.isprintable():
         return text
@@ -130,19 +130,19 @@ def printable(text: str) -> str:
     )
 
 
-def aligned(rows: Sequence[Sequence[str]], *, width: int | None) -> list[str]:
+def align(rows: Sequence[Sequence[str]], *, width: int | None) -> list[str]:
     """Put cells under each other; within a width, the widest columns are cut first."""
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     if width is not None:
-        widths = _fitted(widths, width)
+        widths = _fit(widths, width)
     return [_line(row, widths) for row in rows]
 
 
-def _fitted(widths: Iterable[int], available: int) -> list[int]:
+def _fit(widths: Iterable[int], available: int) -> list[int]:
     fitted = list(widths)
     while sum(fitted) + len(_GAP) * (len(fitted) - 1) > available:
         widest = max(fitted)
-        if widest <= _NARROWEST:
+        if widest <= _MIN_WIDTH:
             break
         fitted[fitted.index(widest)] -= 1
     return fitted
@@ -183,7 +183,7 @@ def _terminal_width() -> int | None:
     return typer.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def _moment(value: object) -> str:
+def _encode_time(value: object) -> str:
     from hublet.core.clock import wire
 
     if isinstance(value, datetime):

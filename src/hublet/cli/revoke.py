@@ -1,4 +1,4 @@
-"""The command for credentials that somebody found where they do not belong."""
+"""Command that reports leaked credentials to a hub, which revokes them."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hublet.cli.asking import asking
-from hublet.cli.output import Answer, say, working
+from hublet.cli.output import CommandResult, say, show_progress
+from hublet.cli.remote_command import add_remote_command
 
 if TYPE_CHECKING:
     from hublet.client import Hub
 
 # Interface 8.
 _PER_REQUEST = 1000
-_LONGEST = 200
+_MAX_CHARACTERS = 200
 
 
 def register(app: typer.Typer) -> None:
-    asking(app, "revoke", revoke, example="hublet revoke --file leaked.txt", anonymously=True)
+    add_remote_command(
+        app, "revoke", revoke, example="hublet revoke --file leaked.txt", anonymously=True
+    )
 
 
 def revoke(
@@ -32,26 +34,26 @@ def revoke(
     file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A file with one credential on each line.")
     ] = None,
-) -> Answer:
+) -> CommandResult:
     """Have credentials revoked that leaked. Nobody learns which of them existed.
 
     Whoever has the value may do so; the owners are told. Arguments stay in the history of the
     shell: a file or standard input does not.
     """
-    found = list(dict.fromkeys(_credentials(credentials or [], file)))
+    found = list(dict.fromkeys(_read_credentials(credentials or [], file)))
     if not found:
         raise typer.BadParameter("There is no credential: give some, or --file, or - to read them.")
-    with working("Handing them in"):
-        _hand_in(hub, found)
+    with show_progress("Handing them in"):
+        _send_in_batches(hub, found)
     count = len(found)
-    return Answer(
+    return CommandResult(
         data={"count": count},
         words=f"Handed in {count} credential{'' if count == 1 else 's'}. What existed is revoked "
         "within a second, and its owner is told.",
     )
 
 
-def _hand_in(hub: "Hub", credentials: Sequence[str]) -> None:
+def _send_in_batches(hub: "Hub", credentials: Sequence[str]) -> None:
     from hublet.client import ClientError
 
     for start in range(0, len(credentials), _PER_REQUEST):
@@ -64,18 +66,18 @@ def _hand_in(hub: "Hub", credentials: Sequence[str]) -> None:
             raise
 
 
-def _credentials(given: Sequence[str], file: Path | None) -> Iterator[str]:
+def _read_credentials(given: Sequence[str], file: Path | None) -> Iterator[str]:
     shown = [each for each in given if each != "-"]
     if shown:
         say("What stands in a command stays in the history of the shell; a file does not.")
-    yield from _checked(shown, "Argument")
+    yield from _check_lines(shown, "Argument")
     if "-" in given:
-        yield from _checked(sys.stdin.read().removeprefix("\ufeff").splitlines(), "Line")
+        yield from _check_lines(sys.stdin.read().removeprefix("\ufeff").splitlines(), "Line")
     if file is not None:
-        yield from _checked(_lines(file), "Line")
+        yield from _check_lines(_read_lines(file), "Line")
 
 
-def _lines(file: Path) -> list[str]:
+def _read_lines(file: Path) -> list[str]:
     try:
         # Some editors put a mark at the start, which would be taken for a part of the first.
         return file.read_text(encoding="utf-8-sig").splitlines()
@@ -83,13 +85,13 @@ def _lines(file: Path) -> list[str]:
         raise typer.BadParameter(f"{file} cannot be read as text.", param_hint="--file") from None
 
 
-def _checked(lines: Sequence[str], what: str) -> Iterator[str]:
+def _check_lines(lines: Sequence[str], what: str) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         credential = line.strip()
-        if len(credential) > _LONGEST:
+        if len(credential) > _MAX_CHARACTERS:
             # What it is stays unsaid: it may be one, with something beside it.
             raise typer.BadParameter(
-                f"{what} {number} has more than {_LONGEST} characters; no credential has."
+                f"{what} {number} has more than {_MAX_CHARACTERS} characters; no credential has."
             )
         if credential:
             yield credential

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hublet.cli.loop import run_loop
-from hublet.cli.options import NOT_GIVEN, AsJson, Config, DatabaseUrl, DataDir, settings_from
+from hublet.cli.local_hub import run_loop
+from hublet.cli.options import NOT_GIVEN, AsJson, Config, DatabaseUrl, DataDir, load_settings
 from hublet.cli.output import show_json
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ def serve(
 
     start_lightly()
 
-    from hublet.core.opening import open_folder
+    from hublet.core.startup import open_folder
     from hublet.serving import listen
     from hublet.serving import serve as run
 
-    settings = settings_from(
+    settings = load_settings(
         data_dir=data_dir,
         database_url=database_url,
         config=config,
@@ -84,7 +84,7 @@ def worker(
     """Run only a worker; any number may run beside the servers of one database."""
     from hublet.serving import run_worker
 
-    settings = settings_from(data_dir=data_dir, database_url=database_url, config=config)
+    settings = load_settings(data_dir=data_dir, database_url=database_url, config=config)
     _configure_logs(settings)
 
     def when_ready(name: str) -> None:
@@ -104,9 +104,9 @@ def migrate(
 ) -> None:
     """Bring the database to this version's schema (serve and worker do it too)."""
     from hublet.core.database.migrations import migrate as apply
-    from hublet.core.opening import open_hub
+    from hublet.core.startup import open_hub
 
-    settings = settings_from(data_dir=data_dir, database_url=database_url, config=config)
+    settings = load_settings(data_dir=data_dir, database_url=database_url, config=config)
     _configure_logs(settings)
 
     async def run() -> list[str]:
@@ -138,7 +138,7 @@ def _configure_logs(settings: "Settings") -> None:
 
 def _announce(settings: "Settings", first: "FirstAdministrator | None") -> None:
     if first is not None:
-        typer.echo(_box(settings, first))
+        typer.echo(_first_start_box(settings, first))
     typer.echo(f"Hublet is ready at {settings.base_url} (stop with Ctrl+C).", err=True)
     if settings.server.test_mode:
         typer.echo(
@@ -156,7 +156,7 @@ def _announce_as_json(settings: "Settings", first: "FirstAdministrator | None") 
     sys.stdout.flush()
 
 
-def _box(settings: "Settings", first: "FirstAdministrator") -> str:
+def _first_start_box(settings: "Settings", first: "FirstAdministrator") -> str:
     """Show the secrets of the first start; they are printed this once and stored nowhere."""
     lines = [
         "Your hub is ready. This is shown once: keep it.",
@@ -175,13 +175,13 @@ def _box(settings: "Settings", first: "FirstAdministrator") -> str:
     body = [f"│ {line.ljust(width)} │" for line in lines]
     edge = "─" * (width + 2)
     box = "\n".join([f"╭{edge}╮", *body, f"╰{edge}╯"])
-    return box if _can_be_written(box) else box.translate(_PLAIN_FRAME)
+    return box if _is_encodable(box) else box.translate(_PLAIN_FRAME)
 
 
 _PLAIN_FRAME = str.maketrans("╭╮╰╯─│", "++++-|")
 
 
-def _can_be_written(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     # A terminal may know only Latin-1; failing here would lose the secrets for good.
     try:
         text.encode(sys.stdout.encoding or "ascii")

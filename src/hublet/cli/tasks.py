@@ -1,12 +1,12 @@
-"""Commands for work that was given up."""
+"""Commands for parked tasks: those that failed too often."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hublet.cli.commands import changing, listing
-from hublet.cli.options import a_group
-from hublet.cli.output import Answer, Table
+from hublet.cli.local_command import add_change_command, add_list_command
+from hublet.cli.options import new_group
+from hublet.cli.output import CommandResult, Table
 
 if TYPE_CHECKING:
     from hublet.core.database import Connection, Reader
@@ -15,9 +15,9 @@ _SHOWN = 1000
 
 
 def register(app: typer.Typer) -> None:
-    tasks = a_group("Look at tasks that failed too often.")
-    listing(tasks, "list", list_parked, example="hublet task list")
-    changing(tasks, "retry", retry, example="hublet task retry --all")
+    tasks = new_group("Look at tasks that failed too often.")
+    add_list_command(tasks, "list", list_parked, example="hublet task list")
+    add_change_command(tasks, "retry", retry, example="hublet task retry --all")
     app.add_typer(tasks, name="task")
 
 
@@ -46,7 +46,7 @@ async def retry(
     conn: "Connection",
     task_id: Annotated[str | None, typer.Argument(metavar="ID", help="The task's id.")] = None,
     all_of_them: Annotated[bool, typer.Option("--all", help="Retry every parked task.")] = False,
-) -> Answer:
+) -> CommandResult:
     """Give a parked task, or all of them, a fresh start."""
     from hublet.core.errors import NotFound
     from hublet.core.queue import retry_parked
@@ -56,7 +56,7 @@ async def retry(
     count = await retry_parked(conn, task_id=task_id)
     if task_id and count == 0:
         raise NotFound(f"There is no parked task {task_id}.")
-    return Answer(
+    return CommandResult(
         data={"retried": count},
         words=f"{count} task{'' if count == 1 else 's'} will be tried again.",
     )

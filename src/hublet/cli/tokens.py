@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hublet.cli.commands import changing, listing
-from hublet.cli.durations import read_duration
-from hublet.cli.options import a_group
-from hublet.cli.output import Answer, Table
+from hublet.cli.local_command import add_change_command, add_list_command
+from hublet.cli.options import new_group
+from hublet.cli.output import CommandResult, Table
+from hublet.cli.times import parse_duration
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,10 +21,14 @@ _User = Annotated[str, typer.Argument(metavar="USER", help="The owner's name.")]
 
 
 def register(app: typer.Typer) -> None:
-    tokens = a_group("Create, list and revoke tokens.")
-    changing(tokens, "create", create, example="hublet token create ada --scope jobs --org acme")
-    listing(tokens, "list", list_tokens, example="hublet token list ada")
-    changing(tokens, "revoke", revoke, example="hublet token revoke --value-stdin < leaked.txt")
+    tokens = new_group("Create, list and revoke tokens.")
+    add_change_command(
+        tokens, "create", create, example="hublet token create ada --scope jobs --org acme"
+    )
+    add_list_command(tokens, "list", list_tokens, example="hublet token list ada")
+    add_change_command(
+        tokens, "revoke", revoke, example="hublet token revoke --value-stdin < leaked.txt"
+    )
     app.add_typer(tokens, name="token")
 
 
@@ -52,9 +56,9 @@ async def create(
     value: Annotated[
         str | None, typer.Option(metavar="TOKEN", help="Import this value instead of a new one.")
     ] = None,
-) -> Answer:
+) -> CommandResult:
     """Create a token. It is printed alone on standard output, this once."""
-    from hublet.accounts.service import get_user
+    from hublet.accounts.users.service import get_user
     from hublet.tokens import service
     from hublet.tokens.records import TokenRole
 
@@ -71,7 +75,7 @@ async def create(
         expires_at=expires_at,
         value=value,
     )
-    return Answer(
+    return CommandResult(
         data={"user": owner.name} | _row(token) | {"token": text},
         text=text,
         words=f"Created the token {token.id} of {owner.name}. It is shown this once.",
@@ -80,7 +84,7 @@ async def create(
 
 async def list_tokens(conn: "Reader", user: _User) -> Table:
     """List the tokens of a user that were not revoked."""
-    from hublet.accounts.service import get_user
+    from hublet.accounts.users.service import get_user
     from hublet.tokens import store
 
     owner = await get_user(conn, user)
@@ -110,10 +114,10 @@ async def revoke(
     value_stdin: Annotated[
         bool, typer.Option("--value-stdin", help="Read the token itself from standard input.")
     ] = False,
-) -> Answer:
+) -> CommandResult:
     """Revoke a token for good, by its owner and id or by its value."""
     from hublet.accounts.records import OPERATOR
-    from hublet.accounts.service import get_user
+    from hublet.accounts.users.service import get_user
     from hublet.tokens import service
 
     if value_stdin is (user is not None) or (user is None) is not (token_id is None):
@@ -124,7 +128,9 @@ async def revoke(
     else:
         value = sys.stdin.read().strip()
         token_id = (await service.revoke_by_value(conn, value, reason=OPERATOR.name)).id
-    return Answer(data={"id": token_id, "revoked": True}, words=f"Revoked the token {token_id}.")
+    return CommandResult(
+        data={"id": token_id, "revoked": True}, words=f"Revoked the token {token_id}."
+    )
 
 
 def _scopes(names: list[str], *, role: str | None) -> "frozenset[Scope]":
@@ -173,7 +179,7 @@ def _expiry(text: str | None) -> "datetime | None":
 
     if text is None:
         return None
-    length = read_duration(text)
+    length = parse_duration(text)
     if length is None:
         raise typer.BadParameter(
             f"{text} is not a time such as 90m, 12h, 30d or 8w.", param_hint="--expires-in"

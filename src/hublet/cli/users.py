@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hublet.cli.commands import changing, listing
-from hublet.cli.options import a_group
-from hublet.cli.output import Answer, Table
-from hublet.cli.pages import every
+from hublet.cli.local_command import add_change_command, add_list_command
+from hublet.cli.local_hub import read_all_pages
+from hublet.cli.options import new_group
+from hublet.cli.output import CommandResult, Table
 
 if TYPE_CHECKING:
     from hublet.accounts.records import User
@@ -25,15 +25,15 @@ _FromStdin = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    users = a_group("Add, list, disable and enable users.")
-    changing(
+    users = new_group("Add, list, disable and enable users.")
+    add_change_command(
         users, "add", add,
         example="hublet user add ada --email ada@example.com --admin", prepare=True,
     )  # fmt: skip
-    listing(users, "list", list_users, example="hublet user list --quiet")
-    changing(users, "disable", disable, example="hublet user disable ada")
-    changing(users, "enable", enable, example="hublet user enable ada")
-    changing(users, "password", set_password, example="hublet user password ada")
+    add_list_command(users, "list", list_users, example="hublet user list --quiet")
+    add_change_command(users, "disable", disable, example="hublet user disable ada")
+    add_change_command(users, "enable", enable, example="hublet user enable ada")
+    add_change_command(users, "password", set_password, example="hublet user password ada")
     app.add_typer(users, name="user")
 
 
@@ -50,25 +50,27 @@ async def add(
     admin: Annotated[
         bool, typer.Option("--admin", help="Make an administrator of the hub.")
     ] = False,
-) -> Answer:
+) -> CommandResult:
     """Create a user. Without a password, one is made up and printed this once."""
-    from hublet.accounts import service
+    from hublet.accounts.users import service
 
-    given = _given(password, from_stdin=password_stdin)
-    chosen = _made_up() if given is None else given
+    given = _read_password(password, from_stdin=password_stdin)
+    chosen = _new_password() if given is None else given
     user = await service.create_user(
         conn, name, fullname=fullname, email=email, password=chosen, is_admin=admin
     )
-    return _with_password(
+    return _password_result(
         user, chosen if given is None else None, words=f"Created the user {user.name}."
     )
 
 
 async def list_users(conn: "Reader") -> Table:
     """List all users, oldest first."""
-    from hublet.accounts import store
+    from hublet.accounts.users import store
 
-    users = await every(lambda after: store.list_all(conn, after=after), lambda user: user.id)
+    users = await read_all_pages(
+        lambda after: store.list_all(conn, after=after), lambda user: user.id
+    )
     return Table(
         rows=[_row(user) for user in users],
         columns={
@@ -84,42 +86,42 @@ async def list_users(conn: "Reader") -> Table:
     )
 
 
-async def disable(conn: "Connection", name: _Name) -> Answer:
+async def disable(conn: "Connection", name: _Name) -> CommandResult:
     """Switch a user off: the tokens and the password fail from now on."""
-    from hublet.accounts import service
+    from hublet.accounts.users import service
 
     user = await service.get_user(conn, name)
     await service.disable_user(conn, user)
     words = "was disabled already" if user.disabled_at else "is disabled: tokens and password fail"
-    return _switched(user, disabled=True, words=f"{user.name} {words}.")
+    return _disabled_result(user, disabled=True, words=f"{user.name} {words}.")
 
 
-async def enable(conn: "Connection", name: _Name) -> Answer:
+async def enable(conn: "Connection", name: _Name) -> CommandResult:
     """Switch a disabled user on again."""
-    from hublet.accounts import service
+    from hublet.accounts.users import service
 
     user = await service.get_user(conn, name)
     await service.enable_user(conn, user)
     words = "is enabled again" if user.disabled_at else "was not disabled"
-    return _switched(user, disabled=False, words=f"{user.name} {words}.")
+    return _disabled_result(user, disabled=False, words=f"{user.name} {words}.")
 
 
 async def set_password(
     conn: "Connection", name: _Name, password: _Password = None, password_stdin: _FromStdin = False
-) -> Answer:
+) -> CommandResult:
     """Set a user's password. Without one, a password is made up and printed this once."""
-    from hublet.accounts import service
+    from hublet.accounts.users import service
 
-    given = _given(password, from_stdin=password_stdin)
-    chosen = _made_up() if given is None else given
+    given = _read_password(password, from_stdin=password_stdin)
+    chosen = _new_password() if given is None else given
     user = await service.get_user(conn, name)
     await service.set_password(conn, user, chosen)
-    return _with_password(
+    return _password_result(
         user, chosen if given is None else None, words=f"{user.name} has a new password."
     )
 
 
-def _given(password: str | None, *, from_stdin: bool) -> str | None:
+def _read_password(password: str | None, *, from_stdin: bool) -> str | None:
     if not from_stdin:
         return password
     if password is not None:
@@ -129,26 +131,26 @@ def _given(password: str | None, *, from_stdin: bool) -> str | None:
     raise typer.BadParameter("Standard input is empty.", param_hint="--password-stdin")
 
 
-def _made_up() -> str:
+def _new_password() -> str:
     from hublet.accounts.passwords import new_password
 
     return new_password()
 
 
-def _with_password(user: "User", made_up: str | None, *, words: str) -> Answer:
+def _password_result(user: "User", made_up: str | None, *, words: str) -> CommandResult:
     """Answer with a password only if nobody knows it yet."""
     data = {"id": user.id, "name": user.name}
     if made_up is None:
-        return Answer(data=data, words=words)
-    return Answer(
+        return CommandResult(data=data, words=words)
+    return CommandResult(
         data=data | {"password": made_up},
         text=f"password  {made_up}",
         words=f"{words} The password is shown this once.",
     )
 
 
-def _switched(user: "User", *, disabled: bool, words: str) -> Answer:
-    return Answer(data={"id": user.id, "name": user.name, "disabled": disabled}, words=words)
+def _disabled_result(user: "User", *, disabled: bool, words: str) -> CommandResult:
+    return CommandResult(data={"id": user.id, "name": user.name, "disabled": disabled}, words=words)
 
 
 def _row(user: "User") -> dict[str, object]:

@@ -8,8 +8,8 @@ from hublet.client.errors import (
     Refused,
 )
 from hublet.client.events import Event
-from hublet.client.following import follow
 from hublet.client.hub import Hub, path_of, read_endpoint
+from hublet.client.streaming import follow
 
 __all__ = [
     "ClientError",

@@ -1,11 +1,11 @@
-"""Signing in from a command: a device code (RFC 8628), and tokens that are renewed."""
+"""Device authorization grant (RFC 8628) for commands, and refresh of its tokens."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from hublet.client.errors import ClientError, NotReachable, Refused
 from hublet.client.hub import Hub
-from hublet.client.waiting import pause
+from hublet.client.streaming import pause
 from hublet.core.clock import micros, monotonic
 
 # Every hub knows this app without any set-up: it is the one of the public command line.
@@ -16,7 +16,7 @@ _DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code"
 _INTERVAL_SECONDS = 5
 _LIFE_SECONDS = 900
 _SLOWER_SECONDS = 5
-_FIRST_FAULT_OF_THE_HUB = 500
+_FIRST_SERVER_ERROR = 500
 
 
 class LoginFailed(ClientError):
@@ -74,15 +74,15 @@ def wait(hub: Hub, login: DeviceLogin) -> Tokens:
         except NotReachable:
             continue
         except Refused as error:
-            interval += _slower(error)
+            interval += _extra_wait(error)
     raise LoginFailed("The code has expired: nobody allowed this login in time. Log in again.")
 
 
-def _slower(error: Refused) -> int:
+def _extra_wait(error: Refused) -> int:
     """Return by how much to slow down after an answer without a token; raise what ends it."""
     if error.code == "slow_down":
         return _SLOWER_SECONDS
-    if error.code == "authorization_pending" or error.status >= _FIRST_FAULT_OF_THE_HUB:
+    if error.code == "authorization_pending" or error.status >= _FIRST_SERVER_ERROR:
         return 0
     if error.code == "access_denied":
         raise LoginFailed("The login was refused in the browser.")

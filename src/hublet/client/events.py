@@ -1,4 +1,4 @@
-"""Server-sent events, read line by line."""
+"""Parser of server-sent events."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A hub as a command sees it."""
+"""Hub client: methods for requests, pages and event streams of one hub."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from urllib.request import Request
 from hublet import __version__
 from hublet.client.errors import ClientError, InvalidEndpoint, NotReachable
 from hublet.client.events import Event, EventReader
-from hublet.client.transport import opened, query_of, read_answer, reason_of
+from hublet.client.transport import open_request, query_of, read_response, reason_of
 
 # The hub gives a sign of life more often than that.
 _STREAM_SECONDS = 45.0
@@ -80,8 +80,8 @@ class Hub:
         following: str | None = path + query_of(query)
         while following is not None:
             with self._open("GET", following) as answer:
-                yield from read_answer(answer, endpoint=self.endpoint)
-                following = _next(answer.headers.get("Link", ""))
+                yield from read_response(answer, endpoint=self.endpoint)
+                following = _next_page(answer.headers.get("Link", ""))
 
     def events(
         self, path: str, query: Query | None = None, *, reader: EventReader | None = None
@@ -101,7 +101,7 @@ class Hub:
 
     def _events(self, answer: HTTPResponse, reader: EventReader) -> Iterator[Event]:
         if answer.headers.get_content_type() != "text/event-stream":
-            read_answer(answer, endpoint=self.endpoint)
+            read_response(answer, endpoint=self.endpoint)
             raise NotReachable(self.endpoint, "what answers sent no events")
         while True:
             try:
@@ -125,7 +125,7 @@ class Hub:
     ) -> Any:
 
         with self._open(method, path, data=data, headers=headers, authorized=authorized) as answer:
-            return read_answer(answer, endpoint=self.endpoint)
+            return read_response(answer, endpoint=self.endpoint)
 
     def _open(
         self,
@@ -147,10 +147,10 @@ class Hub:
         if data is None and method in {"POST", "PUT", "PATCH"}:
             sent["Content-Length"] = "0"
         request = Request(self.endpoint + path, data=data, headers=sent, method=method)  # noqa: S310 - the endpoint is checked to be http or https
-        return opened(request, endpoint=self.endpoint, timeout=timeout or self.timeout)
+        return open_request(request, endpoint=self.endpoint, timeout=timeout or self.timeout)
 
 
-def _next(link: str) -> str | None:
+def _next_page(link: str) -> str | None:
     """Return the path of the next page: its host is what the hub calls itself, not what we do."""
     for part in link.split(","):
         address, _, relation = part.partition(";")

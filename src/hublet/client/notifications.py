@@ -1,33 +1,36 @@
-"""The inbox of whoever asks, and what reaches it, as a hub's API gives them."""
+"""Client of the notifications API: the inbox, watches, mutes and settings."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
 from hublet.client.events import Event
-from hublet.client.following import follow
 from hublet.client.hub import Hub, Query, path_of
+from hublet.client.streaming import follow
 
 _INBOX = "/api/notifications"
-_KINDS = {"user": "/api/users/{name}/overview", "org": "/api/organizations/{name}/overview"}
+_OVERVIEW_PATHS = {
+    "user": "/api/users/{name}/overview",
+    "org": "/api/organizations/{name}/overview",
+}
 
 # An item as the hub shows it: one of four forms, told by `type`.
 Notification = dict[str, Any]
 
 
-class Count(TypedDict):
+class InboxCount(TypedDict):
     view: int
     unread: int
     all: int
 
 
-class Page(TypedDict):
+class InboxPage(TypedDict):
     notifications: list[Notification]
-    count: Count
+    count: InboxCount
     start: int
 
 
-class Entry(TypedDict):
+class WatchEntry(TypedDict):
     """Something that is watched or muted."""
 
     id: str
@@ -37,7 +40,7 @@ class Entry(TypedDict):
     kind: NotRequired[str]
 
 
-class Target(TypedDict):
+class WatchTarget(TypedDict):
     id: str
     type: str
 
@@ -46,8 +49,8 @@ class Target(TypedDict):
 class Inbox:
     hub: Hub
 
-    def page(self, query: Query) -> Page:
-        found: Page = self.hub.get(_INBOX, query)
+    def page(self, query: Query) -> InboxPage:
+        found: InboxPage = self.hub.get(_INBOX, query)
         return found
 
     def mark(self, ids: Sequence[str], *, read: bool, query: Query) -> int:
@@ -68,24 +71,27 @@ class Inbox:
         """Yield an event for each item that comes or changes, for as long as one likes."""
         return follow(self.hub, f"{_INBOX}/stream", begun=begun, lost=lost)
 
-    def entries(self, verb: Literal["watch", "mute"]) -> list[Entry]:
+    def entries(self, verb: Literal["watch", "mute"]) -> list[WatchEntry]:
         return _entries(self.hub.get(f"/api/settings/{verb}"))
 
     def change(
         self,
         verb: Literal["watch", "mute"],
         *,
-        add: Sequence[Target] = (),
-        delete: Sequence[Target] = (),
-    ) -> list[Entry]:
+        add: Sequence[WatchTarget] = (),
+        delete: Sequence[WatchTarget] = (),
+    ) -> list[WatchEntry]:
         """Watch or mute more and less; return all that is watched or muted then."""
         body = {"add": list(add), "delete": list(delete)}
         return _entries(self.hub.patch(f"/api/settings/{verb}", body))
 
-    def target(self, kind: str, name: str) -> Target:
+    def target(self, kind: str, name: str) -> WatchTarget:
         """Return a user, an organization or a repository as lists name it: by its id."""
-        if kind in _KINDS:
-            return {"id": self.hub.get(path_of(_KINDS[kind], name=name))["_id"], "type": kind}
+        if kind in _OVERVIEW_PATHS:
+            return {
+                "id": self.hub.get(path_of(_OVERVIEW_PATHS[kind], name=name))["_id"],
+                "type": kind,
+            }
         owner, _, rest = name.partition("/")
         found = self.hub.get(path_of(f"/api/{kind}s/{{owner}}/{{name}}", owner=owner, name=rest))
         return {"id": found["_id"], "type": "repo"}
@@ -101,6 +107,6 @@ class Inbox:
         return shown
 
 
-def _entries(answer: Mapping[str, list[Entry]]) -> list[Entry]:
+def _entries(answer: Mapping[str, list[WatchEntry]]) -> list[WatchEntry]:
     [found] = answer.values()
     return found

@@ -1,4 +1,4 @@
-"""One HTTP exchange: what leaves, and how its failure is told."""
+"""HTTP transport: sends one request and turns a bad response into an error."""
 
 import json
 import socket
@@ -18,9 +18,9 @@ from urllib.request import (
 
 from hublet.client.errors import NotReachable, Refused
 
-_HERE = {"localhost", "127.0.0.1", "::1"}
+_LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
 _FIRST_ERROR = 300
-_FIRST_TO_BE_TOLD_AGAIN = 400
+_FIRST_CLIENT_ERROR = 400
 
 
 def query_of(query: Mapping[str, object] | None) -> str:
@@ -36,7 +36,7 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def opened(request: Request, *, endpoint: str, timeout: float) -> HTTPResponse:
+def open_request(request: Request, *, endpoint: str, timeout: float) -> HTTPResponse:
     """Send a request and return the answer, whatever its status; it is the caller's to close."""
     try:
         answer = _opener(endpoint).open(request, timeout=timeout)
@@ -49,21 +49,21 @@ def opened(request: Request, *, endpoint: str, timeout: float) -> HTTPResponse:
 def _opener(endpoint: str) -> OpenerDirector:
     """Return what goes through proxies, and follows nothing: a token goes to its hub alone."""
     opener = OpenerDirector()
-    here = urlsplit(endpoint).hostname in _HERE
+    here = urlsplit(endpoint).hostname in _LOOPBACK_HOSTS
     handlers = (ProxyHandler({} if here else None), HTTPHandler(), HTTPSHandler(), UnknownHandler())
     for handler in handlers:
         opener.add_handler(handler)
     return opener
 
 
-def read_answer(answer: HTTPResponse, *, endpoint: str) -> Any:
+def read_response(answer: HTTPResponse, *, endpoint: str) -> Any:
     """Return the body of a good answer; raise what a bad one says."""
     try:
         body = answer.read()
     except (OSError, HTTPException) as error:
         raise NotReachable(endpoint, reason_of(error)) from None
     if answer.status >= _FIRST_ERROR:
-        raise refusal(answer, body, endpoint=endpoint)
+        raise read_refusal(answer, body, endpoint=endpoint)
     try:
         return json.loads(body) if body else None
     except ValueError:
@@ -71,13 +71,13 @@ def read_answer(answer: HTTPResponse, *, endpoint: str) -> Any:
         raise NotReachable(endpoint, f"what answers sent {kind}, not JSON") from None
 
 
-def refusal(answer: HTTPResponse, body: bytes, *, endpoint: str) -> Refused:
-    said = _said(body)
+def read_refusal(answer: HTTPResponse, body: bytes, *, endpoint: str) -> Refused:
+    said = _error_fields(body)
     sentence = said.get("error_description") or said.get("error") or said.get("message")
     if isinstance(sentence, list):
         sentence = " ".join(map(str, sentence))
     if not sentence:
-        sentence = answer.headers.get("X-Error-Message") or _plain(answer, endpoint)
+        sentence = answer.headers.get("X-Error-Message") or _default_sentence(answer, endpoint)
     is_oauth = "error_description" in said
     retry_after = answer.headers.get("Retry-After", "")
     return Refused(
@@ -89,7 +89,7 @@ def refusal(answer: HTTPResponse, body: bytes, *, endpoint: str) -> Refused:
     )
 
 
-def _said(body: bytes) -> dict[str, Any]:
+def _error_fields(body: bytes) -> dict[str, Any]:
     try:
         said = json.loads(body)
     except ValueError:
@@ -97,9 +97,9 @@ def _said(body: bytes) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _plain(answer: HTTPResponse, endpoint: str) -> str:
+def _default_sentence(answer: HTTPResponse, endpoint: str) -> str:
     target = answer.headers.get("Location")
-    if answer.status < _FIRST_TO_BE_TOLD_AGAIN and target:
+    if answer.status < _FIRST_CLIENT_ERROR and target:
         return f"{endpoint} leads on to {target}: name that address instead."
     return f"The hub at {endpoint} answered {answer.status} {answer.reason}."
 

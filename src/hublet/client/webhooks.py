@@ -1,15 +1,15 @@
-"""Webhooks and their deliveries, as a hub's API gives them."""
+"""Client of the webhooks API: webhooks and their deliveries."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
 from hublet.client.events import Event
-from hublet.client.following import follow
 from hublet.client.hub import Hub, Query, path_of
+from hublet.client.streaming import follow
 
 
-class Watched(TypedDict):
+class WatchedItem(TypedDict):
     type: str
     name: str
     avatarUrl: NotRequired[str]
@@ -21,22 +21,22 @@ class Webhook(TypedDict):
     job: NotRequired[dict[str, Any]]
     jobSourceId: NotRequired[str]
     disabled: bool | Literal["suspended-after-failure"]
-    watched: list[Watched]
+    watched: list[WatchedItem]
     hasSecret: bool
     domains: list[str]
     lastTriggerAt: NotRequired[str]
 
 
-class Repo(TypedDict):
+class EventRepo(TypedDict):
     type: str
     name: str
 
 
-class Happening(TypedDict):
+class DeliveryEvent(TypedDict):
     id: str
     scope: str
     action: str
-    repo: Repo
+    repo: EventRepo
     createdAt: str
 
 
@@ -45,7 +45,7 @@ class Delivery(TypedDict):
     state: Literal["pending", "delivered", "failed", "unsent"]
     reason: NotRequired[str]
     # Absent when the webhook's owner may not know it.
-    event: NotRequired[Happening]
+    event: NotRequired[DeliveryEvent]
     attempts: int
     status: NotRequired[int]
     ping: NotRequired[bool]
@@ -54,7 +54,7 @@ class Delivery(TypedDict):
     payload: NotRequired[dict[str, Any]]
 
 
-class Sent(TypedDict):
+class DeliveryOutcome(TypedDict):
     deliveryId: str
     # 0 when no answer came.
     status: int
@@ -95,8 +95,8 @@ class Webhooks:
         """Yield deliveries, newest first, fetching as many as are wanted."""
         return self.hub.pages(self._path(webhook_id, "deliveries"), query)
 
-    def replay(self, webhook_id: str, delivery_id: str) -> Sent:
-        sent: Sent = self.hub.post(self._path(webhook_id, "replay", delivery_id))
+    def replay(self, webhook_id: str, delivery_id: str) -> DeliveryOutcome:
+        sent: DeliveryOutcome = self.hub.post(self._path(webhook_id, "replay", delivery_id))
         return sent
 
     def recover(self, webhook_id: str, body: Mapping[str, object]) -> int:
@@ -104,8 +104,8 @@ class Webhooks:
         count: int = self.hub.post(self._path(webhook_id, "recover"), body)["count"]
         return count
 
-    def ping(self, webhook_id: str) -> Sent:
-        sent: Sent = self.hub.post(self._path(webhook_id, "ping"))
+    def ping(self, webhook_id: str) -> DeliveryOutcome:
+        sent: DeliveryOutcome = self.hub.post(self._path(webhook_id, "ping"))
         return sent
 
     def follow(

@@ -1,4 +1,4 @@
-"""Telling a task that is being cancelled from work that merely raised the same error."""
+"""Cancellation: tells a task that is being cancelled from work that raised the same error."""
 
 import asyncio
 

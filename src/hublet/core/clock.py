@@ -1,4 +1,4 @@
-"""The one door to time: what hour it is, how it is stored, how it is shown."""
+"""Clock: the one door to time, how it is stored and how it is shown."""
 
 import time
 from dataclasses import dataclass

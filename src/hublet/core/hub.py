@@ -1,4 +1,4 @@
-"""What every part of one running hub shares."""
+"""Hub: the settings and keys that every part of one running hub shares."""
 
 from hublet.core.config import Settings
 from hublet.core.light_dataclasses import dataclass

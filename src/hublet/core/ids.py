@@ -1,4 +1,4 @@
-"""The one door to randomness: object ids, request ids, random bytes and text."""
+"""Ids and randomness: object ids, request ids, random bytes and text."""
 
 import os
 import re

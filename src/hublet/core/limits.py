@@ -13,7 +13,7 @@ _MOST_KEYS = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class RateLimit:
     name: str
     quota: int
     window_seconds: int
@@ -27,8 +27,8 @@ class Policy:
         return (b"ratelimit-policy", self.header.encode())
 
 
-class Verdict(NamedTuple):
-    policy: Policy
+class RateLimitVerdict(NamedTuple):
+    policy: RateLimit
     allowed: bool
     remaining: int
     reset_seconds: int
@@ -62,7 +62,7 @@ class Limiter:
         # By the name of the policy and the key.
         self._windows: OrderedDict[tuple[str, str], _Window] = OrderedDict()
 
-    def count(self, policy: Policy, key: str) -> Verdict:
+    def count(self, policy: RateLimit, key: str) -> RateLimitVerdict:
         now = monotonic()
         place = (policy.name, key)
         window = self._windows.get(place)
@@ -73,7 +73,7 @@ class Limiter:
         self._windows.move_to_end(place)
         window.seen += 1
         left = policy.quota - window.seen
-        return Verdict(
+        return RateLimitVerdict(
             policy,
             self._quiet or left >= 0,
             max(left, 0),
@@ -81,14 +81,14 @@ class Limiter:
             ceil(window.ends - now - 1e-6),
         )
 
-    def forgive(self, policy: Policy, key: str) -> None:
+    def forgive(self, policy: RateLimit, key: str) -> None:
         """Take back one count, of a request that turned out to be somebody else's."""
         window = self._windows.get((policy.name, key))
         if window is not None:
             window.seen = max(window.seen - 1, 0)
 
 
-def refuse_when_spent(verdict: Verdict) -> None:
+def raise_when_exceeded(verdict: RateLimitVerdict) -> None:
     if not verdict.allowed:
         policy = verdict.policy
         raise TooManyRequests(

@@ -1,4 +1,4 @@
-"""The log: one pipeline for our records and those of libraries, with every secret masked."""
+"""Log: one pipeline for our records and those of libraries, with every secret masked."""
 
 import logging
 import re
@@ -47,7 +47,7 @@ _SECRETS_IN_TEXT = tuple(
 )
 
 
-def _credentials(prefix: str) -> re.Pattern[str]:
+def _credential_pattern(prefix: str) -> re.Pattern[str]:
     # The real prefix is masked always: people send tokens of the public hub by mistake.
     # A percent-encoded character before it is as good as a blank.
     start = r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2}))"
@@ -62,7 +62,7 @@ class _Redaction:
     credentials: re.Pattern[str]
 
 
-_redaction = _Redaction("hf_", _credentials("hf_"))
+_redaction = _Redaction("hf_", _credential_pattern("hf_"))
 
 
 def get_logger(name: str) -> BoundLogger:
@@ -83,29 +83,29 @@ def redact_text(text: str) -> str:
 
 def redact(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Mask secrets in a whole record, and leave only what JSON knows in it."""
-    return {key: _redacted_of(key, value, 1) for key, value in event.items()}
+    return {key: _redact_field(key, value, 1) for key, value in event.items()}
 
 
-def _redacted_of(key: object, value: object, depth: int) -> Any:
+def _redact_field(key: object, value: object, depth: int) -> Any:
     name = _as_text(key)
     secret = _SECRET_KEY.search(name) and not _HARMLESS_KEY.search(name)
-    return _MASK if secret and value is not None else _redacted(value, depth)
+    return _MASK if secret and value is not None else _redact_value(value, depth)
 
 
-def _redacted(value: object, depth: int) -> Any:
+def _redact_value(value: object, depth: int) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if depth <= _MAX_DEPTH and isinstance(value, Mapping):
         return {
-            redact_text(_as_text(key)): _redacted_of(key, each, depth + 1)
+            redact_text(_as_text(key)): _redact_field(key, each, depth + 1)
             for key, each in value.items()
         }
     if depth <= _MAX_DEPTH and isinstance(value, list | tuple | set | frozenset):
         parts = list(value)
         # HTTP headers come as pairs of name and value.
         if len(parts) == 2 and isinstance(parts[0], str | bytes):  # noqa: PLR2004
-            parts[1] = _redacted_of(parts[0], parts[1], depth + 1)
-        return [_redacted(part, depth + 1) for part in parts]
+            parts[1] = _redact_field(parts[0], parts[1], depth + 1)
+        return [_redact_value(part, depth + 1) for part in parts]
     return redact_text(_as_text(value))
 
 
@@ -130,7 +130,7 @@ def configure(logs: LogSettings, *, stream: TextIO | None = None, prefix: str = 
     `prefix` is what tokens begin with. Start uvicorn with `log_config=None`: its own
     configuration would take its records out of this pipeline.
     """
-    _redaction.prefix, _redaction.credentials = prefix, _credentials(prefix)
+    _redaction.prefix, _redaction.credentials = prefix, _credential_pattern(prefix)
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -181,10 +181,10 @@ def _take_over_standard_logging(logs: LogSettings, stream: TextIO, shared: list[
 def _renderers(stream: TextIO, *, readable: bool) -> list[Processor]:
     if readable:
         return [ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain_traceback)]
-    return [_ordered, JSONRenderer()]
+    return [_order_keys, JSONRenderer()]
 
 
-def _ordered(_logger: object, _method: str, event: EventDict) -> EventDict:
+def _order_keys(_logger: object, _method: str, event: EventDict) -> EventDict:
     return {key: event.pop(key) for key in _FIRST_KEYS if key in event} | dict(event)
 
 
@@ -192,7 +192,7 @@ def _is_readable(logs: LogSettings, stream: TextIO) -> bool:
     return logs.format == "console" or (logs.format == "auto" and stream.isatty())
 
 
-class _Request(msgspec.Struct, gc=False, kw_only=True):
+class _AccessRecord(msgspec.Struct, gc=False, kw_only=True):
     timestamp: str
     level: str = "info"
     logger: str = "access"
@@ -250,7 +250,7 @@ class AccessLog:
         if secret or not path.isascii():
             path = redact_text(path.encode("utf-8", "backslashreplace").decode())
         self._buffer += self._render(
-            _Request(
+            _AccessRecord(
                 timestamp=self._timestamp(),
                 method=method,
                 path=path,
@@ -286,11 +286,11 @@ class AccessLog:
 _encode = msgspec.json.Encoder().encode
 
 
-def _json_line(request: _Request) -> bytes:
+def _json_line(request: _AccessRecord) -> bytes:
     return _encode(request) + b"\n"
 
 
-def _readable_line(request: _Request) -> bytes:
+def _readable_line(request: _AccessRecord) -> bytes:
     line = (
         f"{request.timestamp} [{request.level:9}] {request.method} {request.path}"
         f" {request.status} {request.micros / 1000:.1f} ms {request.bytes_out} B"

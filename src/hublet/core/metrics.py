@@ -1,4 +1,4 @@
-"""What an operator can measure."""
+"""Metrics in the Prometheus format."""
 
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator

@@ -1,4 +1,6 @@
-"""Facts leave through the database: published with the change, handed on by a worker."""
+"""Outbox: events are committed with the change that causes them, and dispatched as tasks by a
+worker.
+"""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, ClassVar, TypeVar
@@ -42,11 +44,12 @@ def reacts_to(event_type: type[E]) -> Callable[[Reaction[E]], Reaction[E]]:
     """Run the function once for each such event, whatever crashes in between.
 
     The transaction it is given also ends its task, so its writes and its end commit
-    together; what must not happen in a transaction it adds to the queue.
+    together; what must not happen in a transaction it adds to the queue. Its task carries the
+    name of the feature and of the function: to rename either takes a migration of `tasks`.
     """
 
     def register(reaction: Reaction[E]) -> Reaction[E]:
-        feature = reaction.__module__.removeprefix("hublet.").removesuffix(".reactions")
+        feature = reaction.__module__.removeprefix("hublet.").partition(".")[0]
         name = f"{feature}.{reaction.__name__}"
         reactions.setdefault(event_type.kind, {})[name] = reaction
         queue.handles(_task_kind(event_type.kind, name), reads=event_type)(reaction)
@@ -56,17 +59,17 @@ def reacts_to(event_type: type[E]) -> Callable[[Reaction[E]], Reaction[E]]:
 
 
 # Reactions that belong to the transaction of the fact itself, by the kind of event.
-_at_once: dict[str, list[Callable[[Connection, Any], Awaitable[None]]]] = {}
+_in_transaction: dict[str, list[Callable[[Connection, Any], Awaitable[None]]]] = {}
 
 
-def reacts_at_once_to(event_type: type[E]) -> Callable[[Reaction[E]], Reaction[E]]:
+def reacts_in_transaction_to(event_type: type[E]) -> Callable[[Reaction[E]], Reaction[E]]:
     """Run the function in the very transaction that publishes such an event: both or neither.
 
     Whoever publishes waits for it, and fails with it: it must be short and must not fail.
     """
 
     def register(reaction: Reaction[E]) -> Reaction[E]:
-        _at_once.setdefault(event_type.kind, []).append(reaction)
+        _in_transaction.setdefault(event_type.kind, []).append(reaction)
         return reaction
 
     return register
@@ -92,12 +95,12 @@ async def publish_many(conn: Connection, events: Iterable[Event]) -> None:
         ],
     )
     for event in events:
-        for reaction in _at_once.get(event.kind, ()):
+        for reaction in _in_transaction.get(event.kind, ()):
             await reaction(conn, event)
     conn.wake(CHANNEL)
 
 
-async def hand_on(conn: Connection, *, limit: int) -> int:
+async def dispatch(conn: Connection, *, limit: int) -> int:
     """Turn published facts into one task per reaction, oldest first; return how many facts.
 
     Kinds that this version does not know stay, for a worker of the version that does.

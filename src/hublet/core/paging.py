@@ -1,4 +1,4 @@
-"""Lists that are read page by page: the cursor, and the address of the next page."""
+"""Paging: the cursor of a list, and the URL of its next page."""
 
 import base64
 import zlib

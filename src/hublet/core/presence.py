@@ -1,10 +1,12 @@
-"""Which workers of this data folder are alive, so that a dead one's work waits for no lease."""
+"""Presence of workers: which of this data folder are alive, so that a dead one's work waits for no
+lease.
+"""
 
 import fcntl
 from pathlib import Path
 
 
-class Presence:
+class WorkerPresence:
     """A file per worker, locked for as long as its process lives.
 
     The operating system lets go of the lock however the process ends. Workers on other
@@ -26,7 +28,7 @@ class Presence:
         return [
             path.name
             for path in sorted(self._folder.iterdir())
-            if path.name != self._worker and not path.name.startswith(".") and _is_free(path)
+            if path.name != self._worker and not path.name.startswith(".") and _is_unlocked(path)
         ]
 
     def forget(self, worker: str) -> None:
@@ -42,7 +44,7 @@ class Presence:
         self._file.close()
 
 
-def _is_free(path: Path) -> bool:
+def _is_unlocked(path: Path) -> bool:
     try:
         with path.open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

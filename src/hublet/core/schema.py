@@ -1,4 +1,4 @@
-"""Shapes on the wire: closed objects, and the scalar types they share."""
+"""Base of the wire schemas: closed objects, and the scalar types they share."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Self
@@ -39,7 +39,7 @@ class Schema(BaseModel):
     @classmethod
     def _refuse_nul(cls, data: Any) -> Any:
         # PostgreSQL cannot store U+0000, so no engine takes it.
-        if isinstance(data, dict) and any(_holds(_has_nul, value) for value in data.values()):
+        if isinstance(data, dict) and any(_contains(_has_nul, value) for value in data.values()):
             raise ValueError("text must not contain the NUL character")
         return data
 
@@ -47,7 +47,7 @@ class Schema(BaseModel):
     def _refuse_half_characters(self) -> Self:
         # Nothing can write half a surrogate pair. Where a text has a longest length, Pydantic
         # has found it before and named the field.
-        if any(_holds(_is_broken, value) for value in self.__dict__.values()):
+        if any(_contains(_is_broken, value) for value in self.__dict__.values()):
             raise ValueError("text must be valid Unicode")
         return self
 
@@ -66,13 +66,13 @@ def _is_broken(text: str) -> bool:
     return False
 
 
-def _holds(is_wrong: Callable[[str], bool], value: Any) -> bool:
+def _contains(is_wrong: Callable[[str], bool], value: Any) -> bool:
     """Tell whether any text in it, at any depth, is wrong."""
     if isinstance(value, str):
         return is_wrong(value)
     if isinstance(value, dict):
-        return any(_holds(is_wrong, part) for pair in value.items() for part in pair)
-    return isinstance(value, list) and any(_holds(is_wrong, part) for part in value)
+        return any(_contains(is_wrong, part) for pair in value.items() for part in pair)
+    return isinstance(value, list) and any(_contains(is_wrong, part) for part in value)
 
 
 ObjectId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]

@@ -1,4 +1,4 @@
-"""The master keys: digests of secrets that are only compared, seals on secrets that are needed."""
+"""Master keys: digests of secrets that are only compared, encryption of secrets that are needed."""
 
 import base64
 import os
@@ -71,7 +71,9 @@ class KeyRing:
 
         A ValueError names the entry by its number: what stands there may be a key.
         """
-        keys = tuple(_key(number, entry) for number, entry in enumerate(_entries(text), start=1))
+        keys = tuple(
+            _parse_key(number, entry) for number, entry in enumerate(_split_entries(text), start=1)
+        )
         if not keys:
             raise ValueError("A key ring needs at least one key.")
         if len({key.id for key in keys}) < len(keys):
@@ -123,15 +125,15 @@ class KeyRing:
         return self.fingerprints()[0]
 
     def fingerprints(self) -> tuple[str, ...]:
-        return tuple(_derived(key.master, "fingerprint")[:8].hex() for key in self.keys)
+        return tuple(_derive_key(key.master, "fingerprint")[:8].hex() for key in self.keys)
 
 
-def _entries(text: str) -> list[str]:
+def _split_entries(text: str) -> list[str]:
     lines = (line.partition("#")[0] for line in text.splitlines())
     return [entry.strip() for line in lines for entry in line.split(",") if entry.strip()]
 
 
-def _key(number: int, entry: str) -> Key:
+def _parse_key(number: int, entry: str) -> Key:
     match = _ENTRY.fullmatch(entry)
     if match is None:
         raise ValueError(f"Entry {number} of the key ring is not `id:` and 32 bytes in base64url.")
@@ -140,14 +142,14 @@ def _key(number: int, entry: str) -> Key:
 
 # Keys are derived once for each label; the digest of a credential is on every request.
 @lru_cache(maxsize=1024)
-def _derived(master: bytes, label: str) -> bytes:
+def _derive_key(master: bytes, label: str) -> bytes:
     info = f"hublet 1 {label}".encode()
     return HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=info).derive(master)
 
 
 @lru_cache(maxsize=1024)
 def _mac(master: bytes, kind: str) -> HMAC:
-    return HMAC(_derived(master, f"digest {kind}"), SHA256())
+    return HMAC(_derive_key(master, f"digest {kind}"), SHA256())
 
 
 def _digest(key: Key, kind: str, value: str) -> bytes:
@@ -157,7 +159,7 @@ def _digest(key: Key, kind: str, value: str) -> bytes:
 
 
 def _cipher(key: Key) -> AESGCM:
-    return AESGCM(_derived(key.master, "seal"))
+    return AESGCM(_derive_key(key.master, "seal"))
 
 
 def _create(path: Path, ring: KeyRing) -> None:

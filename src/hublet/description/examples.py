@@ -1,9 +1,13 @@
-"""Makes up a value that a schema accepts, for the example of an operation."""
+"""Examples of operations: values that a schema accepts, and the curl command that sends them."""
 
+import json
 import re
+import shlex
+from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlencode
 
-from hublet.description.words import Schema, Schemas, resolve, variants_of
+from hublet.description.shapes import Schema, Schemas, resolve, variants_of
 
 _DEEPEST = 6
 
@@ -37,7 +41,7 @@ def example_of(schema: Schema, schemas: Schemas, *, name: str = "") -> Any:
 
 def _example(schema: Schema, schemas: Schemas, *, name: str, depth: int) -> Any:
     _, schema = resolve(schema, schemas)
-    given = _given(schema)
+    given = _stated_examples(schema)
     if given:
         return given[0]
     if variants := variants_of(schema):
@@ -53,7 +57,7 @@ def _example(schema: Schema, schemas: Schemas, *, name: str, depth: int) -> Any:
     return _SCALARS[kind] if kind in _SCALARS else _text(schema, name)
 
 
-def _given(schema: Schema) -> list[Any]:
+def _stated_examples(schema: Schema) -> list[Any]:
     if "const" in schema:
         return [schema["const"]]
     return list(schema.get("examples") or schema.get("enum") or [])
@@ -85,3 +89,50 @@ def _text(schema: Schema, name: str) -> str:
     lengths = range(schema.get("minLength", 0), schema.get("maxLength", 10_000) + 1)
     fitting = (text for text in (name, *_TEXTS) if len(text) in lengths and pattern.search(text))
     return next((text for text in fitting if text), name or "text")
+
+
+_WIDTH = 88
+
+
+def curl_of(
+    *, method: str, url: str, operation: dict[str, Any], schemas: Schemas, token: bool
+) -> str:
+    """Write the command; `$HF_TOKEN` and the parts of the path stay shell variables."""
+    command = "curl" if method == "GET" else f"curl -X {method}"
+    parts = [f'{command} "{_path_with_variables(url)}{_query(operation, schemas)}"']
+    if token:
+        parts.append('-H "Authorization: Bearer $HF_TOKEN"')
+    for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
+        parts += _body_options(media_type, example_of(content.get("schema", {}), schemas))
+        break
+    line = " ".join(parts)
+    return line if len(line) <= _WIDTH else " \\\n  ".join(parts)
+
+
+def _path_with_variables(url: str) -> str:
+    return re.sub(r"{(\w+)}", lambda found: "$" + _shell_name(found[1]), url)
+
+
+def _shell_name(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
+
+
+def _query(operation: dict[str, Any], schemas: Schemas) -> str:
+    pairs = [
+        (parameter["name"], example_of(parameter["schema"], schemas, name=parameter["name"]))
+        for parameter in operation.get("parameters", [])
+        if parameter["in"] == "query" and parameter.get("required")
+    ]
+    return f"?{urlencode(pairs, doseq=True)}" if pairs else ""
+
+
+def _body_options(media_type: str, example: Any) -> Iterator[str]:
+    if media_type == "application/x-www-form-urlencoded" and isinstance(example, dict):
+        for name, value in example.items():
+            yield f"--data-urlencode {shlex.quote(f'{name}={value}')}"
+        return
+    yield f'-H "Content-Type: {media_type}"'
+    if media_type == "application/json":
+        yield f"-d {shlex.quote(json.dumps(example, ensure_ascii=False))}"
+    else:
+        yield "--data-binary @FILE"

@@ -5,9 +5,9 @@ from typing import Any
 
 from hublet.description.outline import outline_of
 from hublet.description.records import (
-    Answer,
     Field,
     Operation,
+    OperationResponse,
     Outline,
     Parameter,
     Section,
@@ -79,7 +79,7 @@ def _operation(operation: Operation) -> Iterator[str]:
         yield from (f"Body, `{body.media_type}`, {need}:", "", *_shape_lines(body.shape), "")
     yield from ("```sh", operation.curl, "```", "", "Answers:", "")
     for answer in operation.answers:
-        yield from _answer(answer)
+        yield from _response_lines(answer)
     yield from (*_operation_errors(operation), "")
 
 
@@ -90,7 +90,7 @@ def _parameter_row(parameter: Parameter) -> tuple[str, ...]:
     return (*place, f"{rules}. {parameter.text}" if parameter.text else rules)
 
 
-def _answer(answer: Answer) -> Iterator[str]:
+def _response_lines(answer: OperationResponse) -> Iterator[str]:
     headers = [name for name in answer.headers if name != "X-Request-Id"]
     more = f" (headers {', '.join(f'`{name}`' for name in headers)})" if headers else ""
     if not answer.contents:

@@ -1,4 +1,4 @@
-"""Builds the OpenAPI description of an app from its routes."""
+"""OpenAPI description of an app, built from its routes."""
 
 import json
 import re
@@ -10,10 +10,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, iter_route_contexts
 
-from hublet.description.errors import ERROR_SCHEMA, HEADERS, shared_responses
-from hublet.description.operations import Route, complete
+from hublet.description.error_responses import ERROR_SCHEMA, HEADERS, shared_responses
+from hublet.description.operations import DescribedRoute, complete, drop_titles
 from hublet.description.tags import tag_objects
-from hublet.description.titles import drop_titles
 
 _ABOUT = """\
 A hub for repositories, webhooks, jobs and notifications that you run yourself.
@@ -40,7 +39,7 @@ def describe(app: FastAPI, *, base_url: str) -> dict[str, Any]:
     The name of a route's function is its operation id, so two routes may not share one.
     """
     routes = _routes_by_operation(app)
-    found = _found_by_fastapi(app, base_url=base_url)
+    found = _generate_with_fastapi(app, base_url=base_url)
     return {
         "openapi": found["openapi"],
         "info": found["info"],
@@ -52,7 +51,7 @@ def describe(app: FastAPI, *, base_url: str) -> dict[str, Any]:
     }
 
 
-def _found_by_fastapi(app: FastAPI, *, base_url: str) -> dict[str, Any]:
+def _generate_with_fastapi(app: FastAPI, *, base_url: str) -> dict[str, Any]:
     return get_openapi(
         title="Hublet",
         version=_VERSION,
@@ -68,9 +67,9 @@ def to_json(description: dict[str, Any]) -> bytes:
     return json.dumps(description, ensure_ascii=False, indent=2).encode() + b"\n"
 
 
-def _routes_by_operation(app: FastAPI) -> dict[tuple[str, str], Route]:
-    functions: dict[str, Route] = {}
-    for route in _seen_routes(app):
+def _routes_by_operation(app: FastAPI) -> dict[tuple[str, str], DescribedRoute]:
+    functions: dict[str, DescribedRoute] = {}
+    for route in _visible_routes(app):
         if other := functions.get(route.function):
             raise ValueError(
                 f"Two operations are called {route.function}: {other.method.upper()} {other.path}"
@@ -80,12 +79,12 @@ def _routes_by_operation(app: FastAPI) -> dict[tuple[str, str], Route]:
     return {(route.path, route.method): route for route in functions.values()}
 
 
-def _seen_routes(app: FastAPI) -> Iterator[Route]:
+def _visible_routes(app: FastAPI) -> Iterator[DescribedRoute]:
     for context in iter_route_contexts(app.routes):
         if not isinstance(context.original_route, APIRoute) or not context.include_in_schema:
             continue
         for method in sorted(context.methods or ()):
-            yield Route(
+            yield DescribedRoute(
                 path=context.path_format or "",
                 method=method.lower(),
                 function=context.original_route.endpoint.__name__,
@@ -93,7 +92,7 @@ def _seen_routes(app: FastAPI) -> Iterator[Route]:
             )
 
 
-def _paths(paths: dict[str, Any], routes: dict[tuple[str, str], Route]) -> dict[str, Any]:
+def _paths(paths: dict[str, Any], routes: dict[tuple[str, str], DescribedRoute]) -> dict[str, Any]:
     # FastAPI keeps the methods of a route in a set, so their order is put right here.
     return {
         path: {

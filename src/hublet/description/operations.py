@@ -1,28 +1,67 @@
-"""Completes what FastAPI found out about one operation."""
+"""Operations of the OpenAPI description: completes what FastAPI found out about each."""
 
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.description.errors import (
+from hublet.description.error_responses import (
     error_response,
     header_references,
     shared_reference,
     statuses_of,
 )
 from hublet.description.tags import TAGS
-from hublet.description.titles import drop_titles
+
+_MAPS = ("properties", "patternProperties", "$defs")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SINGLE = ("items", "additionalProperties", "propertyNames", "contains", "not", "contentSchema")
+
+
+def drop_titles(schema: Any, *, name: str = "") -> None:
+    """Drop, in place, each title that only repeats the name of its field.
+
+    `name` is what the schema itself is called: a field, a parameter, a component.
+    """
+    if not isinstance(schema, dict):
+        return
+    title = schema.get("title")
+    if isinstance(title, str) and _is_generated(title, name):
+        del schema["title"]
+    for part_name, part in _parts(schema):
+        drop_titles(part, name=part_name)
+
+
+def _parts(schema: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    # Only places that hold schemas are visited: a `default` or an example may well
+    # be an object with a field called "title", and that one is data.
+    for key in _MAPS:
+        yield from schema.get(key, {}).items()
+    for key in _LISTS:
+        yield from (("", part) for part in schema.get(key, []))
+    for key in _SINGLE:
+        if key in schema:
+            yield "", schema[key]
+
+
+def _is_generated(title: str, name: str) -> bool:
+    # FastAPI titles an answer without a model of its own "Response <function> <path> <method>".
+    return _letters(title) == _letters(name) or title.startswith("Response ")
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text if character.isalnum()).casefold()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
+class DescribedRoute:
     path: str
     method: str
     function: str
     slashes: frozenset[str]
 
 
-def complete(found: dict[str, Any], route: Route) -> dict[str, Any]:
+def complete(found: dict[str, Any], route: DescribedRoute) -> dict[str, Any]:
     if not found.get("tags") or not set(found["tags"]) <= TAGS.keys():
         raise ValueError(
             f"The operation {route.function} needs a tag from hublet.description.tags;"

@@ -1,22 +1,21 @@
-"""Lays the description out for readers: every word they see, and no markup yet."""
+"""Outline of the description for readers: every word they see, and no markup yet."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from hublet.description.curl import curl_of
+from hublet.description.examples import curl_of
 from hublet.description.operations import scope_sentence
 from hublet.description.records import (
-    Answer,
     Content,
-    Error,
     Operation,
+    OperationError,
+    OperationResponse,
     Outline,
     Parameter,
     Section,
     Shape,
 )
-from hublet.description.shapes import links_in, shape_of
-from hublet.description.words import Schemas
+from hublet.description.shapes import Schemas, links_in, shape_of
 
 
 def outline_of(description: dict[str, Any]) -> Outline:
@@ -35,7 +34,7 @@ def outline_of(description: dict[str, Any]) -> Outline:
         sections=sections,
         empty_tags=tuple(t["name"] for t in description["tags"] if t["name"] not in by_tag),
         errors=tuple(
-            _answer(name.removeprefix("Error"), response, components["schemas"])
+            _response(name.removeprefix("Error"), response, components["schemas"])
             for name, response in components["responses"].items()
         ),
         headers=tuple((name, head["description"]) for name, head in components["headers"].items()),
@@ -75,9 +74,9 @@ def _operation(found: dict[str, Any], *, method: str, path: str, root: dict[str,
             token=any("bearer" in each for each in found["security"])
             and {} not in found["security"],
         ),
-        answers=tuple(_answer(s, r, schemas) for s, r in responses.items() if not _is_error(r)),
+        answers=tuple(_response(s, r, schemas) for s, r in responses.items() if not _is_error(r)),
         errors=tuple(
-            Error(status=status, text=response.get("description", ""))
+            OperationError(status=status, text=response.get("description", ""))
             for status, response in responses.items()
             if _is_error(response)
         ),
@@ -125,8 +124,8 @@ def _contents(holder: dict[str, Any], schemas: Schemas) -> tuple[Content, ...]:
     )
 
 
-def _answer(status: str, response: dict[str, Any], schemas: Schemas) -> Answer:
-    return Answer(
+def _response(status: str, response: dict[str, Any], schemas: Schemas) -> OperationResponse:
+    return OperationResponse(
         status=status,
         text=response["description"],
         contents=_contents(response, schemas),

@@ -1,4 +1,4 @@
-"""The description as readers meet it; the Markdown and the page are drawn from these."""
+"""Records of the outline, from which the Markdown and the page are rendered."""
 
 from hublet.core.light_dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class OperationResponse:
     status: str
     text: str
     contents: tuple[Content, ...]
@@ -44,7 +44,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Error:
+class OperationError:
     status: str
     # What the operation itself says about it; empty for the errors that all share.
     text: str
@@ -63,8 +63,8 @@ class Operation:
     body_required: bool
     curl: str
     # Errors are apart, because all of them have one form.
-    answers: tuple[Answer, ...]
-    errors: tuple[Error, ...]
+    answers: tuple[OperationResponse, ...]
+    errors: tuple[OperationError, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +82,6 @@ class Outline:
     base_url: str
     sections: tuple[Section, ...]
     empty_tags: tuple[str, ...]
-    errors: tuple[Answer, ...]
+    errors: tuple[OperationResponse, ...]
     headers: tuple[tuple[str, str], ...]
     schemas: tuple[tuple[str, Shape], ...]

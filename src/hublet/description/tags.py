@@ -1,4 +1,4 @@
-"""The groups an operation can belong to, in the order of the interface."""
+"""Tags of operations, in the order of the interface."""
 
 from typing import Any
 

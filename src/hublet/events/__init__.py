@@ -1,9 +1,37 @@
-"""The catalogue of facts.
+"""Catalogue of events.
 
 Each one is published in the transaction of the change it tells of. Its docstring is its
 documentation: `python -m hublet.events` writes docs/events.md from this package.
 """
 
+from hublet.events.accounts import (
+    AdministratorChanged,
+    EmailAdded,
+    EmailRemoved,
+    EmailVerified,
+    MemberAdded,
+    MemberRemoved,
+    MemberRoleChanged,
+    OrganizationCreated,
+    OrganizationPlanChanged,
+    OrganizationUpdated,
+    PasswordChanged,
+    PrimaryEmailChanged,
+    ResourceGroupCreated,
+    ResourceGroupDeleted,
+    ResourceGroupMemberRemoved,
+    ResourceGroupMemberSet,
+    ResourceGroupUpdated,
+    ServiceAccountCreated,
+    SshKeyAdded,
+    SshKeyRemoved,
+    UserCreated,
+    UserDisabled,
+    UserEnabled,
+    UserFollowed,
+    UserUpdated,
+)
+from hublet.events.automation import JobEnded, WebhookFailing, WebhookRecovered, WebhookSuspended
 from hublet.events.community import (
     CommentCreated,
     CommentSnapshot,
@@ -14,26 +42,11 @@ from hublet.events.community import (
     ThreadUpdated,
 )
 from hublet.events.credentials import (
+    AccessEnded,
     CredentialCreated,
     CredentialRevoked,
     CredentialsReported,
     SecretDetected,
-)
-from hublet.events.jobs import JobEnded
-from hublet.events.oauth import AccessEnded
-from hublet.events.organizations import (
-    MemberAdded,
-    MemberRemoved,
-    MemberRoleChanged,
-    OrganizationCreated,
-    OrganizationPlanChanged,
-    OrganizationUpdated,
-    ResourceGroupCreated,
-    ResourceGroupDeleted,
-    ResourceGroupMemberRemoved,
-    ResourceGroupMemberSet,
-    ResourceGroupUpdated,
-    ServiceAccountCreated,
 )
 from hublet.events.repos import (
     AccessDecided,
@@ -49,22 +62,6 @@ from hublet.events.repos import (
     UpdatedFile,
     UpdatedRef,
 )
-from hublet.events.users import (
-    AdministratorChanged,
-    EmailAdded,
-    EmailRemoved,
-    EmailVerified,
-    PasswordChanged,
-    PrimaryEmailChanged,
-    SshKeyAdded,
-    SshKeyRemoved,
-    UserCreated,
-    UserDisabled,
-    UserEnabled,
-    UserFollowed,
-    UserUpdated,
-)
-from hublet.events.webhooks import WebhookFailing, WebhookRecovered, WebhookSuspended
 
 __all__ = [
     "AccessDecided",

@@ -1,4 +1,4 @@
-"""Writes the documentation of the facts: `python -m hublet.events > docs/events.md`."""
+"""Writes the documentation of the events: `python -m hublet.events > docs/events.md`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The catalogue as a page."""
+"""Documentation of the events as a Markdown page."""
 
 import re
 from dataclasses import fields

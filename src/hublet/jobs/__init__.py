@@ -1,1 +1,1 @@
-"""Jobs: what they are; running them comes with the runners."""
+"""Jobs: the record, its stages, requests, schedules, logs and metrics; `runtime` runs them."""

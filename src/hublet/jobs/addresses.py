@@ -1,18 +1,42 @@
-"""Where a job is reached from outside: its exposed ports."""
+"""Addresses of a job: of its exposed ports, and of its SSH shell where the hub offers one."""
 
+from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from hublet.core.config import Settings
 from hublet.jobs.records import Job
 
 
-def of_ports(job: Job, settings: Settings) -> list[str]:
+def port_addresses(job: Job, settings: Settings) -> list[str]:
     """Return one address for each exposed port; they answer once something listens there."""
-    return [of_port(job.id, port, settings) for port in job.expose.ports] if job.expose else []
+    return [port_address(job.id, port, settings) for port in job.expose.ports] if job.expose else []
 
 
-def of_port(job_id: str, port: int, settings: Settings) -> str:
+def port_address(job_id: str, port: int, settings: Settings) -> str:
     """Return the address of a port: with the scheme, and behind the port, of the hub itself."""
     base = urlsplit(settings.base_url)
     place = settings.jobs_domain if base.port is None else f"{settings.jobs_domain}:{base.port}"
     return f"{base.scheme}://{job_id}--{port}.{place}"
+
+
+# The port that clients take when none is said.
+_USUAL = 22
+SSH_NOT_INSTALLED = "its operator has not installed it: pip install 'hublet[ssh]'"
+SSH_SWITCHED_OFF = "its operator has switched it off with the setting jobs.ssh_port"
+
+
+def why_no_ssh(settings: Settings) -> str | None:
+    """Return why there is no SSH here; None: there is."""
+    if find_spec("asyncssh") is None:
+        return SSH_NOT_INSTALLED
+    # In test mode any free port is taken.
+    return None if settings.jobs.ssh_port or settings.server.test_mode else SSH_SWITCHED_OFF
+
+
+def ssh_address(job: Job, settings: Settings) -> str | None:
+    """Return the address of the shell of a job that asked for one, where there is a gateway."""
+    port = settings.jobs.ssh_port
+    if not job.spec.ssh or not port or why_no_ssh(settings) is not None:
+        return None
+    place = f"ssh.{settings.jobs_domain}"
+    return f"ssh://{job.id}@{place if port == _USUAL else f'{place}:{port}'}"

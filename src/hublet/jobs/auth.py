@@ -1,4 +1,4 @@
-"""Whose jobs a request is about, as a type that a route names."""
+"""Access to jobs and scheduled jobs, as annotated types that a route names."""
 
 from typing import Annotated
 
@@ -9,74 +9,107 @@ from hublet.core.database import Database
 from hublet.core.http import Db
 from hublet.core.http.exchange import exchange_of
 from hublet.jobs import service
-from hublet.jobs.availability import Availability
-from hublet.jobs.errors import JobNotFound, LabelNotReadable, NamespaceNotFound
-from hublet.jobs.owners import Standing
-from hublet.jobs.records import Stage
-from hublet.jobs.showing.records import Asked
+from hublet.jobs.access import JobAccess
+from hublet.jobs.errors import (
+    JobNotFound,
+    LabelNotReadable,
+    NamespaceNotFound,
+    ScheduledJobNotFound,
+)
+from hublet.jobs.records import JobFilter, Stage
+from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 from hublet.tokens.auth import JobRunner, caller_of
 
 # A deleted job is listed only for those who ask for it.
-_STAGES = tuple(stage for stage in Stage if stage is not Stage.deleted)
+_LISTED_STAGES = tuple(stage for stage in Stage if stage is not Stage.deleted)
 
 
-async def _among_jobs(database: Db, caller: JobRunner, namespace: str) -> Standing:
+async def _access_to_jobs(database: Db, caller: JobRunner, namespace: str) -> JobAccess:
     # Not the connection of the route: a request that waits for a second one could wait for ever.
     async with database.read() as conn:
-        return await service.get_standing(conn, caller, namespace)
+        return await service.get_access(conn, caller, namespace)
 
 
 # For the addresses that name an owner of jobs.
-AmongJobs = Annotated[Standing, Depends(_among_jobs)]
+AccessToJobs = Annotated[JobAccess, Depends(_access_to_jobs)]
 
 
-async def _before_job(database: Db, caller: JobRunner, namespace: str, job_id: str) -> Standing:
+async def _access_to_job(database: Db, caller: JobRunner, namespace: str, job_id: str) -> JobAccess:
     try:
-        return await _among_jobs(database, caller, namespace)
+        return await _access_to_jobs(database, caller, namespace)
     except NamespaceNotFound:
         raise JobNotFound(job_id) from None
 
 
 # For the addresses that name a job: who is a stranger to its owner hears of the job alone.
-BeforeJob = Annotated[Standing, Depends(_before_job)]
+AccessToJob = Annotated[JobAccess, Depends(_access_to_job)]
 
 
-async def _asked_jobs(
-    standing: AmongJobs,
+async def _job_filter(
+    standing: AccessToJobs,
     stage: Annotated[list[Stage] | None, Query(description="Any of these.")] = None,
     label: Annotated[
         list[str] | None, Query(description="Each as `key=value`; a job has all of them.")
     ] = None,
-) -> Asked:
+) -> JobFilter:
     if any("=" not in each for each in label or ()):
         raise LabelNotReadable
-    return Asked(
+    return JobFilter(
         owner_id=standing.owner.id,
         user_id=standing.caller.user_id,
         sees_every_group=standing.role is Role.admin,
-        stages=tuple(stage or _STAGES),
+        stages=tuple(stage or _LISTED_STAGES),
         labels=frozenset(label or ()),
     )
 
 
-AskedJobs = Annotated[Asked, Depends(_asked_jobs)]
+JobFilterQuery = Annotated[JobFilter, Depends(_job_filter)]
 
 
-async def _availability(request: Request) -> Availability:
-    availability: Availability = request.app.state.jobs
+async def _availability(request: Request) -> RunnerAvailability:
+    availability: RunnerAvailability = request.app.state.jobs
     return availability
 
 
 # What can be run here, for the routes that start something.
-WhatRuns = Annotated[Availability, Depends(_availability)]
+JobAvailability = Annotated[RunnerAvailability, Depends(_availability)]
 
 
-async def check_again(
-    request: Request, database: Database, standing: Standing, job_id: str
+async def recheck_access(
+    request: Request, database: Database, standing: JobAccess, job_id: str
 ) -> None:
     """Refuse somebody who follows a job and may not see it any more."""
     exchange_of(request).known_caller = None
     caller = await caller_of(request)
     async with database.read() as conn:
-        again = await service.get_standing(conn, caller, standing.owner.name)
+        again = await service.get_access(conn, caller, standing.owner.name)
         await service.get(conn, again, job_id)
+
+
+async def _access_to_scheduled_job(
+    database: Db, caller: JobRunner, namespace: str, scheduled_job_id: str
+) -> JobAccess:
+    # Not the connection of the route: a request that waits for a second one could wait for ever.
+    async with database.read() as conn:
+        try:
+            return await service.get_access(conn, caller, namespace)
+        except NamespaceNotFound:
+            raise ScheduledJobNotFound(scheduled_job_id) from None
+
+
+# For the addresses that name a scheduled job: a stranger to its owner hears of the job alone.
+AccessToScheduledJob = Annotated[JobAccess, Depends(_access_to_scheduled_job)]
+
+
+async def _label_filter(
+    label: Annotated[
+        list[str] | None, Query(description="Each as `key=value`; a job has all of them.")
+    ] = None,
+) -> frozenset[str]:
+    if any("=" not in each for each in label or ()):
+        raise LabelNotReadable
+    return frozenset(label or ())
+
+
+# Each as in `name=value`.
+LabelFilterQuery = Annotated[frozenset[str], Depends(_label_filter)]

@@ -1,23 +1,23 @@
-"""The flavors that this hub offers, and what a job of each gets of the machine."""
+"""Hardware flavors that this hub offers, and their share of the machine."""
 
 import os
 
 from hublet.core.config import Settings
 from hublet.core.config.kinds import FlavorSize
 from hublet.jobs.records import Flavor
-from hublet.jobs.showing.schemas import Accelerator, Hardware
+from hublet.jobs.schemas import Accelerator, Hardware
 
 _GIB = 2**30
-_MOST_CORES = 2
-_MOST_MEMORY = 16 * _GIB
+_MAX_CORES = 2
+_MAX_MEMORY = 16 * _GIB
 _KNOWN = {flavor.value: flavor for flavor in Flavor}
 
 
-def offered(settings: Settings) -> dict[Flavor, FlavorSize]:
+def offered_flavors(settings: Settings) -> dict[Flavor, FlavorSize]:
     """Return the flavors by name, in the order of the settings; other names mean nothing."""
     sizes = settings.jobs.flavors
     if sizes is None:
-        sizes = (_of_this_machine(),)
+        sizes = (_default_size(),)
     return {_KNOWN[size.name]: size for size in sizes if size.name in _KNOWN}
 
 
@@ -27,20 +27,20 @@ def unknown_names(settings: Settings) -> list[str]:
     return [size.name for size in settings.jobs.flavors or () if size.name not in known]
 
 
-def _of_this_machine() -> FlavorSize:
+def _default_size() -> FlavorSize:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return FlavorSize(
         name=Flavor.cpu_basic,
-        cores=min(_MOST_CORES, os.cpu_count() or 1),
-        memory_bytes=min(_MOST_MEMORY, memory // 2),
+        cores=min(_MAX_CORES, os.cpu_count() or 1),
+        memory_bytes=min(_MAX_MEMORY, memory // 2),
     )
 
 
-def listed(settings: Settings) -> list[Hardware]:
+def list_hardware(settings: Settings) -> list[Hardware]:
     return [
         Hardware(
             name=flavor,
-            prettyName=_pretty(flavor),
+            prettyName=_pretty_name(flavor),
             cpu=f"{size.cores:g} vCPU",
             ram=f"{size.memory_bytes / _GIB:.3g} GB",
             accelerator=_accelerator(flavor, size),
@@ -48,13 +48,13 @@ def listed(settings: Settings) -> list[Hardware]:
             unitCostUSD=0,
             unitLabel="minute",
         )
-        for flavor, size in offered(settings).items()
+        for flavor, size in offered_flavors(settings).items()
     ]
 
 
 def devices_of(flavor: Flavor, settings: Settings) -> tuple[str, ...]:
     """Return what a job of a flavor sees of the machine's devices."""
-    size = offered(settings).get(flavor)
+    size = offered_flavors(settings).get(flavor)
     if size is None or not size.devices:
         return ()
     return (*size.devices, *settings.jobs.shared_devices)
@@ -70,7 +70,7 @@ def _accelerator(flavor: Flavor, size: FlavorSize) -> Accelerator | None:
     )
 
 
-def _pretty(flavor: Flavor) -> str:
+def _pretty_name(flavor: Flavor) -> str:
     """Return `CPU Basic` for `cpu-basic`."""
     first, *rest = flavor.split("-")
     return " ".join([first.upper(), *(word.capitalize() for word in rest)])

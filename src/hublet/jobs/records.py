@@ -1,4 +1,4 @@
-"""What a job runs on and what is mounted into it: the words of interface 2.2."""
+"""Records of jobs: what one runs, its hardware, its mounts, how far it is (interface 2.2)."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -152,3 +152,47 @@ class Job:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     running_micros: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Jobs of an owner in any of these stages, with all of these labels."""
+
+    owner_id: str
+    user_id: str
+    # Whoever does not sees those without a resource group, and those of their own groups.
+    sees_every_group: bool
+    stages: tuple[Stage, ...]
+    # Each as in `name=value`.
+    labels: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDetails:
+    creator_name: str
+    # Of the attempt that runs or ran last.
+    attempt_started_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageEvent:
+    """How far a job was at a moment."""
+
+    id: str
+    stage: Stage
+    message: str | None
+    attempt: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredAttempt:
+    """How far a job is, and the attempt that runs now."""
+
+    job_id: str
+    stage: Stage
+    flavor: Flavor
+    attempt: int
+    # None: nothing runs right now.
+    runner: str | None = None
+    handle: str | None = None

@@ -6,18 +6,24 @@ from fastapi import Request
 from starlette.responses import Response
 
 from hublet.core.http import Conn, Db, ReadConn, Router
-from hublet.core.http.event_streams import EVENTS, EventStream
-from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
+from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
 from hublet.jobs import hardware, service, store
-from hublet.jobs.asking.again import request_from
-from hublet.jobs.asking.mounts import check_commits
-from hublet.jobs.auth import AmongJobs, AskedJobs, BeforeJob, WhatRuns, check_again
+from hublet.jobs.auth import (
+    AccessToJob,
+    AccessToJobs,
+    JobAvailability,
+    JobFilterQuery,
+    recheck_access,
+)
+from hublet.jobs.event_stream import follow_events
+from hublet.jobs.mounts import check_commits
+from hublet.jobs.presenter import render, render_all
 from hublet.jobs.records import Initiator, InitiatorType
-from hublet.jobs.schemas import Expose, JobRequest, given
-from hublet.jobs.showing.schemas import Hardware, Job, JobCount, UpdateLabels
-from hublet.jobs.showing.service import show, show_all
-from hublet.jobs.showing.stream import follow
+from hublet.jobs.request_schemas import Expose, JobRequest, or_none
+from hublet.jobs.requests import request_from
+from hublet.jobs.schemas import Hardware, Job, JobCount, UpdateLabels
 
 router = Router(tags=["jobs"])
 
@@ -28,99 +34,103 @@ _JOB = f"{_JOBS}/{{job_id}}"
 @router.get("/api/jobs/hardware", openapi_extra={"security": []})
 async def list_job_hardware(conn: ReadConn) -> list[Hardware]:
     """List the flavors that this hub offers, each with its size; nothing here costs anything."""
-    return hardware.listed(conn.hub.settings)
+    return hardware.list_hardware(conn.hub.settings)
 
 
 @router.post(_JOBS)
-async def run_job(database: Db, standing: AmongJobs, available: WhatRuns, body: JobRequest) -> Job:
+async def run_job(
+    database: Db, standing: AccessToJobs, available: JobAvailability, body: JobRequest
+) -> Job:
     """Run a job: a command in an image, or what a space runs.
 
     It waits in the stage SCHEDULING until there is room for it. Organizations have jobs too:
     their contributors may run them.
     """
-    is_in_group = given(body.network) is not None
-    await available.check(given(body.dockerImage), is_in_group=is_in_group)
-    await check_commits(database, standing.caller, given(body.volumes) or ())
+    is_in_group = or_none(body.network) is not None
+    await available.check(or_none(body.dockerImage), is_in_group=is_in_group)
+    await check_commits(database, standing.caller, or_none(body.volumes) or ())
     initiator = Initiator(type=InitiatorType.user, id=standing.caller.user_id)
     async with database.transaction() as conn:
         job = await service.create(conn, standing=standing, initiator=initiator, request=body)
-        return await show(conn, standing.owner, job)
+        return await render(conn, standing.owner, job)
 
 
-@router.get(_JOBS, responses=LINKED)
+@router.get(_JOBS, responses=PAGED_RESPONSES)
 async def list_jobs(
-    conn: ReadConn, standing: AmongJobs, asked: AskedJobs, page: AskedPage
+    conn: ReadConn, standing: AccessToJobs, asked: JobFilterQuery, page: PageQuery
 ) -> list[Job]:
     """List jobs, newest first, page by page; deleted ones only when their stage is asked for."""
     found = await store.list_of(conn, asked, before=page.after, limit=page.reach)
     jobs = page.cut(found, position=lambda job: job.id)
-    return await show_all(conn, standing.owner, jobs)
+    return await render_all(conn, standing.owner, jobs)
 
 
 @router.get(f"{_JOBS}/count")
-async def count_jobs(conn: ReadConn, asked: AskedJobs) -> JobCount:
+async def count_jobs(conn: ReadConn, asked: JobFilterQuery) -> JobCount:
     """Count what the list with the same filters has."""
     return JobCount(count=await store.count_of(conn, asked))
 
 
 @router.get(_JOB)
-async def get_job(conn: ReadConn, standing: BeforeJob, job_id: str) -> Job:
+async def get_job(conn: ReadConn, standing: AccessToJob, job_id: str) -> Job:
     """Show a job."""
-    return await show(conn, standing.owner, await service.get(conn, standing, job_id))
+    return await render(conn, standing.owner, await service.get(conn, standing, job_id))
 
 
 @router.post(f"{_JOB}/cancel", responses={409: {"description": "The job was deleted."}})
-async def cancel_job(conn: Conn, standing: BeforeJob, job_id: str) -> Job:
+async def cancel_job(conn: Conn, standing: AccessToJob, job_id: str) -> Job:
     """Ask a job to end; it is CANCELED a moment later. One that is over stays as it is."""
-    return await show(conn, standing.owner, await service.cancel(conn, standing, job_id))
+    return await render(conn, standing.owner, await service.cancel(conn, standing, job_id))
 
 
 @router.post(
     f"{_JOB}/duplicate",
     responses={409: {"description": "The job was deleted, or its secrets were dropped."}},
 )
-async def duplicate_job(database: Db, standing: BeforeJob, available: WhatRuns, job_id: str) -> Job:
+async def duplicate_job(
+    database: Db, standing: AccessToJob, available: JobAvailability, job_id: str
+) -> Job:
     """Run a job once more, with the same secrets."""
     async with database.read() as conn:
         source = await service.get_to_change(conn, standing, job_id)
     is_in_group = source.spec.network is not None
     await available.check(source.spec.image, is_in_group=is_in_group)
     volumes = request_from(source, with_volumes=True).volumes
-    await check_commits(database, standing.caller, given(volumes) or ())
+    await check_commits(database, standing.caller, or_none(volumes) or ())
     async with database.transaction() as conn:
         copy = await service.duplicate(conn, standing, job_id)
-        return await show(conn, standing.owner, copy)
+        return await render(conn, standing.owner, copy)
 
 
 @router.put(f"{_JOB}/labels", responses={409: {"description": "The job was deleted."}})
 async def update_job_labels(
-    conn: Conn, standing: BeforeJob, job_id: str, body: UpdateLabels
+    conn: Conn, standing: AccessToJob, job_id: str, body: UpdateLabels
 ) -> Job:
     """Replace all labels of a job."""
     job = await service.set_labels(conn, standing, job_id, body.labels)
-    return await show(conn, standing.owner, job)
+    return await render(conn, standing.owner, job)
 
 
 @router.put(f"{_JOB}/expose", responses={409: {"description": "The job is over."}})
-async def update_job_expose(conn: Conn, standing: BeforeJob, job_id: str, body: Expose) -> Job:
+async def update_job_expose(conn: Conn, standing: AccessToJob, job_id: str, body: Expose) -> Job:
     """Replace the ports of a job that are reached from outside; without any all are closed."""
     job = await service.set_expose(conn, standing, job_id, body)
-    return await show(conn, standing.owner, job)
+    return await render(conn, standing.owner, job)
 
 
 @router.delete(_JOB, responses={409: {"description": "The job is not over, or was deleted."}})
-async def delete_job(conn: Conn, standing: BeforeJob, job_id: str) -> Done:
+async def delete_job(conn: Conn, standing: AccessToJob, job_id: str) -> Done:
     """Delete a job that is over, with what it printed; its record stays, in the stage DELETED."""
     await service.delete(conn, standing, job_id)
     return Done()
 
 
-@router.get(f"{_JOB}/events", response_class=Response, responses=EVENTS)
+@router.get(f"{_JOB}/events", response_class=Response, responses=EVENT_STREAM_RESPONSES)
 async def stream_job_events(
-    request: Request, database: Db, standing: BeforeJob, job_id: str
+    request: Request, database: Db, standing: AccessToJob, job_id: str
 ) -> Response:
     """Follow a job: each stage and message that it had, then those it gets, until it is over."""
     async with database.read() as conn:
         job = await service.get(conn, standing, job_id)
-    check = partial(check_again, request, database, standing, job.id)
-    return EventStream(request, partial(follow, database, job.id), check_access=check)
+    check = partial(recheck_access, request, database, standing, job.id)
+    return EventStream(request, partial(follow_events, database, job.id), check_access=check)

@@ -1,205 +1,256 @@
-"""Jobs on the wire: how one is asked for, and how a webhook shows the job that it starts."""
+"""Schemas of jobs in responses: interface 2.2, with what the public client reads besides."""
 
-import re
-from typing import Annotated, Any, Self, TypeVar
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
-from pydantic import (
-    MISSING,
-    BeforeValidator,
-    Field,
-    StringConstraints,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-    model_validator,
+from pydantic import MISSING, Field
+
+from hublet.core.clock import now
+from hublet.core.config import Settings
+from hublet.core.schema import Schema, Timestamp
+from hublet.jobs import addresses, records
+from hublet.jobs.access import Owner
+from hublet.jobs.addresses import ssh_address
+from hublet.jobs.records import (
+    Arch,
+    Flavor,
+    InitiatorType,
+    JobDetails,
+    Stage,
+    StageEvent,
+    VolumeType,
 )
-
-from hublet.core.schema import Schema
-from hublet.jobs.records import Arch, Flavor, VolumeType
-
-# Of an argument, a variable or a secret: enough for any key file, and still less than a kernel
-# hands to a program.
-MAX_TEXT = 65_536
-
-_ENVIRONMENT = r"^[a-zA-Z][_a-zA-Z0-9]+$"
-_SECRET = r"^[a-zA-Z][_a-zA-Z0-9]*$"  # noqa: S105 - what the name of one looks like
-_LABEL = r"^[a-zA-Z0-9_-]+$"
-_LABEL_VALUE = r"^[a-zA-Z0-9_-]*$"
-_IN_A_NETWORK = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
-_LONGEST_LABEL = 100
-_LONGEST_NAME = 256
+from hublet.jobs.request_schemas import Labels, Ports
 
 
-def _each_name(pattern: str, *, longest: int = _LONGEST_NAME) -> BeforeValidator:
-    """Check the keys of an object first: a key in a sentence may be a secret in the wrong place."""
-
-    def check(value: Any) -> Any:
-        if isinstance(value, dict):
-            names = [name for name in value if isinstance(name, str)]
-            if not all(re.fullmatch(pattern, name) for name in names):
-                raise ValueError(f"each name must match {pattern}")
-            if max(map(len, names), default=0) > longest:
-                raise ValueError(f"each name must have at most {longest} characters")
-        return value
-
-    return BeforeValidator(check)
+class JobOwner(Schema):
+    id: str
+    name: str
+    # The public client cannot read an owner without it.
+    type: Literal["user", "org"]
 
 
-T = TypeVar("T")
+class JobCreator(Schema):
+    id: str
+    name: str
 
 
-def given(value: T | MISSING) -> T | None:
-    """Return a field that may be left out; None when it was."""
-    return None if value is MISSING else value
+class JobInitiator(Schema):
+    """What made the job start: a user, a schedule, a webhook, or the job it is a copy of."""
+
+    type: InitiatorType
+    id: str
+    # Of a user.
+    name: str | MISSING = MISSING
 
 
-# For the description, which would else allow any other name too.
-_CLOSED = Field(json_schema_extra={"additionalProperties": False})
-
-Text = Annotated[str, Field(max_length=MAX_TEXT)]
-Word = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
-# Of a space or an image.
-Name = Annotated[str, Field(max_length=512)]
-NonEmptyName = Annotated[str, Field(min_length=1, max_length=512)]
-Flag = Annotated[bool, Field(strict=True)]
-Port = Annotated[int, Field(strict=True, ge=1, le=65535)]
-TimeoutSeconds = Annotated[int, Field(strict=True, gt=0)]
-Ports = Annotated[list[Port], Field(max_length=20)]
-Environment = Annotated[
-    dict[Annotated[str, StringConstraints(pattern=_ENVIRONMENT)], Text],
-    _each_name(_ENVIRONMENT),
-    _CLOSED,
-]
-Secrets = Annotated[
-    dict[Annotated[str, StringConstraints(pattern=_SECRET)], Text],
-    _each_name(_SECRET),
-    _CLOSED,
-]
-Labels = Annotated[
-    dict[
-        Annotated[str, StringConstraints(pattern=_LABEL, max_length=_LONGEST_LABEL)],
-        Annotated[str, StringConstraints(pattern=_LABEL_VALUE, max_length=_LONGEST_LABEL)],
-    ],
-    _each_name(_LABEL, longest=_LONGEST_LABEL),
-    _CLOSED,
-]
+class JobStatus(Schema):
+    stage: Stage
+    message: str | None
+    cancelReason: str | MISSING = MISSING
+    failureCount: int
+    # One for each of expose.ports, in the same order.
+    exposeUrls: list[str] | MISSING = MISSING
+    sshUrl: str | MISSING = MISSING
 
 
-class Volume(Schema):
+class JobDurations(Schema):
+    schedulingSecs: float
+    runningSecs: float
+    totalSecs: float
+
+
+class MountedVolume(Schema):
     type: VolumeType
-    source: Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$", max_length=200)]
-    mountPath: Annotated[str, Field(pattern=r"^/", max_length=4096)]
-    # Of repositories only; without it they are mounted as `main` is.
-    revision: Annotated[str, Field(max_length=256)] | MISSING = MISSING
-    # Repositories are always mounted read-only, buckets only when this says so.
-    readOnly: Flag | MISSING = MISSING
-    path: Annotated[str, Field(max_length=4096)] | MISSING = MISSING
-
-    @model_validator(mode="after")
-    def _keep_to_its_type(self) -> Self:
-        if self.type is VolumeType.bucket and self.revision is not MISSING:
-            raise ValueError("a bucket has no revision")
-        if self.type is not VolumeType.bucket and self.readOnly is False:
-            raise ValueError("a repository is mounted read-only, so readOnly must be true")
-        return self
+    source: str
+    mountPath: str
+    revision: str | MISSING = MISSING
+    readOnly: bool
+    path: str | MISSING = MISSING
 
 
-class Expose(Schema):
+class ExposedPorts(Schema):
     ports: Ports
-    # Those of the ports that anybody reaches without a token.
-    portsPublic: Ports | MISSING = MISSING
-
-    @model_validator(mode="after")
-    def _open_only_what_is_exposed(self) -> Self:
-        if len(set(self.ports)) < len(self.ports):
-            raise ValueError("each of ports must stand there once")
-        if self.portsPublic is not MISSING and not set(self.portsPublic) <= set(self.ports):
-            raise ValueError("each of portsPublic must also be one of ports")
-        if self.portsPublic is not MISSING and len(set(self.portsPublic)) < len(self.portsPublic):
-            raise ValueError("each of portsPublic must stand there once")
-        return self
+    portsPublic: Ports
 
 
-class Ssh(Schema):
-    enabled: Flag = False
+class JobNetwork(Schema):
+    group: str
+    aliases: list[str]
 
 
-class Network(Schema):
-    group: Annotated[str, Field(pattern=_IN_A_NETWORK, max_length=46)]
-    aliases: Annotated[
-        list[Annotated[str, Field(pattern=_IN_A_NETWORK, max_length=34)]], Field(max_length=20)
-    ] = Field(default=[])
-
-
-class _JobFields(Schema):
-    arguments: list[Text] | MISSING = MISSING
-    command: Annotated[list[Word], Field(min_length=1)] | MISSING = MISSING
-    flavor: Flavor
-    labels: Labels | MISSING = MISSING
-
-
-class _JobRequest(_JobFields):
-    environment: Environment = Field(default={})
-    timeoutSeconds: TimeoutSeconds | None = None
-    # Never shown again, but for their names.
-    secrets: Annotated[Secrets | MISSING, Field(repr=False)] = MISSING
-    arch: Arch | MISSING = MISSING
-    # The most attempts: 3 means up to 2 retries.
-    attempts: Annotated[int, Field(strict=True, ge=1)] = 1
-    volumes: Annotated[list[Volume], Field(min_length=1)] | MISSING = MISSING
-    expose: Expose | MISSING = MISSING
-    ssh: Ssh | MISSING = MISSING
-    network: Network | MISSING = MISSING
-    resourceGroupId: (
-        Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{24}$", to_lower=True)] | MISSING
-    ) = MISSING
-
-
-class SpaceJobRequest(_JobRequest):
-    """A job that runs what a space runs."""
-
-    spaceId: NonEmptyName
-    dockerImage: Name | MISSING = MISSING
-
-
-class ImageJobRequest(_JobRequest):
-    """A job that runs a container image."""
-
-    dockerImage: NonEmptyName
-    spaceId: Name | MISSING = MISSING
-
-
-def _pick_variant(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
-    """Hold a job to the variant it means, so that a sentence is about that one alone."""
-    if not isinstance(value, dict):
-        return value if isinstance(value, _JobRequest) else SpaceJobRequest.model_validate(value)
-    if "spaceId" not in value and "dockerImage" not in value:
-        raise ValueError("a job needs spaceId or dockerImage")
-    of_image = "dockerImage" in value and not value.get("spaceId")
-    return (ImageJobRequest if of_image else SpaceJobRequest).model_validate(value)
-
-
-JobRequest = Annotated[SpaceJobRequest | ImageJobRequest, WrapValidator(_pick_variant)]
-
-
-class _ShownJob(_JobFields):
-    environment: Environment
-    timeoutSeconds: TimeoutSeconds | None
+class Job(Schema):
+    id: str
+    createdAt: Timestamp
+    owner: JobOwner
+    spaceId: str | MISSING = MISSING
+    dockerImage: str | MISSING = MISSING
+    # Seconds that one attempt may take.
+    timeout: int
+    environment: dict[str, str]
     # Names only.
-    secrets: list[str] | MISSING = MISSING
+    secrets: dict[str, None] | MISSING = MISSING
+    command: list[str] | MISSING = MISSING
+    arguments: list[str] | MISSING = MISSING
+    arch: Arch | MISSING = MISSING
+    flavor: Flavor
+    status: JobStatus
+    createdBy: JobCreator
+    resourceGroupId: str | MISSING = MISSING
+    # How often it is tried again at most.
+    retry: int
+    startedAt: Timestamp | MISSING = MISSING
+    finishedAt: Timestamp | MISSING = MISSING
+    durations: JobDurations
+    volumes: list[MountedVolume] | MISSING = MISSING
+    expose: ExposedPorts | MISSING = MISSING
+    network: JobNetwork | MISSING = MISSING
+    labels: Labels
+    initiator: JobInitiator
 
 
-class SpaceJob(_ShownJob):
-    """A job of a space, as a webhook shows it."""
-
-    spaceId: NonEmptyName
-    dockerImage: Name | MISSING = MISSING
+class JobCount(Schema):
+    count: int
 
 
-class ImageJob(_ShownJob):
-    """A job of an image, as a webhook shows it."""
+class JobEvent(Schema):
+    """How far a job was at a moment."""
 
-    dockerImage: NonEmptyName
-    spaceId: Name | MISSING = MISSING
+    stage: Stage
+    message: str | None
+    attempt: int
+    timestamp: Timestamp
+
+    @classmethod
+    def of(cls, happening: StageEvent) -> "JobEvent":
+        return cls(
+            stage=happening.stage,
+            message=happening.message,
+            attempt=happening.attempt,
+            timestamp=happening.at,
+        )
 
 
-ShownJob = SpaceJob | ImageJob
+class UpdateLabels(Schema):
+    """All labels of a job; those that it had and are not named go."""
+
+    labels: Labels
+
+
+class Accelerator(Schema):
+    type: str
+    model: Annotated[str, Field(examples=["T4"])]
+    quantity: Annotated[str, Field(examples=["1"])]
+    vram: str
+    manufacturer: str
+
+
+class Hardware(Schema):
+    name: Flavor
+    prettyName: str
+    cpu: Annotated[str, Field(examples=["2 vCPU"])]
+    ram: Annotated[str, Field(examples=["16 GB"])]
+    # Only where the operator gave the flavor devices.
+    accelerator: Accelerator | None
+    unitCostMicroUSD: int
+    unitCostUSD: float
+    unitLabel: str
+
+
+def render_record(job: records.Job, owner: Owner, aside: JobDetails, settings: Settings) -> Job:
+    """Return a job as `Job` describes it; its secrets stay inside."""
+    spec = job.spec
+    shown: dict[str, Any] = {
+        "id": job.id,
+        "createdAt": job.created_at,
+        "owner": {"id": owner.id, "name": owner.name, "type": owner.type},
+        "spaceId": spec.space,
+        "dockerImage": spec.image,
+        "timeout": spec.timeout_seconds or settings.jobs.timeout_seconds,
+        "environment": spec.environment,
+        "secrets": dict.fromkeys(job.secret_names) or None,
+        "command": None if spec.command is None else list(spec.command),
+        "arguments": None if spec.arguments is None else list(spec.arguments),
+        "arch": spec.arch,
+        "flavor": spec.flavor,
+        "status": _status(job, settings),
+        "createdBy": {"id": job.creator_id, "name": aside.creator_name},
+        "resourceGroupId": job.resource_group_id,
+        "retry": spec.attempts - 1,
+        "startedAt": job.started_at,
+        "finishedAt": job.finished_at,
+        "durations": _durations(job, aside),
+        "volumes": [_volume(mount) for mount in spec.mounts] or None,
+        "expose": _expose(job.expose),
+        "network": _network(spec.network),
+        "labels": job.labels,
+        "initiator": _initiator(job, aside),
+    }
+    return Job.model_validate(_without_none(shown))
+
+
+def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _status(job: records.Job, settings: Settings) -> dict[str, Any]:
+    return {
+        "stage": job.stage,
+        "message": job.message,
+        "failureCount": job.failure_count,
+        **_without_none(
+            {
+                "cancelReason": job.cancel_reason,
+                "exposeUrls": addresses.port_addresses(job, settings) or None,
+                "sshUrl": ssh_address(job, settings),
+            }
+        ),
+    }
+
+
+def _durations(job: records.Job, aside: JobDetails) -> dict[str, float]:
+    """What goes on is counted until now."""
+    end = job.finished_at or now()
+    running = job.running_micros / 1e6
+    if job.stage is Stage.running and aside.attempt_started_at is not None:
+        running += _seconds(aside.attempt_started_at, end)
+    return {
+        "schedulingSecs": _seconds(job.created_at, job.started_at or end),
+        "runningSecs": round(running, 3),
+        "totalSecs": _seconds(job.created_at, end),
+    }
+
+
+def _seconds(start: datetime, end: datetime) -> float:
+    return round(max(0.0, (end - start).total_seconds()), 3)
+
+
+def _volume(mount: records.Mount) -> dict[str, Any]:
+    return _without_none(
+        {
+            "type": mount.type,
+            "source": mount.source,
+            "mountPath": mount.mount_path,
+            "revision": mount.revision,
+            "readOnly": bool(mount.read_only),
+            "path": mount.path,
+        }
+    )
+
+
+def _expose(expose: records.Ports | None) -> dict[str, Any] | None:
+    if expose is None:
+        return None
+    return {"ports": list(expose.ports), "portsPublic": list(expose.public)}
+
+
+def _network(network: records.NetworkGroup | None) -> dict[str, Any] | None:
+    if network is None:
+        return None
+    return {"group": network.group, "aliases": list(network.aliases)}
+
+
+def _initiator(job: records.Job, aside: JobDetails) -> dict[str, Any]:
+    shown = {"type": job.initiator.type, "id": job.initiator.id}
+    is_creator = job.initiator.id == job.creator_id
+    return shown | ({"name": aside.creator_name} if is_creator else {})

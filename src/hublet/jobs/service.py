@@ -1,8 +1,10 @@
-"""Rules of jobs: how one comes to be, who sees it, and what its owner may change."""
+"""Rules of jobs: how one is created, who sees it, what may be changed, its sealed secrets."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+
+import msgspec
 
 from hublet.accounts.errors import OrganizationNotFound, RoleNeeded
 from hublet.accounts.names import name_key
@@ -13,11 +15,9 @@ from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
-from hublet.jobs import secrets as seals
-from hublet.jobs import store
-from hublet.jobs.asking import mounts, specs
-from hublet.jobs.asking.again import request_from
-from hublet.jobs.asking.groups import check_group
+from hublet.core.sealing import KeyRing
+from hublet.jobs import mounts, requests, store
+from hublet.jobs.access import JobAccess, Owner, check_may_run
 from hublet.jobs.errors import (
     JobGoesOn,
     JobIsDeleted,
@@ -26,31 +26,50 @@ from hublet.jobs.errors import (
     NamespaceNotFound,
     SecretsGone,
 )
-from hublet.jobs.overseeing.records import Change
-from hublet.jobs.overseeing.store import transition
-from hublet.jobs.owners import Owner, Standing
 from hublet.jobs.records import JOBS, Initiator, InitiatorType, Job, Spec, Stage
-from hublet.jobs.schemas import Expose, JobRequest, given
+from hublet.jobs.request_schemas import Expose, JobRequest, or_none
+from hublet.jobs.requests import request_from
 from hublet.jobs.stages import Trigger
+from hublet.runtime.supervisor.records import StageChange
+from hublet.runtime.supervisor.store import transition
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
+
+
+def seal_secrets(keys: KeyRing, owner: str, secrets: Mapping[str, str]) -> bytes | None:
+    """Seal the secrets of what has this id, a job or a scheduled job; None when there are none."""
+    if not secrets:
+        return None
+    return keys.seal(msgspec.json.encode(dict(secrets)), context=_sealing_context(owner))
+
+
+def unseal_secrets(keys: KeyRing, owner: str, sealed: bytes | None) -> dict[str, str]:
+    if sealed is None:
+        return {}
+    opened = keys.open(sealed, context=_sealing_context(owner))
+    return msgspec.json.decode(opened, type=dict[str, str])
+
+
+def _sealing_context(owner: str) -> str:
+    return f"jobs.secrets:{owner}"
+
 
 QUEUED = "queued"
 REMOVE_FOLDER = "jobs.remove-folder"
 
 
-async def get_standing(conn: Reader, caller: Caller, name: str) -> Standing:
+async def get_access(conn: Reader, caller: Caller, name: str) -> JobAccess:
     """Return what a caller is to the jobs under a name; strangers hear that there are none."""
-    standing = await _standing(conn, caller, name)
+    standing = await _get_access(conn, caller, name)
     if not caller.may(Scope.jobs, on=standing.owner.id):
         raise ScopeNeeded([Scope.jobs])
     return standing
 
 
-async def _standing(conn: Reader, caller: Caller, name: str) -> Standing:
+async def _get_access(conn: Reader, caller: Caller, name: str) -> JobAccess:
     if name_key(name) == name_key(caller.user_name):
         owner = Owner(id=caller.user_id, name=caller.user_name, type="user")
-        return Standing(owner=owner, caller=caller, role=Role.admin)
+        return JobAccess(owner=owner, caller=caller, role=Role.admin)
     try:
         found = await organizations.get(conn, name)
     except OrganizationNotFound:
@@ -58,25 +77,27 @@ async def _standing(conn: Reader, caller: Caller, name: str) -> Standing:
     role = await store.role_in_organization(conn, found.id, user_id=caller.user_id)
     if role is None:
         raise NamespaceNotFound(name)
-    return Standing(owner=Owner(id=found.id, name=found.name, type="org"), caller=caller, role=role)
+    return JobAccess(
+        owner=Owner(id=found.id, name=found.name, type="org"), caller=caller, role=role
+    )
 
 
-async def standing_of(conn: Reader, creator: Caller, owner_id: str) -> Standing:
+async def get_access_of_creator(conn: Reader, creator: Caller, owner_id: str) -> JobAccess:
     """Return the same for somebody in whose name the hub acts, by the id of the owner."""
     owner = await store.find_owner(conn, owner_id)
     if owner is None:
         raise NamespaceNotFound(owner_id)
-    return await _standing(conn, creator, owner.name)
+    return await _get_access(conn, creator, owner.name)
 
 
-async def get(conn: Reader, standing: Standing, job_id: str) -> Job:
+async def get(conn: Reader, standing: JobAccess, job_id: str) -> Job:
     job = await store.find(conn, job_id, owner_id=standing.owner.id)
     if job is None or not standing.may_see(job, await _group_role(conn, standing, job)):
         raise JobNotFound(job_id)
     return job
 
 
-async def get_to_change(conn: Reader, standing: Standing, job_id: str) -> Job:
+async def get_to_change(conn: Reader, standing: JobAccess, job_id: str) -> Job:
     """Return a job that the caller may cancel, copy, describe anew and delete."""
     job = await get(conn, standing, job_id)
     if not standing.may_change(job, await _group_role(conn, standing, job)):
@@ -86,7 +107,7 @@ async def get_to_change(conn: Reader, standing: Standing, job_id: str) -> Job:
     return job
 
 
-async def _group_role(conn: Reader, standing: Standing, job: Job) -> Role | None:
+async def _group_role(conn: Reader, standing: JobAccess, job: Job) -> Role | None:
     group_id, user_id = job.resource_group_id, standing.caller.user_id
     return None if group_id is None else await store.role_in_group(conn, group_id, user_id=user_id)
 
@@ -102,20 +123,20 @@ async def find_source(conn: Reader, job_id: str, *, owner_id: str) -> Job | None
     return None if job is None or job.stage is Stage.deleted else job
 
 
-async def check(conn: Reader, standing: Standing, request: JobRequest) -> Spec:
+async def check(conn: Reader, standing: JobAccess, request: JobRequest) -> Spec:
     """Return what a request asks to run, or refuse it with the reason."""
-    specs.check(request, conn.hub.settings)
-    await check_group(conn, standing, given(request.resourceGroupId))
-    if space := given(request.spaceId):
+    requests.check_request(request, conn.hub.settings)
+    await check_may_run(conn, standing, or_none(request.resourceGroupId))
+    if space := or_none(request.spaceId):
         await mounts.check_space(conn, standing.caller, space)
-    placed = mounts.placed(given(request.volumes) or ())
-    return specs.spec_of(request, await mounts.resolved(conn, standing.caller, placed))
+    placed = mounts.place_volumes(or_none(request.volumes) or ())
+    return requests.spec_of(request, await mounts.resolve_mounts(conn, standing.caller, placed))
 
 
 async def create(  # noqa: PLR0913 - the one way a job comes to be; each is named.
     conn: Connection,
     *,
-    standing: Standing,
+    standing: JobAccess,
     initiator: Initiator,
     request: JobRequest,
     key: str | None = None,
@@ -130,36 +151,36 @@ async def create(  # noqa: PLR0913 - the one way a job comes to be; each is name
     if key is not None and (first := await store.find_by_key(conn, key)) is not None:
         return first
     spec = await check(conn, standing, request)
-    secrets = specs.secrets_of(request) | dict(secrets or {})
+    secrets = requests.secrets_of(request) | dict(secrets or {})
     job = Job(
         id=new_object_id(),
         owner_id=standing.owner.id,
         creator_id=standing.caller.user_id,
-        resource_group_id=given(request.resourceGroupId),
+        resource_group_id=or_none(request.resourceGroupId),
         initiator=initiator,
         spec=replace(spec, environment=spec.environment | dict(extra_environment or {})),
-        labels=specs.labels_of(request),
-        expose=specs.ports_of(given(request.expose)),
+        labels=requests.labels_of(request),
+        expose=requests.ports_of(or_none(request.expose)),
         secret_names=tuple(secrets),
         stage=Stage.scheduling,
         message=QUEUED,
         created_at=now(),
     )
-    sealed = seals.seal(conn.hub.keys, job.id, secrets)
+    sealed = seal_secrets(conn.hub.keys, job.id, secrets)
     if not await store.add(conn, job, sealed=sealed, key=key):
-        return await _first(conn, key)
+        return await _get_first(conn, key)
     conn.wake(JOBS)
     return job
 
 
-async def _first(conn: Reader, key: str | None) -> Job:
+async def _get_first(conn: Reader, key: str | None) -> Job:
     """Return the job of a key that somebody else was just faster to use."""
     first = None if key is None else await store.find_by_key(conn, key)
     assert first is not None  # noqa: S101 - jobs are never removed while their key is in use.
     return first
 
 
-async def duplicate(conn: Connection, standing: Standing, job_id: str) -> Job:
+async def duplicate(conn: Connection, standing: JobAccess, job_id: str) -> Job:
     """Start a copy of a job, with its secrets."""
     source = await get_to_change(conn, standing, job_id)
     return await create(
@@ -176,10 +197,10 @@ async def secrets_of(conn: Reader, job: Job) -> dict[str, str]:
     sealed = await store.find_sealed(conn, job.id)
     if sealed is None and job.secret_names:
         raise SecretsGone(job.id)
-    return seals.unseal(conn.hub.keys, job.id, sealed)
+    return unseal_secrets(conn.hub.keys, job.id, sealed)
 
 
-async def cancel(conn: Connection, standing: Standing, job_id: str) -> Job:
+async def cancel(conn: Connection, standing: JobAccess, job_id: str) -> Job:
     """Ask for the end of a job; one that is over stays as it is."""
     job = await get_to_change(conn, standing, job_id)
     if await store.request_cancel(conn, job.id):
@@ -188,27 +209,27 @@ async def cancel(conn: Connection, standing: Standing, job_id: str) -> Job:
 
 
 async def set_labels(
-    conn: Connection, standing: Standing, job_id: str, labels: Mapping[str, str]
+    conn: Connection, standing: JobAccess, job_id: str, labels: Mapping[str, str]
 ) -> Job:
     job = await get_to_change(conn, standing, job_id)
     await store.set_labels(conn, job, labels)
     return replace(job, labels=dict(labels))
 
 
-async def set_expose(conn: Connection, standing: Standing, job_id: str, expose: Expose) -> Job:
+async def set_expose(conn: Connection, standing: JobAccess, job_id: str, expose: Expose) -> Job:
     job = await get_to_change(conn, standing, job_id)
     if job.stage.is_terminal:
         raise JobIsOver(job_id)
-    ports = specs.ports_of(expose)
+    ports = requests.ports_of(expose)
     await store.set_expose(conn, job.id, ports)
     conn.wake(JOBS)
     return replace(job, expose=ports)
 
 
-async def delete(conn: Connection, standing: Standing, job_id: str) -> None:
+async def delete(conn: Connection, standing: JobAccess, job_id: str) -> None:
     """Forget what a job printed and left behind; that there was one is kept."""
     job = await get_to_change(conn, standing, job_id)
-    deletion = Change(trigger=Trigger.deleted, message=job.message)
+    deletion = StageChange(trigger=Trigger.deleted, message=job.message)
     if await transition(conn, job, deletion) is None:
         raise JobGoesOn(job_id)
     await add_task(conn, NewTask(kind=REMOVE_FOLDER, body=json.dumps({"job_id": job.id})))

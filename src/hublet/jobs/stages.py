@@ -1,10 +1,10 @@
-"""How a job goes from stage to stage, and the words for why."""
+"""State machine of a job: stages, the triggers between them, and the messages that say why."""
 
 from enum import StrEnum
 from signal import Signals
 
 from hublet.jobs.records import Stage
-from hublet.jobs.runners.records import Observation, Phase
+from hublet.runtime.records import Observation, Phase
 
 TIMEOUT = "Job timeout"
 LOST = "the runner lost it"
@@ -12,7 +12,7 @@ SILENT = "the runner does not answer"
 UNCONFIRMED = "canceled; the runner did not confirm that it ended"
 
 _SECOND = 1_000_000
-_MOST_BACK_OFF = 60 * _SECOND
+_MAX_RETRY_DELAY = 60 * _SECOND
 _GIB = 2**30
 
 
@@ -42,7 +42,7 @@ _AFTER_RUNNING = {
 }
 
 # What is not here does not happen: above all, nothing but a deletion follows an end.
-TABLE: dict[Stage, dict[Trigger, Stage]] = {
+TRANSITIONS: dict[Stage, dict[Trigger, Stage]] = {
     Stage.scheduling: {
         Trigger.progress: Stage.scheduling,
         Trigger.started: Stage.running,
@@ -64,7 +64,7 @@ TABLE: dict[Stage, dict[Trigger, Stage]] = {
 
 def next_stage(stage: Stage, trigger: Trigger) -> Stage | None:
     """Return where a trigger leads; None where it leads nowhere."""
-    return TABLE[stage].get(trigger)
+    return TRANSITIONS[stage].get(trigger)
 
 
 def trigger_of_end(
@@ -90,11 +90,11 @@ def reason_of(ended: Observation, trigger: Trigger, *, memory_bytes: int) -> str
         return f"out of memory (limit {memory_bytes / _GIB:.3g} GB)"
     if ended.phase is Phase.gone:
         return ended.reason or LOST
-    how = _how_it_ended(ended)
+    how = _exit_text(ended)
     return f"{how}: {ended.reason}" if how and ended.reason else ended.reason or how or LOST
 
 
-def _how_it_ended(ended: Observation) -> str | None:
+def _exit_text(ended: Observation) -> str | None:
     if ended.signal is not None:
         return f"killed by signal {ended.signal} ({_signal_name(ended.signal)})"
     return None if ended.exit_code is None else f"exit code {ended.exit_code}"
@@ -111,7 +111,7 @@ def retry_message(*, attempt: int, attempts: int, reason: str | None) -> str:
     return f"attempt {attempt} of {attempts} after {reason or LOST}"
 
 
-def silence(seen: Observation) -> str:
+def silence_message(seen: Observation) -> str:
     """Say that nobody can tell how an attempt fares."""
     return f"{SILENT}: {seen.reason}" if seen.reason else SILENT
 
@@ -121,14 +121,14 @@ def late_message(said: str | None, *, seconds: int) -> str:
     return f"it did not begin within {seconds} s" + (f": {said}" if said else "")
 
 
-def back_off(failures: int) -> int:
+def retry_delay(failures: int) -> int:
     """Return the microseconds before the next attempt: a second, then twice as long each time."""
-    return min(_SECOND << min(failures - 1, 6), _MOST_BACK_OFF)
+    return min(_SECOND << min(failures - 1, 6), _MAX_RETRY_DELAY)
 
 
-def start_back_off(waited: int) -> int:
+def start_retry_delay(waited: int) -> int:
     """Return how long to wait before a start is tried again that was tried for so long.
 
     To wait as long again as it has taken so far is to wait twice as long each time.
     """
-    return min(max(waited, _SECOND), _MOST_BACK_OFF)
+    return min(max(waited, _SECOND), _MAX_RETRY_DELAY)

@@ -1,7 +1,7 @@
-"""SQL of jobs as their owners know them; how far one is only `overseeing` changes."""
+"""SQL of jobs as their owners know them; only `transition` changes a stage."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -10,12 +10,22 @@ from hublet.accounts.records import Role
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
-from hublet.jobs.owners import Owner
-from hublet.jobs.records import Initiator, InitiatorType, Job, Ports, Spec, Stage
-from hublet.jobs.showing.records import Aside, Asked, Happening
+from hublet.jobs.access import Owner
+from hublet.jobs.records import (
+    Initiator,
+    InitiatorType,
+    Job,
+    JobDetails,
+    JobFilter,
+    MeasuredAttempt,
+    Ports,
+    Spec,
+    Stage,
+    StageEvent,
+)
 
 # Where jobs are called `j`; `job_record` reads it.
-JOB = """
+JOB_COLUMNS = """
     j.id, j.owner_id, j.creator_id, j.resource_group_id, j.initiator_type, j.initiator_id, j.spec,
     j.labels, j.expose, j.secret_names, j.stage, j.message, j.cancel_reason, j.failure_count,
     j.version, j.attempt, j.cancel_requested_at, j.created_at, j.started_at, j.finished_at,
@@ -35,7 +45,7 @@ async def add(conn: Connection, job: Job, *, sealed: bytes | None, key: str | No
         ON CONFLICT (key) DO NOTHING
         """,
         job.id, job.owner_id, job.creator_id, job.resource_group_id, job.initiator.type,
-        job.initiator.id, key, _json(job.spec), json.dumps(job.labels), _ports_json(job.expose),
+        job.initiator.id, key, _spec_json(job.spec), json.dumps(job.labels), _ports_json(job.expose),
         sealed, json.dumps(job.secret_names), job.stage, job.message, created_at,
     )  # fmt: skip
     if not added:
@@ -58,13 +68,13 @@ async def add_event(conn: Connection, job: Job) -> None:
 
 async def find(conn: Reader, job_id: str, *, owner_id: str) -> Job | None:
     row = await conn.fetch_one(
-        f"SELECT {JOB} FROM jobs j WHERE j.id = $1 AND j.owner_id = $2", job_id, owner_id
+        f"SELECT {JOB_COLUMNS} FROM jobs j WHERE j.id = $1 AND j.owner_id = $2", job_id, owner_id
     )
     return job_record(row) if row else None
 
 
 async def find_by_key(conn: Reader, key: str) -> Job | None:
-    row = await conn.fetch_one(f"SELECT {JOB} FROM jobs j WHERE j.key = $1", key)
+    row = await conn.fetch_one(f"SELECT {JOB_COLUMNS} FROM jobs j WHERE j.key = $1", key)
     return job_record(row) if row else None
 
 
@@ -76,7 +86,7 @@ async def find_sealed(conn: Reader, job_id: str) -> bytes | None:
 
 
 # $1 owner, $2 stages, $3 how many labels, $4 the labels, $5 who asks, $6 whether they see all.
-_FOUND = """
+_MATCHING = """
     FROM jobs j
     WHERE j.owner_id = $1 AND j.stage IN each($2)
         AND ($3 = 0 OR $3 = (
@@ -90,21 +100,21 @@ _FOUND = """
 """
 
 
-async def list_of(conn: Reader, asked: Asked, *, before: str, limit: int) -> list[Job]:
+async def list_of(conn: Reader, asked: JobFilter, *, before: str, limit: int) -> list[Job]:
     """Return jobs, newest first, older than the one of this id; an empty id is newer than any."""
     rows = await conn.fetch_all(
-        f"SELECT {JOB} {_FOUND} AND ($7 = '' OR j.id < $7) ORDER BY j.id DESC LIMIT $8",
-        *_values(asked), before, limit,
+        f"SELECT {JOB_COLUMNS} {_MATCHING} AND ($7 = '' OR j.id < $7) ORDER BY j.id DESC LIMIT $8",
+        *_filter_values(asked), before, limit,
     )  # fmt: skip
     return [job_record(row) for row in rows]
 
 
-async def count_of(conn: Reader, asked: Asked) -> int:
-    count: int = await conn.fetch_value(f"SELECT count(*) {_FOUND}", *_values(asked))
+async def count_of(conn: Reader, asked: JobFilter) -> int:
+    count: int = await conn.fetch_value(f"SELECT count(*) {_MATCHING}", *_filter_values(asked))
     return count
 
 
-def _values(asked: Asked) -> Sequence[object]:
+def _filter_values(asked: JobFilter) -> Sequence[object]:
     return (
         asked.owner_id,
         json.dumps(asked.stages),
@@ -115,7 +125,7 @@ def _values(asked: Asked) -> Sequence[object]:
     )
 
 
-async def asides(conn: Reader, job_ids: Sequence[str]) -> dict[str, Aside]:
+async def find_details(conn: Reader, job_ids: Sequence[str]) -> dict[str, JobDetails]:
     """Return what an answer says beside the record, by the id of the job."""
     rows = await conn.fetch_all(
         """
@@ -126,7 +136,9 @@ async def asides(conn: Reader, job_ids: Sequence[str]) -> dict[str, Aside]:
         json.dumps(job_ids),
     )
     return {
-        row["id"]: Aside(creator_name=row["name"], attempt_started_at=_time(row["started_at"]))
+        row["id"]: JobDetails(
+            creator_name=row["name"], attempt_started_at=_optional_time(row["started_at"])
+        )
         for row in rows
     }
 
@@ -165,7 +177,7 @@ async def request_cancel(conn: Connection, job_id: str) -> bool:
     ) == 1  # fmt: skip
 
 
-async def list_happenings(conn: Reader, job_id: str) -> list[Happening]:
+async def list_events(conn: Reader, job_id: str) -> list[StageEvent]:
     """Return how far a job was, oldest first; the ids of several processes do not grow in turn."""
     rows = await conn.fetch_all(
         """
@@ -175,7 +187,7 @@ async def list_happenings(conn: Reader, job_id: str) -> list[Happening]:
         job_id,
     )
     return [
-        Happening(
+        StageEvent(
             id=row["id"],
             stage=Stage(row["stage"]),
             message=row["message"],
@@ -229,21 +241,60 @@ def job_record(row: Row) -> Job:
         failure_count=row["failure_count"],
         version=row["version"],
         attempt=row["attempt"],
-        cancel_requested_at=_time(row["cancel_requested_at"]),
+        cancel_requested_at=_optional_time(row["cancel_requested_at"]),
         created_at=from_micros(row["created_at"]),
-        started_at=_time(row["started_at"]),
-        finished_at=_time(row["finished_at"]),
+        started_at=_optional_time(row["started_at"]),
+        finished_at=_optional_time(row["finished_at"]),
         running_micros=row["running_micros"],
     )
 
 
-def _time(value: int | None) -> datetime | None:
+def _optional_time(value: int | None) -> datetime | None:
     return None if value is None else from_micros(value)
 
 
-def _json(spec: Spec) -> str:
+def _spec_json(spec: Spec) -> str:
     return msgspec.json.encode(spec).decode()
 
 
 def _ports_json(ports: Ports | None) -> str | None:
     return None if ports is None else msgspec.json.encode(ports).decode()
+
+
+async def list_finished(conn: Reader, job_ids: Collection[str]) -> set[str]:
+    """Return those of the jobs that are over; so are those that do not exist any more."""
+    # Whoever comes while the database is asked was not asked about.
+    asked = set(job_ids)
+    rows = await conn.fetch_all(
+        "SELECT id FROM jobs WHERE id IN each($1) AND stage IN each($2)",
+        json.dumps(list(asked)), json.dumps([s for s in Stage if not s.is_terminal]),
+    )  # fmt: skip
+    return asked - {row["id"] for row in rows}
+
+
+async def find_measured_attempt(conn: Reader, job_id: str) -> MeasuredAttempt | None:
+    row = await conn.fetch_one(
+        """
+        SELECT j.id, j.stage, j.spec, j.attempt, a.runner, a.handle FROM jobs j
+        LEFT JOIN job_attempts a
+            ON a.job_id = j.id AND a.number = j.attempt AND a.ended_at IS NULL
+        WHERE j.id = $1
+        """,
+        job_id,
+    )
+    if row is None:
+        return None
+    return MeasuredAttempt(
+        job_id=row["id"],
+        stage=Stage(row["stage"]),
+        flavor=msgspec.json.decode(row["spec"], type=Spec).flavor,
+        attempt=row["attempt"],
+        runner=row["runner"],
+        handle=row["handle"] or None,
+    )
+
+
+async def list_specs_in_use(conn: Reader) -> list[str]:
+    """Return what is to run of every job that is not over, as it is stored."""
+    rows = await conn.fetch_all("SELECT spec FROM jobs WHERE stage IN ('SCHEDULING', 'RUNNING')")
+    return [row["spec"] for row in rows]

@@ -1,1 +1,1 @@
-"""How people show in a browser who they are: passwords, passkeys, sessions."""
+"""Login in a browser: passwords, passkeys, sessions."""

@@ -1,4 +1,5 @@
-"""Who sits in front of the browser, as a type that a page's route names.
+"""Authentication of pages, as types that a route names: the session in the cookie, the visitor,
+the form.
 
 Only pages look at the cookie. The API knows bearer tokens alone, so no other site can use it
 through somebody's browser.
@@ -16,37 +17,36 @@ from starlette.exceptions import HTTPException
 from hublet.core.clock import now
 from hublet.core.config import Settings
 from hublet.core.http.exchange import exchange_of
-from hublet.login.attempts import Attempts
-from hublet.login.cookies import SESSION, cookie_name, cookie_rules
+from hublet.login import sessions
+from hublet.login.browser import SESSION_COOKIE, cookie_name, cookie_rules, safe_path
 from hublet.login.errors import LoginNeeded, UnreadableForm
-from hublet.login.next_paths import safe_path
 from hublet.login.records import Session, Visitor
-from hublet.login.sessions import service
+from hublet.login.service import LoginAttempts
 
 __all__ = [
+    "CurrentAttempts",
+    "CurrentVisitor",
     "FormFields",
     "JustSignedIn",
     "MaybeSession",
     "Session",
     "SignedIn",
-    "TheAttempts",
-    "TheVisitor",
     "drop_session_cookie",
     "set_session_cookie",
 ]
 
 # Who changes how an account is signed in to has shown who they are within this time.
-FRESH = timedelta(minutes=15)
+FRESH_LOGIN = timedelta(minutes=15)
 
-_MOST_FIELDS = 100
+_MAX_FIELDS = 100
 
 
 async def find_session(request: Request) -> Session | None:
     settings: Settings = request.app.state.settings
-    value = request.cookies.get(cookie_name(settings, SESSION))
+    value = request.cookies.get(cookie_name(settings, SESSION_COOKIE))
     if not value:
         return None
-    session = await service.find(request.app.state.database, value)
+    session = await sessions.find(request.app.state.database, value)
     if session is not None:
         exchange_of(request).identify(session.user_name)
     return session
@@ -57,7 +57,7 @@ MaybeSession = Annotated[Session | None, Depends(find_session)]
 
 async def need_session(request: Request, session: MaybeSession) -> Session:
     if session is None:
-        raise LoginNeeded(_path_of(request))
+        raise LoginNeeded(_return_path(request))
     return session
 
 
@@ -66,8 +66,8 @@ SignedIn = Annotated[Session, Depends(need_session)]
 
 
 async def need_fresh_session(request: Request, session: SignedIn) -> Session:
-    if now() - session.authenticated_at > FRESH:
-        raise LoginNeeded(_path_of(request), again=True)
+    if now() - session.authenticated_at > FRESH_LOGIN:
+        raise LoginNeeded(_return_path(request), again=True)
     return session
 
 
@@ -75,7 +75,7 @@ async def need_fresh_session(request: Request, session: SignedIn) -> Session:
 JustSignedIn = Annotated[Session, Depends(need_fresh_session)]
 
 
-def _path_of(request: Request) -> str:
+def _return_path(request: Request) -> str:
     """Return where to come back to: a form is not sent again, its page is shown instead."""
     if request.method != "GET":
         shown = re.fullmatch(r"https?://[^/]+(/.*)", request.headers.get("referer", ""))
@@ -87,7 +87,7 @@ def _path_of(request: Request) -> str:
 async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
     """Return the fields of a form; `getlist` has all values of one that is there more than once."""
     try:
-        form = await request.form(max_files=0, max_fields=_MOST_FIELDS)
+        form = await request.form(max_files=0, max_fields=_MAX_FIELDS)
     except HTTPException:
         raise UnreadableForm from None
     fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
@@ -100,27 +100,27 @@ async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
 FormFields = Annotated[ImmutableMultiDict[str, str], Depends(read_form)]
 
 
-async def see_visitor(request: Request) -> Visitor:
+async def visitor_of(request: Request) -> Visitor:
     return Visitor(
         address=exchange_of(request).address, agent=request.headers.get("user-agent") or None
     )
 
 
-TheVisitor = Annotated[Visitor, Depends(see_visitor)]
+CurrentVisitor = Annotated[Visitor, Depends(visitor_of)]
 
 
-async def count_attempts(request: Request) -> Attempts:
+async def attempts_of(request: Request) -> LoginAttempts:
     state = request.app.state
-    return Attempts(state.limiter, state.settings, address=exchange_of(request).address)
+    return LoginAttempts(state.limiter, state.settings, address=exchange_of(request).address)
 
 
-TheAttempts = Annotated[Attempts, Depends(count_attempts)]
+CurrentAttempts = Annotated[LoginAttempts, Depends(attempts_of)]
 
 
 def set_session_cookie(response: Response, settings: Settings, value: str) -> None:
     """Keep a session in the browser for as long as it can last."""
     response.set_cookie(
-        cookie_name(settings, SESSION),
+        cookie_name(settings, SESSION_COOKIE),
         value,
         max_age=settings.login.session_days * 86400,
         **cookie_rules(settings),
@@ -128,4 +128,4 @@ def set_session_cookie(response: Response, settings: Settings, value: str) -> No
 
 
 def drop_session_cookie(response: Response, settings: Settings) -> None:
-    response.delete_cookie(cookie_name(settings, SESSION), **cookie_rules(settings))
+    response.delete_cookie(cookie_name(settings, SESSION_COOKIE), **cookie_rules(settings))

@@ -1,4 +1,4 @@
-"""What can go wrong while somebody shows who they are."""
+"""Errors of the login: forms, passwords, passkeys, sessions."""
 
 from urllib.parse import quote
 

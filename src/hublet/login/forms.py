@@ -1,10 +1,13 @@
-"""Forms that only the person in front of the browser can have sent."""
+"""CSRF protection of forms: a token bound to the session, and the origin of the request; the frame
+of a signed-in page.
+"""
 
 import hmac
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from hublet.core.hub import Hub
+from hublet.core.pages import Frame
 from hublet.login.errors import ForeignForm, StaleForm
 from hublet.login.records import Session
 
@@ -50,12 +53,26 @@ def check_origin(request: Submission) -> None:
     if site is not None:
         if site not in {"same-origin", "none"}:
             raise ForeignForm
-    elif origin is not None and not _is_ours(request, origin):
+    elif origin is not None and not _is_own_origin(request, origin):
         raise ForeignForm
 
 
-def _is_ours(request: Submission, origin: str) -> bool:
+def _is_own_origin(request: Submission, origin: str) -> bool:
     hub: Hub = request.app.state.database.hub
     # A hub without a configured address is known by the one that the browser used.
     host = origin.partition("://")[2]
     return origin == hub.settings.base_url or host == request.headers.get("host")
+
+
+SIGN_OUT_PURPOSE = "sign out"
+
+
+def frame_of(hub: Hub, session: Session | None, *, current: str | None = None) -> Frame | None:
+    """Return what `page.html` takes as `frame`; `current` is the path of a settings page."""
+    if session is None:
+        return None
+    return Frame(
+        user_name=session.user_name,
+        sign_out_token=form_token(hub, session, SIGN_OUT_PURPOSE),
+        current=current,
+    )

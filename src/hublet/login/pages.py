@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from hublet.core.http.pages import Templates
 from hublet.core.hub import Hub
-from hublet.login.agents import browser_of
-from hublet.login.forms import form_token
-from hublet.login.frames import frame_of
-from hublet.login.next_paths import safe_path
-from hublet.login.passkeys.ceremony import is_possible
+from hublet.core.pages import Templates
+from hublet.login.browser import browser_of, safe_path
+from hublet.login.forms import form_token, frame_of
 from hublet.login.records import Session
+from hublet.login.webauthn import is_available
 
 _templates = Templates("hublet.login")
 
@@ -29,7 +27,7 @@ def login_page(
         name=name,
         message=message,
         next=safe_path(next_path),
-        passkeys=is_possible(hub.settings),
+        passkeys=is_available(hub.settings),
     )
 
 

@@ -1,18 +1,18 @@
-"""What ends sessions without a word from the browser."""
+"""Reactions of the login: events that end all sessions of a user."""
 
 from hublet.core.database import Connection
-from hublet.core.outbox import reacts_at_once_to
+from hublet.core.outbox import reacts_in_transaction_to
 from hublet.events import PasswordChanged, UserDisabled
-from hublet.login.sessions import service
+from hublet.login import sessions
 
 
-@reacts_at_once_to(PasswordChanged)
+@reacts_in_transaction_to(PasswordChanged)
 async def end_sessions(conn: Connection, event: PasswordChanged) -> None:
     """Whoever knew the old password is out; the browser that set the new one begins anew."""
-    await service.end_all(conn, user_id=event.user_id)
+    await sessions.end_all(conn, user_id=event.user_id)
 
 
-@reacts_at_once_to(UserDisabled)
+@reacts_in_transaction_to(UserDisabled)
 async def end_sessions_of_disabled_user(conn: Connection, event: UserDisabled) -> None:
     """They are dead anyway; a user who is enabled again signs in again."""
-    await service.end_all(conn, user_id=event.user_id)
+    await sessions.end_all(conn, user_id=event.user_id)

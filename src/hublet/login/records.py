@@ -1,4 +1,4 @@
-"""What a session is, and what a passkey is."""
+"""Records of the login: a session, a visitor, a passkey."""
 
 from dataclasses import field
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""HTTP for signing in and out, and for the password."""
+"""HTTP for signing in and out, for the password, and for one's own sessions."""
 
 from typing import Annotated
 
@@ -8,31 +8,32 @@ from fastapi.responses import RedirectResponse
 from hublet.accounts.passwords import MAX_LENGTH, MIN_LENGTH
 from hublet.core.config import Settings
 from hublet.core.errors import HubError
-from hublet.core.http import Conn, Db
-from hublet.core.http.pages import PageRouter, page_response
-from hublet.login import service
+from hublet.core.http import Conn, Db, ReadConn, Router
+from hublet.core.pages import PageRouter, page_response
+from hublet.core.schema import Done
+from hublet.login import service, sessions
 from hublet.login.auth import (
+    CurrentAttempts,
+    CurrentVisitor,
     FormFields,
     MaybeSession,
     SignedIn,
-    TheAttempts,
-    TheVisitor,
     drop_session_cookie,
     set_session_cookie,
 )
+from hublet.login.browser import START_PATH, safe_path
 from hublet.login.errors import PasswordsDiffer
-from hublet.login.forms import check_form, check_origin
-from hublet.login.frames import SIGN_OUT
-from hublet.login.next_paths import START, safe_path
+from hublet.login.forms import SIGN_OUT_PURPOSE, check_form, check_origin
 from hublet.login.pages import login_page, logout_page, settings_page, welcome_page
 from hublet.login.records import Session
-from hublet.login.sessions import service as sessions
+from hublet.login.schemas import BrowserSession
+from hublet.tokens.auth import AccountOwner
 
 router = PageRouter()
 
-PASSWORD = "/settings/password"  # noqa: S105 - the path of a page
+PASSWORD_PAGE = "/settings/password"  # noqa: S105 - the path of a page
 
-_LengthRules = {"shortest": MIN_LENGTH, "longest": MAX_LENGTH}
+_LENGTH_RULES = {"shortest": MIN_LENGTH, "longest": MAX_LENGTH}
 
 
 @router.get("/login")
@@ -53,8 +54,8 @@ async def sign_in(
     request: Request,
     database: Db,
     session: MaybeSession,
-    visitor: TheVisitor,
-    attempts: TheAttempts,
+    visitor: CurrentVisitor,
+    attempts: CurrentAttempts,
     form: FormFields,
 ) -> Response:
     check_origin(request)
@@ -66,7 +67,7 @@ async def sign_in(
     except HubError as error:
         page = login_page(database.hub, session, form.get("next"), name=name, message=error.message)
         return page_response(page, status=error.status, headers=error.headers)
-    return let_in(database.hub.settings, value, form.get("next"))
+    return signed_in_response(database.hub.settings, value, form.get("next"))
 
 
 @router.get("/logout")
@@ -82,7 +83,7 @@ async def sign_out(
     request: Request, conn: Conn, session: MaybeSession, form: FormFields
 ) -> Response:
     if session is not None:
-        check_form(request, form, session, SIGN_OUT)
+        check_form(request, form, session, SIGN_OUT_PURPOSE)
         await sessions.drop(conn, session)
     response = see_other("/login")
     drop_session_cookie(response, conn.hub.settings)
@@ -91,16 +92,16 @@ async def sign_out(
 
 @router.get("/settings")
 async def show_settings() -> Response:
-    return see_other(START)
+    return see_other(START_PATH)
 
 
 @router.get("/.well-known/change-password")
 async def find_password_page() -> Response:
     """Lead password managers to the form; every site that has one shows it here."""
-    return see_other(PASSWORD)
+    return see_other(PASSWORD_PAGE)
 
 
-@router.get(PASSWORD)
+@router.get(PASSWORD_PAGE)
 async def show_password(
     database: Db,
     session: SignedIn,
@@ -109,11 +110,11 @@ async def show_password(
     return page_response(_password_page(database, session, changed=changed))
 
 
-@router.post(PASSWORD)
+@router.post(PASSWORD_PAGE)
 async def change_password_on_page(
-    request: Request, database: Db, session: SignedIn, attempts: TheAttempts, form: FormFields
+    request: Request, database: Db, session: SignedIn, attempts: CurrentAttempts, form: FormFields
 ) -> Response:
-    check_form(request, form, session, PASSWORD)
+    check_form(request, form, session, PASSWORD_PAGE)
     current, new = form.get("current", ""), form.get("new", "")
     try:
         if new != form.get("repeated"):
@@ -122,7 +123,7 @@ async def change_password_on_page(
     except HubError as error:
         page = _password_page(database, session, message=error.message)
         return page_response(page, status=error.status, headers=error.headers)
-    response = see_other(f"{PASSWORD}?changed=1")
+    response = see_other(f"{PASSWORD_PAGE}?changed=1")
     set_session_cookie(response, database.hub.settings, value)
     return response
 
@@ -131,7 +132,7 @@ def _password_page(
     database: Db, session: Session, *, changed: bool = False, message: str | None = None
 ) -> bytes:
     return settings_page(
-        database.hub, session, PASSWORD, changed=changed, message=message, **_LengthRules
+        database.hub, session, PASSWORD_PAGE, changed=changed, message=message, **_LENGTH_RULES
     )
 
 
@@ -139,10 +140,60 @@ def see_other(path: str) -> Response:
     return RedirectResponse(path, status_code=303)
 
 
-def let_in(settings: Settings, value: str, next_path: str | None) -> Response:
+def signed_in_response(settings: Settings, value: str, next_path: str | None) -> Response:
     """Answer somebody who has signed in: the cookie, and on to where they wanted to go."""
     path = safe_path(next_path)
     leads_to_apps = path.startswith("/oauth/")
     response = page_response(welcome_page(path)) if leads_to_apps else see_other(path)
     set_session_cookie(response, settings, value)
     return response
+
+
+session_pages_router = PageRouter(prefix="/settings/sessions")
+sessions_router = Router(prefix="/api/settings/sessions", tags=["users"])
+
+SESSIONS_PAGE = "/settings/sessions"
+
+
+@session_pages_router.get("")
+async def show_sessions(conn: ReadConn, session: SignedIn) -> Response:
+    found = await sessions.list_of(conn, session.user_id)
+    return page_response(settings_page(conn.hub, session, SESSIONS_PAGE, sessions=found))
+
+
+@session_pages_router.post("/end-others")
+async def end_other_sessions(
+    request: Request, conn: Conn, session: SignedIn, form: FormFields
+) -> Response:
+    check_form(request, form, session, SESSIONS_PAGE)
+    await sessions.end_all(conn, user_id=session.user_id, but=session)
+    return RedirectResponse(SESSIONS_PAGE, status_code=303)
+
+
+@session_pages_router.post("/{session_id}/end")
+async def end_session_on_page(
+    request: Request, conn: Conn, session: SignedIn, session_id: str, form: FormFields
+) -> Response:
+    check_form(request, form, session, SESSIONS_PAGE)
+    await sessions.end(conn, session_id, user_id=session.user_id)
+    return RedirectResponse(SESSIONS_PAGE, status_code=303)
+
+
+@sessions_router.get("")
+async def list_sessions(conn: ReadConn, caller: AccountOwner) -> list[BrowserSession]:
+    """List the browsers in which the caller is signed in, the one used last first."""
+    return [BrowserSession.of(each) for each in await sessions.list_of(conn, caller.user_id)]
+
+
+@sessions_router.delete("")
+async def end_sessions(conn: Conn, caller: AccountOwner) -> Done:
+    """Sign the caller out of every browser; tokens keep working."""
+    await sessions.end_all(conn, user_id=caller.user_id)
+    return Done()
+
+
+@sessions_router.delete("/{session_id}")
+async def end_session(conn: Conn, caller: AccountOwner, session_id: str) -> Done:
+    """Sign the caller out of one browser."""
+    await sessions.end(conn, session_id, user_id=caller.user_id)
+    return Done()

@@ -1,21 +1,65 @@
-"""Rules of signing in, with a password or after a passkey."""
+"""Rules of signing in: limited attempts, the password, and the session that follows."""
 
-from hublet.accounts import service as accounts
+from hublet.accounts.names import MAX_EMAIL_LENGTH, email_key, name_key
 from hublet.accounts.passwords import MAX_LENGTH, hash_password, needs_rehash, verify_password
 from hublet.accounts.records import User
+from hublet.accounts.users import service as accounts
+from hublet.core.config import Settings
 from hublet.core.database import Connection, Database
-from hublet.login import store
-from hublet.login.attempts import Attempts
-from hublet.login.errors import LoginRefused, PasswordRefused
+from hublet.core.limits import Limiter, RateLimit
+from hublet.login import sessions, store
+from hublet.login.errors import LoginRefused, PasswordRefused, TooManyAttempts
 from hublet.login.records import Candidate, Session, Visitor
-from hublet.login.sessions import service as sessions
+
+
+class LoginAttempts:
+    """Those of one address: each is counted before it is judged, and taken back if it succeeds.
+
+    The name counts as it was typed, whether or not there is such an account: what is refused,
+    and when, tells nobody which accounts exist.
+    """
+
+    def __init__(self, limiter: Limiter, settings: Settings, *, address: str) -> None:
+        login = settings.login
+        self._limiter = limiter
+        self._address = address
+        self._per_address = RateLimit(
+            name="login-address", quota=login.address_attempts, window_seconds=login.window_seconds
+        )
+        self._per_name = RateLimit(
+            name="login-name", quota=login.account_attempts, window_seconds=login.window_seconds
+        )
+
+    def count(self, *, name: str | None = None) -> None:
+        """Count an attempt; raise TooManyAttempts when there were too many."""
+        self._count(self._per_address, self._address)
+        if name is not None:
+            self._count(self._per_name, _attempt_key(name))
+
+    def forgive(self, *, name: str | None = None) -> None:
+        """Take back an attempt that succeeded."""
+        self._limiter.forgive(self._per_address, self._address)
+        if name is not None:
+            self._limiter.forgive(self._per_name, _attempt_key(name))
+
+    def _count(self, policy: RateLimit, key: str) -> None:
+        verdict = self._limiter.count(policy, key)
+        if not verdict.allowed:
+            raise TooManyAttempts(verdict.reset_seconds)
+
+
+def _attempt_key(name: str) -> str:
+    # As the account is looked up, or another spelling would have a budget of its own. What is
+    # longer than any name or address is not kept in memory whole.
+    name = name[:MAX_EMAIL_LENGTH]
+    return email_key(name) if "@" in name else name_key(name)
 
 
 async def sign_in(
     database: Database,
     visitor: Visitor,
     current: Session | None,
-    attempts: Attempts,
+    attempts: LoginAttempts,
     *,
     name: str,
     password: str,
@@ -27,7 +71,7 @@ async def sign_in(
     attempts.count(name=name)
     async with database.read() as reading:
         candidate = await store.find_candidate(reading, name)
-    shown = await _shown(candidate, password)
+    shown = await _matching_hash(candidate, password)
     if candidate is None or shown is None or candidate.user.disabled_at is not None:
         raise LoginRefused
     kept = await hash_password(password) if needs_rehash(shown) else shown
@@ -37,12 +81,14 @@ async def sign_in(
             conn, candidate.user.id, shown=shown, password_hash=kept
         ):
             raise LoginRefused
-        value = await enter(conn, candidate.user, visitor, current)
+        value = await enter_session(conn, candidate.user, visitor, current)
     attempts.forgive(name=name)
     return value
 
 
-async def enter(conn: Connection, user: User, visitor: Visitor, current: Session | None) -> str:
+async def enter_session(
+    conn: Connection, user: User, visitor: Visitor, current: Session | None
+) -> str:
     """Let somebody in who has shown who they are; return the value of the session's cookie.
 
     The browser's session goes on if it is theirs, with another value, and ends if it is not.
@@ -57,13 +103,13 @@ async def enter(conn: Connection, user: User, visitor: Visitor, current: Session
 
 
 async def change_password(
-    database: Database, session: Session, attempts: Attempts, *, current: str, new: str
+    database: Database, session: Session, attempts: LoginAttempts, *, current: str, new: str
 ) -> str:
     """Set another password and end all other sessions; return this one's new value."""
     attempts.count(name=session.user_name)
     async with database.read() as reading:
         candidate = await store.find_candidate(reading, session.user_name)
-    if candidate is None or await _shown(candidate, current) is None:
+    if candidate is None or await _matching_hash(candidate, current) is None:
         raise PasswordRefused
     attempts.forgive(name=session.user_name)
     async with database.transaction() as conn:
@@ -73,7 +119,7 @@ async def change_password(
         return value
 
 
-async def _shown(candidate: Candidate | None, password: str) -> str | None:
+async def _matching_hash(candidate: Candidate | None, password: str) -> str | None:
     """Return the hash that the password fits."""
     hashed = candidate.password_hash if candidate and len(password) <= MAX_LENGTH else None
     return hashed if await verify_password(hashed, password[:MAX_LENGTH]) else None

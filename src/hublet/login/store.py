@@ -1,22 +1,29 @@
-"""SQL of who wants to sign in."""
+"""SQL of sessions, of passkeys, and of who wants to sign in. Values of cookies never come here,
+only their digests.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
 
 from hublet.accounts.names import email_key, name_key
-from hublet.accounts.store import USER, user_record
-from hublet.core.database import Connection, Reader
-from hublet.login.records import Candidate
+from hublet.accounts.users.store import USER_COLUMNS, user_record
+from hublet.core.clock import from_micros, micros, to_micros
+from hublet.core.database import Connection, Reader, Row
+from hublet.login.records import Candidate, Passkey, Session
 
 
 async def find_candidate(conn: Reader, name: str) -> Candidate | None:
     """Return the user of this name or verified e-mail address; no name has an @ in it."""
     row = await conn.fetch_one(
         f"""
-        SELECT {USER}, u.password_hash
+        SELECT {USER_COLUMNS}, u.password_hash
         FROM emails e JOIN users u ON u.id = e.user_id
         WHERE e.address_key = $1 AND e.verified_at IS NOT NULL
         """
         if "@" in name
         else f"""
-        SELECT {USER}, u.password_hash
+        SELECT {USER_COLUMNS}, u.password_hash
         FROM names n JOIN users u ON u.id = n.account_id WHERE n.key = $1
         """,
         email_key(name) if "@" in name else name_key(name),
@@ -32,3 +39,165 @@ async def confirm_password(
         "UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3",
         password_hash, user_id, shown,
     ) == 1  # fmt: skip
+
+
+_SESSION_COLUMNS = (
+    "s.id, s.digest, s.user_id, u.name AS user_name, s.created_at, s.authenticated_at, "
+    "s.last_used_at, s.expires_at, s.address, s.agent"
+)
+_ALIVE = "s.expires_at > $2 AND s.last_used_at > $3 AND u.disabled_at IS NULL"
+
+
+async def put_session(conn: Connection, session: Session) -> None:
+    """Store a session, new or with another value."""
+    await conn.execute(
+        """
+        INSERT INTO sessions (id, digest, user_id, created_at, authenticated_at, last_used_at,
+                              expires_at, address, agent)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        ON CONFLICT (id) DO UPDATE SET
+            digest = excluded.digest, authenticated_at = excluded.authenticated_at,
+            last_used_at = excluded.last_used_at
+        """,
+        session.id, session.digest, session.user_id, to_micros(session.created_at),
+        to_micros(session.authenticated_at), to_micros(session.last_used_at),
+        to_micros(session.expires_at), session.address, session.agent,
+    )  # fmt: skip
+
+
+async def find_session(
+    conn: Reader, digests: Sequence[str], *, used_since: datetime
+) -> Session | None:
+    row = await conn.fetch_one(
+        f"""
+        SELECT {_SESSION_COLUMNS} FROM sessions s JOIN users u ON u.id = s.user_id
+        WHERE s.digest IN each($1) AND {_ALIVE}
+        """,
+        json.dumps(list(digests)), micros(), to_micros(used_since),
+    )  # fmt: skip
+    return _session_record(row) if row else None
+
+
+async def list_sessions(conn: Reader, *, user_id: str, used_since: datetime) -> list[Session]:
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_SESSION_COLUMNS} FROM sessions s JOIN users u ON u.id = s.user_id
+        WHERE s.user_id = $1 AND {_ALIVE} ORDER BY s.last_used_at DESC, s.id DESC
+        """,
+        user_id, micros(), to_micros(used_since),
+    )  # fmt: skip
+    return [_session_record(row) for row in rows]
+
+
+async def set_session_used(conn: Connection, session_id: str) -> None:
+    await conn.execute("UPDATE sessions SET last_used_at = $1 WHERE id = $2", micros(), session_id)
+
+
+async def remove_session(conn: Connection, session_id: str, *, user_id: str) -> bool:
+    """Remove a user's session; False when there is none of this id."""
+    return await conn.execute(
+        "DELETE FROM sessions WHERE id = $1 AND user_id = $2", session_id, user_id
+    ) == 1  # fmt: skip
+
+
+async def remove_sessions_of(conn: Connection, *, user_id: str, but: str = "") -> None:
+    """Remove the sessions of a user, but for one."""
+    await conn.execute("DELETE FROM sessions WHERE user_id = $1 AND id <> $2", user_id, but)
+
+
+async def remove_expired_sessions(conn: Connection) -> None:
+    await conn.execute("DELETE FROM sessions WHERE expires_at <= $1", micros())
+
+
+def _session_record(row: Row) -> Session:
+    return Session(
+        id=row["id"],
+        digest=row["digest"],
+        user_id=row["user_id"],
+        user_name=row["user_name"],
+        created_at=from_micros(row["created_at"]),
+        authenticated_at=from_micros(row["authenticated_at"]),
+        last_used_at=from_micros(row["last_used_at"]),
+        expires_at=from_micros(row["expires_at"]),
+        address=row["address"],
+        agent=row["agent"],
+    )
+
+
+_PASSKEY_COLUMNS = (
+    "id, credential_id, user_id, name, public_key, sign_count, created_at, last_used_at"
+)
+
+
+async def add_passkey(conn: Connection, passkey: Passkey) -> bool:
+    """Add a passkey; False when somebody has it already."""
+    return await conn.execute(
+        """
+        INSERT INTO passkeys (id, credential_id, user_id, name, public_key, sign_count, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING
+        """,
+        passkey.id, passkey.credential_id, passkey.user_id, passkey.name, passkey.public_key,
+        passkey.sign_count, to_micros(passkey.created_at),
+    ) == 1  # fmt: skip
+
+
+async def find_passkey(conn: Reader, credential_id: str) -> Passkey | None:
+    row = await conn.fetch_one(
+        f"SELECT {_PASSKEY_COLUMNS} FROM passkeys WHERE credential_id = $1", credential_id
+    )
+    return _passkey_record(row) if row else None
+
+
+async def list_passkeys(conn: Reader, *, user_id: str) -> list[Passkey]:
+    rows = await conn.fetch_all(
+        f"SELECT {_PASSKEY_COLUMNS} FROM passkeys WHERE user_id = $1 ORDER BY id", user_id
+    )
+    return [_passkey_record(row) for row in rows]
+
+
+async def set_passkey_used(conn: Connection, passkey: Passkey, *, sign_count: int) -> bool:
+    """Note a use; False when the passkey was removed or used otherwise in the meantime."""
+    return await conn.execute(
+        """
+        UPDATE passkeys SET sign_count = $1, last_used_at = $2
+        WHERE id = $3 AND sign_count = $4
+        """,
+        sign_count, micros(), passkey.id, passkey.sign_count,
+    ) == 1  # fmt: skip
+
+
+async def set_passkey_name(conn: Connection, passkey_id: str, name: str, *, user_id: str) -> bool:
+    return await conn.execute(
+        "UPDATE passkeys SET name = $1 WHERE id = $2 AND user_id = $3", name, passkey_id, user_id
+    ) == 1  # fmt: skip
+
+
+async def remove_passkey(conn: Connection, passkey_id: str, *, user_id: str) -> bool:
+    return await conn.execute(
+        "DELETE FROM passkeys WHERE id = $1 AND user_id = $2", passkey_id, user_id
+    ) == 1  # fmt: skip
+
+
+async def use_challenge(conn: Connection, digest: str, *, expires_at: datetime) -> bool:
+    """Note that a challenge was answered; False when it was before."""
+    await conn.execute("DELETE FROM passkey_challenges WHERE expires_at <= $1", micros())
+    return await conn.execute(
+        """
+        INSERT INTO passkey_challenges (digest, expires_at) VALUES ($1, $2)
+        ON CONFLICT DO NOTHING
+        """,
+        digest, to_micros(expires_at),
+    ) == 1  # fmt: skip
+
+
+def _passkey_record(row: Row) -> Passkey:
+    return Passkey(
+        id=row["id"],
+        credential_id=row["credential_id"],
+        user_id=row["user_id"],
+        name=row["name"],
+        public_key=bytes(row["public_key"]),
+        sign_count=row["sign_count"],
+        created_at=from_micros(row["created_at"]),
+        last_used_at=from_micros(row["last_used_at"]) if row["last_used_at"] else None,
+    )

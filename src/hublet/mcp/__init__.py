@@ -1,1 +1,1 @@
-"""Which tools a user chose for assistants."""
+"""MCP tools: which built-in tools and which spaces a user offers to assistants."""

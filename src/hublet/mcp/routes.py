@@ -1,4 +1,4 @@
-"""HTTP for the tools that a user offers to programs."""
+"""HTTP for the MCP tools that a user offers to programs."""
 
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.mcp import service

@@ -1,18 +1,45 @@
-"""Tools on the wire."""
+"""MCP tools of a user, as a record and on the wire."""
 
+import re
 from typing import Annotated, Self
 
 from pydantic import MISSING, AfterValidator, Field
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.core.schema import ObjectId, Schema
-from hublet.mcp import records
-from hublet.mcp.records import emoji_of, subdomain_of
 from hublet.repos.records import Repo
 
-MOST_TOOLS = 100
+# Shown for a space whose card has none.
+DEFAULT_EMOJI = "🚀"
+# The longest emoji, a family of four with skin tones, has eleven code points.
+_MAX_EMOJI_LENGTH = 16
+
+_NOT_IN_A_DOMAIN = re.compile("[^a-z0-9]")
 
 
-def _each_once(names: list[str]) -> list[str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenTools:
+    built_in: tuple[str, ...] = ()
+    spaces: tuple[Repo, ...] = ()
+
+
+def emoji_of(space: Repo) -> str:
+    """Return the emoji of the space's card; whoever writes a card may have put anything there."""
+    emoji = (space.card or {}).get("emoji")
+    if not isinstance(emoji, str) or not 0 < len(emoji.strip()) <= _MAX_EMOJI_LENGTH:
+        return DEFAULT_EMOJI
+    return emoji.strip()
+
+
+def subdomain_of(space: Repo) -> str:
+    """Return what stands in front of the domain of spaces, as the public hub writes it."""
+    return _NOT_IN_A_DOMAIN.sub("-", f"{space.owner_name}-{space.name}".lower())
+
+
+MAX_TOOLS = 100
+
+
+def _reject_duplicates(names: list[str]) -> list[str]:
     if len(set(names)) < len(names):
         raise ValueError("each tool is to be named once")
     return names
@@ -22,8 +49,8 @@ def _each_once(names: list[str]) -> list[str]:
 ToolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=128)]
 ToolNames = Annotated[
     list[ToolName],
-    Field(max_length=MOST_TOOLS, json_schema_extra={"uniqueItems": True}),
-    AfterValidator(_each_once),
+    Field(max_length=MAX_TOOLS, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_reject_duplicates),
 ]
 SpaceName = Annotated[
     str, Field(pattern="^[^/]+/[^/]+$", max_length=200, description="In the form owner/name.")
@@ -53,11 +80,11 @@ class McpTools(Schema):
     spaceTools: list[SpaceTool]
 
     @classmethod
-    def of(cls, tools: records.Tools) -> Self:
+    def of(cls, tools: ChosenTools) -> Self:
         spaces = [SpaceTool.of(space) for space in tools.spaces]
         return cls(builtInTools=list(tools.built_in), spaceTools=spaces)
 
 
 class UpdateMcpTools(Schema):
     builtInTools: ToolNames | MISSING = MISSING
-    spaceTools: Annotated[list[SpaceName], Field(max_length=MOST_TOOLS)] | MISSING = MISSING
+    spaceTools: Annotated[list[SpaceName], Field(max_length=MAX_TOOLS)] | MISSING = MISSING

@@ -1,29 +1,37 @@
-"""Rules of tools: a space is one as long as it exists and its user may see it."""
+"""Rules of MCP tools: a space is one as long as it exists and its user may see it."""
 
 from collections.abc import Sequence
 
 from pydantic import MISSING
 
 from hublet.core.database import Connection, Reader
+from hublet.core.errors import NotFound
 from hublet.mcp import store
-from hublet.mcp.errors import SpaceToolNotFound
-from hublet.mcp.records import Tools
-from hublet.mcp.schemas import UpdateMcpTools
+from hublet.mcp.schemas import ChosenTools, UpdateMcpTools
 from hublet.repos import service as repos
 from hublet.repos.errors import RepoNotFound
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.tokens.records import Caller
 
 
-async def tools_of(conn: Reader, caller: Caller) -> Tools:
+class SpaceToolNotFound(NotFound):
+    """It does not exist, or the caller may not know that it does."""
+
+    def __init__(self, place: int, full_name: str) -> None:
+        super().__init__(
+            f"spaceTools[{place}]: there is no space {full_name}, or you cannot see it."
+        )
+
+
+async def tools_of(conn: Reader, caller: Caller) -> ChosenTools:
     chosen = await store.list_spaces(conn, user_id=caller.user_id)
-    return Tools(
+    return ChosenTools(
         built_in=tuple(await store.list_built_in(conn, user_id=caller.user_id)),
         spaces=tuple([each for each in chosen if await repos.may(conn, caller, each, Right.see)]),
     )
 
 
-async def update(conn: Connection, caller: Caller, request: UpdateMcpTools) -> Tools:
+async def update(conn: Connection, caller: Caller, request: UpdateMcpTools) -> ChosenTools:
     """Set what the request names; what it leaves out stays."""
     # Two requests at once would both put their spaces beside those of the other.
     await conn.lock(f"tools of {caller.user_id}")

@@ -1,4 +1,4 @@
-"""SQL of what users offer as tools."""
+"""SQL of the MCP tools of users."""
 
 import json
 from collections.abc import Iterable

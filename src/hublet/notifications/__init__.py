@@ -1,1 +1,1 @@
-"""What users are told: the inbox, who is told what, preferences, mail."""
+"""Notifications: who is notified of what, in the inbox and by mail, and what users prefer."""

@@ -1,6 +1,6 @@
-"""What can be wrong with a request about notifications."""
+"""Errors of notifications."""
 
-from hublet.core.errors import InvalidRequest
+from hublet.core.errors import Conflict, InvalidRequest, NotFound, TooManyRequests
 
 
 class EitherIdsOrAll(InvalidRequest):
@@ -9,3 +9,56 @@ class EitherIdsOrAll(InvalidRequest):
             "Say what to change: either discussionIds, with at least one id, or applyToAll=true, "
             "not both."
         )
+
+
+class TooManyStreams(TooManyRequests):
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"You have {most} notification streams open, which is the most there may be: "
+            "close one first.",
+            headers={"Retry-After": "5"},
+        )
+
+
+class MessageNotFound(NotFound):
+    def __init__(self, message_id: str) -> None:
+        super().__init__(f"There is no message {message_id} for you.")
+
+
+class PrepaidAmountNeeded(InvalidRequest):
+    def __init__(self) -> None:
+        super().__init__(
+            "prepaidAmount is required in the request that switches launch_prepaid_credits on."
+        )
+
+
+class WatchTargetNotFound(NotFound):
+    """It does not exist, is of another type, or the caller may not know that it exists."""
+
+    def __init__(self, place: int, type: str, target_id: str) -> None:  # noqa: A002 - the interface's word
+        super().__init__(
+            f"add[{place}]: there is no {type} with the id {target_id}, or you cannot see it."
+        )
+
+
+class WatchListTooLong(Conflict):
+    def __init__(self, verb: str, limit: int) -> None:
+        super().__init__(f"add: nobody can {verb} more than {limit}; delete some first.")
+
+
+class LinkBroken(NotFound):
+    def __init__(self) -> None:
+        super().__init__("This link is not complete: please copy all of it from the mail.")
+
+
+class LinkExpired(NotFound):
+    def __init__(self) -> None:
+        super().__init__(
+            "This link is older than 7 days: please remove the address in your settings and add "
+            "it again."
+        )
+
+
+class AddressGone(NotFound):
+    def __init__(self) -> None:
+        super().__init__("This address does not belong to the account any more.")

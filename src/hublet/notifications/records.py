@@ -1,11 +1,12 @@
-"""What an inbox is made of."""
+"""Records of notifications: an item of an inbox, and a message of the hub."""
 
+from datetime import datetime
 from enum import IntEnum
 
 from hublet.core.light_dataclasses import dataclass
 
 # Rung when an inbox changed.
-INBOXES = "inboxes"
+INBOXES_CHANNEL = "inboxes"
 
 # The author of the hub's own messages, and their place: they are posts of the hub.
 HUB = "hublet"
@@ -26,7 +27,7 @@ class Involvement(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class InboxItem:
     """What happened, as an inbox keeps it."""
 
     # The id of the thread, or of a message of the hub.
@@ -37,3 +38,23 @@ class Item:
     place_id: str | None
     # The comment or change that it leads to.
     event_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageText:
+    """What the hub has to say: plain text, in which names that users chose are nothing more."""
+
+    # For programs, as in `webhook-suspended`.
+    kind: str
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubMessage:
+    """A text that one user was told."""
+
+    id: str
+    user_id: str
+    text: MessageText
+    created_at: datetime

@@ -1,1 +1,1 @@
-"""OAuth 2 and OpenID Connect: apps, grants, and the pages a person sees."""
+"""OAuth 2 and OpenID Connect: apps, authorization, grants, tokens, and the pages a person sees."""

@@ -1,11 +1,11 @@
-"""What an app learns of a person: the same in the ID token and in the answer of userinfo."""
+"""Claims about a user, the same in an ID token and in the response of userinfo."""
 
 from collections.abc import Collection
 from typing import Any
 
-from hublet.accounts import service as accounts
 from hublet.accounts.avatars import avatar_url
-from hublet.accounts.whoami import PLAN_ON_THE_WIRE
+from hublet.accounts.schemas import WIRE_PLANS
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Reader, Row
 from hublet.tokens.records import Scope
 
@@ -22,7 +22,7 @@ async def claims_of(
     base_url = conn.hub.settings.base_url
     claims: dict[str, Any] = {"sub": user_id}
     if Scope.profile in scopes:
-        claims |= _profile(rows[0], base_url)
+        claims |= _profile_claims(rows[0], base_url)
     if Scope.email in scopes and rows[0]["email"] is not None:
         claims["email"] = rows[0]["email"]
         claims["email_verified"] = rows[0]["email_verified_at"] is not None
@@ -30,7 +30,7 @@ async def claims_of(
         claims["canPay"] = False
     if scopes & {Scope.profile, Scope.read_memberships}:
         claims["orgs"] = [
-            _organization(
+            _organization_claims(
                 row, scopes, base_url, selected=row["organization_id"] in organization_ids
             )
             for row in rows
@@ -40,7 +40,7 @@ async def claims_of(
     return claims
 
 
-def _profile(user: Row, base_url: str) -> dict[str, Any]:
+def _profile_claims(user: Row, base_url: str) -> dict[str, Any]:
     return {
         "name": user["fullname"],
         "preferred_username": user["name"],
@@ -50,7 +50,7 @@ def _profile(user: Row, base_url: str) -> dict[str, Any]:
     }
 
 
-def _organization(
+def _organization_claims(
     row: Row, scopes: frozenset[Scope], base_url: str, *, selected: bool
 ) -> dict[str, Any]:
     shown: dict[str, Any] = {
@@ -59,7 +59,7 @@ def _organization(
         "preferred_username": row["organization_name"],
         "picture": avatar_url(base_url, row["organization_id"]),
     }
-    if plan := PLAN_ON_THE_WIRE.get(row["plan"]):
+    if plan := WIRE_PLANS.get(row["plan"]):
         shown["plan"] = plan
     if Scope.read_memberships in scopes:
         shown["roleInOrg"] = row["role"]

@@ -1,4 +1,4 @@
-"""Which app sends a request, and how it proves that (RFC 6749, 2.3)."""
+"""Client authentication: which app sends a request, and how it proves that (RFC 6749, 2.3)."""
 
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ from hublet.core.database import Reader
 from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.apps import service as apps
 from hublet.oauth.errors import InvalidClient, invalid_request
-from hublet.oauth.records import App, AppKind
+from hublet.oauth.records import AppKind, OAuthApp
 
 _EPOCH = from_micros(0)
 # Stands in for an app that does not exist, so that looking at its secrets takes as long.
-_NOBODY = App(
+_UNKNOWN_APP = OAuthApp(
     id="",
     client_id="",
     kind=AppKind.registered,
@@ -25,7 +25,7 @@ _NOBODY = App(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Presented:
+class ClientCredentials:
     """What a request says about the app that sends it."""
 
     client_id: str | None = None
@@ -44,24 +44,26 @@ class Presented:
         return given if self.undecoded is None else [*given, self.undecoded]
 
 
-def presented_by(authorization: Sequence[str], parameters: Mapping[str, str]) -> Presented:
+def read_credentials(
+    authorization: Sequence[str], parameters: Mapping[str, str]
+) -> ClientCredentials:
     """Read the headers and the body; both at once must say the same, and one secret is enough."""
     client_id, secret = parameters.get("client_id"), parameters.get("client_secret")
     if not authorization:
         if secret is not None and client_id is None:
             raise invalid_request("client_id is required with a client_secret.")
-        return Presented(client_id=client_id, secret=secret)
+        return ClientCredentials(client_id=client_id, secret=secret)
     if len(authorization) > 1:
         raise invalid_request("Authorization must be sent once.")
     if secret is not None:
         raise invalid_request("client_secret must not be sent beside an Authorization header.")
-    presented = _basic(authorization[0])
+    presented = _parse_basic(authorization[0])
     if client_id is not None and client_id not in [each for each, _ in presented.pairs()]:
         raise invalid_request("client_id must be the one of the Authorization header.")
     return presented
 
 
-def _basic(header: str) -> Presented:
+def _parse_basic(header: str) -> ClientCredentials:
     scheme, _, value = header.partition(" ")
     if scheme.lower() != "basic":
         raise InvalidClient("Authorization must be Basic, with the client id and the secret.")
@@ -75,7 +77,7 @@ def _basic(header: str) -> Presented:
     # RFC 6749, 2.3.1: both are form-encoded before they are joined.
     decoded = unquote_plus(raw_id), unquote_plus(raw_secret)
     raw = raw_id, raw_secret
-    return Presented(
+    return ClientCredentials(
         client_id=decoded[0],
         secret=decoded[1],
         by_header=True,
@@ -83,7 +85,7 @@ def _basic(header: str) -> Presented:
     )
 
 
-async def authenticated(conn: Reader, presented: Presented) -> App:
+async def authenticate(conn: Reader, presented: ClientCredentials) -> OAuthApp:
     """Return the app; one with a secret must prove it, one without must not try to.
 
     An unknown app, a wrong secret and a missing one are the same answer after the same work.
@@ -92,7 +94,7 @@ async def authenticated(conn: Reader, presented: Presented) -> App:
         raise InvalidClient("client_id is required.")
     for client_id, secret in presented.pairs():
         app = await apps.find_app(conn, client_id)
-        fits = secret is not None and await apps.is_secret_of(conn, app or _NOBODY, secret)
+        fits = secret is not None and await apps.is_secret_of(conn, app or _UNKNOWN_APP, secret)
         if app is not None and (fits if app.confidential else secret is None):
             return app
     raise InvalidClient

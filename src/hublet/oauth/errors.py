@@ -1,15 +1,25 @@
-"""What an OAuth endpoint answers when it refuses (RFC 6749, 5.2).
-
-OAuthError             400, with the error code that clients know
-├── InvalidClient      401, with a challenge
-├── UnsupportedEncoding 415
-└── Translated         an error of the edge, with its own status, in this form
+"""Errors of OAuth: those that an endpoint answers with a code of RFC 6749, 5.2, those of a page,
+and those of the API.
 """
 
-from hublet.core.errors import HubError
+from hublet.core.errors import (
+    Conflict,
+    HubError,
+    InvalidRequest,
+    NotAllowed,
+    NotFound,
+    TooLarge,
+    TooManyRequests,
+)
+from hublet.oauth.redirect_uris import RedirectTarget
+
+# OAuthError             400, with the error code that clients know
+# ├── InvalidClient      401, with a challenge
+# ├── UnsupportedEncoding 415
+# └── Translated         an error of the edge, with its own status, in this form
 
 # What an error of another feature is called here, by its status.
-_NAMES = {
+_CODES_BY_STATUS = {
     401: "invalid_client",
     # The public command line gives up at any other word, and slows down at this one.
     429: "slow_down",
@@ -49,17 +59,17 @@ class UnsupportedEncoding(OAuthError):
         super().__init__("invalid_request", "Content-Encoding: the body must not be compressed.")
 
 
-class Translated(OAuthError):
+class TranslatedError(OAuthError):
     def __init__(self, error: HubError) -> None:
-        super().__init__(_NAMES.get(error.status, "invalid_request"), error.message)
+        super().__init__(_CODES_BY_STATUS.get(error.status, "invalid_request"), error.message)
         # Each instance stands for another status, which is the class's own matter elsewhere.
         self.__dict__["status"] = error.status
         self.headers |= error.headers
 
 
-def as_oauth(error: HubError) -> OAuthError:
+def to_oauth_error(error: HubError) -> OAuthError:
     """Tell any error in the form that OAuth clients read."""
-    return error if isinstance(error, OAuthError) else Translated(error)
+    return error if isinstance(error, OAuthError) else TranslatedError(error)
 
 
 def invalid_request(description: str) -> OAuthError:
@@ -76,3 +86,177 @@ def invalid_scope(description: str) -> OAuthError:
 
 def invalid_target(description: str) -> OAuthError:
     return OAuthError("invalid_target", description)
+
+
+class UnknownApp(NotFound):
+    """No app has this client id. `reason` tells a developer more than a caller may need to know."""
+
+    def __init__(self, reason: str = "No app has this client id.") -> None:
+        super().__init__("No app has this client id.")
+        self.reason = reason
+
+
+class AppNotFound(NotFound):
+    def __init__(self, client_id: str) -> None:
+        super().__init__(f"There is no app {client_id}, or it is not yours to manage.")
+
+
+class TooManyApps(Conflict):
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"The owner has {limit} apps, which is the most there may be: delete one first."
+        )
+
+
+class InvalidApp(InvalidRequest):
+    """The message names the field and the rule."""
+
+
+class AppNotBound(InvalidRequest):
+    def __init__(self, client_id: str) -> None:
+        super().__init__(
+            f"The app {client_id} is bound to no organization, which the token exchange needs."
+        )
+
+
+class FirstPartyAppProtected(NotAllowed):
+    def __init__(self, client_id: str) -> None:
+        super().__init__(f"The app {client_id} is part of the hub and stays as it is.")
+
+
+class SecretNotFound(NotFound):
+    def __init__(self, secret_id: str) -> None:
+        super().__init__(f"The app has no secret {secret_id}.")
+
+
+class TooManySecrets(Conflict):
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"The app has {limit} secrets that still work: delete one, or let one expire first."
+        )
+
+
+class LogoNotFound(NotFound):
+    def __init__(self, app_id: str) -> None:
+        super().__init__(f"There is no logo of an app {app_id}.")
+
+
+class InvalidLogo(InvalidRequest):
+    def __init__(self) -> None:
+        super().__init__("The body must be a PNG, JPEG, GIF or WebP image.")
+
+
+class LogoTooLarge(TooLarge):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"A logo must have at most {limit} bytes.")
+
+
+# AuthorizationRefused   told on a page of ours: nobody has proven yet where the answer may go
+# ├── NotReadable
+# ├── ClientIdNeeded
+# ├── ClientIdUnknown
+# ├── RedirectUriNeeded
+# └── RedirectUriUnknown
+# Returned               told to the app, at its redirect URI
+
+_MAX_QUOTED_URI = 500
+
+
+class AuthorizationRefused(InvalidRequest):
+    """`advice` tells who wrote the app what to change."""
+
+    def __init__(self, message: str, *, advice: str = "") -> None:
+        super().__init__(message)
+        self.advice = advice
+
+
+class UnreadableRequest(AuthorizationRefused):
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The request of the app cannot be read: {reason}.")
+
+
+class ClientIdNeeded(AuthorizationRefused):
+    def __init__(self) -> None:
+        super().__init__("client_id: exactly one is needed.")
+
+
+class ClientIdUnknown(AuthorizationRefused):
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"client_id: {reason}")
+
+
+class RedirectUriNeeded(AuthorizationRefused):
+    def __init__(self) -> None:
+        super().__init__("redirect_uri: exactly one is needed.")
+
+
+class RedirectUriUnknown(AuthorizationRefused):
+    def __init__(self, requested: str, *, differences: list[str]) -> None:
+        super().__init__(
+            f"redirect_uri: {requested[:_MAX_QUOTED_URI]} is not one that the app registered.",
+            advice=" ".join(differences) or "The app has registered none.",
+        )
+
+
+class RedirectedError(Exception):
+    """An error of RFC 6749, 4.1.2.1 or of OpenID Connect; the description is plain ASCII."""
+
+    def __init__(self, error: str, description: str, *, target: RedirectTarget) -> None:
+        super().__init__(description)
+        self.error = error
+        self.description = description
+        self.target = target
+
+
+class AccessNotFound(NotFound):
+    def __init__(self, access_id: str) -> None:
+        super().__init__(f"There is no access {access_id}, or it has ended.")
+
+
+class TooManyDevices(TooManyRequests):
+    def __init__(self) -> None:
+        super().__init__(
+            "Too many device codes of this app wait for a decision; try again in a minute.",
+            headers={"Retry-After": "60"},
+        )
+
+
+class TooManyGuesses(TooManyRequests):
+    def __init__(self, seconds: int) -> None:
+        super().__init__(
+            f"Too many wrong codes. Try again in {seconds} seconds.",
+            headers={"Retry-After": str(seconds)},
+        )
+
+
+class DeviceAlreadyDecided(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "Somebody decided about this code already, or it has expired. "
+            "Start again on your device."
+        )
+
+
+class DocumentRefused(Exception):
+    """The sentence is for the app's developer: a page shows it, a token request never does."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class RegistrationClosed(OAuthError):
+    status = 403
+
+    def __init__(self) -> None:
+        super().__init__(
+            "access_denied", "Apps cannot register by themselves at this hub: ask a user of it."
+        )
+
+
+def invalid_redirect_uri(description: str) -> OAuthError:
+    return OAuthError("invalid_redirect_uri", description)
+
+
+def invalid_client_metadata(description: str) -> OAuthError:
+    return OAuthError("invalid_client_metadata", description)

@@ -1,4 +1,4 @@
-"""Proof Key for Code Exchange (RFC 7636): the method S256 and no other."""
+"""PKCE, Proof Key for Code Exchange (RFC 7636): the method S256 and no other."""
 
 import re
 from base64 import urlsafe_b64encode
@@ -22,5 +22,5 @@ def challenge_of(verifier: str) -> str:
     return urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
 
 
-def fits(verifier: str, challenge: str) -> bool:
+def verifier_matches(verifier: str, challenge: str) -> bool:
     return is_verifier(verifier) and compare_digest(challenge_of(verifier), challenge)

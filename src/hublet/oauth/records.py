@@ -1,4 +1,6 @@
-"""What an app is, and what a person allowed it."""
+"""Records of OAuth: an app, what a person allows it (permission), and a permission in use
+(access).
+"""
 
 from datetime import datetime
 from enum import StrEnum
@@ -22,7 +24,7 @@ class AppKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class App:
+class OAuthApp:
     id: str
     client_id: str
     kind: AppKind

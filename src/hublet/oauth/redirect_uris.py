@@ -1,7 +1,5 @@
-"""Which redirect URIs an app may register, and when a requested one is a registered one.
-
-Everything is decided on the text as it was sent. A lenient parser would read some of it in
-another way than the browser that follows it does.
+"""Redirect URIs: which ones an app may register, when a requested one matches, and where a
+response goes.
 """
 
 import re
@@ -9,6 +7,10 @@ from collections.abc import Mapping
 from urllib.parse import quote, unquote_plus
 
 from hublet.core.errors import InvalidRequest
+from hublet.core.light_dataclasses import dataclass
+
+# Everything is decided on the text as it was sent. A lenient parser would read some of it in
+# another way than the browser that follows it does.
 
 MAX_REDIRECT_URI = 2000
 
@@ -52,7 +54,7 @@ _REFUSED_SCHEMES = frozenset(
 )
 
 _LARGEST_PORT = 65535
-_SHOWN_CHARACTERS = 120
+_MAX_QUOTED_PART = 120
 
 # RFC 3986, appendix B: it takes any text apart and leaves nothing out.
 _PARTS = re.compile(
@@ -87,14 +89,14 @@ def matches(registered: str, requested: str, *, dynamic_query: bool = False) -> 
     """
     if dynamic_query and "?" not in registered:
         bare, _, query = requested.partition("?")
-        return _is_harmless(query) and matches(registered, bare)
+        return _is_safe_query(query) and matches(registered, bare)
     if registered == requested:
         return True
     known = _without_loopback_port(registered)
     return known is not None and known == _without_loopback_port(requested)
 
 
-def _is_harmless(query: str) -> bool:
+def _is_safe_query(query: str) -> bool:
     if query and not _CHARACTERS.fullmatch(query):
         return False
     return "#" not in query and _reserved_in(query) is None
@@ -110,34 +112,34 @@ def _without_loopback_port(uri: str) -> tuple[str | None, str, str | None] | Non
 
 def check_registrable(uri: str, *, field: str = "redirectUris") -> None:
     """Refuse a URI that no app may register, with the rule that it breaks."""
-    rule = _objection(uri)
+    rule = _broken_rule(uri)
     if rule is not None:
         raise RedirectUriRefused(rule, field=field)
 
 
-def _objection(uri: str) -> str | None:
+def _broken_rule(uri: str) -> str | None:
     if not 1 <= len(uri) <= MAX_REDIRECT_URI:
         return f"a redirect URI has 1 to {MAX_REDIRECT_URI} characters."
     if "*" in uri:
         return "a redirect URI is taken as it is, and * stands for nothing in it."
     if not _CHARACTERS.fullmatch(uri):
         return "a redirect URI has only the characters of RFC 3986; all others are percent-encoded."
-    parts = _taken_apart(uri)
+    parts = _split(uri)
     if parts["fragment"] is not None:
         return "a redirect URI has no fragment (#)."
     if reserved := _reserved_in(parts["query"] or ""):
         return f"the query of a redirect URI must not have {reserved}: the answer adds it."
-    return _objection_to_place(parts)
+    return _broken_authority_rule(parts)
 
 
-def _objection_to_place(parts: Mapping[str, str | None]) -> str | None:
+def _broken_authority_rule(parts: Mapping[str, str | None]) -> str | None:
     scheme, authority = parts["scheme"], parts["authority"]
     if scheme is None or not _SCHEME.fullmatch(scheme):
         return "a redirect URI begins with a scheme in lower case, as in https://example.com/cb."
     if scheme in _REFUSED_SCHEMES:
         return f"the scheme {scheme} leads to no app."
     if scheme not in {"http", "https"}:
-        return _objection_to_own_scheme(parts)
+        return _broken_private_scheme_rule(parts)
     where = _AUTHORITY.fullmatch(authority or "")
     if where is None or int(where["port"] or 1) > _LARGEST_PORT:
         return "a redirect URI needs a host name, and its port is a number from 1 to 65535."
@@ -146,14 +148,14 @@ def _objection_to_place(parts: Mapping[str, str | None]) -> str | None:
     return None
 
 
-def _objection_to_own_scheme(parts: Mapping[str, str | None]) -> str | None:
+def _broken_private_scheme_rule(parts: Mapping[str, str | None]) -> str | None:
     if parts["authority"] is None and not (parts["path"] or "").startswith("/"):
         # `localhost:3000/cb` is meant to be something else.
         return "after the scheme of an app comes :/ or ://, as in com.example.app:/cb."
     return None
 
 
-def _taken_apart(uri: str) -> dict[str, str | None]:
+def _split(uri: str) -> dict[str, str | None]:
     parts = _PARTS.fullmatch(uri)
     if parts is None:
         raise AssertionError("Every text can be taken apart.")
@@ -172,7 +174,7 @@ def is_loopback(uri: str) -> bool:
 
 def host_of(uri: str) -> str:
     """Return the host that a person is sent to, or `myapp:` where an app on the machine opens."""
-    parts = _taken_apart(uri)
+    parts = _split(uri)
     if parts["scheme"] not in {"http", "https"}:
         return f"{parts['scheme']}:"
     where = _AUTHORITY.fullmatch(parts["authority"] or "")
@@ -186,19 +188,19 @@ def with_parameters(uri: str, parameters: Mapping[str, str]) -> str:
     return f"{uri}{joint}{added}"
 
 
-def difference(registered: str, requested: str) -> str:
+def describe_difference(registered: str, requested: str) -> str:
     """Say in one sentence where a requested URI leaves the registered one."""
     if not requested.isprintable() or not requested.isascii():
         return "The requested redirect URI has a character that no URI may have."
     known, asked = _named_parts(registered), _named_parts(requested)
     for name, before in known.items():
         if before != asked[name]:
-            return f"The {name} differs: {_shown(before)} is registered, {_shown(asked[name])} was asked for."
+            return f"The {name} differs: {_abbreviate(before)} is registered, {_abbreviate(asked[name])} was asked for."
     return "The requested redirect URI is written in another way than the registered one."
 
 
 def _named_parts(uri: str) -> dict[str, str | None]:
-    parts = _taken_apart(uri)
+    parts = _split(uri)
     authority = parts["authority"] or ""
     before, at, place = authority.rpartition("@")
     host, colon, port = place.rpartition(":")
@@ -215,7 +217,31 @@ def _named_parts(uri: str) -> dict[str, str | None]:
     }
 
 
-def _shown(part: str | None) -> str:
+def _abbreviate(part: str | None) -> str:
     if not part:
         return "none" if part is None else "an empty one"
-    return part if len(part) <= _SHOWN_CHARACTERS else f"{part[:_SHOWN_CHARACTERS]}…"
+    return part if len(part) <= _MAX_QUOTED_PART else f"{part[:_MAX_QUOTED_PART]}…"
+
+
+_LEADING_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedirectTarget:
+    """Where an answer goes, now that it is proven to be the app's."""
+
+    redirect_uri: str
+    state: str | None = None
+
+
+def form_action_source(redirect_uri: str) -> str:
+    """Return the source of a policy that lets an answer reach the app.
+
+    Chromium holds a form to the policy of its page through every redirect that follows, also
+    those that the app makes after the first. So it is the scheme that is allowed, not one host:
+    an app may well go on from its callback to another host of its own.
+    """
+    scheme = _LEADING_SCHEME.match(redirect_uri)
+    if scheme is None:
+        return ""
+    return "http: https:" if scheme[1] == "http" else f"{scheme[1]}:"

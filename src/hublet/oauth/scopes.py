@@ -1,29 +1,33 @@
-"""Scopes as OAuth requests name them: words with spaces between them."""
+"""Scopes of OAuth: parsed from a request, turned into the grants of a token, and stored with a
+permission.
+"""
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from hublet.core.database import Row
 from hublet.oauth.errors import invalid_scope
-from hublet.oauth.records import App, AppKind
-from hublet.tokens.records import ALL_SCOPES, Scope, with_included
+from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, AppKind, OAuthApp, Permission
+from hublet.tokens.records import ALL_SCOPES, Grants, Scope, ScopedGrant, with_included
 
 # RFC 6749, 3.3.
-_WORDS = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*")
+_SCOPE_TEXT = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*")
 # Refresh tokens come anyway, so this scope of OpenID Connect asks for nothing.
-_OFFLINE = "offline_access"
+_OFFLINE_ACCESS = "offline_access"
 
 
 # What an app that nobody registered gets when it does not say what it wants.
-_AT_FIRST = frozenset({Scope.openid, Scope.profile})
-_REGISTERED = frozenset({AppKind.registered, AppKind.first_party})
+_DEFAULT_SCOPES = frozenset({Scope.openid, Scope.profile})
+_REGISTERED_KINDS = frozenset({AppKind.registered, AppKind.first_party})
 
 
-def scopes_asked_by(app: App, text: str | None) -> frozenset[Scope]:
+def scopes_requested_by(app: OAuthApp, text: str | None) -> frozenset[Scope]:
     """Return what an app asks a person for; without a word, all that it was registered with.
 
     An app that registered itself may ask for nearly everything, but must say so.
     """
-    default = app.scopes if app.kind in _REGISTERED else app.scopes & _AT_FIRST
+    default = app.scopes if app.kind in _REGISTERED_KINDS else app.scopes & _DEFAULT_SCOPES
     return requested_scopes(text, allowed=app.scopes, default=default)
 
 
@@ -34,20 +38,96 @@ def requested_scopes(
 
     What an allowed scope includes may be asked for alone: that is less, never more.
     """
-    if text and _WORDS.fullmatch(text) is None:
+    if text and _SCOPE_TEXT.fullmatch(text) is None:
         raise invalid_scope("scope must be names of scopes with one space between two.")
-    names = set(text.split(" ") if text else ()) - {_OFFLINE}
+    names = set(text.split(" ") if text else ()) - {_OFFLINE_ACCESS}
     if not names:
         return allowed if default is None else default
     if not names <= ALL_SCOPES:
         raise invalid_scope("scope has a name that is no scope of this hub.")
     scopes = frozenset(map(Scope, names))
     if missing := scopes - with_included(allowed):
-        raise invalid_scope(f"scope: {written(missing)} goes beyond what the app may have.")
+        raise invalid_scope(f"scope: {format_scopes(missing)} goes beyond what the app may have.")
     return scopes
 
 
-def written(scopes: Iterable[Scope]) -> str:
+def format_scopes(scopes: Iterable[Scope]) -> str:
     """Write scopes as answers show them, in the order of interface 5.3."""
     given = frozenset(scopes)
     return " ".join(scope for scope in Scope if scope in given)
+
+
+# About the person, or about what no owner has: these hold everywhere.
+PERSONAL_SCOPES = frozenset(
+    {
+        Scope.openid,
+        Scope.profile,
+        Scope.email,
+        Scope.read_memberships,
+        Scope.gated_repos,
+        Scope.write_discussions,
+        Scope.inference_api,
+    }
+)
+
+
+def reaches_inbox(client_id: str, scopes: frozenset[Scope]) -> bool:
+    """No scope does: only the command line, when it is given everything."""
+    return client_id == COMMAND_LINE_CLIENT_ID and scopes == ALL_SCOPES
+
+
+def grants_of(
+    scopes: frozenset[Scope],
+    *,
+    user: tuple[str, str],
+    organizations: Mapping[str, str],
+    inbox: bool = False,
+) -> Grants:
+    """Return what a token may do: for the person (id and name), and in these organizations.
+
+    Interface 5.3: what is owned is reached on the user's own account and on the selected
+    organizations (names by id) only.
+    """
+    owned = scopes - PERSONAL_SCOPES
+    own = ScopedGrant(entity_id=user[0], entity_type="user", entity_name=user[1], scopes=owned)
+    # A selected organization is named even where nothing of it is reached: userinfo shows it.
+    selected = tuple(_in_organization(*each, owned) for each in sorted(organizations.items()))
+    return Grants(
+        everywhere=scopes & PERSONAL_SCOPES,
+        scoped=(own, *selected) if owned else selected,
+        inbox=inbox,
+    )
+
+
+def confined_grants_of(scopes: frozenset[Scope], *, organization: tuple[str, str]) -> Grants:
+    """Return what an exchanged token may do: nothing but in its organization (id and name).
+
+    Interface 5.4, rule 3: public gated repositories that the user was granted are read anywhere.
+    """
+    reads_gated = with_included(scopes) & {Scope.read_repos, Scope.gated_repos}
+    return Grants(
+        everywhere=frozenset({Scope.gated_repos}) if reads_gated else frozenset(),
+        scoped=(_in_organization(*organization, scopes),),
+    )
+
+
+def _in_organization(entity_id: str, name: str, scopes: frozenset[Scope]) -> ScopedGrant:
+    return ScopedGrant(entity_id=entity_id, entity_type="org", entity_name=name, scopes=scopes)
+
+
+def permission_record(row: Row) -> Permission:
+    return Permission(
+        user_id=row["user_id"],
+        app_id=row["app_id"],
+        scopes=scopes_from_json(row["scopes"]),
+        organization_ids=frozenset(json.loads(row["organization_ids"])),
+    )
+
+
+def scopes_from_json(text: str) -> frozenset[Scope]:
+    """Leave out scopes that this version does not know, as after a downgrade."""
+    return frozenset(Scope(name) for name in json.loads(text) if name in ALL_SCOPES)
+
+
+def to_json_list(values: Iterable[str]) -> str:
+    return json.dumps(sorted(values))

@@ -6,10 +6,10 @@ from fastapi import FastAPI, Request, Response
 
 import hublet
 from hublet.core.errors import NotFound
-from hublet.core.http.pages import STATIC_FILES, Document, Templates, answer
-from hublet.core.http.pages.documents import PAGE_POLICY
 from hublet.core.http.routers import Router
 from hublet.core.light_dataclasses import dataclass
+from hublet.core.pages import STATIC_FILES, Document, Templates, document_response
+from hublet.core.pages.documents import PAGE_POLICY
 from hublet.description import describe, to_json, to_markdown
 from hublet.description.outline import outline_of
 
@@ -25,7 +25,7 @@ class _Documents:
     landing: Document
 
 
-def _answers(media_type: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+def _responses(media_type: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
     headers = {
         "ETag": {"description": "The version.", "required": True, "schema": {"type": "string"}},
         "Cache-Control": {"required": True, "schema": {"type": "string"}},
@@ -41,11 +41,11 @@ def _answers(media_type: str, schema: dict[str, Any]) -> dict[int | str, dict[st
     tags=["docs"],
     summary="Get OpenAPI",
     response_class=Response,
-    responses=_answers("application/json", {"type": "object"}),
+    responses=_responses("application/json", {"type": "object"}),
 )
 async def get_openapi_json(request: Request) -> Response:
     """Get this description as OpenAPI 3.1.0."""
-    return answer(request, _documents_of(request.app).openapi)
+    return document_response(request, _documents_of(request.app).openapi)
 
 
 @router.get(
@@ -53,11 +53,11 @@ async def get_openapi_json(request: Request) -> Response:
     tags=["docs"],
     summary="Get Markdown",
     response_class=Response,
-    responses=_answers("text/markdown", {"type": "string"}),
+    responses=_responses("text/markdown", {"type": "string"}),
 )
 async def get_openapi_markdown(request: Request) -> Response:
     """Get this description as Markdown, for people and agents."""
-    return answer(request, _documents_of(request.app).markdown)
+    return document_response(request, _documents_of(request.app).markdown)
 
 
 @router.get(
@@ -65,23 +65,23 @@ async def get_openapi_markdown(request: Request) -> Response:
     tags=["docs"],
     summary="Get the reference page",
     response_class=Response,
-    responses=_answers("text/html", {"type": "string"}),
+    responses=_responses("text/html", {"type": "string"}),
 )
 async def get_docs_page(request: Request) -> Response:
     """Get this description as a page for the browser."""
-    return answer(request, _documents_of(request.app).docs)
+    return document_response(request, _documents_of(request.app).docs)
 
 
 @router.get("/", include_in_schema=False)
 async def get_landing_page(request: Request) -> Response:
-    return answer(request, _documents_of(request.app).landing)
+    return document_response(request, _documents_of(request.app).landing)
 
 
 @router.get("/static/{name}", include_in_schema=False)
 async def get_static_file(request: Request, name: str) -> Response:
     if name not in STATIC_FILES:
         raise NotFound(f"There is no file {name}.")
-    return answer(request, STATIC_FILES[name])
+    return document_response(request, STATIC_FILES[name])
 
 
 def _documents_of(app: FastAPI) -> _Documents:

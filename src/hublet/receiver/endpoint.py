@@ -1,4 +1,4 @@
-"""`webhook_endpoint`: one server for a whole script, which starts when the script has ended."""
+"""`webhook_endpoint`: decorator that registers a function with one server for the whole script."""
 
 import signal
 import sys
@@ -12,7 +12,7 @@ from hublet.receiver.server import WebhooksServer
 from hublet.receiver.threads import Threads
 
 if TYPE_CHECKING:
-    from hublet.receiver.launching import Launch
+    from hublet.receiver.launch import Launch
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -1,4 +1,4 @@
-"""The payload of a webhook under the names of the public library; what is not named here is kept too."""
+"""Webhook payload with the names of the public library; unknown fields are kept."""
 
 from typing import Any
 

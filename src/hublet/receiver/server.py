@@ -1,4 +1,4 @@
-"""`WebhooksServer`: handlers under `/webhooks/…`, as a server of its own or as part of another."""
+"""`WebhooksServer`: handlers under `/webhooks/…`, as a server of its own or mounted in another."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hublet.receiver import surroundings
-from hublet.receiver.http.application import Application
-from hublet.receiver.http.checks import Rules
-from hublet.receiver.http.lifespans import follow, lifespan_of
-from hublet.receiver.http.own_pages import application_of
+from hublet.receiver import environment
+from hublet.receiver.application import ReceiverApplication
+from hublet.receiver.checks import Rules
+from hublet.receiver.pages import application_of, run_lifespan, serve_lifespan
 from hublet.receiver.signatures import TOLERANCE_SECONDS
 from hublet.receiver.threads import Threads
 
 if TYPE_CHECKING:
-    from hublet.receiver.launching import Launch
+    from hublet.receiver.launch import Launch
 
 log = logging.getLogger("hublet.receiver")
 
@@ -28,11 +27,11 @@ _TIMEOUT_SECONDS = 10.0
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class _HereDefault:
+class _EnvironmentDefault:
     """Stands for what is usual in these surroundings."""
 
 
-_USUAL = _HereDefault()
+_FROM_ENVIRONMENT = _EnvironmentDefault()
 
 
 class WebhooksServer:
@@ -65,26 +64,28 @@ class WebhooksServer:
         max_body_bytes: int = _MAX_BODY_BYTES,
         timeout_seconds: float | None = _TIMEOUT_SECONDS,
         spool: str | Path | None = None,
-        idle_shutdown_seconds: float | _HereDefault | None = _USUAL,
+        idle_shutdown_seconds: float | _EnvironmentDefault | None = _FROM_ENVIRONMENT,
     ) -> None:
         # A secret that was given counts alone: the variable may hold one that is no longer good.
         if not webhook_secret and not secrets:
-            webhook_secret = surroundings.webhook_secret()
+            webhook_secret = environment.webhook_secret()
         self._secret, self._more_secrets = webhook_secret or None, secrets
         self.registered_webhooks: dict[str, Callable[..., Any]] = {}
         rules = Rules(
-            secrets=_all_of(webhook_secret, secrets),
+            secrets=_all_secrets(webhook_secret, secrets),
             require_signature=require_signature,
             tolerance_seconds=tolerance_seconds,
             max_body_bytes=max_body_bytes,
             timeout_seconds=timeout_seconds,
         )
-        _check(rules)
+        _check_rules(rules)
         self._ui: ASGIApp | None = None if ui is None else application_of(ui)
-        self._application = Application(rules, self._ui, None if spool is None else Path(spool))
+        self._application = ReceiverApplication(
+            rules, self._ui, None if spool is None else Path(spool)
+        )
         self._idle_seconds = (
-            surroundings.idle_shutdown_seconds()
-            if isinstance(idle_shutdown_seconds, _HereDefault)
+            environment.idle_shutdown_seconds()
+            if isinstance(idle_shutdown_seconds, _EnvironmentDefault)
             else idle_shutdown_seconds
         )
         self._launched: Launch | None = None
@@ -96,9 +97,9 @@ class WebhooksServer:
 
     @webhook_secret.setter
     def webhook_secret(self, secret: str | None) -> None:
-        every = _all_of(secret, self._more_secrets)
+        every = _all_secrets(secret, self._more_secrets)
         rules = replace(self._application.rules, secrets=every)
-        _check(rules)
+        _check_rules(rules)
         self._secret, self._application.rules = secret or None, rules
 
     @overload
@@ -140,13 +141,13 @@ class WebhooksServer:
     def prepare_launch(self, options: dict[str, Any], threads: Threads | None = None) -> "Launch":
         """Take a port for a run of this server; for whoever does not want to `launch` it."""
         # Who mounts the server brings an HTTP server along, and has no need of this one.
-        from hublet.receiver.launching import Launch, Options  # noqa: PLC0415
+        from hublet.receiver.launch import Launch, LaunchOptions  # noqa: PLC0415
 
         if self._launched is not None and self._launched.is_alive:
             raise RuntimeError(f"This server runs already, at {self._launched.url}.")
         self._launched = Launch(
             self,
-            Options.of(options),
+            LaunchOptions.of(options),
             paths=list(self.registered_webhooks),
             rested_enough=None if self._idle_seconds is None else self._rested_enough,
             threads=threads,
@@ -157,7 +158,7 @@ class WebhooksServer:
         application = self._application
         if self._idle_seconds is None or application.is_busy:
             return False
-        return surroundings.monotonic() - application.active_at >= self._idle_seconds
+        return environment.monotonic() - application.active_at >= self._idle_seconds
 
     @property
     def local_url(self) -> str | None:
@@ -177,7 +178,7 @@ class WebhooksServer:
         """
         async with AsyncExitStack() as stack:
             if self._ui is not None:
-                await stack.enter_async_context(lifespan_of(self._ui))
+                await stack.enter_async_context(run_lifespan(self._ui))
             if (spool := self._application.spool) is not None:
                 stack.push_async_callback(spool.stop)
                 await spool.start()
@@ -185,7 +186,7 @@ class WebhooksServer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await follow(self.lifespan(), receive, send)
+            await serve_lifespan(self.lifespan(), receive, send)
         elif scope["type"] == "http":
             await self._application(scope, receive, send)
         elif self._ui is not None:
@@ -194,7 +195,7 @@ class WebhooksServer:
             await send({"type": "websocket.close", "code": 1000})
 
 
-def _all_of(webhook_secret: str | None, secrets: Sequence[str]) -> tuple[str, ...]:
+def _all_secrets(webhook_secret: str | None, secrets: Sequence[str]) -> tuple[str, ...]:
     if isinstance(secrets, str):
         raise TypeError("secrets is a list of secrets; a single one is webhook_secret.")
     every = ([webhook_secret] if webhook_secret else []) + list(secrets)
@@ -203,7 +204,7 @@ def _all_of(webhook_secret: str | None, secrets: Sequence[str]) -> tuple[str, ..
     return tuple(dict.fromkeys(every))
 
 
-def _check(rules: Rules) -> None:
+def _check_rules(rules: Rules) -> None:
     if rules.require_signature and not rules.secrets:
         raise ValueError("require_signature needs a secret to check signatures with.")
     if rules.max_body_bytes < 1:

@@ -1,11 +1,11 @@
-"""Tells whether a request comes from somebody who knows a secret: Standard Webhooks, or the secret itself."""
+"""Verification of webhook signatures (Standard Webhooks) and of the plain secret."""
 
 import hmac
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hublet.receiver.surroundings import now as current_time
+from hublet.receiver.environment import now as current_time
 from hublet.webhooks.delivery.signing import key_of, sign
 
 SECRET_HEADER = b"x-webhook-secret"
@@ -50,7 +50,7 @@ def verify(
     if isinstance(secrets, str):
         raise TypeError("secrets is a list of secrets, also when there is only one.")
     return verify_bytes(
-        {_bytes_of(name.lower()): _bytes_of(value) for name, value in headers.items()},
+        {_header_bytes(name.lower()): _header_bytes(value) for name, value in headers.items()},
         body,
         secrets=secrets,
         require_signature=require_signature,
@@ -59,7 +59,7 @@ def verify(
     )
 
 
-def _bytes_of(text: str) -> bytes:
+def _header_bytes(text: str) -> bytes:
     # Servers decode the bytes of a header as latin-1; a text from elsewhere may hold more.
     try:
         return text.encode("latin-1")

@@ -1,4 +1,4 @@
-"""Threads for handlers that block, all there from the beginning.
+"""Thread pool for handlers that block, started before it is needed.
 
 At the end of a script, when `webhook_endpoint` serves, Python starts no thread any more and its own
 pools take no more work. So these threads are started early and take work until the process ends.

@@ -1,1 +1,1 @@
-"""The six repository types: records, rights, content."""
+"""Repositories of the six types: their records, who may reach them, and their content."""

@@ -1,10 +1,11 @@
-"""Who may do what with a repository: pure rules over what is known of the caller."""
+"""Access rules: who may do what with a repository, decided without I/O."""
 
 from collections.abc import Mapping
 
 from hublet.accounts.records import Role
 from hublet.events import RepoSnapshot
-from hublet.repos.records import Gated, Reach, Repo, Right, Visibility
+from hublet.repos.errors import InvalidRepo
+from hublet.repos.records import Gated, Reach, Repo, RepoType, Right, Visibility
 from hublet.tokens.records import Caller, Scope
 
 # What a member needs to be in the organization, and what the token needs to be good for.
@@ -54,7 +55,7 @@ def may_as_member(repo: Repo, user_id: str, role: Role | None, right: Right) -> 
 def token_reaches(repo: Repo, caller: Caller, right: Right) -> bool:
     """Tell whether the token may do in this repository what its holder may."""
     if caller.may(_SCOPE[right], on=repo.owner_id):
-        return right is not Right.discuss or _is_selected(repo, caller)
+        return right is not Right.discuss or _is_selected_for_app(repo, caller)
     if right is Right.discuss:
         # Discussing needs to see the repository, and a scope that holds on everything.
         return False
@@ -63,7 +64,7 @@ def token_reaches(repo: Repo, caller: Caller, right: Right) -> bool:
     return created and caller.may(Scope.contribute_repos, on=repo.owner_id)
 
 
-def _is_selected(repo: Repo, caller: Caller) -> bool:
+def _is_selected_for_app(repo: Repo, caller: Caller) -> bool:
     """Interface 5.3: an app comes to private things only of the person and of selected places."""
     if caller.token.app_id is None or is_open(repo, Right.see):
         return True
@@ -78,7 +79,7 @@ def is_open(repo: Repo, right: Right) -> bool:
     return right is Right.see or (right is Right.read and repo.gated is None)
 
 
-def reach_of(caller: Caller, roles: Mapping[str, Role]) -> Reach | None:
+def private_reach_of(caller: Caller, roles: Mapping[str, Role]) -> Reach | None:
     """Return which private repositories a caller may see, for lists; None when there are none.
 
     `roles` are those in the caller's organizations, by the organization's id. This says of many
@@ -98,7 +99,7 @@ def reach_of(caller: Caller, roles: Mapping[str, Role]) -> Reach | None:
     )
 
 
-def why_gated(repo: Repo, status: str | None) -> str:
+def gate_reason(repo: Repo, status: str | None) -> str:
     """Say what somebody who was not let in can do now."""
     if status == "pending":
         return "your request is waiting for its owner to decide."
@@ -107,3 +108,22 @@ def why_gated(repo: Repo, status: str | None) -> str:
     if repo.gated is Gated.auto:
         return "accept its conditions on its page, then it opens at once."
     return "ask for access on its page; its owner decides."
+
+
+def requested_visibility(*, visibility: str | None, private: bool | None) -> Visibility | None:
+    """Return what a body asks for with either of two fields; None when it has neither."""
+    if visibility is None:
+        return None if private is None else _from_flag(private=private)
+    asked = Visibility(visibility)
+    if private is not None and private is (asked is Visibility.public):
+        raise InvalidRepo("private and visibility contradict each other.")
+    return asked
+
+
+def _from_flag(*, private: bool) -> Visibility:
+    return Visibility.private if private else Visibility.public
+
+
+def check_visibility(type: RepoType, visibility: Visibility) -> None:  # noqa: A002 - as elsewhere
+    if visibility is Visibility.protected and type is not RepoType.space:
+        raise InvalidRepo("visibility protected is for spaces only.")

@@ -1,4 +1,4 @@
-"""Which repository a request is about, as a type that a route names."""
+"""Path parameters that name a repository, as types that a route names."""
 
 from enum import Enum, StrEnum
 from typing import Annotated, Any
@@ -85,7 +85,9 @@ GIT_REPO = "/api/{kind:kind}/{namespace:owner}/{name}"
 
 
 async def _git_repo(request: Request, kind: GitRepoKind, namespace: str, name: str) -> RepoAddress:
-    return RepoAddress(type=kind.type, namespace=namespace, name=name, requested=requested(request))
+    return RepoAddress(
+        type=kind.type, namespace=namespace, name=name, requested=raw_url_of(request)
+    )
 
 
 GitRepo = Annotated[RepoAddress, Depends(_git_repo)]
@@ -108,7 +110,7 @@ async def _root_repo(request: Request, repo: str) -> RepoAddress:
         type=GitRepoKind(kind[0]).type if kind else RepoType.model,
         namespace=namespace,
         name=name.removesuffix(".git"),
-        requested=requested(request),
+        requested=raw_url_of(request),
     )
 
 
@@ -129,14 +131,16 @@ class PrefixedKind(StrEnum):
 
 async def _model_page(request: Request, namespace: str, name: str) -> RepoAddress:
     return RepoAddress(
-        type=RepoType.model, namespace=namespace, name=name, requested=requested(request)
+        type=RepoType.model, namespace=namespace, name=name, requested=raw_url_of(request)
     )
 
 
 async def _repo_page(
     request: Request, kind: PrefixedKind, namespace: str, name: str
 ) -> RepoAddress:
-    return RepoAddress(type=kind.type, namespace=namespace, name=name, requested=requested(request))
+    return RepoAddress(
+        type=kind.type, namespace=namespace, name=name, requested=raw_url_of(request)
+    )
 
 
 # The addresses of pages, `/ada/engine` and `/datasets/ada/engine`, and which repository they mean.
@@ -146,7 +150,7 @@ ModelPage = Annotated[RepoAddress, Depends(_model_page)]
 RepoPage = Annotated[RepoAddress, Depends(_repo_page)]
 
 
-def requested(request: Request) -> str:
+def raw_url_of(request: Request) -> str:
     """Return the address of the request as it came, from the path on."""
     path: str = request.scope["raw_path"].decode("latin-1")
     query: str = request.scope["query_string"].decode("latin-1")

@@ -1,12 +1,13 @@
-"""The rules for names of repositories, the same that the public clients check."""
+"""Rules for names of repositories and for paths of files, the same in git and in buckets."""
 
 import re
+import unicodedata
 
 from hublet.accounts.names import name_key
-from hublet.repos.errors import InvalidRepoName
+from hublet.repos.errors import InvalidPath, InvalidRepoName
 from hublet.repos.records import RepoType
 
-MAX_LENGTH = 96
+MAX_NAME_LENGTH = 96
 
 # A model's page is /owner/name, where the pages of the owner are too.
 _PAGES = """
@@ -20,8 +21,8 @@ _LETTERS = re.compile(r"[A-Za-z0-9._-]+")
 
 def check_repo_name(name: str, type: RepoType | None = None) -> None:  # noqa: A002 - as elsewhere
     """Refuse with InvalidRepoName, which says the rule, what cannot name a repository."""
-    if not 1 <= len(name) <= MAX_LENGTH:
-        raise InvalidRepoName(f"it has 1 to {MAX_LENGTH} characters")
+    if not 1 <= len(name) <= MAX_NAME_LENGTH:
+        raise InvalidRepoName(f"it has 1 to {MAX_NAME_LENGTH} characters")
     if _LETTERS.fullmatch(name) is None:
         raise InvalidRepoName("it has only the letters a to z, digits, '-', '_' and '.'")
     if "--" in name or ".." in name:
@@ -47,3 +48,43 @@ def split_name(name: str, *, organization: str | None = None) -> tuple[str | Non
 def repo_name_key(name: str) -> str:
     """Return the form in which two names are the same name."""
     return name.casefold()
+
+
+MAX_PATH_BYTES = 4096
+MAX_SEGMENT_BYTES = 255
+
+# Characters that the file system of macOS leaves out when it compares names.
+_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+# What Windows takes for .git: its short name, and .git before blanks, dots or a stream's name.
+_GIT_FOLDER = re.compile(r"(\.git[ .]*|git~[0-9]+[ .]*)(:.*)?", re.DOTALL)
+
+
+def check_path(path: str) -> None:
+    """Refuse with InvalidPath, which says the rule, what cannot be the path of a file.
+
+    A path is safe on every system that somebody may check it out on: it stays below the folder
+    it is put in, and it is never taken for git's own folder.
+    """
+    try:
+        octets = path.encode()
+    except UnicodeEncodeError:
+        raise InvalidPath("it is valid Unicode text") from None
+    if not 1 <= len(octets) <= MAX_PATH_BYTES:
+        raise InvalidPath(f"it has 1 to {MAX_PATH_BYTES} bytes")
+    if "\\" in path:
+        raise InvalidPath("its parts are separated by '/', and it has no backslash")
+    if any(unicodedata.category(character) == "Cc" for character in path):
+        raise InvalidPath("it has no control characters")
+    for segment in path.split("/"):
+        _check_segment(segment)
+
+
+def _check_segment(segment: str) -> None:
+    if not segment:
+        raise InvalidPath("it neither begins nor ends with '/', and has no '//'")
+    if segment in {".", ".."}:
+        raise InvalidPath("none of its parts is '.' or '..'")
+    if len(segment.encode()) > MAX_SEGMENT_BYTES:
+        raise InvalidPath(f"each of its parts has at most {MAX_SEGMENT_BYTES} bytes")
+    if _GIT_FOLDER.fullmatch(_IGNORED.sub("", segment).casefold()):
+        raise InvalidPath("none of its parts is git's own folder '.git', in any spelling")

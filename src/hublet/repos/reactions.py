@@ -1,22 +1,39 @@
-"""What happens after a repository changed, in the worker."""
+"""Reactions of the worker to changes of repositories: packing, pruning, removal from the disk."""
 
 import asyncio
 from typing import Any
 
-from hublet.core.database import Database
+from hublet.core.database import Connection, Database
+from hublet.core.outbox import reacts_to
 from hublet.core.queue import handles_slowly
-from hublet.repos import sweeping
-from hublet.repos.git import folders
+from hublet.events import RepoContentUpdated
+from hublet.repos import maintenance, pruning
+from hublet.repos.git import bare_repos
+from hublet.repos.pruning import REMOVE_ORPHANS
 from hublet.repos.service import REMOVE_FOLDER
-from hublet.repos.sweeping import REMOVE_ORPHANS
 
 
 @handles_slowly(REMOVE_FOLDER)
 async def remove_folder(database: Database, body: dict[str, Any]) -> None:
-    folder = folders.folder_of(database.hub.settings.database.data_dir, body["repo_id"])
-    await asyncio.to_thread(folders.remove, folder)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, body["repo_id"])
+    await asyncio.to_thread(bare_repos.remove, folder)
 
 
 @handles_slowly(REMOVE_ORPHANS)
 async def remove_orphans(database: Database, _body: dict[str, Any]) -> None:
-    await sweeping.remove_orphans(database)
+    await pruning.remove_orphans(database)
+
+
+@handles_slowly(pruning.PRUNE_BLOBS)
+async def sweep_blobs(database: Database, _body: dict[str, Any]) -> None:
+    await pruning.prune_blobs(database)
+
+
+@reacts_to(RepoContentUpdated)
+async def plan_packing(conn: Connection, event: RepoContentUpdated) -> None:
+    await maintenance.schedule_repack(conn, event.repo.id)
+
+
+@handles_slowly(maintenance.REPACK)
+async def pack(database: Database, body: dict[str, Any]) -> None:
+    await maintenance.repack_if_needed(database, body["repo_id"])

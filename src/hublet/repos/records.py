@@ -1,11 +1,15 @@
-"""What a repository is."""
+"""Records of a repository: the repository itself, its refs, blobs, card, likes and access
+requests.
+"""
 
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
+from hublet.accounts.records import User
 from hublet.core.light_dataclasses import dataclass
+from hublet.events import UpdatedRef
 
 
 class RepoType(StrEnum):
@@ -131,3 +135,121 @@ class RepoAddress:
     @property
     def full_name(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blob:
+    sha256: str
+    size: int
+    # What git would call the same bytes, where it is known.
+    git_sha1: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedBlob:
+    """A blob that a repository brought along, and when."""
+
+    sha256: str
+    size: int
+    pushed_at: datetime
+
+
+MAIN = "refs/heads/main"
+HEADS = "refs/heads/"
+TAGS = "refs/tags/"
+PULL_REQUESTS = "refs/pr/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ref:
+    # As git spells it: refs/heads/main.
+    name: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBranch:
+    name: str
+    # A branch, a tag or a commit; None: main.
+    starting_point: str | None = None
+    # Begin with a commit that holds nothing.
+    is_empty: bool = False
+    # Move the branch when there is one of this name.
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """The metadata at the top of README.md, and the tags that follow from it."""
+
+    data: dict[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefTransaction:
+    """Refs that move together, all or none, and what else changes with them."""
+
+    updates: tuple[UpdatedRef, ...]
+    actor_id: str
+    # The card of the commit that main moves to; None when main stays.
+    card: Card | None = None
+    # How much the repository's storage grows.
+    added_bytes: int = 0
+    # What these refs brought into the folder of blobs.
+    blobs: tuple[Blob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsChange:
+    """What is None keeps its value; `gated` False takes the gate away."""
+
+    visibility: Visibility | None = None
+    gated: Gated | Literal[False] | None = None
+    discussions_disabled: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserLike:
+    repo: Repo
+    created_at: datetime
+
+
+class AccessStatus(StrEnum):
+    pending = "pending"
+    accepted = "accepted"
+    rejected = "rejected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRequest:
+    id: str
+    repo_id: str
+    user_id: str
+    status: AccessStatus
+    # What the person filled in; None for one who never asked and was let in all the same.
+    fields: dict[str, Any] | None
+    rejection_reason: str | None = None
+    # None when nobody decided, or the gate opens by itself.
+    decided_by: str | None = None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRequester:
+    """Who asked, with the address that asking shares."""
+
+    request: GateRequest
+    user: User
+    email: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    # The last part of its address. Nobody can guess it, and who has it may see the content.
+    name: str
+    user_id: str
+    sha256: str
+    size: int
+    media_type: str
+    created_at: datetime

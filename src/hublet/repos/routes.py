@@ -1,19 +1,44 @@
-"""HTTP for repositories as such: creating, moving, deleting."""
+"""HTTP for repositories as such: creation, move, deletion, settings and likes."""
 
 from typing import Any
 
+from fastapi import Request
 from pydantic import MISSING
 
+from hublet.accounts.schemas import UserCard
+from hublet.accounts.users import service as accounts
 from hublet.core.database import Database, Reader
-from hublet.core.http import Conn, Db, Router
+from hublet.core.http import Conn, Db, ReadConn, Router
+from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
-from hublet.repos import creation, moving, service
-from hublet.repos.creation import NewRepo
+from hublet.repos import lifecycle, likes_store, service, settings
+from hublet.repos import likes as repos_likes
+from hublet.repos.access import requested_visibility
+from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo
+from hublet.repos.lifecycle import NewRepo
 from hublet.repos.names import split_name
-from hublet.repos.records import Repo, RepoAddress, RepoType, Right, Visibility
-from hublet.repos.schemas import CreateRepo, DeleteRepo, MoveRepo, RepoTaken, RepoUrl
-from hublet.repos.visibility import asked_visibility
-from hublet.tokens.auth import AnyCaller
+from hublet.repos.records import (
+    Gated,
+    Repo,
+    RepoAddress,
+    RepoType,
+    Right,
+    SettingsChange,
+    Visibility,
+)
+from hublet.repos.schemas import (
+    CreateRepo,
+    DeleteRepo,
+    Like,
+    MoveRepo,
+    RepoResourceGroupEnvelope,
+    RepoSettings,
+    RepoTaken,
+    RepoUrl,
+    SetRepoResourceGroup,
+    UpdateRepoSettings,
+)
+from hublet.tokens.auth import AccountOwner, AnyCaller, MaybeCaller, actor_of
 
 router = Router(prefix="/api/repos", tags=["repos"])
 
@@ -28,11 +53,11 @@ async def create_repo(database: Db, caller: AnyCaller, body: CreateRepo) -> Repo
 
     A space needs an `sdk`. What concerns the running of its app is accepted and ignored.
     """
-    repo = await creation.create(database, caller, _wanted(body))
+    repo = await lifecycle.create(database, caller, _new_repo(body))
     return _url(database, repo)
 
 
-def _wanted(body: CreateRepo) -> NewRepo:
+def _new_repo(body: CreateRepo) -> NewRepo:
     namespace, name = split_name(body.name, organization=body.organization)
     return NewRepo(
         type=RepoType(body.type),
@@ -45,7 +70,7 @@ def _wanted(body: CreateRepo) -> NewRepo:
 
 
 def _visibility(body: CreateRepo) -> Visibility:
-    asked = asked_visibility(
+    asked = requested_visibility(
         visibility=None if body.visibility is MISSING else body.visibility,
         private=None if body.private is MISSING else body.private,
     )
@@ -58,7 +83,7 @@ async def move_repo(conn: Conn, caller: AnyCaller, body: MoveRepo) -> RepoUrl:
     old = _address(body.type, body.fromRepo, caller)
     repo = await service.get_as_named(conn, caller, old, Right.manage)
     target = _address(body.type, body.toRepo, caller)
-    return _url(conn, await moving.move(conn, caller, repo, target))
+    return _url(conn, await lifecycle.move(conn, caller, repo, target))
 
 
 @router.delete("/delete", responses=_MISSING)
@@ -79,3 +104,95 @@ def _address(
 
 def _url(place: Database | Reader, repo: Repo) -> RepoUrl:
     return RepoUrl(url=repo.url(place.hub.settings.base_url), name=repo.full_name, id=repo.id)
+
+
+settings_router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
+
+
+@settings_router.put("/settings")
+async def update_repo_settings(
+    conn: Conn, caller: AnyCaller, address: GitRepo, body: UpdateRepoSettings
+) -> RepoSettings:
+    """Change who sees a repository, who may read it, and whether it has discussions.
+
+    A private repository may be gated too; the gate counts once it is public.
+    """
+    repo = await service.get(conn, caller, address, Right.manage)
+    return RepoSettings.of(
+        await settings.update_settings(conn, caller, repo, _settings_change(body))
+    )
+
+
+def _settings_change(body: UpdateRepoSettings) -> SettingsChange:
+    gated = None if body.gated is MISSING else body.gated
+    return SettingsChange(
+        visibility=requested_visibility(
+            visibility=None if body.visibility is MISSING else body.visibility,
+            private=None if body.private is MISSING else body.private,
+        ),
+        gated=Gated(gated) if gated else gated,
+        discussions_disabled=(
+            None if body.discussionsDisabled is MISSING else body.discussionsDisabled
+        ),
+    )
+
+
+@settings_router.get("/resource-group")
+async def get_repo_resource_group(
+    conn: ReadConn, caller: AnyCaller, address: GitRepo
+) -> RepoResourceGroupEnvelope:
+    """Show the resource group of a repository, to its members and to administrators."""
+    repo = await service.get(conn, caller, address, Right.see)
+    return RepoResourceGroupEnvelope.of(await settings.find_resource_group(conn, caller, repo))
+
+
+@settings_router.post("/resource-group")
+async def set_repo_resource_group(
+    request: Request, conn: Conn, caller: AnyCaller, address: GitRepo, body: SetRepoResourceGroup
+) -> RepoResourceGroupEnvelope:
+    """Put a repository into a resource group, or out of one, as the organization's administrator."""
+    repo = await service.get(conn, caller, address, Right.manage)
+    actor = actor_of(request, caller)
+    group = await settings.set_resource_group(conn, actor, caller, repo, body.resourceGroupId)
+    return RepoResourceGroupEnvelope.of(group)
+
+
+likes_router = Router()
+
+
+@likes_router.post(f"{GIT_REPO}/like", tags=GIT_TAGS, responses=MOVED)
+async def like_repo(conn: Conn, caller: AccountOwner, address: GitRepo) -> Done:
+    """Like a repository; doing it again changes nothing."""
+    repo = await service.get(conn, caller, address, Right.see)
+    await repos_likes.like(conn, caller, repo)
+    return Done()
+
+
+@likes_router.delete(f"{GIT_REPO}/like", tags=GIT_TAGS, responses=MOVED)
+async def unlike_repo(conn: Conn, caller: AccountOwner, address: GitRepo) -> Done:
+    """Take a like back; doing it again changes nothing."""
+    repo = await service.get(conn, caller, address, Right.see)
+    await repos_likes.unlike(conn, caller, repo)
+    return Done()
+
+
+@likes_router.get(f"{GIT_REPO}/likers", tags=GIT_TAGS, responses=PAGED_RESPONSES | MOVED)
+async def list_repo_likers(
+    conn: ReadConn, caller: MaybeCaller, address: GitRepo, page: PageQuery
+) -> list[UserCard]:
+    """List who likes a repository, page by page."""
+    repo = await service.get(conn, caller, address, Right.see)
+    found = await likes_store.list_likers(conn, repo.id, after=page.after, limit=page.reach)
+    base_url = conn.hub.settings.base_url
+    return [UserCard.of(u, base_url=base_url) for u in page.cut(found, position=lambda u: u.id)]
+
+
+@likes_router.get("/api/users/{user}/likes", tags=["users"], responses=PAGED_RESPONSES)
+async def list_user_likes(
+    conn: ReadConn, caller: MaybeCaller, user: str, page: PageQuery
+) -> list[Like]:
+    """List the public repositories that a user likes, the newest like first."""
+    is_administrator = caller is not None and caller.is_admin
+    found = await accounts.get_visible_user(conn, user, to_administrator=is_administrator)
+    likes = await repos_likes.list_of_user(conn, found.id, after=page.after, limit=page.reach)
+    return [Like.of(like) for like in page.cut(likes, position=repos_likes.write_position)]

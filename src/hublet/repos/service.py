@@ -1,4 +1,4 @@
-"""Rules of repositories: who finds them, who creates and removes them."""
+"""Repositories: finding one by its name, checking rights to it, adding and deleting it."""
 
 import json
 from collections.abc import Collection
@@ -42,7 +42,7 @@ async def get(conn: Reader, caller: Caller | None, address: RepoAddress, right: 
     repo = await store.find_by_name(conn, address)
     moved = None if repo else await store.find_by_old_name(conn, address)
     found = repo or moved
-    if found is None or not await _may_know(conn, caller, found, right):
+    if found is None or not await _may_see_or_discuss(conn, caller, found, right):
         raise RepoNotFound(address.type, address.full_name)
     if moved is not None and (path := _new_path(address, moved)) is not None:
         raise RepoMoved(moved.full_name, location=conn.hub.settings.base_url + path)
@@ -51,7 +51,9 @@ async def get(conn: Reader, caller: Caller | None, address: RepoAddress, right: 
     return found
 
 
-async def _may_know(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> bool:
+async def _may_see_or_discuss(
+    conn: Reader, caller: Caller | None, repo: Repo, right: Right
+) -> bool:
     # Interface 5.3: write-discussions alone is enough to discuss, in private repositories too.
     may_discuss = right is Right.discuss and await may(conn, caller, repo, right)
     return may_discuss or await may(conn, caller, repo, Right.see)
@@ -95,7 +97,7 @@ async def may(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> 
         return False
     if access.token_reaches(repo, caller, right) and await _is_member(conn, caller, repo, right):
         return True
-    if right is Right.read and _is_granted_scope(repo, caller):
+    if right is Right.read and _may_pass_gate(repo, caller):
         return await store.access_status(conn, repo.id, user_id=caller.user_id) == "accepted"
     if right is Right.discuss:
         return access.is_open(repo, Right.see) and access.token_reaches(repo, caller, right)
@@ -131,7 +133,7 @@ async def who_may_see(
     return frozenset(seen_by)
 
 
-def _is_granted_scope(repo: Repo, caller: Caller) -> bool:
+def _may_pass_gate(repo: Repo, caller: Caller) -> bool:
     # Interface 5.3: gated-repos reads public gated repositories, never private ones.
     return access.is_open(repo, Right.see) and (
         caller.may(Scope.gated_repos, on=repo.owner_id)
@@ -146,7 +148,7 @@ async def check(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -
     if right is Right.read:
         user_id = caller.user_id if caller else ""
         status = await store.access_status(conn, repo.id, user_id=user_id)
-        raise AccessNotGranted(repo.full_name, access.why_gated(repo, status))
+        raise AccessNotGranted(repo.full_name, access.gate_reason(repo, status))
     if caller is None:
         raise RightNeeded(repo.full_name, "it needs a token.")
     if not access.token_reaches(repo, caller, right):

@@ -1,4 +1,4 @@
-"""SQL of repositories."""
+"""SQL of repositories, their settings and the redirects from their old names."""
 
 import json
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.events import RepoSnapshot
 from hublet.repos.names import repo_name_key
-from hublet.repos.records import Gated, Repo, RepoAddress, RepoType, Visibility
+from hublet.repos.records import Gated, Repo, RepoAddress, RepoType, SettingsChange, Visibility
 
 # Where repositories are called `r` and joined with `OWNER`; `record` reads them. Joining the view
 # of owners instead would make SQLite do everything twice, once for users and once for the others.
@@ -195,3 +195,22 @@ def record(row: Row) -> Repo:
         created_at=from_micros(row["created_at"]),
         updated_at=from_micros(row["updated_at"]),
     )
+
+
+async def change_settings(conn: Connection, repo_id: str, wanted: SettingsChange) -> None:
+    """Change what is wanted and nothing else, so that two changes at once both count."""
+    await conn.execute(
+        """
+        UPDATE repos SET
+            visibility = coalesce($2, visibility),
+            gated = CASE WHEN $3 THEN $4 ELSE gated END,
+            discussions_disabled = coalesce($5, discussions_disabled)
+        WHERE id = $1
+        """,
+        repo_id, wanted.visibility, wanted.gated is not None, wanted.gated or None,
+        wanted.discussions_disabled,
+    )  # fmt: skip
+
+
+async def set_resource_group(conn: Connection, repo_id: str, group_id: str | None) -> None:
+    await conn.execute("UPDATE repos SET resource_group_id = $2 WHERE id = $1", repo_id, group_id)

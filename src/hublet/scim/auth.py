@@ -1,4 +1,4 @@
-"""Which directory a request is about, as a type that a route names."""
+"""Directory of a request, as a type that a route names."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,7 +11,7 @@ from hublet.accounts.errors import PlanNeeded
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Plan, Role
 from hublet.core.http import Db, Router
-from hublet.core.http.routers import mirrored
+from hublet.core.http.routers import mirror_routes
 from hublet.scim.records import Directory
 from hublet.tokens.auth import AccountOwner, actor_of
 
@@ -55,7 +55,7 @@ ManagedUsers = Annotated[Directory, Depends(open_managed)]
 def for_managed_users(of_invited_users: Router) -> Router:
     """Return the same routes for managed users."""
     path = (INVITED, MANAGED)
-    return mirrored(of_invited_users, tag="scim", path=path, endpoint=_for_managed_users)
+    return mirror_routes(of_invited_users, tag="scim", path=path, endpoint=_for_managed_users)
 
 
 def _for_managed_users(endpoint: Callable[..., Any]) -> Callable[..., Any]:

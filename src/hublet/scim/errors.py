@@ -1,4 +1,4 @@
-"""What a SCIM endpoint answers when it refuses (RFC 7644, 3.12)."""
+"""Errors of SCIM, in the form that RFC 7644, 3.12 has for them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,11 +39,11 @@ def invalid_value(message: str) -> ScimRefusal:
     return ScimRefusal(400, message, scim_type="invalidValue")
 
 
-def taken(message: str) -> ScimRefusal:
+def not_unique(message: str) -> ScimRefusal:
     return ScimRefusal(409, message, scim_type="uniqueness")
 
 
-def named(error: HubError) -> HubError:
+def to_refusal(error: HubError) -> HubError:
     """Add the word that SCIM has for an error of another feature."""
     if (scim_type := _TYPES.get(type(error))) is not None:
         error.extra["scimType"] = scim_type

@@ -1,4 +1,4 @@
-"""What happens elsewhere and concerns provisioned users."""
+"""Reactions of SCIM: invitations, and members who come or go without the provider."""
 
 import msgspec
 
@@ -6,16 +6,14 @@ from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Actor
 from hublet.core import queue
 from hublet.core.database import Connection, Database
-from hublet.core.outbox import reacts_at_once_to, reacts_to
+from hublet.core.outbox import reacts_in_transaction_to, reacts_to
 from hublet.core.queue import NewTask, handles_slowly
 from hublet.events import EmailVerified, MemberAdded, MemberRemoved, UserCreated
-from hublet.scim.accounts import switching
 from hublet.scim.records import Directory
-from hublet.scim.users import service, store
-from hublet.scim.users.waiting import store as waiting
+from hublet.scim.users import accounts, service, store
 
-_SCIM = Actor(id=None, name="scim")
-LET_IN = "scim.let-in"
+_SCIM_ACTOR = Actor(id=None, name="scim")
+ACCEPT_INVITATION = "scim.let-in"
 
 
 class Invitation(msgspec.Struct, frozen=True):
@@ -28,50 +26,50 @@ class Invitation(msgspec.Struct, frozen=True):
 @reacts_to(UserCreated)
 async def let_in_new_user(conn: Connection, event: UserCreated) -> None:
     """An account is created with an address that an invited user waits for."""
-    await _look_for_invitations(conn, event.user_id)
+    await _queue_invitations(conn, event.user_id)
 
 
 @reacts_to(EmailVerified)
 async def let_in_owner_of_address(conn: Connection, event: EmailVerified) -> None:
-    await _look_for_invitations(conn, event.user_id)
+    await _queue_invitations(conn, event.user_id)
 
 
-async def _look_for_invitations(conn: Connection, user_id: str) -> None:
+async def _queue_invitations(conn: Connection, user_id: str) -> None:
     """Leave each to a task of its own: what one organization wrote concerns no other."""
-    found = await waiting.list_for(conn, user_id)
+    found = await store.list_invitations(conn, user_id)
     invitations = [Invitation(organization=name, scim_user_id=each) for name, each in found]
     bodies = [msgspec.json.encode(invitation).decode() for invitation in invitations]
-    await queue.add_many(conn, [NewTask(kind=LET_IN, body=body) for body in bodies])
+    await queue.add_many(conn, [NewTask(kind=ACCEPT_INVITATION, body=body) for body in bodies])
 
 
-@handles_slowly(LET_IN, reads=Invitation)
-async def let_in(database: Database, invitation: Invitation) -> None:
+@handles_slowly(ACCEPT_INVITATION, reads=Invitation)
+async def accept_invitation(database: Database, invitation: Invitation) -> None:
     """It holds the directory as a provider does, so no other task may share the transaction."""
     async with database.transaction() as conn:
         organization = await organizations.get(conn, invitation.organization)
-        directory = Directory(organization=organization, managed=False, actor=_SCIM)
-        await service.let_in(conn, directory, invitation.scim_user_id)
+        directory = Directory(organization=organization, managed=False, actor=_SCIM_ACTOR)
+        await service.accept_invitation(conn, directory, invitation.scim_user_id)
 
 
-@reacts_at_once_to(MemberAdded)
+@reacts_in_transaction_to(MemberAdded)
 async def note_arrival(conn: Connection, event: MemberAdded) -> None:
     """Somebody let a provisioned user in again without the provider.
 
     A managed account comes along, unless an administrator of the hub has switched it off.
     """
     if await store.set_active(
-        conn, event.organization_id, user_id=event.user_id, active=True, at=service.moment()
+        conn, event.organization_id, user_id=event.user_id, active=True, at=service.current_time()
     ):
-        await switching.switch_on(conn, event.user_id)
+        await accounts.enable(conn, event.user_id)
 
 
-@reacts_at_once_to(MemberRemoved)
+@reacts_in_transaction_to(MemberRemoved)
 async def note_departure(conn: Connection, event: MemberRemoved) -> None:
     """A provisioned user left, or was removed, without the provider: it is to see that.
 
     A managed account is the organization's, and nobody takes it along.
     """
     if await store.set_active(
-        conn, event.organization_id, user_id=event.user_id, active=False, at=service.moment()
+        conn, event.organization_id, user_id=event.user_id, active=False, at=service.current_time()
     ):
-        await switching.switch_off(conn, event.user_id)
+        await accounts.disable(conn, event.user_id)

@@ -1,4 +1,4 @@
-"""What an identity provider keeps in an organization."""
+"""Records of SCIM: the directory, its users and groups, and requests to it."""
 
 from dataclasses import field
 from unicodedata import normalize
@@ -23,7 +23,7 @@ class Directory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class ProvisionedAddress:
     value: str
     primary: bool | None = None
     # Changes may name it; answers never do (interface 2.6).
@@ -49,7 +49,7 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScimUser:
+class ProvisionedUser:
     id: str
     # The account; None while nobody has one with an address of this user.
     user_id: str | None = None
@@ -57,7 +57,7 @@ class ScimUser:
     external_id: str | None = None
     given_name: str | None = None
     family_name: str | None = None
-    emails: tuple[Address, ...] = ()
+    emails: tuple[ProvisionedAddress, ...] = ()
     active: bool = True
     kept: KeptRoles = field(default_factory=KeptRoles)
     stamp: Stamp
@@ -70,23 +70,23 @@ class ScimUser:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupMember:
+class ProvisionedMember:
     id: str
     user_name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScimGroup:
+class ProvisionedGroup:
     id: str
     display_name: str
     external_id: str | None = None
     # Empty also where they were not asked for.
-    members: tuple[GroupMember, ...] = ()
+    members: tuple[ProvisionedMember, ...] = ()
     stamp: Stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class SqlCondition:
     """A part of a WHERE clause whose values are numbered from `$3` on."""
 
     sql: str = "1 = 1"
@@ -94,10 +94,10 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ListQuery:
     """Which part of a list is asked for, in which order."""
 
-    condition: Condition = field(default_factory=Condition)
+    condition: SqlCondition = field(default_factory=SqlCondition)
     # A list of columns, as ORDER BY takes it.
     order: str = "s.id"
     offset: int = 0
@@ -105,7 +105,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class DirectoryRequest:
     """A request to a directory, without the framework that brought it."""
 
     method: str
@@ -119,7 +119,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class DirectoryResponse:
     status: int
     headers: dict[str, str]
     body: bytes

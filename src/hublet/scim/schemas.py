@@ -1,4 +1,4 @@
-"""SCIM on the wire, as the description tells it; the library reads and writes it."""
+"""Wire schemas of SCIM, for the description only: the SCIM library reads and writes."""
 
 from typing import Annotated, Any, Literal
 
@@ -190,7 +190,7 @@ _SENTENCES = {
 }
 
 
-def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Describe the errors that any operation has, and these."""
     shared = {400, 401, 403, 404, 429, 503}
     return {

@@ -7,12 +7,9 @@ context manager that gives the same `Hub`.
 from hublet.testing.browser import Browser, Page
 from hublet.testing.clock import Clock
 from hublet.testing.errors import CannotStart, HubletTestingError, Refused, WaitedInVain
-from hublet.testing.hub import Hub
-from hublet.testing.people import OAuthApp, Organization, User
+from hublet.testing.hub import Hub, OAuthApp, Organization, User, running_hub
 from hublet.testing.process import HubProcess, Port
-from hublet.testing.receiver import Received, Receiver, receiving
-from hublet.testing.running import running_hub
-from hublet.testing.webhooks import Delivery, Webhooks
+from hublet.testing.webhooks import Delivery, Received, Receiver, Webhooks, receiving
 
 __all__ = [
     "Browser",

@@ -55,7 +55,7 @@ class Browser:
             "/device/decision": choice,
         }
         for _ in range(_MOST_STEPS):
-            asked = next(((p, f) for p in answers if (f := _form(page, p)) is not None), None)
+            asked = next(((p, f) for p in answers if (f := _find_form(page, p)) is not None), None)
             if asked is None or not page.url.startswith(self._hub):
                 return page
             path, form = asked
@@ -84,7 +84,7 @@ class Browser:
             return Page(url=answer.geturl(), status=answer.status or 0, text=text)
 
 
-def _form(page: Page, action: str) -> Form | None:
+def _find_form(page: Page, action: str) -> Form | None:
     """Return the fields of the page's form that is sent to this path, if it has one."""
     found = re.search(rf'<form[^>]*action="{re.escape(action)}".*?</form>', page.text, re.DOTALL)
     if found is None:

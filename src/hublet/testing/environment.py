@@ -1,4 +1,6 @@
-"""The environment of tests: set before the public client is imported, put back at the end."""
+"""Environment variables of a test run: set before the public client is imported, restored at the
+end.
+"""
 
 import os
 import shutil
@@ -10,7 +12,7 @@ from typing import Any
 DATABASE_VARIABLE = "HUBLET_TEST_DATABASE_URL"
 _LOOPBACK = ("127.0.0.1", "localhost")
 # The client still reads some of its variables by older names, and one of a relative.
-_OF_CLIENTS = ("HF_", "HUGGING_FACE_", "HUGGINGFACE_", "TRANSFORMERS_OFFLINE")
+_CLIENT_PREFIXES = ("HF_", "HUGGING_FACE_", "HUGGINGFACE_", "TRANSFORMERS_OFFLINE")
 
 
 class Environment:
@@ -22,7 +24,7 @@ class Environment:
         self._before: dict[str, str | None] = {}
 
     def set(self) -> None:
-        for name in [name for name in os.environ if name.startswith(_OF_CLIENTS)]:
+        for name in [name for name in os.environ if name.startswith(_CLIENT_PREFIXES)]:
             self._put(name, None)
         for name, value in self._wanted().items():
             self._put(name, value)
@@ -72,6 +74,6 @@ def database_url() -> str | None:
     return os.environ.get(DATABASE_VARIABLE) or None
 
 
-def of_a_hub() -> Mapping[str, str]:
+def child_variables() -> Mapping[str, str]:
     """Return the variables of a child: settings of a developer's own hub do not reach it."""
     return {name: value for name, value in os.environ.items() if not name.startswith("HUBLET_")}

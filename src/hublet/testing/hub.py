@@ -1,20 +1,80 @@
-"""A hub in the hands of a test."""
+"""Hub of a test: creates users, organizations, tokens and apps, and plans faults."""
 
 import email
 import email.policy
-from collections.abc import Mapping, Sequence
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import field
 from datetime import datetime
 from email.message import EmailMessage
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from hublet.core.light_dataclasses import dataclass
 from hublet.testing.browser import Browser
-from hublet.testing.calling import call
 from hublet.testing.clock import Clock
-from hublet.testing.people import OAuthApp, Organization, User
-from hublet.testing.process import HubProcess
+from hublet.testing.errors import Refused
+from hublet.testing.process import HubProcess, Port
 from hublet.testing.webhooks import Webhooks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    name: str
+    email: str
+    # Of the role "write": it may do all that its owner may.
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Organization:
+    name: str
+    plan: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthApp:
+    client_id: str
+    secret: str = field(repr=False)
+
+
+# What a test plans to go wrong is not meant for the test itself.
+_FAULT_EXEMPTION = {"X-Hublet-Testing": "1"}
+_SECONDS = 30.0
+
+# Proxies of the developer's lead elsewhere.
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def call_hub(
+    method: str,
+    url: str,
+    *,
+    token: str | None = None,
+    body: object = None,
+    query: Mapping[str, object] | None = None,
+) -> Any:
+    """Return the JSON of the answer, or raise Refused."""
+    if query:
+        url += "?" + urllib.parse.urlencode(query, doseq=True)
+    headers = {**_FAULT_EXEMPTION, "Content-Type": "application/json"}
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310 - it is the hub
+    try:
+        with _opener.open(request, timeout=_SECONDS) as answer:
+            return json.loads(answer.read() or b"null")
+    except urllib.error.HTTPError as error:
+        with error:
+            told = error.read().decode(errors="replace")
+        raise Refused(f"{method} {url}", error.code, told) from None
+
 
 _ADMINISTRATOR = "admin"
 # Good enough for whoever can reach nothing but this machine.
@@ -100,8 +160,8 @@ class Hub:
         """Register an app with a secret, to which people can be sent to sign in with the hub."""
         url, token = f"{self.url}/api/settings/oauth-apps", (owner or self.admin).token
         body = {"name": name, "redirectUris": list(redirect_uris), "scopes": list(scopes)}
-        client_id = call("POST", url, token=token, body=body)["clientId"]
-        secret = call("POST", f"{url}/{client_id}/secrets", token=token, body={})["value"]
+        client_id = call_hub("POST", url, token=token, body=body)["clientId"]
+        secret = call_hub("POST", f"{url}/{client_id}/secrets", token=token, body={})["value"]
         return OAuthApp(client_id=client_id, secret=secret)
 
     def browser(self, user: User) -> Browser:
@@ -113,7 +173,7 @@ class Hub:
         """Return a user's notifications, newest first, once all that happened has been told."""
         self.settle()
         query = {"limit": 100, **filters}
-        told = call("GET", f"{self.url}/api/notifications", token=user.token, query=query)
+        told = call_hub("GET", f"{self.url}/api/notifications", token=user.token, query=query)
         found: list[dict[str, Any]] = told["notifications"]
         return found
 
@@ -165,7 +225,7 @@ class Hub:
         return self._process.log()
 
     def _plan(self, fault: Mapping[str, object]) -> None:
-        call("POST", f"{self.url}/api/test-mode/faults", body=fault)
+        call_hub("POST", f"{self.url}/api/test-mode/faults", body=fault)
 
     def _issue(self, name: str, given: Mapping[str, object]) -> str:
         value: str = self._manage("POST", f"users/{name}/tokens", given)["value"]
@@ -173,7 +233,7 @@ class Hub:
 
     def _manage(self, method: str, path: str, body: Mapping[str, object]) -> Any:
         url = f"{self.url}/api/admin/{path}"
-        return call(method, url, token=self._process.admin_token, body=body)
+        return call_hub(method, url, token=self._process.admin_token, body=body)
 
 
 def _without_none(given: Mapping[str, object]) -> dict[str, object]:
@@ -184,3 +244,20 @@ def _mail(path: Path) -> EmailMessage:
     parsed = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
     assert isinstance(parsed, EmailMessage)  # noqa: S101 - what that policy makes
     return parsed
+
+
+@contextmanager
+def running_hub(
+    settings: Mapping[str, object] | None = None, *, database_url: str | None = None
+) -> Iterator[Hub]:
+    """Run a hub in a process of its own, with settings by their keys in the settings file.
+
+    `database_url` names a PostgreSQL server by any database on it; the hub makes one of its own
+    there, and drops it in the end.
+    """
+    process = HubProcess(Port())
+    try:
+        process.start(settings or {}, database_url=database_url)
+        yield Hub(process)
+    finally:
+        process.stop()

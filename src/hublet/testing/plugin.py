@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures, and what must happen before and around them."""
+"""Pytest plugin: fixtures and hooks."""
 
 from collections.abc import Generator, Iterator, Mapping
 
@@ -7,8 +7,8 @@ import pytest
 from hublet.testing import environment
 from hublet.testing.hub import Hub
 from hublet.testing.process import HubProcess
-from hublet.testing.receiver import Receiver, receiving
 from hublet.testing.session import Session
+from hublet.testing.webhooks import Receiver, receiving
 
 _SESSION = pytest.StashKey[Session]()
 

@@ -1,4 +1,4 @@
-"""The process that a test's hub runs in, as the tests see it."""
+"""Child process of a test's hub, seen from the tests."""
 
 import json
 import os
@@ -77,7 +77,7 @@ class HubProcess:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 pass_fds=[listener.fileno()],
-                env=environment.of_a_hub(),
+                env=environment.child_variables(),
                 # Ctrl+C is for the tests: the hub of the one that runs must not go first.
                 start_new_session=True,
             )

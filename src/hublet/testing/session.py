@@ -1,4 +1,4 @@
-"""One run of pytest, and the hub that belongs to it."""
+"""Session: one run of pytest and its hub."""
 
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,12 +1,12 @@
-"""Remembers for a moment who a token belongs to, so that a busy caller costs one look-up."""
+"""Cache of callers by token, so that a busy caller costs one look-up."""
 
 import asyncio
 from collections import OrderedDict
 from contextlib import ExitStack
 
-from hublet.core.channels import CREDENTIALS
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Database, DatabaseUnavailable
+from hublet.core.database.engine import CREDENTIALS_CHANNEL
 from hublet.core.logs import get_logger
 from hublet.tokens import service, store
 from hublet.tokens.records import Caller
@@ -32,7 +32,7 @@ class CallerCache:
         self._callers: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
         self._used: dict[str, int] = {}
         self._open = ExitStack()
-        self._revocations = self._open.enter_context(database.subscribe(CREDENTIALS))
+        self._revocations = self._open.enter_context(database.subscribe(CREDENTIALS_CHANNEL))
         self._rings = 0
         self._flushing: asyncio.Task[None] | None = None
 

@@ -1,4 +1,4 @@
-"""What a credential looks like: prefix, 256 random bits, checksum."""
+"""Format of a credential: prefix, 256 random bits, checksum."""
 
 import re
 import zlib
@@ -19,7 +19,7 @@ _IMPORTABLE = re.compile(r"[!-~]{8,200}")
 _IMPORTED_PREFIX = re.compile(r"[A-Za-z]{1,4}_((oauth|jwt|rt|cs)_)?")
 
 
-class Kind(StrEnum):
+class TokenKind(StrEnum):
     access = "access"
     oauth = "oauth"
     jwt = "jwt"
@@ -35,15 +35,15 @@ class Kind(StrEnum):
 
 # None is longer than six characters: see the longest prefix in core/config.
 _PARTS = {
-    Kind.access: "",
-    Kind.oauth: "oauth_",
-    Kind.jwt: "jwt_",
-    Kind.refresh: "rt_",
-    Kind.secret: "cs_",
+    TokenKind.access: "",
+    TokenKind.oauth: "oauth_",
+    TokenKind.jwt: "jwt_",
+    TokenKind.refresh: "rt_",
+    TokenKind.secret: "cs_",
 }
 
 
-def new_credential(prefix: str, kind: Kind) -> str:
+def new_credential(prefix: str, kind: TokenKind) -> str:
     start = prefix + kind.part
     if len(start) + _BODY_LENGTH > MAX_LENGTH:
         raise ValueError(f"The prefix {start} makes credentials longer than {MAX_LENGTH}.")
@@ -58,13 +58,13 @@ def has_valid_checksum(text: str) -> bool:
     return _checksum(text[:-_CHECKSUM_LENGTH]) == text[-_CHECKSUM_LENGTH:]
 
 
-def kind_of(text: str, prefix: str) -> Kind | None:
+def kind_of(text: str, prefix: str) -> TokenKind | None:
     """Read the kind from the prefix; None when the text does not start with the hub's."""
     if not text.startswith(prefix):
         return None
     rest = text.removeprefix(prefix)
-    marked = (kind for kind in Kind if kind.part and rest.startswith(kind.part))
-    return next(marked, Kind.access)
+    marked = (kind for kind in TokenKind if kind.part and rest.startswith(kind.part))
+    return next(marked, TokenKind.access)
 
 
 def is_importable(value: str) -> bool:

@@ -1,4 +1,4 @@
-"""Work of the queue that concerns credentials."""
+"""Tasks that concern credentials."""
 
 from hublet.core.database import Connection
 from hublet.core.queue import handles

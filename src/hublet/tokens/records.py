@@ -1,4 +1,4 @@
-"""What a credential is, and what it may do."""
+"""Records of credentials, their roles and scopes, and the caller who holds one."""
 
 from dataclasses import field
 from datetime import datetime
@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.tokens.format import Kind
+from hublet.tokens.format import TokenKind
 
 
 class Scope(StrEnum):
@@ -66,7 +66,7 @@ _INCLUDED = {
 }
 
 ALL_SCOPES = frozenset(Scope)
-_READING = frozenset(
+_READ_SCOPES = frozenset(
     {
         Scope.openid,
         Scope.profile,
@@ -117,14 +117,14 @@ def scopes_of(role: TokenRole, grants: Grants) -> frozenset[Scope]:
     if role is TokenRole.write:
         return ALL_SCOPES
     if role is TokenRole.read:
-        return _READING
+        return _READ_SCOPES
     return with_included(grants.everywhere.union(*(grant.scopes for grant in grants.scoped)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     id: str
-    kind: Kind
+    kind: TokenKind
     user_id: str
     name: str
     role: TokenRole

@@ -1,16 +1,30 @@
-"""HTTP for credentials."""
+"""HTTP for credentials: a user's own, any user's for administrators, and those of service
+accounts.
+"""
 
 from fastapi import Request
 from pydantic import MISSING
 
+from hublet.accounts.organizations import service_accounts
+from hublet.accounts.records import Organization, User
+from hublet.accounts.users import service as accounts
+from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.exchange import exchange_of
-from hublet.core.limits import Limiter, Policy, refuse_when_spent
+from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
 from hublet.core.schema import Done
 from hublet.tokens import service, store
-from hublet.tokens.auth import AccountOwner
+from hublet.tokens import service_accounts as tokens_service_accounts
+from hublet.tokens.auth import AccountOwner, Administrator, actor_of
 from hublet.tokens.records import Grants, TokenRole
-from hublet.tokens.schemas import Accepted, CreatedToken, CreateToken, RevokeCredentials, Token
+from hublet.tokens.schemas import (
+    Accepted,
+    CreatedToken,
+    CreateToken,
+    IssueToken,
+    RevokeCredentials,
+    Token,
+)
 
 router = Router(tags=["auth"])
 
@@ -23,10 +37,10 @@ async def revoke_credentials(request: Request, conn: Conn, body: RevokeCredentia
     answer is the same whether or not any of them existed.
     """
     settings = conn.hub.settings.limits
-    policy = Policy(name="revoke", quota=settings.revoke_requests_per_hour, window_seconds=3600)
+    policy = RateLimit(name="revoke", quota=settings.revoke_requests_per_hour, window_seconds=3600)
     limiter: Limiter = request.app.state.limiter
     address = exchange_of(request).address
-    refuse_when_spent(limiter.count(policy, address))
+    raise_when_exceeded(limiter.count(policy, address))
     await service.report(conn, body.credentials, address=address)
     return Accepted()
 
@@ -56,3 +70,99 @@ async def revoke_token(conn: Conn, caller: AccountOwner, token_id: str) -> Done:
     """Revoke one of the caller's own tokens, effective in every process within a second."""
     await service.revoke(conn, token_id=token_id, user_id=caller.user_id, reason="owner")
     return Done()
+
+
+administration_router = Router(prefix="/api/admin/users/{name}/tokens", tags=["administration"])
+
+
+@administration_router.get("")
+async def list_user_tokens(conn: ReadConn, _caller: Administrator, name: str) -> list[Token]:
+    """List a user's tokens that are not revoked; values are never shown again."""
+    user = await accounts.get_user(conn, name)
+    return [Token.of(token) for token in await store.list_of(conn, user_id=user.id)]
+
+
+@administration_router.post(
+    "", responses={409: {"description": "The value was issued or imported before."}}
+)
+async def issue_user_token(
+    conn: Conn, _caller: Administrator, name: str, body: IssueToken
+) -> CreatedToken:
+    """Create a token for a user, or import a value; the answer is the only one that shows it."""
+    user = await accounts.get_user(conn, name)
+    token, value = await service.issue(
+        conn,
+        user_id=user.id,
+        name=body.name,
+        role=TokenRole(body.role),
+        grants=None if body.scopes is MISSING else Grants(everywhere=frozenset(body.scopes)),
+        expires_at=None if body.expiresAt is MISSING else body.expiresAt,
+        value=None if body.value is MISSING else body.value,
+    )
+    return CreatedToken(token=Token.of(token), value=value)
+
+
+@administration_router.delete("/{token_id}")
+async def revoke_user_token(conn: Conn, _caller: Administrator, name: str, token_id: str) -> Done:
+    """Revoke a user's token, effective in every process within a second."""
+    user = await accounts.get_user(conn, name)
+    await service.revoke(conn, token_id=token_id, user_id=user.id, reason="administrator")
+    return Done()
+
+
+service_accounts_router = Router(
+    prefix="/api/organizations/{organization}/service-accounts/{account_id}/tokens",
+    tags=["service-accounts"],
+)
+
+
+@service_accounts_router.get("")
+async def list_service_account_tokens(
+    conn: ReadConn, caller: AccountOwner, organization: str, account_id: str
+) -> list[Token]:
+    """List the tokens of a service account that are not revoked; values are never shown again."""
+    _, account = await _get_administered(conn, caller, organization, account_id)
+    return [Token.of(token) for token in await store.list_of(conn, user_id=account.id)]
+
+
+@service_accounts_router.post("")
+async def create_service_account_token(
+    request: Request,
+    conn: Conn,
+    caller: AccountOwner,
+    organization: str,
+    account_id: str,
+    body: CreateToken,
+) -> CreatedToken:
+    """Create a token of a service account; the answer is the only one that shows its value.
+
+    Scopes without a role make it a fine-grained one.
+    """
+    found, account = await _get_administered(conn, caller, organization, account_id)
+    token, value = await tokens_service_accounts.issue(
+        conn, actor_of(request, caller), found, account, body
+    )
+    return CreatedToken(token=Token.of(token), value=value)
+
+
+@service_accounts_router.delete("/{token_id}")
+async def revoke_service_account_token(
+    request: Request,
+    conn: Conn,
+    caller: AccountOwner,
+    organization: str,
+    account_id: str,
+    token_id: str,
+) -> Done:
+    """Revoke a token of a service account, effective in every process within a second."""
+    found, account = await _get_administered(conn, caller, organization, account_id)
+    await tokens_service_accounts.revoke(conn, actor_of(request, caller), found, account, token_id)
+    return Done()
+
+
+async def _get_administered(
+    conn: Reader, caller: AccountOwner, name: str, account_id: str
+) -> tuple[Organization, User]:
+    organization = await service_accounts.get_organization(conn, name, user_id=caller.user_id)
+    account = await service_accounts.get(conn, organization, account_id)
+    return organization, account.user

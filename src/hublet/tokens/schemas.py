@@ -1,4 +1,4 @@
-"""Credentials on the wire."""
+"""Wire schemas of credentials."""
 
 from typing import Annotated, Literal, Self
 
@@ -57,3 +57,8 @@ class CreatedToken(Schema):
 
     token: Token
     value: str
+
+
+class IssueToken(CreateToken):
+    # An own value of 8 to 200 printable characters, such as a test suite brings along.
+    value: str | MISSING = MISSING

@@ -1,4 +1,4 @@
-"""Issuing, checking and revoking credentials."""
+"""Rules of credentials: issuing, checking and revoking them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,9 +6,9 @@ from datetime import datetime
 import msgspec
 
 from hublet.core import queue
-from hublet.core.channels import CREDENTIALS
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
+from hublet.core.database.engine import CREDENTIALS_CHANNEL
 from hublet.core.hub import Hub
 from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish, publish_many
@@ -21,7 +21,7 @@ from hublet.tokens.errors import (
     TokenNotFound,
     UnknownValue,
 )
-from hublet.tokens.format import Kind, hint, is_importable, new_credential
+from hublet.tokens.format import TokenKind, hint, is_importable, new_credential
 from hublet.tokens.records import Caller, Grants, Token, TokenRole
 
 _DIGEST = "token"
@@ -37,7 +37,7 @@ async def issue(  # noqa: PLR0913 - a credential has as many properties, all nam
     grants: Grants | None = None,
     expires_at: datetime | None = None,
     value: str | None = None,
-    kind: Kind = Kind.access,
+    kind: TokenKind = TokenKind.access,
 ) -> tuple[Token, str]:
     """Issue a credential, or import a given value; return it with its value, this once."""
     if (role is TokenRole.fine_grained) != (grants is not None):
@@ -58,7 +58,7 @@ async def issue(  # noqa: PLR0913 - a credential has as many properties, all nam
         created_at=now(),
         expires_at=expires_at,
     )
-    if not await add_drawn(conn, [(token, value)]):
+    if not await add_tokens(conn, [(token, value)]):
         raise TokenExists
     await publish(conn, CredentialCreated(token_id=token.id, user_id=user_id, name=name))
     return token, value
@@ -67,7 +67,7 @@ async def issue(  # noqa: PLR0913 - a credential has as many properties, all nam
 async def issue_to_app(  # noqa: PLR0913 - as above
     conn: Connection,
     *,
-    kind: Kind,
+    kind: TokenKind,
     user_id: str,
     name: str,
     grants: Grants,
@@ -80,7 +80,7 @@ async def issue_to_app(  # noqa: PLR0913 - as above
 
     No fact tells of it: what people allowed an app does, and apps ask anew every few hours.
     """
-    drawn = draw_for_app(
+    drawn = new_app_token(
         conn.hub,
         kind=kind,
         user_id=user_id,
@@ -91,14 +91,14 @@ async def issue_to_app(  # noqa: PLR0913 - as above
         access_id=access_id,
         organization_id=organization_id,
     )
-    await add_drawn(conn, [drawn])
+    await add_tokens(conn, [drawn])
     return drawn
 
 
-def draw_for_app(  # noqa: PLR0913 - as above
+def new_app_token(  # noqa: PLR0913 - as above
     hub: Hub,
     *,
-    kind: Kind,
+    kind: TokenKind,
     user_id: str,
     name: str,
     grants: Grants,
@@ -107,7 +107,7 @@ def draw_for_app(  # noqa: PLR0913 - as above
     access_id: str,
     organization_id: str | None = None,
 ) -> tuple[Token, str]:
-    """Make a credential with its value; nothing is kept of it before `add_drawn`."""
+    """Make a credential with its value; nothing is kept of it before `add_tokens`."""
     value = new_credential(hub.settings.tokens.prefix, kind)
     token = Token(
         id=new_object_id(),
@@ -126,7 +126,7 @@ def draw_for_app(  # noqa: PLR0913 - as above
     return token, value
 
 
-async def add_drawn(conn: Connection, drawn: Sequence[tuple[Token, str]]) -> int:
+async def add_tokens(conn: Connection, drawn: Sequence[tuple[Token, str]]) -> int:
     """Keep credentials in one statement, of their values only digests; return how many are new."""
     digest = conn.hub.keys.digest
     return await store.add(conn, [(token, digest(_DIGEST, value).hex()) for token, value in drawn])
@@ -140,7 +140,7 @@ async def find_by_value(conn: Reader, value: str) -> Token | None:
 async def revoke_of_accesses(conn: Connection, access_ids: Sequence[str]) -> None:
     """Revoke everything that was issued from these accesses."""
     await store.revoke_of_accesses(conn, access_ids)
-    conn.wake(CREDENTIALS)
+    conn.wake(CREDENTIALS_CHANNEL)
 
 
 async def find_caller(conn: Reader, value: str) -> Caller | None:
@@ -158,7 +158,7 @@ async def revoke(conn: Connection, *, token_id: str, user_id: str, reason: str) 
     if token is None:
         raise TokenNotFound(token_id)
     if await store.revoke(conn, token_id):
-        await _tell(conn, [token], reason=reason)
+        await _publish_revocations(conn, [token], reason=reason)
 
 
 async def revoke_of_user(
@@ -166,7 +166,7 @@ async def revoke_of_user(
 ) -> None:
     """Revoke all credentials of a user, or those that were given for this organization."""
     revoked = await store.revoke_of_user(conn, user_id, organization_id=organization_id)
-    await _tell(conn, revoked, reason=reason)
+    await _publish_revocations(conn, revoked, reason=reason)
 
 
 async def revoke_by_value(conn: Connection, value: str, *, reason: str) -> Token:
@@ -174,7 +174,7 @@ async def revoke_by_value(conn: Connection, value: str, *, reason: str) -> Token
     revoked = await store.revoke_by_digests(conn, digests_of(conn.hub.keys, value))
     if not revoked:
         raise UnknownValue
-    await _tell(conn, revoked, reason=reason)
+    await _publish_revocations(conn, revoked, reason=reason)
     return revoked[0]
 
 
@@ -200,17 +200,17 @@ async def report(conn: Connection, values: Sequence[str], *, address: str) -> No
 
 async def revoke_reported(conn: Connection, reported: ReportedCredentials) -> None:
     tokens = await store.revoke_by_digests(conn, reported.digests)
-    await _tell(conn, tokens, reason="reported", address=reported.address)
+    await _publish_revocations(conn, tokens, reason="reported", address=reported.address)
     await publish(
         conn,
         CredentialsReported(digests=tuple(reported.digests), address=reported.address),
     )
 
 
-async def _tell(
+async def _publish_revocations(
     conn: Connection, tokens: Sequence[Token], *, reason: str, address: str | None = None
 ) -> None:
-    conn.wake(CREDENTIALS)
+    conn.wake(CREDENTIALS_CHANNEL)
     await publish_many(
         conn,
         [

@@ -6,7 +6,7 @@ from functools import cache
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.tokens.format import Kind
+from hublet.tokens.format import TokenKind
 from hublet.tokens.records import (
     ALL_SCOPES,
     Caller,
@@ -28,24 +28,24 @@ _WIDTH = 13
 
 async def add(conn: Connection, tokens: Sequence[tuple[Token, str]]) -> int:
     """Add tokens, each with its digest; return how many of the digests were not known already."""
-    values = [value for token, digest in tokens for value in _values(token, digest)]
+    values = [value for token, digest in tokens for value in _row_values(token, digest)]
     return await conn.execute(
         f"""
         INSERT INTO tokens
             (id, digest, kind, user_id, name, role, grants, hint, created_at, expires_at, app_id,
              access_id, organization_id)
-        VALUES {_rows(len(tokens))} ON CONFLICT DO NOTHING
+        VALUES {_row_placeholders(len(tokens))} ON CONFLICT DO NOTHING
         """,
         *values,
     )
 
 
 @cache
-def _rows(count: int) -> str:
-    return ", ".join(f"({_places(_WIDTH, after=_WIDTH * row)})" for row in range(count))
+def _row_placeholders(count: int) -> str:
+    return ", ".join(f"({_placeholders(_WIDTH, after=_WIDTH * row)})" for row in range(count))
 
 
-def _values(token: Token, digest: str) -> tuple[object, ...]:
+def _row_values(token: Token, digest: str) -> tuple[object, ...]:
     return (
         token.id, digest, token.kind, token.user_id, token.name, token.role,
         _grants_text(token.grants), token.hint, to_micros(token.created_at),
@@ -60,7 +60,7 @@ async def find_caller(conn: Reader, digests: Sequence[str]) -> Caller | None:
         f"""
         SELECT {_COLUMNS}, u.name AS user_name, u.is_admin
         FROM tokens t JOIN users u ON u.id = t.user_id
-        WHERE t.digest IN ({_places(len(digests))}) AND t.revoked_at IS NULL AND u.disabled_at IS NULL
+        WHERE t.digest IN ({_placeholders(len(digests))}) AND t.revoked_at IS NULL AND u.disabled_at IS NULL
             AND t.kind NOT IN ('refresh', 'secret')
             AND (
                 t.organization_id IS NULL
@@ -84,7 +84,7 @@ async def find_caller(conn: Reader, digests: Sequence[str]) -> Caller | None:
     )
 
 
-def _places(count: int, *, after: int = 0) -> str:
+def _placeholders(count: int, *, after: int = 0) -> str:
     return ", ".join(f"${number}" for number in range(after + 1, after + count + 1))
 
 
@@ -168,7 +168,7 @@ async def set_last_used(conn: Connection, uses: Iterable[tuple[str, int]]) -> No
 def _record(row: Row) -> Token:
     return Token(
         id=row["id"],
-        kind=Kind(row["kind"]),
+        kind=TokenKind(row["kind"]),
         user_id=row["user_id"],
         name=row["name"],
         role=TokenRole(row["role"]),
@@ -186,10 +186,10 @@ def _record(row: Row) -> Token:
 
 def _grants_text(grants: Grants) -> str:
     # Refresh tokens grant nothing by themselves.
-    return _NO_GRANTS_TEXT if grants == _NO_GRANTS else _written(grants)
+    return _NO_GRANTS_TEXT if grants == _NO_GRANTS else _grants_json(grants)
 
 
-def _written(grants: Grants) -> str:
+def _grants_json(grants: Grants) -> str:
     inbox = {"inbox": True} if grants.inbox else {}
     return json.dumps(
         {
@@ -207,7 +207,7 @@ def _written(grants: Grants) -> str:
 
 
 _NO_GRANTS = Grants()
-_NO_GRANTS_TEXT = _written(_NO_GRANTS)
+_NO_GRANTS_TEXT = _grants_json(_NO_GRANTS)
 
 
 def _grants(text: str) -> Grants:
@@ -216,13 +216,13 @@ def _grants(text: str) -> Grants:
         return _NO_GRANTS
     stored = json.loads(text)
     return Grants(
-        everywhere=_known(stored["global"]),
+        everywhere=_known_scopes(stored["global"]),
         scoped=tuple(
             ScopedGrant(
                 entity_id=grant["entity"]["_id"],
                 entity_type=grant["entity"]["type"],
                 entity_name=grant["entity"]["name"],
-                scopes=_known(grant["permissions"]),
+                scopes=_known_scopes(grant["permissions"]),
             )
             for grant in stored["scoped"]
         ),
@@ -230,6 +230,6 @@ def _grants(text: str) -> Grants:
     )
 
 
-def _known(names: list[str]) -> frozenset[Scope]:
+def _known_scopes(names: list[str]) -> frozenset[Scope]:
     """Leave out scopes that this version does not know, as after a downgrade."""
     return frozenset(Scope(name) for name in names if name in ALL_SCOPES)

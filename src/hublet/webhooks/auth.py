@@ -1,4 +1,4 @@
-"""Whose webhooks a request is about, as a type that a route names."""
+"""Owner of the webhooks that a request is about, as a type that a route names."""
 
 import re
 from collections.abc import Callable
@@ -11,17 +11,17 @@ from fastapi import Depends, Request
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Role
 from hublet.core.http import Db, Router
-from hublet.core.http.routers import mirrored
+from hublet.core.http.routers import mirror_routes
 from hublet.tokens.auth import WebhookManager, actor_of
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
-from hublet.webhooks.owners import Owner
+from hublet.webhooks.records import Owner
 
-OWN = "/api/settings/webhooks"
-OF_AN_ORGANIZATION = "/api/organizations/{name}/settings/webhooks"
+OWN_WEBHOOKS = "/api/settings/webhooks"
+ORGANIZATION_WEBHOOKS = "/api/organizations/{name}/settings/webhooks"
 
 
-def as_own(request: Request, caller: Caller) -> Owner:
+def owner_of_caller(request: Request, caller: Caller) -> Owner:
     check_scope(caller, owner_id=caller.user_id)
     actor = actor_of(request, caller)
     return Owner(id=caller.user_id, name=caller.user_name, caller=caller, actor=actor)
@@ -34,7 +34,7 @@ def check_scope(caller: Caller, *, owner_id: str) -> None:
 
 
 async def _caller_as_owner(request: Request, caller: WebhookManager) -> Owner:
-    return as_own(request, caller)
+    return owner_of_caller(request, caller)
 
 
 async def _organization_as_owner(
@@ -57,13 +57,13 @@ WebhookOwner = Annotated[Owner, Depends(_caller_as_owner)]
 OwningOrganization = Annotated[Owner, Depends(_organization_as_owner)]
 
 
-def for_organizations(own_webhooks: Router) -> Router:
+def mirror_for_organizations(own_webhooks: Router) -> Router:
     """Return the same routes for the webhooks of an organization."""
-    path = (OWN, OF_AN_ORGANIZATION)
-    return mirrored(own_webhooks, tag="webhooks", path=path, endpoint=_for_an_organization)
+    path = (OWN_WEBHOOKS, ORGANIZATION_WEBHOOKS)
+    return mirror_routes(own_webhooks, tag="webhooks", path=path, endpoint=_mirror_endpoint)
 
 
-def _for_an_organization(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+def _mirror_endpoint(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function under a name of its own, with the organization as the owner."""
 
     @wraps(endpoint)

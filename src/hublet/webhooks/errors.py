@@ -1,6 +1,7 @@
-"""What can be wrong with a webhook as a caller describes it."""
+"""Errors of webhooks: in what a caller asks for, and in sending a delivery again."""
 
 from hublet.core.errors import Conflict, InvalidRequest, NotFound
+from hublet.webhooks.records import WebhookState
 
 
 class WebhookNotFound(NotFound):
@@ -13,7 +14,7 @@ class OneTargetNeeded(InvalidRequest):
         super().__init__("A webhook needs exactly one of url, job and jobSourceId.")
 
 
-class SecretsNotForThis(InvalidRequest):
+class SecretsNotAllowed(InvalidRequest):
     def __init__(self) -> None:
         super().__init__(
             "secrets: they are for a webhook with a jobSourceId; those of a job belong into job.secrets."
@@ -50,3 +51,32 @@ class TooManyWebhooks(Conflict):
 class SourceJobNotFound(NotFound):
     def __init__(self, job_id: str, *, owner: str) -> None:
         super().__init__(f"jobSourceId: {owner} has no job {job_id}.")
+
+
+class DeliveryNotFound(NotFound):
+    def __init__(self, delivery_id: str) -> None:
+        super().__init__(f"The webhook has no delivery {delivery_id}.")
+
+
+class InvalidPeriod(InvalidRequest):
+    def __init__(self) -> None:
+        super().__init__("until must be later than since.")
+
+
+class WebhookNotEnabled(Conflict):
+    def __init__(self, state: WebhookState) -> None:
+        why = "suspended after failures" if state is WebhookState.suspended else "disabled"
+        super().__init__(f"The webhook is {why}, so nothing is sent again; enable it first.")
+
+
+class DeliveryNotVisible(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "What happened while the webhook's owner could not see the repository is never sent."
+        )
+
+
+class DeliveryInProgress(Conflict):
+    def __init__(self, *, being_sent: bool) -> None:
+        what = "being sent right now" if being_sent else "still to be tried again"
+        super().__init__(f"The delivery is {what}; only one that has ended can be replayed.")

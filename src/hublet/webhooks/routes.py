@@ -1,30 +1,36 @@
-"""HTTP for the management of webhooks, one's own and those of an organization."""
+"""Routes that manage webhooks, one's own and those of an organization."""
 
 import msgspec
 from fastapi import Request, Security
 
 from hublet.core.database import Database, Reader
-from hublet.core.http import Conn, HotRoute, ReadConn, Router
+from hublet.core.http import Conn, FastRoute, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.tokens.auth import caller_of, identify
 from hublet.tokens.records import Scope
 from hublet.webhooks import service
 from hublet.webhooks.auth import (
-    OF_AN_ORGANIZATION,
-    OWN,
+    ORGANIZATION_WEBHOOKS,
+    OWN_WEBHOOKS,
     OwningOrganization,
     WebhookOwner,
-    as_own,
-    for_organizations,
+    mirror_for_organizations,
+    owner_of_caller,
 )
-from hublet.webhooks.owners import Owner
-from hublet.webhooks.schemas import CreateWebhook, UpdateWebhook, Webhook, WebhookEnvelope, show
+from hublet.webhooks.records import Owner
+from hublet.webhooks.schemas import (
+    CreateWebhook,
+    UpdateWebhook,
+    Webhook,
+    WebhookEnvelope,
+    render_webhook,
+)
 
-own = Router(tags=["webhooks"])
+router = Router(tags=["webhooks"])
 
 
-@own.post(
-    OWN,
+@router.post(
+    OWN_WEBHOOKS,
     responses={
         404: {"description": "Something to watch, or the source job, cannot be found."},
         409: {"description": "There are as many webhooks as there may be."},
@@ -40,14 +46,14 @@ async def create_webhook(conn: Conn, owner: WebhookOwner, body: CreateWebhook) -
     return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
 
 
-@own.get(f"{OWN}/{{webhook_id}}")
+@router.get(f"{OWN_WEBHOOKS}/{{webhook_id}}")
 async def get_webhook(conn: ReadConn, owner: WebhookOwner, webhook_id: str) -> WebhookEnvelope:
     """Show a webhook."""
     webhook = await service.get(conn, owner, webhook_id)
     return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
 
 
-@own.post(f"{OWN}/{{webhook_id}}")
+@router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}")
 async def update_webhook(
     conn: Conn, owner: WebhookOwner, webhook_id: str, body: UpdateWebhook
 ) -> WebhookEnvelope:
@@ -61,56 +67,56 @@ async def update_webhook(
     return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
 
 
-@own.post(f"{OWN}/{{webhook_id}}/enable")
+@router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/enable")
 async def enable_webhook(conn: Conn, owner: WebhookOwner, webhook_id: str) -> WebhookEnvelope:
     """Let a webhook act again that was disabled or suspended after failures."""
     webhook = await service.enable(conn, owner, webhook_id)
     return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
 
 
-@own.post(f"{OWN}/{{webhook_id}}/disable")
+@router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/disable")
 async def disable_webhook(conn: Conn, owner: WebhookOwner, webhook_id: str) -> WebhookEnvelope:
     """Stop the deliveries of a webhook; the webhook is kept."""
     webhook = await service.disable(conn, owner, webhook_id)
     return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
 
 
-@own.delete(f"{OWN}/{{webhook_id}}")
+@router.delete(f"{OWN_WEBHOOKS}/{{webhook_id}}")
 async def delete_webhook(conn: Conn, owner: WebhookOwner, webhook_id: str) -> Done:
     """Delete a webhook for good, with all that is known of its deliveries."""
     await service.delete(conn, owner, webhook_id)
     return Done()
 
 
-of_organizations = for_organizations(own)
+organization_router = mirror_for_organizations(router)
 
 
 async def list_webhooks(request: Request) -> bytes:
     """List one's own webhooks, oldest first."""
-    owner = as_own(request, await caller_of(request))
+    owner = owner_of_caller(request, await caller_of(request))
     database: Database = request.app.state.database
     async with database.read() as conn:
-        return await _list(conn, owner)
+        return await _render_list(conn, owner)
 
 
-own.add_api_route(
-    OWN,
+router.add_api_route(
+    OWN_WEBHOOKS,
     list_webhooks,
     response_model=list[Webhook],
     dependencies=[Security(identify, scopes=[Scope.webhooks])],
-    route_class_override=HotRoute,
+    route_class_override=FastRoute,
 )
 
 
-@of_organizations.get(OF_AN_ORGANIZATION)
+@organization_router.get(ORGANIZATION_WEBHOOKS)
 async def list_organization_webhooks(conn: ReadConn, owner: OwningOrganization) -> list[Webhook]:
     """List the webhooks of an organization, oldest first."""
     base_url = conn.hub.settings.base_url
     found = await service.list_of(conn, owner)
-    return [Webhook.model_validate(show(webhook, base_url=base_url)) for webhook in found]
+    return [Webhook.model_validate(render_webhook(webhook, base_url=base_url)) for webhook in found]
 
 
-async def _list(conn: Reader, owner: Owner) -> bytes:
+async def _render_list(conn: Reader, owner: Owner) -> bytes:
     base_url = conn.hub.settings.base_url
     found = await service.list_of(conn, owner)
-    return msgspec.json.encode([show(webhook, base_url=base_url) for webhook in found])
+    return msgspec.json.encode([render_webhook(webhook, base_url=base_url) for webhook in found])

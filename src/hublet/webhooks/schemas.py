@@ -1,4 +1,4 @@
-"""Webhooks on the wire."""
+"""Schemas of webhooks."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -6,21 +6,25 @@ from pydantic import MISSING, AfterValidator, BeforeValidator, Field, WithJsonSc
 
 from hublet.accounts.avatars import avatar_url
 from hublet.core.clock import wire
-from hublet.core.outgoing.targets import MAX_URL
+from hublet.core.outgoing.urls import MAX_URL
 from hublet.core.schema import ObjectId, Schema, Timestamp
-from hublet.jobs.schemas import ImageJob, JobRequest, Secrets, ShownJob, SpaceJob
+from hublet.jobs.request_schemas import ImageJob, JobRequest, Secrets, SpaceJob, WebhookJob
 from hublet.webhooks import records
-from hublet.webhooks.records import Domain, State, WatchedType
+from hublet.webhooks.records import Domain, WatchedType, WebhookState
 
 MAX_WATCHED = 1000
 # It travels in a header.
 MAX_SECRET = 256
 
-_SHOWN_OF_A_JOB = (SpaceJob.model_fields.keys() | ImageJob.model_fields.keys()) - {"secrets"}
-_DISABLED = {State.enabled: False, State.disabled: True, State.suspended: State.suspended.value}
+_JOB_FIELDS = (SpaceJob.model_fields.keys() | ImageJob.model_fields.keys()) - {"secrets"}
+_DISABLED = {
+    WebhookState.enabled: False,
+    WebhookState.disabled: True,
+    WebhookState.suspended: WebhookState.suspended.value,
+}
 
 
-def _printable(text: str) -> str:
+def _check_printable(text: str) -> str:
     # Interface 4.3: 0x20 to 0x7F, to the letter.
     if not all(" " <= character <= "\x7f" for character in text):
         raise ValueError("it must have only printable ASCII characters, 0x20 to 0x7F")
@@ -34,13 +38,13 @@ Url = Annotated[
 Secret = Annotated[
     str,
     Field(max_length=MAX_SECRET, json_schema_extra={"pattern": r"^[\x20-\x7F]*$"}),
-    AfterValidator(_printable),
+    AfterValidator(_check_printable),
 ]
 # Client contract 1.2: an older client can only send the plural.
-AskedDomain = Annotated[
+RequestedDomain = Annotated[
     Domain, BeforeValidator(lambda value: "discussion" if value == "discussions" else value)
 ]
-Domains = Annotated[list[AskedDomain], Field(min_length=1, max_length=16)]
+Domains = Annotated[list[RequestedDomain], Field(min_length=1, max_length=16)]
 
 
 class WatchedRequest(Schema):
@@ -83,7 +87,7 @@ class Watched(Schema):
 class Webhook(Schema):
     id: ObjectId
     url: Annotated[str, Field(json_schema_extra={"format": "uri"})] | MISSING = MISSING
-    job: ShownJob | MISSING = MISSING
+    job: WebhookJob | MISSING = MISSING
     jobSourceId: str | MISSING = MISSING
     disabled: bool | Literal["suspended-after-failure"]
     watched: list[Watched]
@@ -97,21 +101,21 @@ class WebhookEnvelope(Schema):
 
     @classmethod
     def of(cls, webhook: records.Webhook, *, base_url: str) -> Self:
-        return cls.model_validate({"webhook": show(webhook, base_url=base_url)})
+        return cls.model_validate({"webhook": render_webhook(webhook, base_url=base_url)})
 
 
-def show(webhook: records.Webhook, *, base_url: str) -> dict[str, Any]:
+def render_webhook(webhook: records.Webhook, *, base_url: str) -> dict[str, Any]:
     """Return a webhook as `Webhook` describes it; its secrets stay inside."""
     shown: dict[str, Any] = {"id": webhook.id}
     if webhook.url is not None:
         shown["url"] = webhook.url
     if webhook.job is not None:
-        shown["job"] = _show_job(webhook.job, webhook.secret_names)
+        shown["job"] = _render_job(webhook.job, webhook.secret_names)
     if webhook.job_source_id is not None:
         shown["jobSourceId"] = webhook.job_source_id
     shown |= {
         "disabled": _DISABLED[webhook.state],
-        "watched": [_show_watched(each, base_url) for each in webhook.watched],
+        "watched": [_render_watched(each, base_url) for each in webhook.watched],
         "hasSecret": webhook.has_secret,
         "domains": list(webhook.domains),
     }
@@ -120,13 +124,13 @@ def show(webhook: records.Webhook, *, base_url: str) -> dict[str, Any]:
     return shown
 
 
-def _show_job(job: dict[str, Any], secret_names: tuple[str, ...]) -> dict[str, Any]:
+def _render_job(job: dict[str, Any], secret_names: tuple[str, ...]) -> dict[str, Any]:
     # Interface 2.3: these fields and no others; the rest is kept for the job alone.
-    shown = {name: value for name, value in job.items() if name in _SHOWN_OF_A_JOB}
+    shown = {name: value for name, value in job.items() if name in _JOB_FIELDS}
     return shown | {"secrets": list(secret_names)} if secret_names else shown
 
 
-def _show_watched(watched: records.Watched, base_url: str) -> dict[str, Any]:
+def _render_watched(watched: records.Watched, base_url: str) -> dict[str, Any]:
     shown: dict[str, Any] = {"name": watched.name, "type": watched.type}
     if watched.account_id is not None:
         shown["avatarUrl"] = avatar_url(base_url, watched.account_id)

@@ -1,4 +1,4 @@
-"""Rules of webhooks: what they may watch, where they lead, and what their owners may change."""
+"""Service of webhooks: what they may watch, where they lead, and what their owners may change."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import MISSING
 
-from hublet.accounts.audit import service as audit
+from hublet.accounts.organizations import audit_store as audit
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
@@ -14,18 +14,16 @@ from hublet.jobs import service as jobs
 from hublet.webhooks import store
 from hublet.webhooks.errors import (
     OneTargetNeeded,
-    SecretsNotForThis,
+    SecretsNotAllowed,
     SecretsTooLarge,
     SourceJobNotFound,
     TooManyWebhooks,
     WebhookNotFound,
 )
-from hublet.webhooks.owners import Owner
-from hublet.webhooks.records import DELIVERIES, Secrets, State, Webhook
+from hublet.webhooks.records import DELIVERIES_CHANNEL, Owner, Webhook, WebhookSecrets, WebhookState
+from hublet.webhooks.resolution import RequestedTarget, find_target, find_watched
 from hublet.webhooks.schemas import CreateWebhook, UpdateWebhook
-from hublet.webhooks.seals import rotated, seal, unseal
-from hublet.webhooks.targets import Target, find_target
-from hublet.webhooks.watching import find_watched
+from hublet.webhooks.sealed_secrets import rotate, seal, unseal
 
 # Names and values of a job's secrets together, in bytes.
 MAX_SECRETS = 262_144
@@ -42,7 +40,7 @@ async def get(conn: Reader, owner: Owner, webhook_id: str) -> Webhook:
     return webhook
 
 
-async def secrets_of(conn: Reader, webhook_id: str) -> Secrets:
+async def secrets_of(conn: Reader, webhook_id: str) -> WebhookSecrets:
     """Open what a webhook keeps sealed, for whoever delivers for it."""
     sealed = await store.find_sealed(conn, webhook_id)
     if sealed is None:
@@ -54,8 +52,8 @@ async def create(conn: Connection, owner: Owner, request: CreateWebhook) -> Webh
     target = find_target(request, conn.hub.settings)
     if target is None:
         raise OneTargetNeeded
-    await _check_source(conn, owner, target)
-    await _check_room(conn, owner)
+    await _check_source_job(conn, owner, target)
+    await _check_limit(conn, owner)
     webhook = Webhook(
         id=new_object_id(),
         owner_id=owner.id,
@@ -64,19 +62,19 @@ async def create(conn: Connection, owner: Owner, request: CreateWebhook) -> Webh
         domains=tuple(request.domains),
         created_at=now(),
     )
-    webhook, secrets = _changed(webhook, Secrets(), request, target)
+    webhook, secrets = _apply_request(webhook, WebhookSecrets(), request, target)
     await store.add(conn, webhook, seal(conn.hub.keys, webhook.id, secrets))
-    await _record(conn, owner, "webhook.create", webhook)
+    await _audit(conn, owner, "webhook.create", webhook)
     return await get(conn, owner, webhook.id)
 
 
-async def _check_source(conn: Reader, owner: Owner, target: Target) -> None:
+async def _check_source_job(conn: Reader, owner: Owner, target: RequestedTarget) -> None:
     source_id = target.job_source_id
     if source_id is not None and await jobs.find_source(conn, source_id, owner_id=owner.id) is None:
         raise SourceJobNotFound(source_id, owner=owner.name)
 
 
-async def _check_room(conn: Connection, owner: Owner) -> None:
+async def _check_limit(conn: Connection, owner: Owner) -> None:
     await conn.lock(f"webhooks of {owner.id}")
     limit = conn.hub.settings.webhooks.per_owner
     if await store.count_of(conn, owner_id=owner.id) >= limit:
@@ -88,31 +86,31 @@ async def update(
 ) -> Webhook:
     """Change what the request names; another kind of target takes the place of the old one."""
     target = find_target(request, conn.hub.settings)
-    before = await _hold(conn, owner, webhook_id)
+    before = await _lock(conn, owner, webhook_id)
     if target is not None and not target.is_that_of(before):
-        await _check_source(conn, owner, target)
+        await _check_source_job(conn, owner, target)
     webhook = before
     if request.watched:
         watched = await find_watched(conn, owner, request.watched, before=before.watched)
         webhook = replace(webhook, watched=watched)
     if request.domains is not MISSING:
         webhook = replace(webhook, domains=tuple(request.domains))
-    webhook, secrets = _changed(webhook, await secrets_of(conn, webhook_id), request, target)
+    webhook, secrets = _apply_request(webhook, await secrets_of(conn, webhook_id), request, target)
     await store.update(conn, webhook, seal(conn.hub.keys, webhook_id, secrets))
     if target is not None and not target.is_that_of(before):
         await store.reset_health(conn, webhook_id)
-    conn.wake(DELIVERIES)
+    conn.wake(DELIVERIES_CHANNEL)
     fields = sorted(request.model_fields_set - (set() if request.watched else {"watched"}))
-    await _record(conn, owner, "webhook.update", webhook, details={"fields": fields})
+    await _audit(conn, owner, "webhook.update", webhook, details={"fields": fields})
     return await get(conn, owner, webhook_id)
 
 
-def _changed(
+def _apply_request(
     webhook: Webhook,
-    secrets: Secrets,
+    secrets: WebhookSecrets,
     request: CreateWebhook | UpdateWebhook,
-    target: Target | None,
-) -> tuple[Webhook, Secrets]:
+    target: RequestedTarget | None,
+) -> tuple[Webhook, WebhookSecrets]:
     """Return the webhook and its secrets with the target and the secrets of a request."""
     if target is not None:
         if not target.is_of_a_kind_with(webhook):
@@ -120,25 +118,25 @@ def _changed(
         webhook = replace(
             webhook, url=target.url, job=target.job, job_source_id=target.job_source_id
         )
-    for_job = _merged(webhook, secrets.for_job, request, target)
+    for_job = _merge_job_secrets(webhook, secrets.for_job, request, target)
     secrets = replace(secrets, for_job=for_job)
     if request.secret is not MISSING:
-        current, old, until = rotated(secrets, request.secret)
+        current, old, until = rotate(secrets, request.secret)
         secrets = replace(secrets, current=current, old=old, old_until=until)
     return replace(webhook, secret_names=tuple(for_job)), secrets
 
 
-def _merged(
+def _merge_job_secrets(
     webhook: Webhook,
     stored: Mapping[str, str],
     request: CreateWebhook | UpdateWebhook,
-    target: Target | None,
+    target: RequestedTarget | None,
 ) -> dict[str, str]:
     """Interface 4.3: listed keys are replaced, an empty value removes one, the others stay."""
     listed = {} if target is None else target.job_secrets
     if request.secrets is not MISSING:
         if webhook.job_source_id is None:
-            raise SecretsNotForThis
+            raise SecretsNotAllowed
         listed = request.secrets
     merged = {name: value for name, value in {**stored, **listed}.items() if value}
     if sum(len(name) + len(value.encode()) for name, value in merged.items()) > MAX_SECRETS:
@@ -148,44 +146,44 @@ def _merged(
 
 async def enable(conn: Connection, owner: Owner, webhook_id: str) -> Webhook:
     """Let a webhook act again, and forget how its target did."""
-    before = await _hold(conn, owner, webhook_id)
+    before = await _lock(conn, owner, webhook_id)
     await store.reset_health(conn, webhook_id)
-    return await _move(conn, owner, before, State.enabled, "webhook.enable")
+    return await _set_state(conn, owner, before, WebhookState.enabled, "webhook.enable")
 
 
 async def disable(conn: Connection, owner: Owner, webhook_id: str) -> Webhook:
     """Let a webhook rest; what it has not begun to deliver is kept as not sent."""
-    before = await _hold(conn, owner, webhook_id)
-    moved = await _move(conn, owner, before, State.disabled, "webhook.disable")
+    before = await _lock(conn, owner, webhook_id)
+    moved = await _set_state(conn, owner, before, WebhookState.disabled, "webhook.disable")
     await store.withdraw_deliveries(conn, webhook_id)
     return moved
 
 
-async def _move(
-    conn: Connection, owner: Owner, before: Webhook, state: State, action: str
+async def _set_state(
+    conn: Connection, owner: Owner, before: Webhook, state: WebhookState, action: str
 ) -> Webhook:
-    conn.wake(DELIVERIES)
+    conn.wake(DELIVERIES_CHANNEL)
     if before.state is not state:
         await store.set_state(conn, before.id, state)
-        await _record(conn, owner, action, before)
+        await _audit(conn, owner, action, before)
     return replace(before, state=state)
 
 
 async def delete(conn: Connection, owner: Owner, webhook_id: str) -> None:
     """Forget a webhook with all that it delivered and has still to deliver."""
-    webhook = await _hold(conn, owner, webhook_id)
+    webhook = await _lock(conn, owner, webhook_id)
     await store.remove(conn, webhook_id)
-    conn.wake(DELIVERIES)
-    await _record(conn, owner, "webhook.delete", webhook)
+    conn.wake(DELIVERIES_CHANNEL)
+    await _audit(conn, owner, "webhook.delete", webhook)
 
 
-async def _hold(conn: Connection, owner: Owner, webhook_id: str) -> Webhook:
+async def _lock(conn: Connection, owner: Owner, webhook_id: str) -> Webhook:
     """Return a webhook that nobody else changes until the end: secrets are read, then written."""
     await conn.lock(f"webhook {webhook_id}")
     return await get(conn, owner, webhook_id)
 
 
-async def _record(
+async def _audit(
     conn: Connection,
     owner: Owner,
     action: str,

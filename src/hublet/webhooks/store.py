@@ -5,9 +5,16 @@ from collections.abc import Sequence
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.webhooks.delivery.records import DeliveryState, Unsent
-from hublet.webhooks.records import Domain, State, Watched, WatchedType, Webhook
-from hublet.webhooks.seals import Sealed
+from hublet.webhooks.records import (
+    DeliveryState,
+    Domain,
+    UnsentReason,
+    Watched,
+    WatchedType,
+    Webhook,
+    WebhookState,
+)
+from hublet.webhooks.sealed_secrets import SealedSecrets
 
 _COLUMNS = """
     h.id, h.owner_id, h.creator_id, h.url, h.job, h.job_source_id, h.secret_names,
@@ -47,7 +54,7 @@ async def list_of(conn: Reader, *, owner_id: str) -> list[Webhook]:
     ):
         # Between the two statements a webhook may have come or gone.
         watched.get(row["webhook_id"], []).append(_watched_record(row))
-    return [_record(row, watched[row["id"]]) for row in rows]
+    return [_webhook_record(row, watched[row["id"]]) for row in rows]
 
 
 async def find(conn: Reader, webhook_id: str, *, owner_id: str) -> Webhook | None:
@@ -57,7 +64,7 @@ async def find(conn: Reader, webhook_id: str, *, owner_id: str) -> Webhook | Non
     if row is None:
         return None
     watched = await conn.fetch_all(f"{_WATCHED} WHERE h.id = $1 ORDER BY w.position", webhook_id)
-    return _record(row, [_watched_record(each) for each in watched])
+    return _webhook_record(row, [_watched_record(each) for each in watched])
 
 
 async def count_of(conn: Reader, *, owner_id: str) -> int:
@@ -67,7 +74,7 @@ async def count_of(conn: Reader, *, owner_id: str) -> int:
     return count
 
 
-async def find_sealed(conn: Reader, webhook_id: str) -> Sealed | None:
+async def find_sealed(conn: Reader, webhook_id: str) -> SealedSecrets | None:
     row = await conn.fetch_one(
         """
         SELECT sealed_secret, sealed_old_secret, old_secret_until, sealed_secrets
@@ -78,7 +85,7 @@ async def find_sealed(conn: Reader, webhook_id: str) -> Sealed | None:
     if row is None:
         return None
     until = row["old_secret_until"]
-    return Sealed(
+    return SealedSecrets(
         secret=row["sealed_secret"],
         old_secret=row["sealed_old_secret"],
         old_until=None if until is None else from_micros(until),
@@ -86,7 +93,7 @@ async def find_sealed(conn: Reader, webhook_id: str) -> Sealed | None:
     )
 
 
-async def add(conn: Connection, webhook: Webhook, sealed: Sealed) -> None:
+async def add(conn: Connection, webhook: Webhook, sealed: SealedSecrets) -> None:
     await conn.execute(
         """
         INSERT INTO webhooks
@@ -96,12 +103,12 @@ async def add(conn: Connection, webhook: Webhook, sealed: Sealed) -> None:
         VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
         """,
         webhook.id, webhook.owner_id, webhook.creator_id, webhook.state,
-        to_micros(webhook.created_at), *_settings(webhook, sealed),
+        to_micros(webhook.created_at), *_setting_values(webhook, sealed),
     )  # fmt: skip
     await _add_watched(conn, webhook)
 
 
-async def update(conn: Connection, webhook: Webhook, sealed: Sealed) -> None:
+async def update(conn: Connection, webhook: Webhook, sealed: SealedSecrets) -> None:
     """Keep everything about a webhook that its owner may change but its state."""
     await conn.execute(
         """
@@ -110,13 +117,13 @@ async def update(conn: Connection, webhook: Webhook, sealed: Sealed) -> None:
             old_secret_until = $10, watches_repo = $11, watches_discussion = $12
         WHERE id = $1
         """,
-        webhook.id, micros(), *_settings(webhook, sealed),
+        webhook.id, micros(), *_setting_values(webhook, sealed),
     )  # fmt: skip
     await conn.execute("DELETE FROM webhook_watched WHERE webhook_id = $1", webhook.id)
     await _add_watched(conn, webhook)
 
 
-def _settings(webhook: Webhook, sealed: Sealed) -> Sequence[object]:
+def _setting_values(webhook: Webhook, sealed: SealedSecrets) -> Sequence[object]:
     return (
         webhook.url,
         None if webhook.job is None else json.dumps(webhook.job),
@@ -144,7 +151,7 @@ async def _add_watched(conn: Connection, webhook: Webhook) -> None:
     )
 
 
-async def set_state(conn: Connection, webhook_id: str, state: State) -> None:
+async def set_state(conn: Connection, webhook_id: str, state: WebhookState) -> None:
     await conn.execute(
         "UPDATE webhooks SET state = $2, updated_at = $3 WHERE id = $1", webhook_id, state, micros()
     )
@@ -161,7 +168,7 @@ async def withdraw_deliveries(conn: Connection, webhook_id: str) -> None:
             ORDER BY id /* claim */
         )
         """,
-        webhook_id, DeliveryState.unsent, Unsent.disabled, micros(),
+        webhook_id, DeliveryState.unsent, UnsentReason.disabled, micros(),
     )  # fmt: skip
 
 
@@ -184,7 +191,7 @@ async def remove(conn: Connection, webhook_id: str) -> None:
     await conn.execute("DELETE FROM webhooks WHERE id = $1", webhook_id)
 
 
-def _record(row: Row, watched: Sequence[Watched]) -> Webhook:
+def _webhook_record(row: Row, watched: Sequence[Watched]) -> Webhook:
     triggered = row["last_trigger_at"]
     watches = {Domain.repo: row["watches_repo"], Domain.discussion: row["watches_discussion"]}
     return Webhook(
@@ -198,7 +205,7 @@ def _record(row: Row, watched: Sequence[Watched]) -> Webhook:
         has_secret=bool(row["has_secret"]),
         watched=tuple(watched),
         domains=tuple(domain for domain, is_watched in watches.items() if is_watched),
-        state=State(row["state"]),
+        state=WebhookState(row["state"]),
         created_at=from_micros(row["created_at"]),
         last_trigger_at=None if triggered is None else from_micros(triggered),
     )

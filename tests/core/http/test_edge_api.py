@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from hublet.app import create_application, with_edge
 from hublet.core.config import Settings
 from hublet.core.database import Database, DatabaseUnavailable
-from hublet.core.http.hot import hot_handlers
+from hublet.core.http.fast_routes import fast_handlers
 from people import Headers, sign_in
 
 WHOAMI = "/api/whoami-v2"
@@ -31,7 +31,7 @@ def reaching(app: FastAPI, **changes: object) -> httpx2.AsyncClient:
 
 
 async def test_the_routes_a_benchmark_names_are_dispatched_by_the_edge(app: FastAPI) -> None:
-    assert hot_handlers(app.routes).keys() == {
+    assert fast_handlers(app.routes).keys() == {
         ("GET", WHOAMI),
         ("GET", "/api/settings/webhooks"),
         ("GET", "/api/notifications"),

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field, ValidationError
 
-from hublet.core.http.validation import sentences
+from hublet.core.http.validation import describe_problems
 from hublet.core.schema import Line, Schema, Timestamp
 
 
@@ -28,7 +28,7 @@ class Body(Schema):
 def told(body: Any) -> str:
     with pytest.raises(ValidationError) as error:
         Body.model_validate(body)
-    return sentences([{**e, "loc": ("body", *e["loc"])} for e in error.value.errors()])
+    return describe_problems([{**e, "loc": ("body", *e["loc"])} for e in error.value.errors()])
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from hublet.core.mail import Letter, one_line
+from hublet.core.mail import MailMessage, one_line
 from hublet.core.mail.encoding import encode
 from mail_servers import parsed, texts_of
 
 EVIL = "Hi\r\nBcc: eve@example.com\r\n\r\nbody"
 
 
-def a_letter(**changes: Any) -> Letter:
+def a_letter(**changes: Any) -> MailMessage:
     values: dict[str, Any] = {
         "sender": "Hublet <hublet@hub.test>",
         "recipient": "ada@example.com",
@@ -21,7 +21,7 @@ def a_letter(**changes: Any) -> Letter:
         "message_id": "<1@hub.test>",
         "sent_at": datetime(2026, 11, 15, 1, 44, 56, tzinfo=UTC),
     }
-    return Letter(**(values | changes))
+    return MailMessage(**(values | changes))
 
 
 @pytest.mark.parametrize(

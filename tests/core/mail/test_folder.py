@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 
 from hublet.core.config import Settings, load
-from hublet.core.mail import Letter, Post, PostUnavailable, domain_of, post_of
+from hublet.core.mail import (
+    MailMessage,
+    MailTransport,
+    MailUnavailable,
+    mail_domain,
+    open_transport,
+)
 from mail_servers import parsed
 
 
-def a_letter(**changes: Any) -> Letter:
+def a_letter(**changes: Any) -> MailMessage:
     values: dict[str, Any] = {
         "sender": "hublet@hub.test",
         "recipient": "ada@example.com",
@@ -22,12 +28,12 @@ def a_letter(**changes: Any) -> Letter:
         "message_id": "<1@hub.test>",
         "sent_at": datetime(2026, 11, 15, 1, 44, 56, tzinfo=UTC),
     }
-    return Letter(**(values | changes))
+    return MailMessage(**(values | changes))
 
 
-def the_post(folder: Path) -> Post:
+def the_post(folder: Path) -> MailTransport:
     settings = Settings()
-    return post_of(replace(settings, database=replace(settings.database, data_dir=folder)))
+    return open_transport(replace(settings, database=replace(settings.database, data_dir=folder)))
 
 
 def files(folder: Path) -> list[str]:
@@ -66,9 +72,9 @@ async def test_a_folder_that_cannot_be_written_is_tried_again_later(tmp_path: Pa
     (tmp_path / "mail").write_text("a file in its place")
 
     async with the_post(tmp_path) as post:
-        with pytest.raises(PostUnavailable) as refused:
+        with pytest.raises(MailUnavailable) as refused:
             await post.send(a_letter())
-        with pytest.raises(PostUnavailable):
+        with pytest.raises(MailUnavailable):
             await post.check()
 
     assert str(refused.value) == "The folder for mails cannot be written (File exists)."
@@ -90,4 +96,4 @@ async def test_a_check_writes_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_the_domain_is_that_of_the_base_url(base_url: str, domain: str) -> None:
-    assert domain_of(load({"server.base_url": base_url}, {})) == domain
+    assert mail_domain(load({"server.base_url": base_url}, {})) == domain

@@ -10,14 +10,21 @@ from typing import Any
 import pytest
 
 from hublet.core.config import Settings
-from hublet.core.mail import Letter, LetterDelayed, LetterRefused, Post, PostUnavailable, post_of
+from hublet.core.mail import (
+    MailDelayed,
+    MailMessage,
+    MailRefused,
+    MailTransport,
+    MailUnavailable,
+    open_transport,
+)
 from mail_servers import mail_server
 from outgoing_servers import certificate
 
 LOGIN = "hublet:p%40ss%2Fword@"
 
 
-def a_letter(**changes: Any) -> Letter:
+def a_letter(**changes: Any) -> MailMessage:
     values: dict[str, Any] = {
         "sender": "Hublet <hublet@hub.test>",
         "recipient": "ada@example.com",
@@ -26,14 +33,14 @@ def a_letter(**changes: Any) -> Letter:
         "message_id": "<1@hub.test>",
         "sent_at": datetime(2026, 11, 15, 1, 44, 56, tzinfo=UTC),
     }
-    return Letter(**(values | changes))
+    return MailMessage(**(values | changes))
 
 
-def the_post(url: str, trusted: Path | None = None) -> Post:
+def the_post(url: str, trusted: Path | None = None) -> MailTransport:
     settings = Settings()
     settings = replace(settings, mail=replace(settings.mail, smtp_url=url))
     tls = None if trusted is None else ssl.create_default_context(cafile=str(trusted))
-    return post_of(settings, tls=tls)
+    return open_transport(settings, tls=tls)
 
 
 async def test_letters_go_over_one_connection() -> None:
@@ -94,7 +101,7 @@ async def test_a_server_that_nobody_vouches_for_gets_no_mail(tmp_path: Path, sch
         mail_server(starttls=plain, tls=begun) as server,
         the_post(server.url(scheme=scheme)) as post,
     ):
-        with pytest.raises(PostUnavailable) as refused:
+        with pytest.raises(MailUnavailable) as refused:
             await post.send(a_letter())
 
     assert str(refused.value) == "The mail server has a certificate that is not trusted."
@@ -108,10 +115,10 @@ async def test_a_refused_login_is_no_fault_of_the_letter(tmp_path: Path) -> None
         mail_server(starttls=tls, login=True) as server,
         the_post(server.url(login="hublet:wrong@"), trusted) as post,
     ):
-        with pytest.raises(PostUnavailable) as refused:
+        with pytest.raises(MailUnavailable) as refused:
             await post.send(a_letter())
 
-    assert type(refused.value) is PostUnavailable
+    assert type(refused.value) is MailUnavailable
     assert str(refused.value) == "The mail server refused the login (535)."
 
 
@@ -121,7 +128,7 @@ async def test_no_password_goes_to_another_machine_without_tls(
     monkeypatch.setattr("hublet.core.mail.smtp._is_this_machine", lambda _host: False)
 
     async with mail_server(login=True) as server, the_post(server.url(login=LOGIN)) as post:
-        with pytest.raises(PostUnavailable) as refused:
+        with pytest.raises(MailUnavailable) as refused:
             await post.send(a_letter())
 
     assert str(refused.value) == "The mail server offers no TLS, so no password was sent to it."
@@ -139,7 +146,7 @@ async def test_a_password_goes_to_this_machine_without_tls() -> None:
 async def test_what_the_server_will_never_take_is_refused(command: str) -> None:
     answers = {command: ["550 5.1.1 <ada@example.com> is not here"]}
     async with mail_server(answers=answers) as server, the_post(server.url()) as post:
-        with pytest.raises(LetterRefused) as refused:
+        with pytest.raises(MailRefused) as refused:
             await post.send(a_letter())
         await post.send(a_letter())
 
@@ -153,7 +160,7 @@ async def test_what_the_server_takes_later_is_delayed(command: str) -> None:
         mail_server(answers={command: ["451 4.7.1 come again"]}) as server,
         the_post(server.url()) as post,
     ):
-        with pytest.raises(LetterDelayed) as delayed:
+        with pytest.raises(MailDelayed) as delayed:
             await post.send(a_letter())
         await post.send(a_letter())
 
@@ -164,7 +171,7 @@ async def test_what_the_server_takes_later_is_delayed(command: str) -> None:
 @pytest.mark.parametrize("command", ["MAIL", "RCPT", "DATA"])
 async def test_after_a_lost_connection_the_next_letter_makes_another(command: str) -> None:
     async with mail_server(answers={command: [""]}) as server, the_post(server.url()) as post:
-        with pytest.raises(PostUnavailable) as lost:
+        with pytest.raises(MailUnavailable) as lost:
             await post.send(a_letter())
         await post.send(a_letter())
 
@@ -177,9 +184,9 @@ async def test_a_server_that_is_not_there_cannot_be_reached() -> None:
         url = server.url()
 
     async with the_post(url) as post:
-        with pytest.raises(PostUnavailable) as absent:
+        with pytest.raises(MailUnavailable) as absent:
             await post.send(a_letter())
-        with pytest.raises(PostUnavailable):
+        with pytest.raises(MailUnavailable):
             await post.check()
 
     assert str(absent.value) == "The mail server cannot be reached."
@@ -193,7 +200,7 @@ async def test_a_silent_server_is_not_waited_for_without_end(
     async with mail_server() as server:
         monkeypatch.setattr(type(server), "handle_DATA", _never)
         async with the_post(server.url()) as post:
-            with pytest.raises(PostUnavailable) as late:
+            with pytest.raises(MailUnavailable) as late:
                 await post.send(a_letter())
 
     assert str(late.value) == "The mail server did not answer in time."

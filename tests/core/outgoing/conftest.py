@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hublet.core.outgoing import OutgoingClient
-from outgoing_calls import settings
+from outgoing_requests import settings
 
 
 @pytest.fixture

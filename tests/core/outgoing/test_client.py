@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 import hublet
-from hublet.core.outgoing import Answer, OutgoingClient
-from outgoing_calls import names, post, settings
+from hublet.core.outgoing import OutgoingClient, OutgoingResponse
+from outgoing_requests import names, post, settings
 from outgoing_servers import (
     Request,
     answering,
@@ -19,7 +19,7 @@ from outgoing_servers import (
 )
 
 
-def answer_of(answer: Answer) -> dict[str, object]:
+def answer_of(answer: OutgoingResponse) -> dict[str, object]:
     """All but the timings, which no test can know."""
     return {
         "status": answer.status,

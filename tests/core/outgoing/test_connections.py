@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hublet.core.outgoing import OutgoingClient, Reason, journey
-from outgoing_calls import post, settings
+from hublet.core.outgoing import FailureReason, OutgoingClient
+from hublet.core.outgoing import timings as outgoing_timings
+from outgoing_requests import post, settings
 from outgoing_servers import OK, Talk, answering, certificate, delaying, dropping, serving
 
 
@@ -97,7 +98,7 @@ async def test_a_new_connection_that_fails_is_not_tried_again(outgoing: Outgoing
     async with serving(dropping) as stranger:
         answer = await outgoing.send(post(stranger.url))
 
-    assert answer.reason is Reason.connection_lost
+    assert answer.reason is FailureReason.connection_lost
     assert len(stranger.requests) == 1
 
 
@@ -125,10 +126,10 @@ async def test_calls_to_one_host_share_a_bounded_number_of_connections() -> None
 
 def test_a_stage_is_reached_once() -> None:
     """When several addresses are dialled, connecting began with the first."""
-    begun = journey.begin()
-    journey.mark("dialled")
+    begun = outgoing_timings.start_timing()
+    outgoing_timings.mark_stage("dialled")
     first = begun.dialled
-    journey.mark("dialled")
+    outgoing_timings.mark_stage("dialled")
 
     assert first is not None
     assert begun.dialled == first

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hublet.core.clock import monotonic
-from hublet.core.outgoing.deadlines import DeadlineWatch
+from hublet.core.outgoing.timings import DeadlineWatch
 
 
 async def test_what_takes_too_long_is_ended() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hublet.core.clock import monotonic
-from hublet.core.outgoing import Answer, OutgoingClient, Reason
-from outgoing_calls import post
+from hublet.core.outgoing import FailureReason, OutgoingClient, OutgoingResponse
+from outgoing_requests import post
 from outgoing_servers import (
     ENDLESS,
     OK,
@@ -32,14 +32,19 @@ from outgoing_servers import (
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
-LOST = (Reason.connection_lost, "127.0.0.1 closed the connection before it answered.")
-CUT = (Reason.connection_lost, "127.0.0.1 closed the connection before its answer was complete.")
-BAD = (Reason.bad_answer, "The answer of 127.0.0.1 is not valid HTTP.")
-LATE = (Reason.timeout, "127.0.0.1 did not answer within 0.3 seconds.")
-UNFINISHED = (Reason.timeout, "127.0.0.1 did not finish its answer within 0.3 seconds.")
+LOST = (FailureReason.connection_lost, "127.0.0.1 closed the connection before it answered.")
+CUT = (
+    FailureReason.connection_lost,
+    "127.0.0.1 closed the connection before its answer was complete.",
+)
+BAD = (FailureReason.bad_answer, "The answer of 127.0.0.1 is not valid HTTP.")
+LATE = (FailureReason.timeout, "127.0.0.1 did not answer within 0.3 seconds.")
+UNFINISHED = (FailureReason.timeout, "127.0.0.1 did not finish its answer within 0.3 seconds.")
 
 
-async def call(client: OutgoingClient, behave: Behaviour, seconds: float = 10.0) -> Answer:
+async def call(
+    client: OutgoingClient, behave: Behaviour, seconds: float = 10.0
+) -> OutgoingResponse:
     async with serving(behave) as stranger:
         return await client.send(post(stranger.url, deadline_seconds=seconds))
 
@@ -52,7 +57,7 @@ async def going_mad(talk: Talk) -> None:
     await asyncio.sleep(60)
 
 
-def told(answer: Answer) -> tuple[int | None, Reason | None, str]:
+def told(answer: OutgoingResponse) -> tuple[int | None, FailureReason | None, str]:
     return answer.status, answer.reason, answer.detail
 
 
@@ -100,7 +105,10 @@ def told(answer: Answer) -> tuple[int | None, Reason | None, str]:
     ],
 )
 async def test_a_broken_answer(
-    outgoing: OutgoingClient, behave: Behaviour, status: int | None, failure: tuple[Reason, str]
+    outgoing: OutgoingClient,
+    behave: Behaviour,
+    status: int | None,
+    failure: tuple[FailureReason, str],
 ) -> None:
     answer = await call(outgoing, behave)
 
@@ -126,7 +134,10 @@ async def test_a_broken_answer(
     ],
 )
 async def test_the_deadline_covers_everything(
-    outgoing: OutgoingClient, behave: Behaviour, status: int | None, failure: tuple[Reason, str]
+    outgoing: OutgoingClient,
+    behave: Behaviour,
+    status: int | None,
+    failure: tuple[FailureReason, str],
 ) -> None:
     begun = monotonic()
 
@@ -195,7 +206,7 @@ async def test_nobody_listens(outgoing: OutgoingClient) -> None:
 
     assert told(answer) == (
         None,
-        Reason.connection_refused,
+        FailureReason.connection_refused,
         f"127.0.0.1:{port} refused the connection.",
     )
 
@@ -207,7 +218,7 @@ async def test_a_certificate_that_nobody_trusts(outgoing: OutgoingClient, tmp_pa
 
     assert told(answer) == (
         None,
-        Reason.tls_failed,
+        FailureReason.tls_failed,
         "The certificate of 127.0.0.1 is not trusted: self-signed certificate.",
     )
     assert stranger.requests == []
@@ -222,7 +233,7 @@ async def test_a_server_without_tls(outgoing: OutgoingClient) -> None:
 
     assert told(answer) == (
         None,
-        Reason.tls_failed,
+        FailureReason.tls_failed,
         f"127.0.0.1:{stranger.port} does not speak TLS as this hub does.",
     )
 
@@ -237,7 +248,7 @@ async def test_a_handshake_that_never_ends(outgoing: OutgoingClient) -> None:
 
     assert told(answer) == (
         None,
-        Reason.timeout,
+        FailureReason.timeout,
         f"No connection to 127.0.0.1:{stranger.port} could be made within 0.3 seconds.",
     )
 
@@ -249,4 +260,4 @@ async def test_one_slow_stranger_does_not_hold_up_another(outgoing: OutgoingClie
 
         assert [answer.status for answer in answers] == [200] * 20
         assert not waiting.done()
-        assert (await waiting).reason is Reason.timeout
+        assert (await waiting).reason is FailureReason.timeout

@@ -8,18 +8,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hublet.core.config import Settings
-from hublet.core.outgoing import Policy, Tier, Verdict, classify
+from hublet.core.outgoing import AddressPolicy, AddressVerdict, Tier, classify
 
-PUBLIC = Verdict(tier=Tier.allowed, reason="public")
-PRIVATE = Verdict(tier=Tier.private, reason="private network")
-
-
-def forbidden(reason: str) -> Verdict:
-    return Verdict(tier=Tier.forbidden, reason=reason)
+PUBLIC = AddressVerdict(tier=Tier.allowed, reason="public")
+PRIVATE = AddressVerdict(tier=Tier.private, reason="private network")
 
 
-def opening(*networks: str) -> Policy:
-    return Policy(allow=tuple(ip_network(network) for network in networks))
+def forbidden(reason: str) -> AddressVerdict:
+    return AddressVerdict(tier=Tier.forbidden, reason=reason)
+
+
+def opening(*networks: str) -> AddressPolicy:
+    return AddressPolicy(allow=tuple(ip_network(network) for network in networks))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_is_public() -> None:
         pytest.param("::ffff:169.254.169.254", forbidden("metadata service"), id="mapped metadata"),
     ],
 )
-def test_what_an_address_carries_is_judged(address: str, verdict: Verdict) -> None:
+def test_what_an_address_carries_is_judged(address: str, verdict: AddressVerdict) -> None:
     assert classify(address) == verdict
 
 
@@ -137,7 +137,7 @@ def test_what_an_address_carries_is_judged(address: str, verdict: Verdict) -> No
         pytest.param("64:ff9b:1::a00:1", "64:ff9b:1::/48", PRIVATE, id="but not what is behind it"),
     ],
 )
-def test_what_an_operator_opens(address: str, allow: str, verdict: Verdict) -> None:
+def test_what_an_operator_opens(address: str, allow: str, verdict: AddressVerdict) -> None:
     assert classify(address, opening(allow)) == verdict
 
 
@@ -148,8 +148,8 @@ def test_the_policy_is_the_setting_and_in_test_mode_loopback() -> None:
     )
     testing = replace(settings, server=replace(settings.server, test_mode=True))
 
-    assert Policy.of(settings) == opening("10.0.0.0/8")
-    assert Policy.of(testing) == opening("10.0.0.0/8", "127.0.0.0/8", "::1/128")
+    assert AddressPolicy.of(settings) == opening("10.0.0.0/8")
+    assert AddressPolicy.of(testing) == opening("10.0.0.0/8", "127.0.0.0/8", "::1/128")
 
 
 REFUSED = (

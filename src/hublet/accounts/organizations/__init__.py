@@ -1,0 +1,1 @@
+"""Organizations: members, plans, service accounts and the audit log."""

@@ -1,25 +1,29 @@
-"""HTTP for organizations and their members."""
+"""HTTP routes for organizations, their members, audit log and service accounts."""
 
-from fastapi import Request
-from pydantic import MISSING
+from typing import Annotated
 
-from hublet.accounts import service as accounts
-from hublet.accounts import store as accounts_store
-from hublet.accounts.follows import service as follows
-from hublet.accounts.follows import store as follows_store
+from fastapi import Depends, Query, Request
+from pydantic import MISSING, AwareDatetime
+
 from hublet.accounts.names import name_key
-from hublet.accounts.organizations import service, store
+from hublet.accounts.organizations import audit_store, service, service_accounts, store
 from hublet.accounts.organizations.schemas import (
+    AuditLine,
     CreateOrganization,
+    CreateServiceAccount,
     OrganizationOverview,
+    ServiceAccount,
     SetMember,
     UpdateOrganization,
 )
-from hublet.accounts.records import Member, Organization, Role
+from hublet.accounts.records import AuditFilter, Member, Organization, Role
 from hublet.accounts.schemas import MemberCard, UserCard
+from hublet.accounts.users import service as accounts
+from hublet.accounts.users import store as accounts_store
+from hublet.core.clock import to_micros
 from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
-from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, MaybeCaller, actor_of
 
@@ -55,15 +59,15 @@ async def update_organization(
     request: Request, conn: Conn, caller: AccountOwner, name: str, body: UpdateOrganization
 ) -> OrganizationOverview:
     """Change an organization; a field that is left out keeps its value."""
-    organization = await _administered(conn, caller, name)
+    organization = await _get_administered(conn, caller, name)
     if body.fullname is not MISSING:
         actor = actor_of(request, caller)
         organization = await service.set_fullname(conn, actor, organization, body.fullname)
     return await _overview(conn, organization, viewer_id=caller.user_id)
 
 
-@router.get("/{name}/members", responses=LINKED)
-async def list_organization_members(conn: ReadConn, name: str, page: AskedPage) -> list[MemberCard]:
+@router.get("/{name}/members", responses=PAGED_RESPONSES)
+async def list_organization_members(conn: ReadConn, name: str, page: PageQuery) -> list[MemberCard]:
     """List who belongs to an organization, page by page."""
     organization = await service.get(conn, name)
     found = await store.list_members(conn, organization.id, after=page.after, limit=page.reach)
@@ -80,7 +84,7 @@ async def set_organization_member(
     request: Request, conn: Conn, caller: AccountOwner, name: str, user: str, body: SetMember
 ) -> MemberCard:
     """Add a member to an organization, or change the role of one."""
-    organization = await _administered(conn, caller, name)
+    organization = await _get_administered(conn, caller, name)
     member = await accounts.get_visible_user(conn, user, to_administrator=False)
     await service.set_member(conn, actor_of(request, caller), organization, member, body.role)
     shown = Member(user=member, role=body.role)
@@ -96,17 +100,19 @@ async def remove_organization_member(
 ) -> Done:
     """Remove a member from an organization and its resource groups; anybody may leave."""
     leaves = name_key(user) == name_key(caller.user_name)
-    organization = await (service.get(conn, name) if leaves else _administered(conn, caller, name))
+    organization = await (
+        service.get(conn, name) if leaves else _get_administered(conn, caller, name)
+    )
     member = await accounts.get_user(conn, user)
     await service.remove_member(conn, actor_of(request, caller), organization, member)
     return Done()
 
 
-@router.get("/{name}/followers", responses=LINKED)
-async def list_organization_followers(conn: ReadConn, name: str, page: AskedPage) -> list[UserCard]:
+@router.get("/{name}/followers", responses=PAGED_RESPONSES)
+async def list_organization_followers(conn: ReadConn, name: str, page: PageQuery) -> list[UserCard]:
     """List who follows an organization, page by page."""
     organization = await service.get(conn, name)
-    found = await follows_store.list_followers(
+    found = await accounts_store.list_followers(
         conn, account_id=organization.id, after=page.after, limit=page.reach
     )
     base_url = conn.hub.settings.base_url
@@ -117,7 +123,7 @@ async def list_organization_followers(conn: ReadConn, name: str, page: AskedPage
 async def follow_organization(conn: Conn, caller: AccountOwner, name: str) -> Done:
     """Follow an organization; doing it again changes nothing."""
     organization = await service.get(conn, name)
-    await follows.follow(conn, follower_id=caller.user_id, account_id=organization.id)
+    await accounts.follow(conn, follower_id=caller.user_id, account_id=organization.id)
     return Done()
 
 
@@ -125,11 +131,11 @@ async def follow_organization(conn: Conn, caller: AccountOwner, name: str) -> Do
 async def unfollow_organization(conn: Conn, caller: AccountOwner, name: str) -> Done:
     """Stop following an organization; doing it again changes nothing."""
     organization = await service.get(conn, name)
-    await follows.unfollow(conn, follower_id=caller.user_id, account_id=organization.id)
+    await accounts.unfollow(conn, follower_id=caller.user_id, account_id=organization.id)
     return Done()
 
 
-async def _administered(conn: Reader, caller: AccountOwner, name: str) -> Organization:
+async def _get_administered(conn: Reader, caller: AccountOwner, name: str) -> Organization:
     return await service.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
 
 
@@ -141,8 +147,101 @@ async def _overview(
         base_url=conn.hub.settings.base_url,
         members=await store.count_members(conn, organization.id),
         repos=await accounts_store.count_public_repos(conn, organization.id),
-        followers=await follows_store.count_followers(conn, account_id=organization.id),
-        is_following=await follows.is_following(
+        followers=await accounts_store.count_followers(conn, account_id=organization.id),
+        is_following=await accounts.is_following(
             conn, viewer_id=viewer_id, account_id=organization.id
         ),
     )
+
+
+audit_router = Router(prefix="/api/organizations/{name}/audit-log", tags=["orgs"])
+
+
+async def _audit_filter(
+    action: Annotated[str, Query(description="Exactly this action, as in `member.add`.")] = "",
+    actor: Annotated[str, Query(description="Done by the user of this name.")] = "",
+    since: Annotated[AwareDatetime | None, Query(description="From this moment on.")] = None,
+    until: Annotated[AwareDatetime | None, Query(description="Before this moment.")] = None,
+) -> AuditFilter:
+    everything = AuditFilter()
+    return AuditFilter(
+        action=action,
+        actor=actor,
+        since=to_micros(since) if since else everything.since,
+        until=to_micros(until) if until else everything.until,
+    )
+
+
+@audit_router.get("", responses=PAGED_RESPONSES)
+async def read_audit_log(
+    conn: ReadConn,
+    caller: AccountOwner,
+    name: str,
+    asked: Annotated[AuditFilter, Depends(_audit_filter)],
+    page: PageQuery,
+) -> list[AuditLine]:
+    """Read what was changed in an organization and by whom, newest first, page by page."""
+    organization = await service.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
+    found = await audit_store.list_of(
+        conn, organization.id, asked, before=page.after, limit=page.reach
+    )
+    return [AuditLine.of(line) for line in page.cut(found, position=lambda line: line.id)]
+
+
+service_accounts_router = Router(
+    prefix="/api/organizations/{organization}/service-accounts", tags=["service-accounts"]
+)
+
+
+@service_accounts_router.get("", responses=PAGED_RESPONSES)
+async def list_service_accounts(
+    conn: ReadConn, caller: AccountOwner, organization: str, page: PageQuery
+) -> list[ServiceAccount]:
+    """List the service accounts of an organization, page by page."""
+    found = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
+    accounts = await store.list_service_accounts(
+        conn, organization_id=found.id, after=page.after, limit=page.reach
+    )
+    shown = page.cut(accounts, position=lambda account: account.user.id)
+    return [ServiceAccount.of(account) for account in shown]
+
+
+@service_accounts_router.post("", responses={409: {"description": "The name is taken."}})
+async def create_service_account(
+    request: Request,
+    conn: Conn,
+    caller: AccountOwner,
+    organization: str,
+    body: CreateServiceAccount,
+) -> ServiceAccount:
+    """Create a service account, a member of the organization with this role."""
+    found = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
+    account = await service_accounts.create(
+        conn,
+        actor_of(request, caller),
+        found,
+        body.name,
+        role=body.role,
+        fullname=None if body.fullname is MISSING else body.fullname,
+    )
+    return ServiceAccount.of(account)
+
+
+@service_accounts_router.get("/{account_id}")
+async def get_service_account(
+    conn: ReadConn, caller: AccountOwner, organization: str, account_id: str
+) -> ServiceAccount:
+    """Get one service account of an organization."""
+    found = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
+    return ServiceAccount.of(await service_accounts.get(conn, found, account_id))
+
+
+@service_accounts_router.delete("/{account_id}")
+async def delete_service_account(
+    request: Request, conn: Conn, caller: AccountOwner, organization: str, account_id: str
+) -> Done:
+    """Delete a service account; its tokens fail within a second, its name stays taken."""
+    found = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
+    account = await service_accounts.get(conn, found, account_id)
+    await service_accounts.delete(conn, actor_of(request, caller), found, account)
+    return Done()

@@ -1,14 +1,14 @@
-"""Organizations on the wire."""
+"""Wire schemas of organizations, their audit log and service accounts."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import MISSING, Field
 
 from hublet.accounts import records
 from hublet.accounts.avatars import avatar_url
-from hublet.accounts.schemas import AccountName, PlanName, repo_counts
-from hublet.accounts.whoami import PLAN_ON_THE_WIRE
+from hublet.accounts.records import Member, Role
+from hublet.accounts.schemas import WIRE_PLANS, AccountName, PlanName, RoleName, repo_counts
 from hublet.core.schema import Line, ObjectId, Schema, Timestamp
 
 
@@ -61,11 +61,68 @@ class OrganizationOverview(Schema):
                 "name": organization.name,
                 "fullname": organization.fullname,
                 "avatarUrl": avatar_url(base_url, organization.id),
-                "plan": PLAN_ON_THE_WIRE.get(organization.plan, MISSING),
+                "plan": WIRE_PLANS.get(organization.plan, MISSING),
                 "createdAt": organization.created_at,
                 "numUsers": members,
                 **repo_counts(repos),
                 "numFollowers": followers,
                 "isFollowing": MISSING if is_following is None else is_following,
+            }
+        )
+
+
+class AuditActor(Schema):
+    # Absent for those who are not users, such as the operator of the hub.
+    id: ObjectId | MISSING = MISSING
+    name: str
+
+
+class AuditLine(Schema):
+    id: ObjectId
+    at: Timestamp
+    action: str
+    actor: AuditActor
+    target: str
+    details: dict[str, Any]
+    # The address that the request came from; absent for commands on the machine itself.
+    address: str | MISSING = MISSING
+
+    @classmethod
+    def of(cls, line: records.AuditEntry) -> Self:
+        return cls.model_validate(
+            {
+                "id": line.id,
+                "at": line.at,
+                "action": line.action,
+                "actor": {"id": line.actor_id or MISSING, "name": line.actor_name},
+                "target": line.target,
+                "details": line.details,
+                "address": line.address or MISSING,
+            }
+        )
+
+
+class CreateServiceAccount(Schema):
+    name: AccountName
+    role: Role
+    fullname: Line | MISSING = MISSING
+
+
+class ServiceAccount(Schema):
+    id: ObjectId
+    name: str
+    fullname: str
+    role: RoleName
+    createdAt: Timestamp
+
+    @classmethod
+    def of(cls, account: Member) -> Self:
+        return cls.model_validate(
+            {
+                "id": account.user.id,
+                "name": account.user.name,
+                "fullname": account.user.fullname,
+                "role": account.role,
+                "createdAt": account.user.created_at,
             }
         )

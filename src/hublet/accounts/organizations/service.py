@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-from hublet.accounts import store as users
-from hublet.accounts.audit import service as audit
 from hublet.accounts.errors import (
     LastAdministrator,
     NameTaken,
@@ -13,12 +11,13 @@ from hublet.accounts.errors import (
     RoleNeeded,
 )
 from hublet.accounts.names import check_name
+from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import store
 from hublet.accounts.records import Actor, Organization, Plan, Role, User, UserType
-from hublet.accounts.resource_groups.members import store as group_members
-from hublet.core.channels import CREDENTIALS
+from hublet.accounts.users import store as users
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
+from hublet.core.database.engine import CREDENTIALS_CHANNEL
 from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish
 from hublet.events import (
@@ -46,7 +45,7 @@ async def create(
     organization = Organization(
         id=new_object_id(), name=name, fullname=fullname or name, plan=plan, created_at=now()
     )
-    if not await users.take_name(conn, name, account_id=organization.id, type="org"):
+    if not await users.reserve_name(conn, name, account_id=organization.id, type="org"):
         raise NameTaken(name)
     await store.add(conn, organization)
     await audit.record(conn, organization.id, actor, "organization.create", target=name)
@@ -106,12 +105,12 @@ async def set_member(
     """Add a member, or change the role of one."""
     if user.type is UserType.service and user.organization_id != organization.id:
         raise NotForServiceAccounts(user.name, "it belongs to no organization but its own")
-    await hold_membership(conn, organization, user)
+    await lock_membership(conn, organization, user)
     before = await store.role_of(conn, organization.id, user_id=user.id)
     if before is role:
         return
     if before is Role.admin:
-        await _keep_an_administrator(conn, organization, besides=user)
+        await _check_other_administrator(conn, organization, besides=user)
     await store.set_member(conn, organization.id, user_id=user.id, role=role)
     action = "member.add" if before is None else "member.role"
     await audit.record(
@@ -126,14 +125,14 @@ async def remove_member(
     conn: Connection, actor: Actor, organization: Organization, user: User
 ) -> None:
     """Remove a member, from the resource groups of the organization too."""
-    await hold_membership(conn, organization, user)
+    await lock_membership(conn, organization, user)
     role = await store.role_of(conn, organization.id, user_id=user.id)
     if role is None:
         raise NotAMember(user.name, organization.name)
     if user.type is UserType.service:
         raise NotForServiceAccounts(user.name, "delete the account, not its membership")
     if role is Role.admin:
-        await _keep_an_administrator(conn, organization, besides=user)
+        await _check_other_administrator(conn, organization, besides=user)
     groups = await _leave_resource_groups(conn, organization, user)
     await store.remove_member(conn, organization.id, user_id=user.id)
     await audit.record(
@@ -141,7 +140,7 @@ async def remove_member(
         details={"resource_groups": groups} if groups else None,
     )  # fmt: skip
     # Credentials that are confined to the organization end with the membership.
-    conn.wake(CREDENTIALS)
+    conn.wake(CREDENTIALS_CHANNEL)
     await publish(conn, MemberRemoved(organization_id=organization.id, user_id=user.id))
 
 
@@ -149,9 +148,11 @@ async def _leave_resource_groups(
     conn: Connection, organization: Organization, user: User
 ) -> list[str]:
     """Take a user out of every group of the organization; return the names of the groups."""
-    found = await group_members.list_groups(conn, organization_id=organization.id, user_id=user.id)
+    found = await store.list_groups_of_member(
+        conn, organization_id=organization.id, user_id=user.id
+    )
     for group_id, _ in found:
-        await group_members.remove_member(conn, group_id, user_id=user.id)
+        await store.remove_group_member(conn, group_id, user_id=user.id)
         await publish(
             conn,
             ResourceGroupMemberRemoved(
@@ -161,12 +162,12 @@ async def _leave_resource_groups(
     return [name for _, name in found]
 
 
-async def hold_membership(conn: Connection, organization: Organization, user: User) -> None:
+async def lock_membership(conn: Connection, organization: Organization, user: User) -> None:
     """Let nobody else change this user's place in the organization until the end."""
     await conn.lock(f"membership of {user.id} in {organization.id}")
 
 
-async def _keep_an_administrator(
+async def _check_other_administrator(
     conn: Connection, organization: Organization, *, besides: User
 ) -> None:
     """Two administrators who remove each other at the same moment must not both succeed."""

@@ -1,12 +1,12 @@
-"""SQL of organizations and memberships."""
+"""SQL of organizations, members of them and of their resource groups, and service accounts."""
 
 from hublet.accounts.names import name_key
 from hublet.accounts.records import Member, Membership, Organization, Plan, Role, UserType
-from hublet.accounts.store import USER, user_record
+from hublet.accounts.users.store import USER_COLUMNS, user_record
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 
-_ORGANIZATION = "o.id, o.name, o.fullname, o.plan, o.created_at"
+_ORGANIZATION_COLUMNS = "o.id, o.name, o.fullname, o.plan, o.created_at"
 
 
 async def add(conn: Connection, organization: Organization) -> None:
@@ -20,20 +20,20 @@ async def add(conn: Connection, organization: Organization) -> None:
 async def find_by_name(conn: Reader, name: str) -> Organization | None:
     row = await conn.fetch_one(
         f"""
-        SELECT {_ORGANIZATION} FROM names n JOIN organizations o ON o.id = n.account_id
+        SELECT {_ORGANIZATION_COLUMNS} FROM names n JOIN organizations o ON o.id = n.account_id
         WHERE n.key = $1
         """,
         name_key(name),
     )
-    return _record(row) if row else None
+    return _organization_record(row) if row else None
 
 
 async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[Organization]:
     rows = await conn.fetch_all(
-        f"SELECT {_ORGANIZATION} FROM organizations o WHERE o.id > $1 ORDER BY o.id LIMIT $2",
+        f"SELECT {_ORGANIZATION_COLUMNS} FROM organizations o WHERE o.id > $1 ORDER BY o.id LIMIT $2",
         after, limit,
     )  # fmt: skip
-    return [_record(row) for row in rows]
+    return [_organization_record(row) for row in rows]
 
 
 async def set_fullname(conn: Connection, organization_id: str, fullname: str) -> None:
@@ -102,7 +102,7 @@ async def list_members(
     """Return members by id; those who are disabled are not shown."""
     rows = await conn.fetch_all(
         f"""
-        SELECT {USER}, m.role FROM memberships m JOIN users u ON u.id = m.user_id
+        SELECT {USER_COLUMNS}, m.role FROM memberships m JOIN users u ON u.id = m.user_id
         WHERE m.organization_id = $1 AND m.user_id > $2 AND u.disabled_at IS NULL
         ORDER BY m.user_id LIMIT $3
         """,
@@ -114,16 +114,18 @@ async def list_members(
 async def memberships_of(conn: Reader, *, user_id: str) -> list[Membership]:
     rows = await conn.fetch_all(
         f"""
-        SELECT {_ORGANIZATION}, m.role FROM memberships m
+        SELECT {_ORGANIZATION_COLUMNS}, m.role FROM memberships m
         JOIN organizations o ON o.id = m.organization_id
         WHERE m.user_id = $1 ORDER BY o.id
         """,
         user_id,
     )
-    return [Membership(organization=_record(row), role=Role(row["role"])) for row in rows]
+    return [
+        Membership(organization=_organization_record(row), role=Role(row["role"])) for row in rows
+    ]
 
 
-def _record(row: Row) -> Organization:
+def _organization_record(row: Row) -> Organization:
     return Organization(
         id=row["id"],
         name=row["name"],
@@ -131,3 +133,82 @@ def _record(row: Row) -> Organization:
         plan=Plan(row["plan"]),
         created_at=from_micros(row["created_at"]),
     )
+
+
+async def group_role_of(conn: Reader, group_id: str, *, user_id: str) -> Role | None:
+    role = await conn.fetch_value(
+        "SELECT role FROM resource_group_members WHERE resource_group_id = $1 AND user_id = $2",
+        group_id, user_id,
+    )  # fmt: skip
+    return Role(role) if role else None
+
+
+async def set_group_member(conn: Connection, group_id: str, *, user_id: str, role: Role) -> None:
+    await conn.execute(
+        """
+        INSERT INTO resource_group_members (resource_group_id, user_id, role) VALUES ($1, $2, $3)
+        ON CONFLICT (resource_group_id, user_id) DO UPDATE SET role = excluded.role
+        """,
+        group_id, user_id, role,
+    )  # fmt: skip
+
+
+async def remove_group_member(conn: Connection, group_id: str, *, user_id: str) -> None:
+    await conn.execute(
+        "DELETE FROM resource_group_members WHERE resource_group_id = $1 AND user_id = $2",
+        group_id, user_id,
+    )  # fmt: skip
+
+
+async def list_groups_of_member(
+    conn: Reader, *, organization_id: str, user_id: str
+) -> list[tuple[str, str]]:
+    """Return id and name of each group of an organization that a user is in."""
+    rows = await conn.fetch_all(
+        """
+        SELECT g.id, g.name FROM resource_group_members m
+        JOIN resource_groups g ON g.id = m.resource_group_id
+        WHERE m.user_id = $1 AND g.organization_id = $2 ORDER BY g.id
+        """,
+        user_id, organization_id,
+    )  # fmt: skip
+    return [(row["id"], row["name"]) for row in rows]
+
+
+async def list_group_members(conn: Reader, group_id: str) -> list[Member]:
+    """Return members by id; those who are disabled are not shown."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {USER_COLUMNS}, m.role FROM resource_group_members m JOIN users u ON u.id = m.user_id
+        WHERE m.resource_group_id = $1 AND u.disabled_at IS NULL ORDER BY m.user_id
+        """,
+        group_id,
+    )
+    return [Member(user=user_record(row), role=Role(row["role"])) for row in rows]
+
+
+_FROM_SERVICE_ACCOUNTS = """
+    FROM users u JOIN memberships m ON m.user_id = u.id AND m.organization_id = u.organization_id
+    WHERE u.organization_id = $1 AND u.disabled_at IS NULL
+"""
+
+
+async def list_service_accounts(
+    conn: Reader, *, organization_id: str, after: str = "", limit: int = 100
+) -> list[Member]:
+    rows = await conn.fetch_all(
+        f"SELECT {USER_COLUMNS}, m.role {_FROM_SERVICE_ACCOUNTS} AND u.id > $2 ORDER BY u.id LIMIT $3",
+        organization_id, after, limit,
+    )  # fmt: skip
+    return [Member(user=user_record(row), role=Role(row["role"])) for row in rows]
+
+
+async def find_service_account(
+    conn: Reader, account_id: str, *, organization_id: str
+) -> Member | None:
+    row = await conn.fetch_one(
+        f"SELECT {USER_COLUMNS}, m.role {_FROM_SERVICE_ACCOUNTS} AND u.id = $2",
+        organization_id,
+        account_id,
+    )
+    return Member(user=user_record(row), role=Role(row["role"])) if row else None

@@ -1,19 +1,22 @@
-"""HTTP for the resource groups of an organization."""
+"""HTTP routes for the resource groups of an organization and their members."""
 
 from fastapi import Request
 from pydantic import MISSING
 
-from hublet.accounts.records import Role
+from hublet.accounts.organizations import store as members
+from hublet.accounts.organizations.schemas import SetMember
+from hublet.accounts.records import Member, Role
 from hublet.accounts.resource_groups import service
-from hublet.accounts.resource_groups.members import store as members
 from hublet.accounts.resource_groups.schemas import (
     CreateResourceGroup,
     ResourceGroup,
     ResourceGroupDetails,
     UpdateResourceGroup,
 )
+from hublet.accounts.schemas import MemberCard
+from hublet.accounts.users import service as accounts
 from hublet.core.http import Conn, ReadConn, Router
-from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
 from hublet.tokens.auth import AccountOwner, actor_of
 
@@ -22,9 +25,9 @@ router = Router(
 )
 
 
-@router.get("", responses=LINKED)
+@router.get("", responses=PAGED_RESPONSES)
 async def list_resource_groups(
-    conn: ReadConn, caller: AccountOwner, organization: str, page: AskedPage
+    conn: ReadConn, caller: AccountOwner, organization: str, page: PageQuery
 ) -> list[ResourceGroup]:
     """List resource groups page by page: an administrator all, others those they are in."""
     found = await service.get_organization(
@@ -63,7 +66,7 @@ async def get_resource_group(
     group = await service.get_visible(conn, found, group_id, user_id=caller.user_id)
     return ResourceGroupDetails.with_members(
         group,
-        await members.list_members(conn, group.id),
+        await members.list_group_members(conn, group.id),
         base_url=conn.hub.settings.base_url,
     )
 
@@ -97,4 +100,46 @@ async def delete_resource_group(
     found = await service.get_organization(conn, organization, user_id=caller.user_id)
     group = await service.get(conn, found, group_id)
     await service.delete(conn, actor_of(request, caller), group)
+    return Done()
+
+
+members_router = Router(
+    prefix="/api/organizations/{organization}/resource-groups/{group_id}/members",
+    tags=["resource-groups"],
+)
+
+
+@members_router.put("/{user}")
+async def set_resource_group_member(  # noqa: PLR0913, PLR0917 - the path has three names
+    request: Request,
+    conn: Conn,
+    caller: AccountOwner,
+    organization: str,
+    group_id: str,
+    user: str,
+    body: SetMember,
+) -> MemberCard:
+    """Add a member of the organization to a resource group, or change the role of one."""
+    found = await service.get_organization(conn, organization, user_id=caller.user_id)
+    group = await service.get(conn, found, group_id)
+    member = await accounts.get_visible_user(conn, user, to_administrator=False)
+    await service.set_member(conn, actor_of(request, caller), found, group, member, body.role)
+    shown = Member(user=member, role=body.role)
+    return MemberCard.of_member(shown, base_url=conn.hub.settings.base_url)
+
+
+@members_router.delete("/{user}")
+async def remove_resource_group_member(
+    request: Request,
+    conn: Conn,
+    caller: AccountOwner,
+    organization: str,
+    group_id: str,
+    user: str,
+) -> Done:
+    """Remove a member from a resource group; the place in the organization stays."""
+    found = await service.get_organization(conn, organization, user_id=caller.user_id)
+    group = await service.get(conn, found, group_id)
+    member = await accounts.get_user(conn, user)
+    await service.remove_member(conn, actor_of(request, caller), group, member)
     return Done()

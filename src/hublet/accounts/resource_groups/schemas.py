@@ -5,8 +5,8 @@ from typing import Annotated, Self
 
 from pydantic import MISSING, StringConstraints
 
+from hublet.accounts import records
 from hublet.accounts.records import Member
-from hublet.accounts.resource_groups import records
 from hublet.accounts.schemas import MemberCard
 from hublet.core.schema import ObjectId, Schema, Timestamp
 

@@ -1,25 +1,31 @@
-"""Rules of resource groups: who may see them, who may change them."""
+"""Rules of resource groups: who may see, change and join them."""
 
 from dataclasses import replace
 
-from hublet.accounts.audit import service as audit
-from hublet.accounts.errors import PlanNeeded
-from hublet.accounts.organizations import service as organizations
-from hublet.accounts.organizations import store as organizations_store
-from hublet.accounts.records import Actor, Organization, Plan, Role
-from hublet.accounts.resource_groups import store
-from hublet.accounts.resource_groups.errors import (
+from hublet.accounts.errors import (
+    NotAMember,
+    NotInResourceGroup,
+    PlanNeeded,
     ResourceGroupInUse,
     ResourceGroupNameTaken,
     ResourceGroupNotFound,
 )
-from hublet.accounts.resource_groups.members import store as members
-from hublet.accounts.resource_groups.records import ResourceGroup
+from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.organizations import store
+from hublet.accounts.records import Actor, Organization, Plan, ResourceGroup, Role, User
+from hublet.accounts.resource_groups import store as resource_groups_store
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader, UniqueViolation
 from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish
-from hublet.events import ResourceGroupCreated, ResourceGroupDeleted, ResourceGroupUpdated
+from hublet.events import (
+    ResourceGroupCreated,
+    ResourceGroupDeleted,
+    ResourceGroupMemberRemoved,
+    ResourceGroupMemberSet,
+    ResourceGroupUpdated,
+)
 
 
 async def get_organization(
@@ -36,13 +42,15 @@ async def list_visible(
     conn: Reader, organization: Organization, *, user_id: str, after: str, limit: int
 ) -> list[ResourceGroup]:
     """Return every group to an administrator, to others those that they are in."""
-    role = await organizations_store.role_of(conn, organization.id, user_id=user_id)
+    role = await store.role_of(conn, organization.id, user_id=user_id)
     member_id = "" if role is Role.admin else user_id
-    return await store.list_of(conn, organization.id, member_id=member_id, after=after, limit=limit)
+    return await resource_groups_store.list_of(
+        conn, organization.id, member_id=member_id, after=after, limit=limit
+    )
 
 
 async def get(conn: Reader, organization: Organization, group_id: str) -> ResourceGroup:
-    group = await store.find(conn, group_id, organization_id=organization.id)
+    group = await resource_groups_store.find(conn, group_id, organization_id=organization.id)
     if group is None:
         raise ResourceGroupNotFound(group_id)
     return group
@@ -53,8 +61,11 @@ async def get_visible(
 ) -> ResourceGroup:
     """Return a group to an administrator, or to somebody who is in it."""
     group = await get(conn, organization, group_id)
-    role = await organizations_store.role_of(conn, organization.id, user_id=user_id)
-    if role is not Role.admin and await members.role_of(conn, group.id, user_id=user_id) is None:
+    role = await store.role_of(conn, organization.id, user_id=user_id)
+    if (
+        role is not Role.admin
+        and await store.group_role_of(conn, group.id, user_id=user_id) is None
+    ):
         raise ResourceGroupNotFound(group_id)
     return group
 
@@ -64,9 +75,9 @@ async def role_in(
 ) -> Role | None:
     """Return the role a user has in a group; the organization's administrators are its own too."""
     group = await get(conn, organization, group_id)
-    if await organizations_store.role_of(conn, organization.id, user_id=user_id) is Role.admin:
+    if await store.role_of(conn, organization.id, user_id=user_id) is Role.admin:
         return Role.admin
-    return await members.role_of(conn, group.id, user_id=user_id)
+    return await store.group_role_of(conn, group.id, user_id=user_id)
 
 
 async def create(
@@ -79,7 +90,7 @@ async def create(
         description=description,
         created_at=now(),
     )
-    if not await store.add(conn, group):
+    if not await resource_groups_store.add(conn, group):
         raise ResourceGroupNameTaken(name)
     await audit.record(conn, organization.id, actor, "resource-group.create", target=name)
     await publish(
@@ -108,7 +119,7 @@ async def update(
     if changed == group:
         return group
     try:
-        await store.update(conn, changed)
+        await resource_groups_store.update(conn, changed)
     except UniqueViolation:
         raise ResourceGroupNameTaken(changed.name) from None
     await audit.record(
@@ -125,9 +136,9 @@ async def update(
 
 
 async def delete(conn: Connection, actor: Actor, group: ResourceGroup) -> None:
-    if await store.has_repos(conn, group.id):
+    if await resource_groups_store.has_repos(conn, group.id):
         raise ResourceGroupInUse(group.name)
-    await store.remove(conn, group.id)
+    await resource_groups_store.remove(conn, group.id)
     await audit.record(
         conn, group.organization_id, actor, "resource-group.delete", target=group.name
     )
@@ -135,5 +146,51 @@ async def delete(conn: Connection, actor: Actor, group: ResourceGroup) -> None:
         conn,
         ResourceGroupDeleted(
             organization_id=group.organization_id, resource_group_id=group.id, name=group.name
+        ),
+    )
+
+
+async def set_member(
+    conn: Connection,
+    actor: Actor,
+    organization: Organization,
+    group: ResourceGroup,
+    user: User,
+    role: Role,
+) -> None:
+    """Add a member of the organization to one of its groups, or change the role there."""
+    # Somebody who is being removed from the organization must not stay in the group.
+    await organizations.lock_membership(conn, organization, user)
+    if await store.role_of(conn, organization.id, user_id=user.id) is None:
+        raise NotAMember(user.name, organization.name)
+    before = await store.group_role_of(conn, group.id, user_id=user.id)
+    if before is role:
+        return
+    await store.set_group_member(conn, group.id, user_id=user.id, role=role)
+    action = "add" if before is None else "role"
+    await audit.record(
+        conn, organization.id, actor, f"resource-group-member.{action}", target=user.name,
+        details={"resource_group": group.name, "role": role},
+    )  # fmt: skip
+    await publish(
+        conn,
+        ResourceGroupMemberSet(
+            organization_id=organization.id, resource_group_id=group.id, user_id=user.id, role=role
+        ),
+    )
+
+
+async def remove_member(conn: Connection, actor: Actor, group: ResourceGroup, user: User) -> None:
+    if await store.group_role_of(conn, group.id, user_id=user.id) is None:
+        raise NotInResourceGroup(user.name, group.name)
+    await store.remove_group_member(conn, group.id, user_id=user.id)
+    await audit.record(
+        conn, group.organization_id, actor, "resource-group-member.remove", target=user.name,
+        details={"resource_group": group.name},
+    )  # fmt: skip
+    await publish(
+        conn,
+        ResourceGroupMemberRemoved(
+            organization_id=group.organization_id, resource_group_id=group.id, user_id=user.id
         ),
     )

@@ -1,10 +1,10 @@
 """SQL of resource groups."""
 
-from hublet.accounts.resource_groups.records import ResourceGroup
+from hublet.accounts.records import ResourceGroup
 from hublet.core.clock import from_micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 
-_GROUP = "g.id, g.organization_id, g.name, g.description, g.created_at"
+_GROUP_COLUMNS = "g.id, g.organization_id, g.name, g.description, g.created_at"
 
 
 async def add(conn: Connection, group: ResourceGroup) -> bool:
@@ -21,10 +21,10 @@ async def add(conn: Connection, group: ResourceGroup) -> bool:
 
 async def find(conn: Reader, group_id: str, *, organization_id: str) -> ResourceGroup | None:
     row = await conn.fetch_one(
-        f"SELECT {_GROUP} FROM resource_groups g WHERE g.id = $1 AND g.organization_id = $2",
+        f"SELECT {_GROUP_COLUMNS} FROM resource_groups g WHERE g.id = $1 AND g.organization_id = $2",
         group_id, organization_id,
     )  # fmt: skip
-    return _record(row) if row else None
+    return _group_record(row) if row else None
 
 
 async def list_of(
@@ -33,7 +33,7 @@ async def list_of(
     """Return groups by id; with a member's id only those which that one is in."""
     rows = await conn.fetch_all(
         f"""
-        SELECT {_GROUP} FROM resource_groups g
+        SELECT {_GROUP_COLUMNS} FROM resource_groups g
         WHERE g.organization_id = $1 AND g.id > $2 AND ($3 = '' OR EXISTS (
             SELECT 1 FROM resource_group_members m
             WHERE m.resource_group_id = g.id AND m.user_id = $3
@@ -42,7 +42,7 @@ async def list_of(
         """,
         organization_id, after, member_id, limit,
     )  # fmt: skip
-    return [_record(row) for row in rows]
+    return [_group_record(row) for row in rows]
 
 
 async def update(conn: Connection, group: ResourceGroup) -> None:
@@ -66,7 +66,7 @@ async def remove(conn: Connection, group_id: str) -> None:
     await conn.execute("DELETE FROM resource_groups WHERE id = $1", group_id)
 
 
-def _record(row: Row) -> ResourceGroup:
+def _group_record(row: Row) -> ResourceGroup:
     return ResourceGroup(
         id=row["id"],
         organization_id=row["organization_id"],

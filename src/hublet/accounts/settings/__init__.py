@@ -1,0 +1,1 @@
+"""Settings of the caller's own account: profile, password, e-mail addresses, SSH keys."""

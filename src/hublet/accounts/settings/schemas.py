@@ -1,12 +1,13 @@
-"""The caller's own profile and password on the wire."""
+"""Wire schemas of one's own profile, password, e-mail addresses and SSH keys."""
 
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import MISSING
+from pydantic import MISSING, Field
 
+from hublet.accounts import records
 from hublet.accounts.avatars import avatar_url
 from hublet.accounts.records import User
-from hublet.accounts.schemas import NewPassword, UserTypeName
+from hublet.accounts.schemas import EmailAddress, NewPassword, UserTypeName
 from hublet.core.schema import Line, ObjectId, Schema, Timestamp
 
 
@@ -41,3 +42,49 @@ class UpdateProfile(Schema):
 class ChangePassword(Schema):
     currentPassword: str
     newPassword: NewPassword
+
+
+class AddEmail(Schema):
+    email: EmailAddress
+
+
+class Email(Schema):
+    id: ObjectId
+    email: str
+    isPrimary: bool
+    isVerified: bool
+    createdAt: Timestamp
+
+    @classmethod
+    def of(cls, email: records.UserEmail) -> Self:
+        return cls(
+            id=email.id,
+            email=email.address,
+            isPrimary=email.is_primary,
+            isVerified=email.verified_at is not None,
+            createdAt=email.created_at,
+        )
+
+
+class AddSshKey(Schema):
+    title: Line
+    # The line of an `id_….pub` file.
+    key: Annotated[str, Field(min_length=1)]
+
+
+class SshKey(Schema):
+    id: ObjectId
+    title: str
+    key: str
+    fingerprint: str
+    createdAt: Timestamp
+
+    @classmethod
+    def of(cls, key: records.UserSshKey) -> Self:
+        return cls(
+            id=key.id,
+            title=key.title,
+            key=f"{key.type} {key.data}",
+            fingerprint=key.fingerprint,
+            createdAt=key.created_at,
+        )

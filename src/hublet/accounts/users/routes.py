@@ -1,18 +1,23 @@
-"""HTTP for users as everybody may see them, and for following them."""
+"""HTTP routes for public user profiles, for following users, and `whoami`."""
 
-from hublet.accounts import service, store
+from typing import Any
+
+import msgspec
+from fastapi import Security
+from starlette.requests import Request
+
 from hublet.accounts.avatars import avatar_url
-from hublet.accounts.follows import service as follows
-from hublet.accounts.follows import store as follows_store
 from hublet.accounts.organizations import store as organizations
 from hublet.accounts.records import User
-from hublet.accounts.schemas import AvatarUrl, UserCard
+from hublet.accounts.schemas import AvatarUrl, UserCard, Whoami, render_whoami
+from hublet.accounts.users import service, store
 from hublet.accounts.users.schemas import UserOverview
-from hublet.core.database import Reader
-from hublet.core.http import Conn, ReadConn, Router
-from hublet.core.http.paging import LINKED, AskedPage
+from hublet.core.clock import wire
+from hublet.core.database import Database, Reader
+from hublet.core.http import Conn, FastRoute, ReadConn, Router
+from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
-from hublet.tokens.auth import AccountOwner, MaybeCaller
+from hublet.tokens.auth import AccountOwner, AnyCaller, MaybeCaller, caller_of, identify
 
 router = Router(prefix="/api/users", tags=["users"])
 
@@ -20,41 +25,39 @@ router = Router(prefix="/api/users", tags=["users"])
 @router.get("/{name}/overview")
 async def get_user_overview(conn: ReadConn, caller: MaybeCaller, name: str) -> UserOverview:
     """Show a user; with a token also whether its holder follows the user."""
-    user = await _visible(conn, caller, name)
+    user = await _get_visible(conn, caller, name)
     return UserOverview.of_user(
         user,
         base_url=conn.hub.settings.base_url,
         memberships=await organizations.memberships_of(conn, user_id=user.id),
         counts=await store.count_public_repos(conn, user.id)
         | {"like": await store.count_public_likes(conn, user.id)},
-        followers=await follows_store.count_followers(conn, account_id=user.id),
-        following=await follows_store.count_followed_users(conn, follower_id=user.id),
-        is_following=await follows.is_following(
+        followers=await store.count_followers(conn, account_id=user.id),
+        following=await store.count_followed_users(conn, follower_id=user.id),
+        is_following=await service.is_following(
             conn, viewer_id=caller.user_id if caller else None, account_id=user.id
         ),
     )
 
 
-@router.get("/{name}/followers", responses=LINKED)
+@router.get("/{name}/followers", responses=PAGED_RESPONSES)
 async def list_user_followers(
-    conn: ReadConn, caller: MaybeCaller, name: str, page: AskedPage
+    conn: ReadConn, caller: MaybeCaller, name: str, page: PageQuery
 ) -> list[UserCard]:
     """List who follows a user, page by page."""
-    user = await _visible(conn, caller, name)
-    found = await follows_store.list_followers(
-        conn, account_id=user.id, after=page.after, limit=page.reach
-    )
+    user = await _get_visible(conn, caller, name)
+    found = await store.list_followers(conn, account_id=user.id, after=page.after, limit=page.reach)
     base_url = conn.hub.settings.base_url
     return [UserCard.of(u, base_url=base_url) for u in page.cut(found, position=lambda u: u.id)]
 
 
-@router.get("/{name}/following", responses=LINKED)
+@router.get("/{name}/following", responses=PAGED_RESPONSES)
 async def list_user_following(
-    conn: ReadConn, caller: MaybeCaller, name: str, page: AskedPage
+    conn: ReadConn, caller: MaybeCaller, name: str, page: PageQuery
 ) -> list[UserCard]:
     """List the users whom a user follows, page by page."""
-    user = await _visible(conn, caller, name)
-    found = await follows_store.list_followed_users(
+    user = await _get_visible(conn, caller, name)
+    found = await store.list_followed_users(
         conn, follower_id=user.id, after=page.after, limit=page.reach
     )
     base_url = conn.hub.settings.base_url
@@ -64,26 +67,97 @@ async def list_user_following(
 @router.get("/{name}/avatar")
 async def get_user_avatar(conn: ReadConn, caller: MaybeCaller, name: str) -> AvatarUrl:
     """Tell where a user's picture is."""
-    user = await _visible(conn, caller, name)
+    user = await _get_visible(conn, caller, name)
     return AvatarUrl(avatarUrl=avatar_url(conn.hub.settings.base_url, user.id))
 
 
 @router.post("/{name}/follow")
 async def follow_user(conn: Conn, caller: AccountOwner, name: str) -> Done:
     """Follow a user; doing it again changes nothing."""
-    user = await _visible(conn, caller, name)
-    await follows.follow(conn, follower_id=caller.user_id, account_id=user.id)
+    user = await _get_visible(conn, caller, name)
+    await service.follow(conn, follower_id=caller.user_id, account_id=user.id)
     return Done()
 
 
 @router.delete("/{name}/follow")
 async def unfollow_user(conn: Conn, caller: AccountOwner, name: str) -> Done:
     """Stop following a user; doing it again changes nothing."""
-    user = await _visible(conn, caller, name)
-    await follows.unfollow(conn, follower_id=caller.user_id, account_id=user.id)
+    user = await _get_visible(conn, caller, name)
+    await service.unfollow(conn, follower_id=caller.user_id, account_id=user.id)
     return Done()
 
 
-async def _visible(conn: Reader, caller: MaybeCaller, name: str) -> User:
+async def _get_visible(conn: Reader, caller: MaybeCaller, name: str) -> User:
     is_administrator = caller is not None and caller.is_admin
     return await service.get_visible_user(conn, name, to_administrator=is_administrator)
+
+
+whoami_router = Router()
+
+
+async def whoami(request: Request) -> bytes:
+    """Tell who the token belongs to, and what it may do.
+
+    The e-mail address needs the scope `email`, the organizations `read-memberships`,
+    `canPay` `read-billing`.
+    """
+    caller = await caller_of(request)
+    database: Database = request.app.state.database
+    async with database.read() as conn:
+        rows = await store.whoami_rows(conn, caller.user_id)
+    if (place := caller.token.organization_id) is not None:
+        # A token that is confined to an organization tells of no other.
+        rows = [row for row in rows if row["organization_id"] == place]
+    answer = render_whoami(
+        rows,
+        base_url=database.hub.settings.base_url,
+        scopes=caller.scopes,
+        auth=_render_auth(caller),
+    )
+    return msgspec.json.encode(answer)
+
+
+whoami_router.add_api_route(
+    "/api/whoami-v2",
+    whoami,
+    tags=["auth"],
+    response_model=Whoami,
+    dependencies=[Security(identify)],
+    route_class_override=FastRoute,
+)
+
+
+def _render_auth(caller: AnyCaller) -> msgspec.Raw:
+    """Show the token; nothing in it changes, so it is rendered once while it is remembered."""
+    rendered: msgspec.Raw | None = caller.kept.get("auth")
+    if rendered is None:
+        rendered = caller.kept["auth"] = msgspec.Raw(msgspec.json.encode(_auth_of(caller)))
+    return rendered
+
+
+def _auth_of(caller: AnyCaller) -> dict[str, Any]:
+    token = caller.token
+    shown: dict[str, Any] = {
+        "displayName": token.name,
+        "role": token.role,
+        "createdAt": wire(token.created_at),
+    }
+    if token.role == "fineGrained":
+        shown["fineGrained"] = {
+            "global": sorted(token.grants.everywhere),
+            "scoped": [
+                {
+                    "entity": {"_id": g.entity_id, "type": g.entity_type, "name": g.entity_name},
+                    "permissions": sorted(g.scopes),
+                }
+                for g in token.grants.scoped
+            ],
+            "canReadGatedRepos": "gated-repos" in caller.scopes,
+        }
+    auth: dict[str, Any] = {"type": "access_token"}
+    # Client contract 4.1: without `accessToken` the public CLI names the token after the user.
+    if token.kind != "oauth":
+        auth["accessToken"] = shown
+    if token.expires_at is not None:
+        auth["expiresAt"] = wire(token.expires_at)
+    return auth

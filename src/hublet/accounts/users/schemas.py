@@ -1,4 +1,4 @@
-"""Users as everybody may see them, on the wire."""
+"""Wire schemas of public user profiles."""
 
 from collections.abc import Mapping, Sequence
 from typing import Self
@@ -58,12 +58,12 @@ class UserOverview(UserCard):
                 "numFollowers": followers,
                 "numFollowing": following,
                 "isFollowing": MISSING if is_following is None else is_following,
-                "orgs": [_card(membership, base_url) for membership in memberships],
+                "orgs": [_organization_card(membership, base_url) for membership in memberships],
             }
         )
 
 
-def _card(membership: Membership, base_url: str) -> OrganizationCard:
+def _organization_card(membership: Membership, base_url: str) -> OrganizationCard:
     organization = membership.organization
     return OrganizationCard(
         id=organization.id,

@@ -1,15 +1,15 @@
-"""The command that looks for trouble."""
+"""Command that checks a hub's installation and reports problems."""
 
 from typing import TYPE_CHECKING
 
 import typer
 
-from hublet.cli.loop import run_loop
+from hublet.cli.local_hub import run_loop
 from hublet.cli.options import AsJson, Config, DatabaseUrl, DataDir
-from hublet.cli.output import aligned, painted, printable, show_json
+from hublet.cli.output import align, paint, replace_unprintable, show_json
 
 if TYPE_CHECKING:
-    from hublet.cli.doctor.findings import Finding
+    from hublet.cli.doctor.checks import Finding
 
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
@@ -31,7 +31,7 @@ def doctor(
     if as_json:
         show_json([_row(finding) for finding in findings])
     else:
-        typer.echo("\n".join(_lines(findings)))
+        typer.echo("\n".join(_format_lines(findings)))
     if any(finding.status == "problem" for finding in findings):
         raise typer.Exit(1)
 
@@ -45,12 +45,16 @@ def _row(finding: "Finding") -> dict[str, str | None]:
     }
 
 
-def _lines(findings: "list[Finding]") -> list[str]:
+def _format_lines(findings: "list[Finding]") -> list[str]:
     rows = [
-        (each.status, each.check, printable(" ".join(filter(None, (each.found, each.advice)))))
+        (
+            each.status,
+            each.check,
+            replace_unprintable(" ".join(filter(None, (each.found, each.advice)))),
+        )
         for each in findings
     ]
     return [
-        painted(each.status, colour=_COLOURS[each.status]) + line.removeprefix(each.status)
-        for each, line in zip(findings, aligned(rows, width=None), strict=True)
+        paint(each.status, colour=_COLOURS[each.status]) + line.removeprefix(each.status)
+        for each, line in zip(findings, align(rows, width=None), strict=True)
     ]

@@ -1,44 +1,97 @@
-"""Checks of the database: can it be reached, is it whole, does it fit this version."""
+"""Checks of the database: its keys, its engine and schema, and the work that waits in it."""
 
+from datetime import timedelta
 from pathlib import Path
 
 from hublet.cli.doctor import store
-from hublet.cli.doctor.findings import Finding, ok, problem, warning
-from hublet.core.clock import monotonic
+from hublet.cli.doctor.checks import Finding, FindingStatus, ok, problem, warning
+from hublet.cli.times import format_duration
+from hublet.core import outbox, queue
+from hublet.core.clock import micros, monotonic
 from hublet.core.config import Settings, safe_database_url
-from hublet.core.database import Database, DatabaseUnavailable
-from hublet.core.database.migrations import SchemaError, known_migrations, pending
+from hublet.core.database import Database, DatabaseUnavailable, Reader
+from hublet.core.database.migrations import SchemaError, known_migrations, pending_migrations
 from hublet.core.logs import redact_text
+from hublet.core.sealing import KeyRing, KeyRingError
+from hublet.core.startup import load_keys
+from hublet.first_start import keys_fit
 
-_CHECK = "database"
+_KEYS = "keys"
+_KEYS_FILE = "secret.keys"
+
+
+def find_ring(settings: Settings) -> KeyRing | Finding:
+    """Read the ring, or tell why there is none; unlike a start, this does not make one."""
+    path = settings.database.data_dir / _KEYS_FILE
+    if settings.keys.ring is None and not path.exists():
+        return warning(_KEYS, f"There is no {path}.", "The first hublet serve makes it.")
+    try:
+        return load_keys(settings)
+    except KeyRingError as error:
+        return problem(_KEYS, str(error), "No token can be checked until it is mended.")
+
+
+def check_keys_alone(settings: Settings, ring: KeyRing | Finding) -> Finding:
+    """Tell of the ring when no database can be compared with it."""
+    if isinstance(ring, Finding):
+        return ring
+    return ok(_KEYS, f"{_count_keys(ring)} in {_keys_source(settings)}.")
+
+
+async def check_keys(conn: Reader, ring: KeyRing | Finding) -> Finding:
+    """Tell whether the ring, or a stand-in for one that is missing, fits the database."""
+    fits = await keys_fit(conn)
+    settings = conn.hub.settings
+    if isinstance(ring, Finding) and (fits or ring.status is FindingStatus.problem):
+        return ring
+    if not isinstance(ring, Finding) and fits:
+        return ok(_KEYS, f"{_count_keys(ring)} in {_keys_source(settings)}; the database fits.")
+    return problem(
+        _KEYS,
+        f"The keys this database was written with are not in {_keys_source(settings)}.",
+        f"Restore the {_KEYS_FILE} that belongs to it: without it no stored token works.",
+    )
+
+
+def _keys_source(settings: Settings) -> str:
+    if settings.keys.ring is not None:
+        return "the setting keys.ring"
+    return str(settings.database.data_dir / _KEYS_FILE)
+
+
+def _count_keys(ring: KeyRing) -> str:
+    return f"{len(ring.keys)} key{'' if len(ring.keys) == 1 else 's'}"
+
+
+_DATABASE = "database"
 _SCHEMA = "schema"
 _SQLITE = "sqlite:///"
 _SLOW_SECONDS = 0.02
 
 
-def missing_file(settings: Settings) -> Finding | None:
+def find_missing_file(settings: Settings) -> Finding | None:
     """Tell of a file that is not there yet: opening it would make it."""
     url = settings.database_url
     path = Path(url.removeprefix(_SQLITE))
     if not url.startswith(_SQLITE) or path.exists():
         return None
-    return warning(_CHECK, f"There is no {path}.", "The first hublet serve makes it.")
+    return warning(_DATABASE, f"There is no {path}.", "The first hublet serve makes it.")
 
 
-def out_of_reach(settings: Settings, error: Exception) -> Finding:
+def unreachable_database(settings: Settings, error: Exception) -> Finding:
     reason = error.reason if isinstance(error, DatabaseUnavailable) else str(error)
     return problem(
-        _CHECK,
+        _DATABASE,
         f"{safe_database_url(settings.database_url)} does not answer ({redact_text(' '.join(reason.split()))}).",
         "Start the database, or correct --database-url, user and password.",
     )
 
 
-async def engine(database: Database) -> Finding:
-    return await (_sqlite if database.kind == "sqlite" else _postgresql)(database)
+async def check_engine(database: Database) -> Finding:
+    return await (_check_sqlite if database.kind == "sqlite" else _check_postgresql)(database)
 
 
-async def _sqlite(database: Database) -> Finding:
+async def _check_sqlite(database: Database) -> Finding:
     file = database.hub.settings.database_url.removeprefix(_SQLITE)
     async with database.read() as conn:
         name = f"SQLite {await store.sqlite_version(conn)}"
@@ -46,39 +99,41 @@ async def _sqlite(database: Database) -> Finding:
         damages = await store.list_damages(conn)
     if damages:
         return problem(
-            _CHECK,
+            _DATABASE,
             f"{name} finds {file} damaged ({damages[0]}).",
             "Stop the hub and restore the file from a backup.",
         )
     if mode != "wal":
         return problem(
-            _CHECK,
+            _DATABASE,
             f"{name} writes {file} in the journal mode {mode}, not in WAL.",
             "Keep the data folder on a local disk; network folders cannot do it.",
         )
-    return ok(_CHECK, f"{name}, journal mode WAL, {file} is whole.")
+    return ok(_DATABASE, f"{name}, journal mode WAL, {file} is whole.")
 
 
-async def _postgresql(database: Database) -> Finding:
+async def _check_postgresql(database: Database) -> Finding:
     async with database.read() as conn:
         name = f"PostgreSQL {await store.postgresql_version(conn)}"
         encoding = await store.encoding(conn)
-    seconds = await _latency(database)
+    seconds = await _measure_latency(database)
     answers = f"answers in {seconds * 1000:.1f} ms"
     if encoding != "UTF8":
         return problem(
-            _CHECK,
+            _DATABASE,
             f"{name} stores text as {encoding}.",
             "Create the database anew: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.",
         )
     if seconds > _SLOW_SECONDS:
         return warning(
-            _CHECK, f"{name} {answers}.", "Move the hub nearer to it: a request asks several times."
+            _DATABASE,
+            f"{name} {answers}.",
+            "Move the hub nearer to it: a request asks several times.",
         )
-    return ok(_CHECK, f"{name} {answers} and stores text as UTF8.")
+    return ok(_DATABASE, f"{name} {answers} and stores text as UTF8.")
 
 
-async def _latency(database: Database) -> float:
+async def _measure_latency(database: Database) -> float:
     """Return the seconds of the fastest of a few questions; the first ones only warm up."""
     spent: list[float] = []
     for _ in range(5):
@@ -88,10 +143,10 @@ async def _latency(database: Database) -> float:
     return min(spent)
 
 
-async def schema(database: Database) -> tuple[Finding, bool]:
+async def check_schema(database: Database) -> tuple[Finding, bool]:
     """Tell whether the tables are those of this version; only then they can be read."""
     try:
-        missing = await pending(database)
+        missing = await pending_migrations(database)
     except SchemaError as error:
         return problem(_SCHEMA, str(error), "Until then nothing works on it."), False
     known = len(known_migrations())
@@ -101,3 +156,57 @@ async def schema(database: Database) -> tuple[Finding, bool]:
         return warning(_SCHEMA, "The database is empty.", "The first hublet serve fills it."), False
     advice = "Run hublet migrate; the next start of hublet serve does it too."
     return warning(_SCHEMA, f"It lacks {', '.join(missing)}.", advice), False
+
+
+# A worker looks every second or so; what waits longer has none.
+_MAX_WAIT = timedelta(minutes=1)
+_START_A_WORKER = "Is a hub running? Start hublet serve, or hublet worker on PostgreSQL."
+_PARKED_SHOWN = 3
+
+
+async def check_events(conn: Reader) -> Finding:
+    count = await outbox.count_waiting(conn)
+    age = _age(await store.oldest_event(conn))
+    if age > _MAX_WAIT:
+        found = f"{count} wait, the oldest for {format_duration(age)}."
+        return warning("events", found, _START_A_WORKER)
+    return ok("events", f"{count} wait to be handed on.")
+
+
+async def check_tasks(conn: Reader) -> Finding:
+    count = await queue.count_waiting(conn)
+    if parked := await queue.count_parked(conn):
+        return await _parked_tasks(conn, parked)
+    age = _age(await queue.next_due(conn))
+    if age > _MAX_WAIT:
+        found = f"{count} wait, one of them overdue for {format_duration(age)}."
+        return warning("tasks", found, _START_A_WORKER)
+    return ok("tasks", f"{count} wait, none is parked.")
+
+
+async def check_webhooks(conn: Reader) -> Finding:
+    age = _age(await store.oldest_fresh_delivery(conn))
+    if age > _MAX_WAIT:
+        found = f"Deliveries wait, the oldest for {format_duration(age)}."
+        return warning("webhooks", found, _START_A_WORKER)
+    total, failing, suspended = await store.count_webhooks(conn)
+    found = f"{total} there, {failing} failing, {suspended} suspended after failure."
+    if suspended:
+        advice = "Their owners were told; enabling one clears it, and recover sends what it missed."
+        return warning("webhooks", found, advice)
+    return ok("webhooks", found)
+
+
+async def _parked_tasks(conn: Reader, count: int) -> Finding:
+    shown = await queue.list_parked(conn, limit=_PARKED_SHOWN)
+    errors = "; ".join(f"{task.kind}: {task.error}" for task in shown)
+    more = f"; and {count - len(shown)} more" if count > len(shown) else ""
+    return problem(
+        "tasks",
+        f"{count} failed too often and are parked ({errors}{more}).",
+        "Mend the cause, then run hublet task retry --all; hublet task list shows them.",
+    )
+
+
+def _age(since: int | None) -> timedelta:
+    return timedelta() if since is None else timedelta(microseconds=micros() - since)

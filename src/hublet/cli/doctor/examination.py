@@ -1,21 +1,10 @@
-"""The whole examination, in the order in which it is read."""
+"""Examination of a hub: runs all checks, in the order of the report."""
 
 from pathlib import Path
 
-from hublet.cli.doctor import (
-    configuration,
-    database,
-    folder,
-    jobs,
-    keys,
-    mail,
-    programs,
-    store,
-    times,
-    work,
-)
-from hublet.cli.doctor.findings import Finding, problem
-from hublet.cli.options import settings_from
+from hublet.cli.doctor import checks, database, store
+from hublet.cli.doctor.checks import Finding, problem
+from hublet.cli.options import load_settings
 from hublet.core.clock import from_micros, now
 from hublet.core.config import ConfigurationError, Settings
 from hublet.core.database import Database, open_database
@@ -28,53 +17,65 @@ async def examine(
 ) -> list[Finding]:
     """Look at everything and change nothing; without settings there is nothing else to see."""
     try:
-        settings = settings_from(data_dir=data_dir, database_url=database_url, config=config)
+        settings = load_settings(data_dir=data_dir, database_url=database_url, config=config)
     except ConfigurationError as error:
         return [
             problem("settings", line, "Correct it; docs/operating.md tells of every setting.")
             for line in str(error).splitlines()
         ]
     return [
-        configuration.sources(settings, config=config),
-        configuration.base_url(settings),
-        configuration.outgoing(settings),
-        folder.check(settings.database.data_dir),
-        programs.check(),
-        await mail.check(settings),
-        await jobs.check(settings),
-        *await _data(settings),
+        checks.check_sources(settings, config=config),
+        checks.check_base_url(settings),
+        checks.check_outgoing(settings),
+        checks.check_folder(settings.database.data_dir),
+        checks.check_git(),
+        await checks.check_mail(settings),
+        await checks.check_jobs(settings),
+        *await _check_data(settings),
     ]
 
 
-async def _data(settings: Settings) -> list[Finding]:
-    ring = keys.find_ring(settings)
-    without_rows = [keys.alone(settings, ring), _clock(settings)]
-    if (missing := database.missing_file(settings)) is not None:
+async def _check_data(settings: Settings) -> list[Finding]:
+    ring = database.find_ring(settings)
+    without_rows = [database.check_keys_alone(settings, ring), _check_clock(settings)]
+    if (missing := database.find_missing_file(settings)) is not None:
         return [*without_rows, missing]
     # A database can be looked into without its keys; nothing is read that they protect.
     hub = Hub(settings=settings, keys=ring if isinstance(ring, KeyRing) else KeyRing.new())
     try:
         async with open_database(hub) as opened:
-            engine = await database.engine(opened)
-            schema, readable = await database.schema(opened)
+            engine = await database.check_engine(opened)
+            schema, readable = await database.check_schema(opened)
             if not readable:
                 return [*without_rows, engine, schema]
-            return [*await _identity(opened, ring), engine, schema, *await _work(opened)]
+            return [
+                *await _check_keys_and_clock(opened, ring),
+                engine,
+                schema,
+                *await _check_work(opened),
+            ]
     except Exception as error:  # noqa: BLE001 - whatever an engine says is what was found.
-        return [*without_rows, database.out_of_reach(settings, error)]
+        return [*without_rows, database.unreachable_database(settings, error)]
 
 
-async def _identity(opened: Database, ring: KeyRing | Finding) -> list[Finding]:
+async def _check_keys_and_clock(opened: Database, ring: KeyRing | Finding) -> list[Finding]:
     async with opened.read() as conn:
         newest = await store.newest_row(conn)
-        return [await keys.check(conn, ring), _clock(opened.hub.settings, newest=newest)]
+        return [
+            await database.check_keys(conn, ring),
+            _check_clock(opened.hub.settings, newest=newest),
+        ]
 
 
-async def _work(opened: Database) -> list[Finding]:
+async def _check_work(opened: Database) -> list[Finding]:
     async with opened.read() as conn:
-        return [await work.events(conn), await work.tasks(conn), await work.webhooks(conn)]
+        return [
+            await database.check_events(conn),
+            await database.check_tasks(conn),
+            await database.check_webhooks(conn),
+        ]
 
 
-def _clock(settings: Settings, *, newest: int | None = None) -> Finding:
+def _check_clock(settings: Settings, *, newest: int | None = None) -> Finding:
     written = None if newest is None else from_micros(newest)
-    return times.check(now=now(), newest=written, test_mode=settings.server.test_mode)
+    return checks.check_clock(now=now(), newest=written, test_mode=settings.server.test_mode)

@@ -1,13 +1,16 @@
-"""Commands for jobs: running them, following them, and having them run by the clock."""
+"""Commands for jobs: run, follow, manage and schedule them."""
 
 import typer
 
-from hublet.cli.jobs import changing, following, listing, running, scheduling
-from hublet.cli.options import a_group
+from hublet.cli.jobs import manage, runs, schedules
+from hublet.cli.options import new_group
 
 
 def register(app: typer.Typer) -> None:
-    jobs = a_group("Run jobs, follow what they print, have them run by the clock.")
-    for commands in (running, listing, following, changing, scheduling):
-        commands.register(jobs)
+    jobs = new_group("Run jobs, follow what they print, have them run by the clock.")
+    runs.register_start(jobs)
+    manage.register_lists(jobs)
+    runs.register_follow(jobs)
+    manage.register_changes(jobs)
+    schedules.register(jobs)
     app.add_typer(jobs, name="jobs")

@@ -1,4 +1,4 @@
-"""What the commands for jobs take, and how it is read."""
+"""Arguments and options of the commands for jobs, and how they are parsed."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hublet.cli.variables import read_variables
+from hublet.cli.options import read_variables
 
 if TYPE_CHECKING:
     from hublet.client import Hub
@@ -90,30 +90,30 @@ NetworkAlias = Annotated[
 ]
 
 
-def jobs_of(hub: "Hub", namespace: str | None) -> "Jobs":
+def client_of(hub: "Hub", namespace: str | None) -> "Jobs":
     from hublet.client.jobs import Jobs
 
-    return Jobs(hub=hub, owner=namespace or _me(hub))
+    return Jobs(hub=hub, owner=namespace or _own_name(hub))
 
 
-def find_jobs(hub: "Hub", job_id: str, namespace: str | None) -> tuple["Jobs", str]:
+def find_client(hub: "Hub", job_id: str, namespace: str | None) -> tuple["Jobs", str]:
     """Return where the job is looked for, and its id alone."""
     owner, _, alone = job_id.rpartition("/")
-    return jobs_of(hub, owner or namespace), alone
+    return client_of(hub, owner or namespace), alone
 
 
-def scheduled_of(hub: "Hub", namespace: str | None) -> "ScheduledJobs":
+def schedules_client_of(hub: "Hub", namespace: str | None) -> "ScheduledJobs":
     from hublet.client.jobs import ScheduledJobs
 
-    return ScheduledJobs(hub=hub, owner=namespace or _me(hub))
+    return ScheduledJobs(hub=hub, owner=namespace or _own_name(hub))
 
 
-def _me(hub: "Hub") -> str:
+def _own_name(hub: "Hub") -> str:
     name: str = hub.get("/api/whoami-v2")["name"]
     return name
 
 
-def read_job(
+def parse_job(
     *,
     image: str,
     command: list[str] | None,
@@ -137,15 +137,15 @@ def read_job(
         "flavor": flavor,
         "environment": read_variables(env, env_file, option="--env"),
         "secrets": read_variables(secrets, secrets_file, option="--secrets") or None,
-        "timeoutSeconds": None if timeout is None else _seconds(timeout),
+        "timeoutSeconds": None if timeout is None else _parse_seconds(timeout),
         "attempts": attempts,
-        "labels": read_labels(label, name=name) or None,
-        "volumes": [read_volume(each) for each in volume or []] or None,
+        "labels": parse_labels(label, name=name) or None,
+        "volumes": [parse_volume(each) for each in volume or []] or None,
     }
     return {key: value for key, value in asked.items() if value is not None}
 
 
-def read_reach(
+def parse_access(
     *,
     expose: list[int] | None,
     expose_public: list[int] | None,
@@ -156,7 +156,7 @@ def read_reach(
     """Return how a job is reached, and what reaches others."""
     asked: dict[str, object] = {}
     if expose or expose_public:
-        asked["expose"] = read_ports(expose, expose_public)
+        asked["expose"] = parse_ports(expose, expose_public)
     if ssh:
         asked["ssh"] = {"enabled": True}
     if network_group is not None:
@@ -166,12 +166,12 @@ def read_reach(
     return asked
 
 
-def read_ports(expose: list[int] | None, public: list[int] | None) -> dict[str, list[int]]:
+def parse_ports(expose: list[int] | None, public: list[int] | None) -> dict[str, list[int]]:
     for_all = dict.fromkeys(public or [])
     return {"ports": list(dict.fromkeys(expose or []) | for_all), "portsPublic": list(for_all)}
 
 
-def read_labels(given: list[str] | None, *, name: str | None) -> dict[str, str]:
+def parse_labels(given: list[str] | None, *, name: str | None) -> dict[str, str]:
     labels: dict[str, str] = {}
     for each in given or []:
         key, _, value = each.partition("=")
@@ -179,7 +179,7 @@ def read_labels(given: list[str] | None, *, name: str | None) -> dict[str, str]:
     return labels if name is None else labels | {"name": name}
 
 
-def _seconds(text: str) -> int:
+def _parse_seconds(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,9})([smhd]?)", text)
     if match is None:
         raise typer.BadParameter(
@@ -188,7 +188,7 @@ def _seconds(text: str) -> int:
     return int(match[1]) * _UNITS[match[2]]
 
 
-def read_volume(text: str) -> dict[str, object]:
+def parse_volume(text: str) -> dict[str, object]:
     match = _VOLUME.fullmatch(text)
     parts = match[2].split("/", 2) if match else []
     if match is None or len(parts) == 1:

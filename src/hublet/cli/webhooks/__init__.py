@@ -1,13 +1,15 @@
-"""Commands for webhooks: what they watch, what became of what they sent, and trying them out."""
+"""Commands for webhooks: manage them, follow their deliveries, try them on this machine."""
 
 import typer
 
-from hublet.cli.options import a_group
-from hublet.cli.webhooks import deliveries, listening, managing, verifying
+from hublet.cli.options import new_group
+from hublet.cli.webhooks import deliveries, listen, manage, verify
 
 
 def register(app: typer.Typer) -> None:
-    webhooks = a_group("Manage webhooks, follow their deliveries, try them on this machine.")
-    for commands in (managing, deliveries, listening, verifying):
-        commands.register(webhooks)
+    webhooks = new_group("Manage webhooks, follow their deliveries, try them on this machine.")
+    manage.register(webhooks)
+    deliveries.register(webhooks)
+    listen.register(webhooks)
+    verify.register(webhooks)
     app.add_typer(webhooks, name="webhooks")

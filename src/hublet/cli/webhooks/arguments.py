@@ -1,4 +1,4 @@
-"""What the commands for webhooks take, and how it is read."""
+"""Arguments and options of the commands for webhooks, and how they are parsed."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -11,7 +11,7 @@ import typer
 WATCHED_TYPES = ("model", "dataset", "space", "bucket", "kernel", "container", "user", "org")
 
 
-class Domain(StrEnum):
+class WatchedDomain(StrEnum):
     repo = "repo"
     discussion = "discussion"
 
@@ -25,12 +25,12 @@ def _complete_id(incomplete: str) -> Iterator[tuple[str, str]]:
     from dataclasses import replace
 
     from hublet.cli.credentials import CredentialsError
-    from hublet.cli.identity import choose
+    from hublet.cli.identity import choose_identity
     from hublet.client import ClientError
     from hublet.client.webhooks import Webhooks
 
     try:
-        hub = replace(choose().hub, timeout=1.0)
+        hub = replace(choose_identity().hub, timeout=1.0)
         for webhook in Webhooks(hub=hub).list():
             if webhook["id"].startswith(incomplete):
                 yield webhook["id"], webhook.get("url", "a job")
@@ -63,7 +63,7 @@ JobId = Annotated[
     typer.Option("--job-id", metavar="ID", help="The job to start again, instead of a URL."),
 ]
 Domains = Annotated[
-    list[Domain] | None,
+    list[WatchedDomain] | None,
     typer.Option(
         "--domain", metavar="DOMAIN", help="repo or discussion; may be repeated. Else both."
     ),
@@ -87,11 +87,11 @@ SecretsFile = Annotated[
 ]
 
 
-def read_watched(items: list[str]) -> list[dict[str, str]]:
-    return [_watched(item) for item in items]
+def parse_watched(items: list[str]) -> list[dict[str, str]]:
+    return [_parse_watched_item(item) for item in items]
 
 
-def _watched(item: str) -> dict[str, str]:
+def _parse_watched_item(item: str) -> dict[str, str]:
     kind, _, name = item.partition(":")
     if kind not in WATCHED_TYPES or not name:
         raise typer.BadParameter(

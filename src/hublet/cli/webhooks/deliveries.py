@@ -1,18 +1,18 @@
-"""Commands for what became of deliveries, and for sending again."""
+"""Commands for deliveries: list, replay, recover, ping."""
 
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hublet.cli.asking import asking
-from hublet.cli.moments import read_past
-from hublet.cli.output import Answer, Table, read_moment, working
+from hublet.cli.output import CommandResult, Table, parse_time, show_progress
+from hublet.cli.remote_command import add_remote_command
+from hublet.cli.times import parse_past_time
 from hublet.cli.webhooks.arguments import DeliveryId, Organization, WebhookId
 
 if TYPE_CHECKING:
     from hublet.client import Hub
-    from hublet.client.webhooks import Delivery, Sent
+    from hublet.client.webhooks import Delivery, DeliveryOutcome
 
 _ID = "6a5f0c2e9d1b4a7788990011"
 _WAITING = "waiting"
@@ -28,17 +28,19 @@ _Until = Annotated[
 
 
 def register(group: typer.Typer) -> None:
-    asking(
+    add_remote_command(
         group,
         "deliveries",
         list_deliveries,
         example=f"hublet webhooks deliveries {_ID} --state failed --since 2d",
     )
-    asking(
+    add_remote_command(
         group, "replay", replay, example=f"hublet webhooks replay {_ID} 6a5f0c2e9d1b4a7788990022"
     )
-    asking(group, "recover", recover, example=f"hublet webhooks recover {_ID} --since 12h")
-    asking(group, "ping", ping, example=f"hublet webhooks ping {_ID}")
+    add_remote_command(
+        group, "recover", recover, example=f"hublet webhooks recover {_ID} --since 12h"
+    )
+    add_remote_command(group, "ping", ping, example=f"hublet webhooks ping {_ID}")
 
 
 def list_deliveries(
@@ -76,8 +78,8 @@ def list_deliveries(
         "reason": reason,
         "scope": scope,
         "repo": repo,
-        "since": None if since is None else read_past(since, option="--since"),
-        "until": None if until is None else read_past(until, option="--until"),
+        "since": None if since is None else parse_past_time(since, option="--since"),
+        "until": None if until is None else parse_past_time(until, option="--until"),
         "limit": min(limit, _PAGE),
     }
     found = list(islice(Webhooks(hub=hub, organization=org).deliveries(webhook_id, query), limit))
@@ -101,13 +103,13 @@ def list_deliveries(
 
 def replay(
     hub: "Hub", webhook_id: WebhookId, delivery_id: DeliveryId, *, org: Organization = None
-) -> Answer:
+) -> CommandResult:
     """Send a delivery again, under the same id, to where the webhook points now."""
     from hublet.client.webhooks import Webhooks
 
-    with working("Sending it again"):
+    with show_progress("Sending it again"):
         sent = Webhooks(hub=hub, organization=org).replay(webhook_id, delivery_id)
-    return _outcome(sent)
+    return _delivery_result(sent)
 
 
 def recover(
@@ -117,30 +119,30 @@ def recover(
     since: _Since,
     until: _Until = None,
     org: Organization = None,
-) -> Answer:
+) -> CommandResult:
     """Send again all deliveries since a time that failed or were not sent."""
     from hublet.client.webhooks import Webhooks
 
-    body = {"since": read_past(since, option="--since")}
+    body = {"since": parse_past_time(since, option="--since")}
     if until is not None:
-        body["until"] = read_past(until, option="--until")
+        body["until"] = parse_past_time(until, option="--until")
     count = Webhooks(hub=hub, organization=org).recover(webhook_id, body)
-    return Answer(
+    return CommandResult(
         data={"count": count},
         words=f"{count} deliver{'y is' if count == 1 else 'ies are'} sent again.",
     )
 
 
-def ping(hub: "Hub", webhook_id: WebhookId, *, org: Organization = None) -> Answer:
+def ping(hub: "Hub", webhook_id: WebhookId, *, org: Organization = None) -> CommandResult:
     """Send something that tells of nothing, to see whether the target answers."""
     from hublet.client.webhooks import Webhooks
 
-    with working("Waiting for the target"):
+    with show_progress("Waiting for the target"):
         sent = Webhooks(hub=hub, organization=org).ping(webhook_id)
-    return _outcome(sent)
+    return _delivery_result(sent)
 
 
-def _outcome(sent: "Sent") -> Answer:
+def _delivery_result(sent: "DeliveryOutcome") -> CommandResult:
     reason, status = sent.get("reason"), sent["status"]
     waits, job_id = reason == _WAITING, sent.get("jobId")
     if waits:
@@ -151,7 +153,7 @@ def _outcome(sent: "Sent") -> Answer:
         words = f"It started the job {job_id}."
     else:
         words = f"The target did not answer ({reason})."
-    return Answer(
+    return CommandResult(
         data=dict(sent),
         text=sent["deliveryId"],
         words=words,
@@ -163,7 +165,7 @@ def _row(delivery: "Delivery") -> dict[str, object]:
     event = delivery.get("event")
     return {
         "id": delivery["id"],
-        "createdAt": read_moment(delivery["createdAt"]),
+        "createdAt": parse_time(delivery["createdAt"]),
         "event": event and f"{event['scope']} {event['action']}",
         "about": event and f"{event['repo']['type']}:{event['repo']['name']}",
         "state": delivery["state"],

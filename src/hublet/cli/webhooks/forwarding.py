@@ -1,4 +1,4 @@
-"""Posts what a hub tells of to a port of this machine, as the hub would have done."""
+"""Forwarding of deliveries to a port of this machine, as the hub would have sent them."""
 
 import json
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 # As long as the hub itself would wait.
 _SECONDS = 15.0
-_MOST_OF_AN_ANSWER = 65_536
+_MAX_RESPONSE_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forwarded:
+class ForwardResult:
     # None when no answer came, and then there is a reason.
     status: int | None
     reason: str | None = None
@@ -29,7 +29,7 @@ class Forwarded:
         return self.status is not None and 200 <= self.status < 300  # noqa: PLR2004 - as HTTP has it
 
 
-def read_target(url: str) -> str:
+def parse_target(url: str) -> str:
     try:
         parts = urlsplit(url)
         _port = parts.port
@@ -49,13 +49,13 @@ def _body(payload: "Mapping[str, Any]") -> bytes:
 
 def send(
     url: str, delivery: "Delivery", payload: "Mapping[str, Any]", *, secret: str | None
-) -> Forwarded:
+) -> ForwardResult:
     """Post a delivery with the headers of the hub; a signature needs the secret."""
     from http.client import HTTPException
     from urllib.request import Request
 
     from hublet.client.errors import NotReachable
-    from hublet.client.transport import opened
+    from hublet.client.transport import open_request
     from hublet.core.clock import micros, monotonic
     from hublet.webhooks.delivery.signing import headers_of, key_of
 
@@ -72,11 +72,13 @@ def send(
     began = monotonic()
     status, reason = None, None
     try:
-        with opened(request, endpoint=url, timeout=_SECONDS) as answer:
-            answer.read(_MOST_OF_AN_ANSWER)
+        with open_request(request, endpoint=url, timeout=_SECONDS) as answer:
+            answer.read(_MAX_RESPONSE_BYTES)
             status = answer.status
     except NotReachable as error:
         reason = error.reason
     except (OSError, HTTPException):
         reason = "the connection broke"
-    return Forwarded(status=status, reason=reason, milliseconds=round((monotonic() - began) * 1000))
+    return ForwardResult(
+        status=status, reason=reason, milliseconds=round((monotonic() - began) * 1000)
+    )

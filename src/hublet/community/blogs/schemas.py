@@ -1,30 +1,28 @@
-"""Community blogs on the wire."""
+"""Wire schemas of community blogs."""
 
 from typing import Annotated, Any, Self
 
 from pydantic import MISSING, Field
 
-from hublet.community.authors.records import Accounts
-from hublet.community.authors.schemas import Author
-from hublet.community.threads.records import Thread
-from hublet.community.threads.schemas import NOT_BLANK, Title
+from hublet.community.comment_schemas import NOT_BLANK, Author, Title
+from hublet.community.threads.records import Accounts, Thread
 from hublet.core.schema import ObjectId, Schema, Timestamp
 
 MAX_BLOG = 500_000
 
-Content = Annotated[str, Field(min_length=1, max_length=MAX_BLOG), NOT_BLANK]
+BlogContent = Annotated[str, Field(min_length=1, max_length=MAX_BLOG), NOT_BLANK]
 
 
 class CreateBlog(Schema):
     title: Title
-    content: Content
+    content: BlogContent
     # The name of the organization under whose name it stands; the caller's own without one.
     organization: str | MISSING = MISSING
 
 
 class UpdateBlog(Schema):
     title: Title | MISSING = MISSING
-    content: Content | MISSING = MISSING
+    content: BlogContent | MISSING = MISSING
 
 
 class BlogCard(Schema):
@@ -46,7 +44,7 @@ class BlogCard(Schema):
 
     @classmethod
     def of(cls, blog: Thread, accounts: Accounts, *, base_url: str) -> Self:
-        return cls.model_validate(_card(blog, accounts, base_url))
+        return cls.model_validate(_card_fields(blog, accounts, base_url))
 
 
 class Blog(BlogCard):
@@ -54,10 +52,12 @@ class Blog(BlogCard):
 
     @classmethod
     def of(cls, blog: Thread, accounts: Accounts, *, base_url: str) -> Self:
-        return cls.model_validate(_card(blog, accounts, base_url) | {"content": blog.body or ""})
+        return cls.model_validate(
+            _card_fields(blog, accounts, base_url) | {"content": blog.body or ""}
+        )
 
 
-def _card(blog: Thread, accounts: Accounts, base_url: str) -> dict[str, Any]:
+def _card_fields(blog: Thread, accounts: Accounts, base_url: str) -> dict[str, Any]:
     organization_id = None if blog.owner_id == blog.author_id else blog.owner_id
     return {
         "id": blog.id,

@@ -1,22 +1,44 @@
-"""Rules of community blogs: who writes them, changes them and takes them back."""
+"""Rules of community blogs: their slugs, who writes, changes and deletes them."""
 
+import re
+import unicodedata
+from collections.abc import Iterator
 from dataclasses import replace
 
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Role
 from hublet.community.blogs import store
-from hublet.community.blogs.slugs import counted_slugs, slug_of
-from hublet.community.commenting.errors import NotYours
-from hublet.community.commenting.service import PUBLIC, administers, hold
+from hublet.community.comments import PUBLIC_CONTEXT, is_hub_administrator, lock_thread
+from hublet.community.errors import NotYourThread, ThreadNotFound
 from hublet.community.threads import service as threads
 from hublet.community.threads import store as threads_store
-from hublet.community.threads.errors import ThreadNotFound
 from hublet.community.threads.records import Thread, ThreadKind
-from hublet.community.threads.service import Difference
+from hublet.community.threads.service import ThreadDifference
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id, random_text
 from hublet.tokens.records import Caller
+
+MAX_SLUG_LENGTH = 80
+
+_NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
+# After that many blogs of one title, numbers are drawn and no longer counted.
+_MAX_COUNTED_SLUGS = 9
+
+
+def slug_of(title: str) -> str:
+    """Return the title in ASCII letters, digits and hyphens; accents go, other scripts do too."""
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    words = _NOT_IN_SLUGS.sub("-", plain.replace("'", "")).strip("-")
+    return words[:MAX_SLUG_LENGTH].rstrip("-") or "blog"
+
+
+def counted_slugs(title: str) -> Iterator[str]:
+    """Yield the names to try, one after the other."""
+    slug = slug_of(title)
+    yield slug
+    for number in range(2, _MAX_COUNTED_SLUGS + 1):
+        yield f"{slug}-{number}"
 
 
 async def create(
@@ -35,7 +57,7 @@ async def create(
         updated_at=moment,
     )
     blog = await _add(conn, blog)
-    await threads.open_thread(conn, blog, PUBLIC, actor_id=caller.user_id, message=None)
+    await threads.open_thread(conn, blog, PUBLIC_CONTEXT, actor_id=caller.user_id, message=None)
     return blog
 
 
@@ -85,9 +107,9 @@ async def update(
     conn: Connection, caller: Caller, blog: Thread, *, title: str | None, content: str | None
 ) -> Thread:
     """Change the title or the text; the blog keeps its address."""
-    blog = await hold(conn, blog)
+    blog = await lock_thread(conn, blog)
     if not await owns(conn, caller, blog):
-        raise NotYours("edit", "blog")
+        raise NotYourThread("edit", "blog")
     edited = replace(blog, title=title or blog.title, body=content or blog.body)
     changed = [
         name
@@ -99,15 +121,15 @@ async def update(
     ]
     if not changed:
         return blog
-    difference = Difference(changed=tuple(changed), body_before=blog.body)
-    await threads.change(conn, edited, PUBLIC, difference, actor_id=caller.user_id)
+    difference = ThreadDifference(changed=tuple(changed), body_before=blog.body)
+    await threads.update(conn, edited, PUBLIC_CONTEXT, difference, actor_id=caller.user_id)
     # The moment of the change is the store's.
-    return await hold(conn, edited)
+    return await lock_thread(conn, edited)
 
 
 async def delete(conn: Connection, caller: Caller, blog: Thread) -> None:
     """Delete one's own blog with its comments; hub administrators delete any."""
-    blog = await hold(conn, blog)
-    if not administers(caller) and not await owns(conn, caller, blog):
-        raise NotYours("delete", "blog")
-    await threads.delete(conn, blog, PUBLIC, actor_id=caller.user_id)
+    blog = await lock_thread(conn, blog)
+    if not is_hub_administrator(caller) and not await owns(conn, caller, blog):
+        raise NotYourThread("delete", "blog")
+    await threads.delete(conn, blog, PUBLIC_CONTEXT, actor_id=caller.user_id)

@@ -1,32 +1,34 @@
-"""What changes in a discussion beside its comments: title, status, pin."""
+"""Changes of a discussion: title, status, pin."""
 
 from dataclasses import replace
 
 from hublet.community.discussions import service
-from hublet.community.discussions.errors import RefGone, StatusStands, TitleStands
 from hublet.community.discussions.records import Discussion
+from hublet.community.errors import PullRequestRefDeleted, StatusUnchanged, TitleUnchanged
 from hublet.community.threads import service as threads
-from hublet.community.threads.records import Change, Status, Thread
-from hublet.community.threads.service import Difference
+from hublet.community.threads.records import Thread, ThreadChange, ThreadStatus
+from hublet.community.threads.service import ThreadDifference
 from hublet.core.database import Connection, Reader
 from hublet.repos.refs import service as refs
 from hublet.tokens.records import Caller
 
 
-async def rename(conn: Connection, caller: Caller, discussion: Discussion, title: str) -> Change:
+async def rename(
+    conn: Connection, caller: Caller, discussion: Discussion, title: str
+) -> ThreadChange:
     await service.check_author_or_writer(conn, caller, discussion, f"rename this {discussion.noun}")
     thread = discussion.thread
     if title == thread.title:
-        raise TitleStands(discussion.noun)
-    happened = await threads.note(
+        raise TitleUnchanged(discussion.noun)
+    happened = await threads.record_change(
         conn,
         thread,
         "title-change",
         actor_id=caller.user_id,
         data={"from": thread.title, "to": title},
     )
-    difference = Difference(changed=("title",), event_id=happened.id)
-    await _keep(conn, caller, discussion, replace(thread, title=title), difference)
+    difference = ThreadDifference(changed=("title",), event_id=happened.id)
+    await _update(conn, caller, discussion, replace(thread, title=title), difference)
     return happened
 
 
@@ -34,45 +36,45 @@ async def set_status(
     conn: Connection,
     caller: Caller,
     discussion: Discussion,
-    status: Status,
+    status: ThreadStatus,
     *,
     comment: str | None,
-) -> Change:
+) -> ThreadChange:
     """Close or open a discussion; opening a draft makes it ready, opening a closed one reopens it."""
-    verb = "close" if status is Status.closed else "open"
+    verb = "close" if status is ThreadStatus.closed else "open"
     await service.check_author_or_writer(conn, caller, discussion, f"{verb} this {discussion.noun}")
-    if discussion.thread.status in {status, Status.merged}:
-        raise StatusStands(discussion.noun, str(discussion.thread.status))
-    if status is Status.open:
+    if discussion.thread.status in {status, ThreadStatus.merged}:
+        raise StatusUnchanged(discussion.noun, str(discussion.thread.status))
+    if status is ThreadStatus.open:
         await _check_ref(conn, discussion)
     if comment is not None:
         await service.comment(conn, caller, discussion, comment)
-    return await note_status(conn, caller, discussion, replace(discussion.thread, status=status))
+    return await record_status(conn, caller, discussion, replace(discussion.thread, status=status))
 
 
 async def _check_ref(conn: Reader, discussion: Discussion) -> None:
     if discussion.thread.is_pull_request and (
         await refs.find_sha(conn, discussion.repo, discussion.ref) is None
     ):
-        raise RefGone
+        raise PullRequestRefDeleted
 
 
-async def note_status(
+async def record_status(
     conn: Connection,
     caller: Caller,
     discussion: Discussion,
     after: Thread,
-) -> Change:
+) -> ThreadChange:
     """Keep a thread whose status is another now, and write it into its history."""
-    happened = await threads.note(
+    happened = await threads.record_change(
         conn,
         after,
         "status-change",
         actor_id=caller.user_id,
         data={"status": after.status},
     )
-    difference = Difference(changed=("status",), event_id=happened.id)
-    await _keep(conn, caller, discussion, after, difference)
+    difference = ThreadDifference(changed=("status",), event_id=happened.id)
+    await _update(conn, caller, discussion, after, difference)
     return happened
 
 
@@ -83,15 +85,19 @@ async def set_pinned(
     if discussion.thread.pinned is pinned:
         return
     after = replace(discussion.thread, pinned=pinned)
-    happened = await threads.note(
+    happened = await threads.record_change(
         conn, after, "pinning-change", actor_id=caller.user_id, data={"pinned": pinned}
     )
-    difference = Difference(changed=("pinned",), event_id=happened.id)
-    await _keep(conn, caller, discussion, after, difference)
+    difference = ThreadDifference(changed=("pinned",), event_id=happened.id)
+    await _update(conn, caller, discussion, after, difference)
 
 
-async def _keep(
-    conn: Connection, caller: Caller, discussion: Discussion, after: Thread, difference: Difference
+async def _update(
+    conn: Connection,
+    caller: Caller,
+    discussion: Discussion,
+    after: Thread,
+    difference: ThreadDifference,
 ) -> None:
-    place = service.place_of(discussion.repo)
-    await threads.change(conn, after, place, difference, actor_id=caller.user_id)
+    place = service.context_of(discussion.repo)
+    await threads.update(conn, after, place, difference, actor_id=caller.user_id)

@@ -1,23 +1,28 @@
-"""What a discussion is: a thread with a number, in a repository."""
+"""Records of discussions: a thread with a number in a repository, and what is shown of it."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from hublet.community.authors.records import Accounts
-from hublet.community.threads.records import Change, Comment, Status, Thread, Version
+from hublet.community.threads.records import (
+    Accounts,
+    Comment,
+    CommentRevision,
+    Thread,
+    ThreadChange,
+    ThreadStatus,
+)
 from hublet.core.light_dataclasses import dataclass
-from hublet.repos.records import Repo
-from hublet.repos.refs.records import MAIN, PULL_REQUESTS
+from hublet.repos.records import MAIN, PULL_REQUESTS, Repo
 
 MIN_TITLE = 3
 MAX_TITLE = 200
 
 # Where pull requests and discussions that are not done with yet stand, and the others.
-OPEN = frozenset({Status.draft, Status.open})
-CLOSED = frozenset({Status.closed, Status.merged})
+OPEN_STATUSES = frozenset({ThreadStatus.draft, ThreadStatus.open})
+CLOSED_STATUSES = frozenset({ThreadStatus.closed, ThreadStatus.merged})
 
 
-class Sort(StrEnum):
+class DiscussionSort(StrEnum):
     created = "recently-created"
     # What something happened in last comes first.
     trending = "trending"
@@ -66,23 +71,23 @@ class NewDiscussion:
     description: str
     # The branch that a pull request wants to change; None for a mere discussion.
     base: str | None = None
-    status: Status = Status.open
+    status: ThreadStatus = ThreadStatus.open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
+class DiscussionFilters:
     """Which discussions of a repository are asked for; None asks for all."""
 
     is_pull_request: bool | None = None
-    statuses: frozenset[Status] = OPEN | CLOSED
+    statuses: frozenset[ThreadStatus] = OPEN_STATUSES | CLOSED_STATUSES
     author: str | None = None
     # A part of the title.
     search: str | None = None
-    sort: Sort = Sort.created
+    sort: DiscussionSort = DiscussionSort.created
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class DiscussionList:
     """A part of a list, with the accounts that it shows."""
 
     discussions: Sequence[Discussion]
@@ -95,7 +100,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+class PullRequestCommit:
     """A commit in the history of a pull request."""
 
     oid: str
@@ -103,19 +108,19 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diff:
+class PullRequestDiff:
     text: str
     # Whether there is more than fits.
     is_cut: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class DiscussionHistory:
     """What happened in a discussion, and the accounts that had to do with it."""
 
     comments: Sequence[Comment]
-    versions: Mapping[str, Sequence[Version]]
-    changes: Sequence[Change]
+    versions: Mapping[str, Sequence[CommentRevision]]
+    changes: Sequence[ThreadChange]
     accounts: Accounts
 
 
@@ -124,13 +129,13 @@ class Comparison:
     """A pull request beside its base."""
 
     conflicts: Sequence[str] = ()
-    diff: Diff | None = None
+    diff: PullRequestDiff | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Details:
+class DiscussionView:
     discussion: Discussion
-    history: History
+    history: DiscussionHistory
     # None for a mere discussion.
     comparison: Comparison | None = None
     # Whether the caller may see what is in the repository's files.

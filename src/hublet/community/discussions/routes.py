@@ -1,15 +1,25 @@
-"""HTTP for discussions and pull requests."""
+"""HTTP routes for discussions and pull requests."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import Depends, Query
+from fastapi import Depends, Path, Query
 from pydantic import MISSING
 
-from hublet.community.authors import store as authors
-from hublet.community.discussions import changes, details, listing, service
-from hublet.community.discussions.auth import DISCUSSIONS, LARGEST, STANDS, Num
-from hublet.community.discussions.pull_requests import service as pull_requests
-from hublet.community.discussions.records import CLOSED, OPEN, Filters, NewDiscussion, Sort
+from hublet.community.comment_schemas import (
+    CommentEvent,
+    EditComment,
+    NewComment,
+    UpdatedComment,
+    author_ids,
+)
+from hublet.community.discussions import changes, merge, pull_requests, service, view
+from hublet.community.discussions.records import (
+    CLOSED_STATUSES,
+    OPEN_STATUSES,
+    DiscussionFilters,
+    DiscussionSort,
+    NewDiscussion,
+)
 from hublet.community.discussions.schemas import (
     ChangeStatus,
     ChangeTitle,
@@ -18,6 +28,8 @@ from hublet.community.discussions.schemas import (
     DiscussionDetails,
     DiscussionPage,
     Ignore,
+    MergedPullRequest,
+    MergePullRequest,
     NewStatus,
     NewTitle,
     Pin,
@@ -25,28 +37,36 @@ from hublet.community.discussions.schemas import (
     StatusChange,
     TitleChange,
 )
-from hublet.community.threads import store as threads
-from hublet.community.threads.records import Comment, Status
-from hublet.community.threads.schemas import (
-    CommentEvent,
-    EditComment,
-    NewComment,
-    UpdatedComment,
-    authors_of,
-)
+from hublet.community.threads import store as authors
+from hublet.community.threads.records import Comment, ThreadStatus
 from hublet.core.database import Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.schema import Done
-from hublet.repos.auth import MOVED, GitRepo
+from hublet.repos.auth import GIT_REPO, MOVED, GitRepo
 from hublet.repos.records import Right
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 
-router = Router(prefix=DISCUSSIONS, tags=["discussions"], responses=MOVED)
+_PREFIX = f"{GIT_REPO}/discussions"
 
-Text = Annotated[str | None, Query(min_length=1, max_length=200)]
+_MAX_NUMBER = 2**31 - 1
+_Number = Annotated[int, Path(ge=1, le=_MAX_NUMBER, description="The number of the discussion.")]
+
+# For the `responses` of a route that not every state of a discussion allows.
+_CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: {"description": "The discussion is not in a state in which this can be done."}
+}
+
+
+router = Router(prefix=_PREFIX, tags=["discussions"], responses=MOVED)
+
+_SearchText = Annotated[str | None, Query(min_length=1, max_length=200)]
 
 _KINDS = {"all": None, "discussion": False, "pull_request": True}
-_STATUSES = {"all": OPEN | CLOSED, "open": OPEN, "closed": CLOSED}
+_STATUSES = {
+    "all": OPEN_STATUSES | CLOSED_STATUSES,
+    "open": OPEN_STATUSES,
+    "closed": CLOSED_STATUSES,
+}
 
 
 async def _filters(
@@ -55,11 +75,11 @@ async def _filters(
         Literal["all", "open", "closed"],
         Query(description="Drafts count as open, merged ones as closed."),
     ] = "all",
-    author: Text = None,
-    search: Annotated[Text, Query(description="A part of the title.")] = None,
-    sort: Sort = Sort.created,
-) -> Filters:
-    return Filters(
+    author: _SearchText = None,
+    search: Annotated[_SearchText, Query(description="A part of the title.")] = None,
+    sort: DiscussionSort = DiscussionSort.created,
+) -> DiscussionFilters:
+    return DiscussionFilters(
         is_pull_request=_KINDS[what],
         statuses=_STATUSES[status],
         author=author,
@@ -73,11 +93,11 @@ async def list_discussions(
     conn: ReadConn,
     caller: MaybeCaller,
     repo: GitRepo,
-    filters: Annotated[Filters, Depends(_filters)],
-    p: Annotated[int, Query(ge=0, le=LARGEST, description="Which page; the first is 0.")] = 0,
+    filters: Annotated[DiscussionFilters, Depends(_filters)],
+    p: Annotated[int, Query(ge=0, le=_MAX_NUMBER, description="Which page; the first is 0.")] = 0,
 ) -> DiscussionPage:
     """List a repository's discussions and pull requests, 50 to a page, pinned ones first."""
-    page = await listing.get_page(conn, caller, repo, filters, number=p)
+    page = await service.get_page(conn, caller, repo, filters, number=p)
     return DiscussionPage.of(page, base_url=conn.hub.settings.base_url)
 
 
@@ -87,7 +107,7 @@ async def create_discussion(
 ) -> CreatedDiscussion:
     """Open a discussion, or a pull request that starts as a draft without changes."""
     wanted = NewDiscussion(title=body.title, description=body.description)
-    open_ = pull_requests.open_empty if body.pullRequest else service.open_discussion
+    open_ = pull_requests.open_draft if body.pullRequest else service.open_discussion
     discussion = await open_(conn, caller, repo, wanted)
     url = discussion.url(conn.hub.settings.base_url)
     return CreatedDiscussion(num=discussion.number, url=url, pullRequest=body.pullRequest)
@@ -98,16 +118,16 @@ async def get_discussion(
     database: Db,
     caller: MaybeCaller,
     repo: GitRepo,
-    num: Num,
+    num: _Number,
     diff: Annotated[bool, Query(description="Show what a pull request changes.")] = False,  # noqa: FBT002 - as FastAPI reads it
 ) -> DiscussionDetails:
     """Show a discussion with all that happened in it."""
-    found = await details.get(database, caller, repo, num, with_diff=diff)
+    found = await view.get(database, caller, repo, num, with_diff=diff)
     return DiscussionDetails.of_details(found, base_url=database.hub.settings.base_url)
 
 
 @router.delete("/{num}")
-async def delete_discussion(conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num) -> Done:
+async def delete_discussion(conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number) -> Done:
     """Delete a discussion with its comments; a pull request's commits go with it."""
     discussion = await service.get_for_change(conn, caller, repo, num, right=Right.write)
     await pull_requests.delete(conn, caller, discussion)
@@ -116,45 +136,45 @@ async def delete_discussion(conn: Conn, caller: AnyCaller, repo: GitRepo, num: N
 
 @router.post("/{num}/comment", status_code=201)
 async def comment_discussion(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, body: Reply
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, body: Reply
 ) -> NewComment:
     """Comment on a discussion, open or closed, or answer a comment."""
     discussion = await service.get_for_change(conn, caller, repo, num)
     parent_id = None if body.replyTo is MISSING else body.replyTo
     comment = await service.comment(conn, caller, discussion, body.comment, parent_id=parent_id)
-    return NewComment(newMessage=await _shown(conn, comment))
+    return NewComment(newMessage=await _render_comment(conn, comment))
 
 
-@router.post("/{num}/comment/{comment_id}/edit", responses=STANDS)
+@router.post("/{num}/comment/{comment_id}/edit", responses=_CONFLICT)
 async def edit_discussion_comment(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, comment_id: str, body: EditComment
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, comment_id: str, body: EditComment
 ) -> UpdatedComment:
     """Replace the text of one's own comment; what it said before stays in its history."""
     discussion = await service.get_for_change(conn, caller, repo, num)
     comment = await service.edit_comment(conn, caller, discussion, comment_id, body.content)
-    return UpdatedComment(updatedComment=await _shown(conn, comment))
+    return UpdatedComment(updatedComment=await _render_comment(conn, comment))
 
 
 @router.post("/{num}/comment/{comment_id}/hide")
 async def hide_discussion_comment(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, comment_id: str
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, comment_id: str
 ) -> UpdatedComment:
     """Hide a comment for good: one's own, or any in a repository that one may write to."""
     discussion = await service.get_for_change(conn, caller, repo, num)
     comment = await service.hide_comment(conn, caller, discussion, comment_id)
-    return UpdatedComment(updatedComment=await _shown(conn, comment))
+    return UpdatedComment(updatedComment=await _render_comment(conn, comment))
 
 
-async def _shown(conn: Reader, comment: Comment) -> CommentEvent:
-    accounts = await authors.find_accounts(conn, authors_of([comment]))
-    versions = (await threads.list_versions(conn, comment.thread_id)).get(comment.id, ())
+async def _render_comment(conn: Reader, comment: Comment) -> CommentEvent:
+    accounts = await authors.find_accounts(conn, author_ids([comment]))
+    versions = (await authors.list_revisions(conn, comment.thread_id)).get(comment.id, ())
     base_url = conn.hub.settings.base_url
     return CommentEvent.of(comment, accounts, base_url=base_url, versions=versions)
 
 
-@router.post("/{num}/title", responses=STANDS)
+@router.post("/{num}/title", responses=_CONFLICT)
 async def rename_discussion(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, body: ChangeTitle
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, body: ChangeTitle
 ) -> NewTitle:
     """Give a discussion another title: its author and those who may write to the repository."""
     discussion = await service.get_for_change(conn, caller, repo, num)
@@ -164,14 +184,14 @@ async def rename_discussion(
     return NewTitle(newTitle=TitleChange.of(change, accounts, base_url=base_url))
 
 
-@router.post("/{num}/status", responses=STANDS)
+@router.post("/{num}/status", responses=_CONFLICT)
 async def change_discussion_status(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, body: ChangeStatus
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, body: ChangeStatus
 ) -> NewStatus:
     """Close or open a discussion; opening a draft pull request makes it ready to be merged."""
     discussion = await service.get_for_change(conn, caller, repo, num)
     comment = None if body.comment is MISSING else body.comment
-    status = Status(body.status)
+    status = ThreadStatus(body.status)
     change = await changes.set_status(conn, caller, discussion, status, comment=comment)
     accounts = await authors.find_accounts(conn, [change.author_id])
     base_url = conn.hub.settings.base_url
@@ -179,7 +199,9 @@ async def change_discussion_status(
 
 
 @router.post("/{num}/pin")
-async def pin_discussion(conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, body: Pin) -> Pin:
+async def pin_discussion(
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, body: Pin
+) -> Pin:
     """Keep a discussion on top of the list, or let it go again."""
     discussion = await service.get_for_change(conn, caller, repo, num, right=Right.write)
     await changes.set_pinned(conn, caller, discussion, pinned=body.pinned)
@@ -188,10 +210,37 @@ async def pin_discussion(conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num,
 
 @router.post("/{num}/ignore")
 async def ignore_discussion(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: Num, body: Ignore | None = None
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, body: Ignore | None = None
 ) -> Ignore:
     """Hear nothing more of a discussion, or hear of it again."""
     asked = body or Ignore()
     discussion = await service.get(conn, caller, repo, num)
-    await threads.set_muted(conn, discussion.thread.id, user_id=caller.user_id, muted=asked.ignore)
+    await authors.set_muted(conn, discussion.thread.id, user_id=caller.user_id, muted=asked.ignore)
     return asked
+
+
+pull_requests_router = Router(prefix=_PREFIX, tags=["discussions"], responses=MOVED)
+
+
+@pull_requests_router.post("/{num}/merge", responses=_CONFLICT)
+async def merge_pull_request(
+    database: Db,
+    caller: AnyCaller,
+    repo: GitRepo,
+    num: _Number,
+    body: MergePullRequest | None = None,
+) -> MergedPullRequest:
+    """Merge a pull request into its branch; files that conflict are named in a 409."""
+    comment = None if body is None or body.comment is MISSING else body.comment
+    oid = await merge.merge_into_base(database, caller, repo, num, comment=comment)
+    return MergedPullRequest(mergeCommitId=oid)
+
+
+@pull_requests_router.delete("/{num}/ref", responses=_CONFLICT)
+async def delete_pull_request_ref(
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number
+) -> Done:
+    """Delete the git ref of a pull request that is closed or merged; its page stays."""
+    discussion = await service.get_for_change(conn, caller, repo, num, right=Right.write)
+    await pull_requests.delete_ref(conn, caller, discussion)
+    return Done()

@@ -1,34 +1,38 @@
-"""Discussions and pull requests on the wire."""
+"""Wire schemas of discussions and pull requests."""
 
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import MISSING, BeforeValidator, Field, StringConstraints
 
-from hublet.community.authors.records import Accounts
-from hublet.community.authors.schemas import Author
+from hublet.community.comment_schemas import (
+    MAX_COMMENT,
+    Author,
+    CommentEvent,
+    CommentText,
+    WriteComment,
+)
 from hublet.community.discussions import records
 from hublet.community.discussions.records import MAX_TITLE, MIN_TITLE
-from hublet.community.threads.records import Change, Comment
-from hublet.community.threads.schemas import MAX_COMMENT, CommentEvent, CommentText, WriteComment
+from hublet.community.threads.records import Accounts, Comment, ThreadChange
 from hublet.core.schema import ObjectId, Schema, Timestamp
 
 StatusName = Literal["draft", "open", "closed", "merged"]
 
 
-def _in_one_line(text: Any) -> Any:
+def _join_lines(text: Any) -> Any:
     return " ".join(text.split()) if isinstance(text, str) else text
 
 
-Title = Annotated[
+DiscussionTitle = Annotated[
     str,
     StringConstraints(min_length=MIN_TITLE, max_length=MAX_TITLE),
-    BeforeValidator(_in_one_line),
+    BeforeValidator(_join_lines),
 ]
 Number = Annotated[int, Field(ge=1)]
 
 
 class CreateDiscussion(Schema):
-    title: Title
+    title: DiscussionTitle
     description: Annotated[str, StringConstraints(max_length=MAX_COMMENT)] = ""
     pullRequest: bool = False
 
@@ -46,7 +50,7 @@ class Reply(WriteComment):
 
 
 class ChangeTitle(Schema):
-    title: Title
+    title: DiscussionTitle
 
 
 class ChangeStatus(Schema):
@@ -87,7 +91,7 @@ class Discussion(Schema):
 
     @classmethod
     def of(cls, discussion: records.Discussion, accounts: Accounts, *, base_url: str) -> Self:
-        return cls.model_validate(_card(discussion, accounts, base_url))
+        return cls.model_validate(_card_fields(discussion, accounts, base_url))
 
 
 class DiscussionPage(Schema):
@@ -99,7 +103,7 @@ class DiscussionPage(Schema):
     numClosedDiscussions: int
 
     @classmethod
-    def of(cls, page: records.Page, *, base_url: str) -> Self:
+    def of(cls, page: records.DiscussionList, *, base_url: str) -> Self:
         return cls(
             discussions=[
                 Discussion.of(each, page.accounts, base_url=base_url) for each in page.discussions
@@ -110,7 +114,7 @@ class DiscussionPage(Schema):
         )
 
 
-class _Change(Schema):
+class _HistoryEvent(Schema):
     """What happened in a discussion beside comments."""
 
     id: ObjectId
@@ -118,15 +122,15 @@ class _Change(Schema):
     author: Author | MISSING = MISSING
 
     @classmethod
-    def of(cls, change: Change, accounts: Accounts, *, base_url: str) -> Self:
-        return cls.model_validate(_event(change, accounts, base_url))
+    def of(cls, change: ThreadChange, accounts: Accounts, *, base_url: str) -> Self:
+        return cls.model_validate(_change_fields(change, accounts, base_url))
 
 
 class StatusChangeData(Schema):
     status: StatusName
 
 
-class StatusChange(_Change):
+class StatusChange(_HistoryEvent):
     type: Literal["status-change"]
     data: StatusChangeData
 
@@ -136,12 +140,12 @@ class TitleChangeData(Schema):
     to: str
 
 
-class TitleChange(_Change):
+class TitleChange(_HistoryEvent):
     type: Literal["title-change"]
     data: TitleChangeData
 
 
-class PinningChange(_Change):
+class PinningChange(_HistoryEvent):
     type: Literal["pinning-change"]
     data: Pin
 
@@ -151,7 +155,7 @@ class CommitData(Schema):
     subject: str
 
 
-class CommitEvent(_Change):
+class CommitEvent(_HistoryEvent):
     """A commit of a pull request, or the one that it became when it was merged."""
 
     type: Literal["commit"]
@@ -191,14 +195,18 @@ class DiscussionDetails(Discussion):
     diffTruncated: Literal[True] | MISSING = MISSING
 
     @classmethod
-    def of_details(cls, details: records.Details, *, base_url: str) -> Self:
-        card = _card(details.discussion, details.history.accounts, base_url)
+    def of_details(cls, details: records.DiscussionView, *, base_url: str) -> Self:
+        card = _card_fields(details.discussion, details.history.accounts, base_url)
         return cls.model_validate(
-            card | {"events": _events(details.history, base_url)} | _comparison(details)
+            card
+            | {"events": _render_events(details.history, base_url)}
+            | _comparison_fields(details)
         )
 
 
-def _card(discussion: records.Discussion, accounts: Accounts, base_url: str) -> dict[str, Any]:
+def _card_fields(
+    discussion: records.Discussion, accounts: Accounts, base_url: str
+) -> dict[str, Any]:
     thread = discussion.thread
     return {
         "id": thread.id,
@@ -215,21 +223,23 @@ def _card(discussion: records.Discussion, accounts: Accounts, base_url: str) -> 
     }
 
 
-def _events(history: records.History, base_url: str) -> list[Any]:
+def _render_events(history: records.DiscussionHistory, base_url: str) -> list[Any]:
     """Return comments and changes in the order in which they happened."""
-    happened: list[Comment | Change] = [*history.comments, *history.changes]
+    happened: list[Comment | ThreadChange] = [*history.comments, *history.changes]
     happened.sort(key=lambda each: (each.created_at, each.id))
-    return [_shown(each, history, base_url) for each in happened]
+    return [_render_event(each, history, base_url) for each in happened]
 
 
-def _shown(happened: Comment | Change, history: records.History, base_url: str) -> Any:
-    if isinstance(happened, Change):
-        return _event(happened, history.accounts, base_url)
+def _render_event(
+    happened: Comment | ThreadChange, history: records.DiscussionHistory, base_url: str
+) -> Any:
+    if isinstance(happened, ThreadChange):
+        return _change_fields(happened, history.accounts, base_url)
     versions = history.versions.get(happened.id, ())
     return CommentEvent.of(happened, history.accounts, base_url=base_url, versions=versions)
 
 
-def _event(change: Change, accounts: Accounts, base_url: str) -> dict[str, Any]:
+def _change_fields(change: ThreadChange, accounts: Accounts, base_url: str) -> dict[str, Any]:
     return {
         "id": change.id,
         "type": change.type,
@@ -239,7 +249,7 @@ def _event(change: Change, accounts: Accounts, base_url: str) -> dict[str, Any]:
     }
 
 
-def _comparison(details: records.Details) -> dict[str, Any]:
+def _comparison_fields(details: records.DiscussionView) -> dict[str, Any]:
     comparison = details.comparison
     if comparison is None:
         return {}
@@ -254,3 +264,11 @@ def _comparison(details: records.Details) -> dict[str, Any]:
         "diff": MISSING if diff is None else diff.text,
         "diffTruncated": True if diff is not None and diff.is_cut else MISSING,
     }
+
+
+class MergePullRequest(Schema):
+    comment: CommentText | MISSING = MISSING
+
+
+class MergedPullRequest(Schema):
+    mergeCommitId: str

@@ -1,17 +1,23 @@
-"""Rules of discussions: who may open, read and answer them."""
+"""Rules of discussions: who may list, open, read and comment on them."""
 
 from hublet.community.discussions import store
-from hublet.community.discussions.errors import (
+from hublet.community.discussions.records import (
+    CLOSED_STATUSES,
+    Discussion,
+    DiscussionFilters,
+    DiscussionList,
+    NewDiscussion,
+)
+from hublet.community.errors import (
     DiscussionNotFound,
     DiscussionsDisabled,
+    NotYourComment,
     NotYourDiscussion,
 )
-from hublet.community.discussions.records import Discussion, NewDiscussion
 from hublet.community.threads import service as threads
 from hublet.community.threads import store as thread_store
-from hublet.community.threads.errors import NotYourComment
 from hublet.community.threads.records import Comment, Thread, ThreadKind
-from hublet.community.threads.service import Place
+from hublet.community.threads.service import ThreadContext
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
@@ -21,14 +27,14 @@ from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.tokens.records import Caller
 
 
-def place_of(repo: Repo) -> Place:
+def context_of(repo: Repo) -> ThreadContext:
     """Return where a repository's discussions stand: who sees the repository may read them."""
 
     async def may_read(conn: Reader, user_id: str) -> bool:
         is_open = await repos.may(conn, None, repo, Right.see)
         return is_open or await repos.may_user(conn, user_id, repo, Right.see)
 
-    return Place(may_read=may_read, repo=repos.snapshot(repo))
+    return ThreadContext(may_read=may_read, repo=repos.snapshot(repo))
 
 
 async def get(
@@ -39,7 +45,7 @@ async def get(
     *,
     right: Right = Right.see,
 ) -> Discussion:
-    return await _in_repo(conn, await repos.get(conn, caller, address, right), number)
+    return await _find_in_repo(conn, await repos.get(conn, caller, address, right), number)
 
 
 async def get_for_change(
@@ -52,16 +58,16 @@ async def get_for_change(
 ) -> Discussion:
     """Like `get`, for whoever has this right; nobody else changes it before this ends."""
     repo = await repos.get(conn, caller, address, right)
-    await hold(conn, repo.id, number)
-    return await _in_repo(conn, repo, number)
+    await lock(conn, repo.id, number)
+    return await _find_in_repo(conn, repo, number)
 
 
-async def hold(conn: Connection, repo_id: str, number: int) -> None:
+async def lock(conn: Connection, repo_id: str, number: int) -> None:
     """Let nobody else change a discussion before the transaction ends."""
     await conn.lock(f"discussion {repo_id} {number}")
 
 
-async def _in_repo(conn: Reader, repo: Repo, number: int) -> Discussion:
+async def _find_in_repo(conn: Reader, repo: Repo, number: int) -> Discussion:
     thread = await store.find(conn, repo.id, number)
     if thread is None:
         raise DiscussionNotFound(repo.full_name, number)
@@ -92,7 +98,7 @@ async def open_discussion(
 async def add(conn: Connection, caller: Caller, repo: Repo, wanted: NewDiscussion) -> Discussion:
     """Add a discussion, or a pull request without its ref, under the next number."""
     check_enabled(repo)
-    number = await store.take_number(conn, repo.id)
+    number = await store.next_number(conn, repo.id)
     if number is None:
         raise RepoNotFound(repo.type, repo.full_name)
     at = now()
@@ -111,7 +117,7 @@ async def add(conn: Connection, caller: Caller, repo: Repo, wanted: NewDiscussio
     )
     await thread_store.add(conn, thread)
     await threads.open_thread(
-        conn, thread, place_of(repo), actor_id=caller.user_id, message=wanted.description
+        conn, thread, context_of(repo), actor_id=caller.user_id, message=wanted.description
     )
     return Discussion(repo=repo, thread=thread)
 
@@ -129,7 +135,7 @@ async def comment(
     return await threads.add_comment(
         conn,
         discussion.thread,
-        place_of(discussion.repo),
+        context_of(discussion.repo),
         author_id=caller.user_id,
         raw=text,
         parent_id=parent_id,
@@ -143,7 +149,7 @@ async def edit_comment(
     found = await threads.get_comment(conn, discussion.thread, comment_id)
     if found.author_id != caller.user_id:
         raise NotYourComment("edit")
-    place = place_of(discussion.repo)
+    place = context_of(discussion.repo)
     return await threads.edit_comment(
         conn, discussion.thread, place, found, actor_id=caller.user_id, raw=text
     )
@@ -158,5 +164,30 @@ async def hide_comment(
     if not is_own and not await repos.may_user(conn, caller.user_id, discussion.repo, Right.write):
         raise NotYourComment("hide")
     return await threads.hide_comment(
-        conn, discussion.thread, place_of(discussion.repo), found, actor_id=caller.user_id
+        conn, discussion.thread, context_of(discussion.repo), found, actor_id=caller.user_id
+    )
+
+
+PAGE_SIZE = 50
+
+
+async def get_page(
+    conn: Reader,
+    caller: Caller | None,
+    address: RepoAddress,
+    wanted: DiscussionFilters,
+    *,
+    number: int,
+) -> DiscussionList:
+    """Return a page of a repository's discussions; the first one has the number 0."""
+    repo = await repos.get(conn, caller, address, Right.see)
+    start = number * PAGE_SIZE
+    found = await store.list_of(conn, repo.id, wanted, start=start, limit=PAGE_SIZE)
+    counts = await store.count_of(conn, repo.id, wanted)
+    return DiscussionList(
+        discussions=[Discussion(repo=repo, thread=thread) for thread in found],
+        accounts=await thread_store.find_accounts(conn, [thread.author_id for thread in found]),
+        start=start,
+        count=sum(counts.get(status, 0) for status in wanted.statuses),
+        closed=sum(counts.get(status, 0) for status in CLOSED_STATUSES),
     )

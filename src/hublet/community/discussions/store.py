@@ -3,12 +3,12 @@
 import json
 
 from hublet.accounts.names import name_key
-from hublet.community.discussions.records import Filters, Sort
-from hublet.community.threads.records import Status, Thread
-from hublet.community.threads.store import COLUMNS, record
+from hublet.community.discussions.records import DiscussionFilters, DiscussionSort
+from hublet.community.threads.records import Thread, ThreadStatus
+from hublet.community.threads.store import THREAD_COLUMNS, thread_record
 from hublet.core.database import Connection, Reader
 
-_MATCHING = """
+_FROM_MATCHING = """
     FROM threads t
     WHERE t.repo_id = $1
         AND ($2 = 'all' OR t.is_pull_request = ($2 = 'pull_request'))
@@ -16,13 +16,13 @@ _MATCHING = """
         AND ($4 = '' OR lower(t.title) LIKE lower($4) ESCAPE '~')
 """
 _ORDER = {
-    Sort.created: "t.number DESC",
-    Sort.trending: "t.updated_at DESC, t.number DESC",
-    Sort.reactions: "t.comment_count DESC, t.number DESC",
+    DiscussionSort.created: "t.number DESC",
+    DiscussionSort.trending: "t.updated_at DESC, t.number DESC",
+    DiscussionSort.reactions: "t.comment_count DESC, t.number DESC",
 }
 
 
-async def take_number(conn: Connection, repo_id: str) -> int | None:
+async def next_number(conn: Connection, repo_id: str) -> int | None:
     """Return the next number of the repository; nobody else gets it, and none is left out.
 
     None when the repository was deleted meanwhile.
@@ -36,35 +36,39 @@ async def take_number(conn: Connection, repo_id: str) -> int | None:
 
 async def find(conn: Reader, repo_id: str, number: int) -> Thread | None:
     row = await conn.fetch_one(
-        f"SELECT {COLUMNS} FROM threads t WHERE t.repo_id = $1 AND t.number = $2", repo_id, number
+        f"SELECT {THREAD_COLUMNS} FROM threads t WHERE t.repo_id = $1 AND t.number = $2",
+        repo_id,
+        number,
     )
-    return record(row) if row else None
+    return thread_record(row) if row else None
 
 
 async def list_of(
-    conn: Reader, repo_id: str, wanted: Filters, *, start: int, limit: int
+    conn: Reader, repo_id: str, wanted: DiscussionFilters, *, start: int, limit: int
 ) -> list[Thread]:
     """Return the discussions that match, from a position on; pinned ones come first."""
     rows = await conn.fetch_all(
         f"""
-        SELECT {COLUMNS} {_MATCHING} AND t.status IN each($5)
+        SELECT {THREAD_COLUMNS} {_FROM_MATCHING} AND t.status IN each($5)
         ORDER BY t.pinned DESC, {_ORDER[wanted.sort]} LIMIT $6 OFFSET $7
         """,
-        repo_id, *_values(wanted), json.dumps(sorted(wanted.statuses)), limit, start,
+        repo_id, *_filter_values(wanted), json.dumps(sorted(wanted.statuses)), limit, start,
     )  # fmt: skip
-    return [record(row) for row in rows]
+    return [thread_record(row) for row in rows]
 
 
-async def count_of(conn: Reader, repo_id: str, wanted: Filters) -> dict[Status, int]:
+async def count_of(
+    conn: Reader, repo_id: str, wanted: DiscussionFilters
+) -> dict[ThreadStatus, int]:
     """Count the discussions that match, by status; the status that is asked for does not count."""
     rows = await conn.fetch_all(
-        f"SELECT t.status, count(*) AS count {_MATCHING} GROUP BY t.status",
-        repo_id, *_values(wanted),
+        f"SELECT t.status, count(*) AS count {_FROM_MATCHING} GROUP BY t.status",
+        repo_id, *_filter_values(wanted),
     )  # fmt: skip
-    return {Status(row["status"]): row["count"] for row in rows}
+    return {ThreadStatus(row["status"]): row["count"] for row in rows}
 
 
-def _values(wanted: Filters) -> tuple[str, str, str]:
+def _filter_values(wanted: DiscussionFilters) -> tuple[str, str, str]:
     kinds = {None: "all", True: "pull_request", False: "discussion"}
     author = name_key(wanted.author) if wanted.author else ""
     return kinds[wanted.is_pull_request], author, _pattern(wanted.search or "")
@@ -84,7 +88,7 @@ async def list_commits(conn: Reader, thread_id: str) -> set[str]:
     return {json.loads(row["data"])["oid"] for row in rows}
 
 
-async def hold_ref(conn: Connection, repo_id: str, *, ref: str, sha: str) -> bool:
+async def lock_ref(conn: Connection, repo_id: str, *, ref: str, sha: str) -> bool:
     """Keep a ref from moving until the transaction ends; False when it has moved already."""
     return await conn.execute(
         "UPDATE repo_refs SET updated_at = updated_at WHERE repo_id = $1 AND name = $2 AND sha = $3",

@@ -1,1 +1,1 @@
-"""Papers: what was published elsewhere and is talked about here."""
+"""Papers that were published elsewhere, with votes and comments."""

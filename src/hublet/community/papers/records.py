@@ -1,4 +1,4 @@
-"""What a paper is."""
+"""Records of papers."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -48,7 +48,7 @@ class NewPaper:
     submitted_by: str | None = None
 
 
-class Sort(StrEnum):
+class PaperSort(StrEnum):
     """How the daily papers are ordered; the values are the client's words."""
 
     newest = "publishedAt"
@@ -56,12 +56,12 @@ class Sort(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Daily:
+class DailyPapersQuery:
     """Which of the submitted papers to show."""
 
     span: tuple[datetime, datetime] | None = None
     # Empty for everybody's.
     submitter: str = ""
-    sort: Sort = Sort.newest
+    sort: PaperSort = PaperSort.newest
     page: int = 0
     limit: int

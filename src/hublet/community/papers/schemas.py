@@ -1,13 +1,13 @@
-"""Papers on the wire."""
+"""Wire schemas of papers."""
 
 from typing import Annotated, Literal, Self
 
 from pydantic import MISSING, Field
 
 from hublet.accounts.avatars import avatar_url
-from hublet.community.authors.records import Accounts
+from hublet.community.comment_schemas import NOT_BLANK, Title
 from hublet.community.papers import records
-from hublet.community.threads.schemas import NOT_BLANK, Title
+from hublet.community.threads.records import Accounts
 from hublet.core.schema import Line, ObjectId, Schema, Timestamp
 
 MAX_SUMMARY = 20_000

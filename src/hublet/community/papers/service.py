@@ -1,26 +1,48 @@
-"""Rules of papers: who brings them here, and who votes for them."""
+"""Rules of papers: their ids, who submits, votes and deletes, and the paper as Markdown."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
-from hublet.accounts import service as accounts
 from hublet.accounts.names import name_key
-from hublet.community.commenting.service import PUBLIC, administers, hold, hold_as_writer
+from hublet.accounts.users import service as accounts
+from hublet.community.comments import (
+    PUBLIC_CONTEXT,
+    is_hub_administrator,
+    lock_thread,
+    lock_thread_as_writer,
+)
+from hublet.community.errors import CannotSubmitFor, InvalidPaper, PaperExists, ThreadNotFound
 from hublet.community.papers import store
-from hublet.community.papers.errors import CannotSubmitFor, InvalidPaper, PaperExists
-from hublet.community.papers.ids import check_id
 from hublet.community.papers.records import NewPaper, Paper
 from hublet.community.threads import service as threads
 from hublet.community.threads import store as threads_store
-from hublet.community.threads.errors import ThreadNotFound
-from hublet.community.threads.records import Part, Thread, ThreadKind
+from hublet.community.threads.records import Participation, Thread, ThreadKind
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
 from hublet.tokens.records import Caller
 
-_EARLIEST = datetime(1900, 1, 1, tzinfo=UTC)
+# What stands at this place in addresses of the API, and what may come to.
+_RESERVED_IDS = frozenset({"claim", "daily", "index", "list", "new", "search", "trending"})
+
+_ARXIV_ID = re.compile(r"[0-9]{4}\.[0-9]{4,5}")
+_OWN_ID = re.compile(r"(?=.{3,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+def check_id(paper_id: str) -> None:
+    """Refuse what cannot name a paper."""
+    if _ARXIV_ID.fullmatch(paper_id) is None and _OWN_ID.fullmatch(paper_id) is None:
+        raise InvalidPaper(
+            "A paper's id is an arXiv id such as 2401.12345, without its version, or 3 to 64 "
+            "lower-case letters, digits and single hyphens that start with a letter."
+        )
+    if paper_id in _RESERVED_IDS:
+        raise InvalidPaper(f"The id {paper_id} is reserved.")
+
+
+_EARLIEST_PUBLICATION = datetime(1900, 1, 1, tzinfo=UTC)
 # Clocks differ, and a journal may print tomorrow's date.
-_AHEAD = timedelta(days=1)
+_MAX_AHEAD = timedelta(days=1)
 
 
 async def submit(conn: Connection, caller: Caller, new: NewPaper) -> Paper:
@@ -48,20 +70,20 @@ async def submit(conn: Connection, caller: Caller, new: NewPaper) -> Paper:
         submitted_at=moment,
     )
     await store.add(conn, paper)
-    await threads_store.add_parts(conn, thread.id, {submitter_id: Part.opened})
-    await threads.open_thread(conn, thread, PUBLIC, actor_id=caller.user_id, message=None)
+    await threads_store.add_participations(conn, thread.id, {submitter_id: Participation.opened})
+    await threads.open_thread(conn, thread, PUBLIC_CONTEXT, actor_id=caller.user_id, message=None)
     return paper
 
 
 def _check_published(moment: datetime | None) -> None:
-    if moment is not None and not _EARLIEST <= moment <= now() + _AHEAD:
+    if moment is not None and not _EARLIEST_PUBLICATION <= moment <= now() + _MAX_AHEAD:
         raise InvalidPaper("publishedAt must lie between the year 1900 and now.")
 
 
 async def _submitter_id(conn: Reader, caller: Caller, name: str | None) -> str:
     if name is None or name_key(name) == name_key(caller.user_name):
         return caller.user_id
-    if not administers(caller):
+    if not is_hub_administrator(caller):
         raise CannotSubmitFor(name)
     return (await accounts.get_visible_user(conn, name, to_administrator=False)).id
 
@@ -75,12 +97,22 @@ async def get(conn: Reader, paper_id: str) -> Paper:
 
 async def delete(conn: Connection, administrator: Caller, paper: Paper) -> None:
     """Delete a paper with its comments and the votes for it."""
-    thread = await hold(conn, paper.thread)
-    await threads.delete(conn, thread, PUBLIC, actor_id=administrator.user_id)
+    thread = await lock_thread(conn, paper.thread)
+    await threads.delete(conn, thread, PUBLIC_CONTEXT, actor_id=administrator.user_id)
 
 
 async def vote(conn: Connection, caller: Caller, paper: Paper, *, voted: bool) -> Paper:
     """Vote for a paper, or take the vote back."""
-    await hold_as_writer(conn, caller, paper.thread)
+    await lock_thread_as_writer(conn, caller, paper.thread)
     await store.set_vote(conn, paper.thread.id, user_id=caller.user_id, voted=voted)
     return await get(conn, paper.id)
+
+
+def render_markdown(paper: Paper) -> str:
+    return (
+        f"# {paper.thread.title}\n\n"
+        f"- Paper: {paper.id}\n"
+        f"- Authors: {', '.join(paper.authors)}\n"
+        f"- Published: {paper.published_at.date().isoformat()}\n\n"
+        f"## Abstract\n\n{paper.summary.strip()}\n"
+    )

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from hublet.accounts.names import name_key
-from hublet.community.papers.records import Daily, Paper, Sort
-from hublet.community.threads.store import COLUMNS, record
+from hublet.community.papers.records import DailyPapersQuery, Paper, PaperSort
+from hublet.community.threads.store import THREAD_COLUMNS, thread_record
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 
-_PAPER = f"{COLUMNS}, p.submitter_id, p.published_at, p.submitted_at, p.upvotes"
-_FROM = "FROM papers p JOIN threads t ON t.id = p.thread_id"
+_PAPER_COLUMNS = f"{THREAD_COLUMNS}, p.submitter_id, p.published_at, p.submitted_at, p.upvotes"
+_FROM_PAPERS = "FROM papers p JOIN threads t ON t.id = p.thread_id"
 
 # How a list can be ordered; each is told apart by the id in the end.
 _ORDER = {
-    Sort.newest: "p.submitted_at DESC, p.thread_id DESC",
-    Sort.trending: "p.upvotes DESC, p.submitted_at DESC, p.thread_id DESC",
+    PaperSort.newest: "p.submitted_at DESC, p.thread_id DESC",
+    PaperSort.trending: "p.upvotes DESC, p.submitted_at DESC, p.thread_id DESC",
 }
 
 
@@ -36,19 +36,21 @@ def _words(paper: Paper) -> str:
 
 
 async def find(conn: Reader, paper_id: str) -> Paper | None:
-    row = await conn.fetch_one(f"SELECT {_PAPER} {_FROM} WHERE t.paper_id = $1", paper_id)
-    return _record(row) if row else None
+    row = await conn.fetch_one(
+        f"SELECT {_PAPER_COLUMNS} {_FROM_PAPERS} WHERE t.paper_id = $1", paper_id
+    )
+    return _paper_record(row) if row else None
 
 
 async def list_newest(conn: Reader, *, after: str, limit: int) -> list[Paper]:
     rows = await conn.fetch_all(
         f"""
-        SELECT {_PAPER} {_FROM} WHERE ($1 = '' OR p.thread_id < $1)
+        SELECT {_PAPER_COLUMNS} {_FROM_PAPERS} WHERE ($1 = '' OR p.thread_id < $1)
         ORDER BY p.thread_id DESC LIMIT $2
         """,
         after, limit,
     )  # fmt: skip
-    return [_record(row) for row in rows]
+    return [_paper_record(row) for row in rows]
 
 
 async def search(conn: Reader, words: Sequence[str], *, limit: int) -> list[Paper]:
@@ -56,12 +58,12 @@ async def search(conn: Reader, words: Sequence[str], *, limit: int) -> list[Pape
     holds = [f"p.words LIKE ${number} ESCAPE '!'" for number, _ in enumerate(words, start=2)]
     rows = await conn.fetch_all(
         f"""
-        SELECT {_PAPER} {_FROM} WHERE {" AND ".join(["TRUE", *holds])}
+        SELECT {_PAPER_COLUMNS} {_FROM_PAPERS} WHERE {" AND ".join(["TRUE", *holds])}
         ORDER BY p.published_at DESC, p.thread_id DESC LIMIT $1
         """,
         limit, *map(_pattern, words),
     )  # fmt: skip
-    return [_record(row) for row in rows]
+    return [_paper_record(row) for row in rows]
 
 
 def _pattern(word: str) -> str:
@@ -70,18 +72,18 @@ def _pattern(word: str) -> str:
     return f"%{word.casefold()}%"
 
 
-async def list_daily(conn: Reader, wanted: Daily) -> list[Paper]:
+async def list_daily(conn: Reader, wanted: DailyPapersQuery) -> list[Paper]:
     """Return what was submitted in a span of time, or ever."""
     start, end = map(to_micros, wanted.span) if wanted.span else (0, 2**62)
     rows = await conn.fetch_all(
         f"""
-        SELECT {_PAPER} {_FROM} WHERE p.submitted_at >= $1 AND p.submitted_at < $2
+        SELECT {_PAPER_COLUMNS} {_FROM_PAPERS} WHERE p.submitted_at >= $1 AND p.submitted_at < $2
           AND ($3 = '' OR p.submitter_id = (SELECT account_id FROM names WHERE key = $3))
         ORDER BY {_ORDER[wanted.sort]} LIMIT $4 OFFSET $5
         """,
         start, end, name_key(wanted.submitter), wanted.limit, wanted.page * wanted.limit,
     )  # fmt: skip
-    return [_record(row) for row in rows]
+    return [_paper_record(row) for row in rows]
 
 
 async def set_vote(conn: Connection, thread_id: str, *, user_id: str, voted: bool) -> None:
@@ -108,7 +110,7 @@ async def set_vote(conn: Connection, thread_id: str, *, user_id: str, voted: boo
     )
 
 
-def _record(row: Row) -> Paper:
+def _paper_record(row: Row) -> Paper:
     values: dict[str, Any] = dict(row)
     return Paper(
         submitter_id=values.pop("submitter_id"),
@@ -116,5 +118,5 @@ def _record(row: Row) -> Paper:
         submitted_at=from_micros(values.pop("submitted_at")),
         upvotes=values.pop("upvotes"),
         # What is left are the columns of the thread.
-        thread=record(values),
+        thread=thread_record(values),
     )

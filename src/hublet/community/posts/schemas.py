@@ -1,13 +1,11 @@
-"""Posts on the wire."""
+"""Wire schemas of posts."""
 
 from typing import Annotated, Self
 
 from pydantic import MISSING, Field
 
-from hublet.community.authors.records import Accounts
-from hublet.community.authors.schemas import Author
-from hublet.community.threads.records import Thread
-from hublet.community.threads.schemas import NOT_BLANK, Title
+from hublet.community.comment_schemas import NOT_BLANK, Author, Title
+from hublet.community.threads.records import Accounts, Thread
 from hublet.core.schema import ObjectId, Schema, Timestamp
 
 MAX_POST = 20_000

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from hublet.community.commenting.errors import NotYours
-from hublet.community.commenting.service import PUBLIC, administers, hold
+from hublet.community.comments import PUBLIC_CONTEXT, is_hub_administrator, lock_thread
+from hublet.community.errors import NotYourThread, ThreadNotFound
 from hublet.community.posts import store
 from hublet.community.threads import service as threads
 from hublet.community.threads import store as threads_store
-from hublet.community.threads.errors import ThreadNotFound
 from hublet.community.threads.records import Thread, ThreadKind
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
@@ -34,7 +33,7 @@ async def create(
     )
     while not await threads_store.add(conn, post):
         post = replace(post, slug=_new_slug())
-    await threads.open_thread(conn, post, PUBLIC, actor_id=caller.user_id, message=None)
+    await threads.open_thread(conn, post, PUBLIC_CONTEXT, actor_id=caller.user_id, message=None)
     return post
 
 
@@ -61,7 +60,7 @@ def owns(caller: Caller, post: Thread) -> bool:
 
 async def delete(conn: Connection, caller: Caller, post: Thread) -> None:
     """Delete one's own post with its comments; hub administrators delete any."""
-    post = await hold(conn, post)
-    if not owns(caller, post) and not administers(caller):
-        raise NotYours("delete", "post")
-    await threads.delete(conn, post, PUBLIC, actor_id=caller.user_id)
+    post = await lock_thread(conn, post)
+    if not owns(caller, post) and not is_hub_administrator(caller):
+        raise NotYourThread("delete", "post")
+    await threads.delete(conn, post, PUBLIC_CONTEXT, actor_id=caller.user_id)

@@ -1,1 +1,1 @@
-"""What discussions, papers, posts and blogs share: comments, mentions, participants, muting."""
+"""Threads of all kinds: comments, mentions, participants and muting."""

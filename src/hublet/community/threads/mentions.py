@@ -1,4 +1,4 @@
-"""Whom a text mentions: `@name`, but not inside code, addresses or e-mail addresses.
+"""Parser of mentions: `@name`, but not inside code, addresses or e-mail addresses.
 
 Every step passes over the text once, so that no text can keep the hub busy.
 """
@@ -24,7 +24,7 @@ _MENTION = re.compile(
 
 def mentioned_names(text: str) -> list[str]:
     """Return each name that is mentioned, once, in the order of appearance, in lower case."""
-    prose = _without_html_code(_without_spans("\n".join(_prose_lines(text))))
+    prose = _strip_html_code(_strip_code_spans("\n".join(_prose_lines(text))))
     names = dict.fromkeys(match["name"].lower() for match in _MENTION.finditer(prose))
     return list(names)[:MAX_MENTIONS]
 
@@ -47,7 +47,7 @@ def _prose_lines(text: str) -> Iterator[str]:
         yield "" if indented else line
 
 
-def _without_spans(text: str) -> str:
+def _strip_code_spans(text: str) -> str:
     """Leave out spans of code: they end with exactly as many backticks as they began with."""
     runs = list(_TICKS.finditer(text))
     later: dict[int, list[int]] = {}
@@ -66,7 +66,7 @@ def _without_spans(text: str) -> str:
     return "`".join([*kept, text[position:]])
 
 
-def _without_html_code(text: str) -> str:
+def _strip_html_code(text: str) -> str:
     kept, position, depth = [], 0, 0
     for tag in _HTML_CODE.finditer(text):
         if depth == 0:

@@ -1,5 +1,6 @@
-"""What a thread and a comment are."""
+"""Records of threads, comments, participants and the accounts they show."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -14,14 +15,14 @@ class ThreadKind(StrEnum):
     blog = "blog"
 
 
-class Status(StrEnum):
+class ThreadStatus(StrEnum):
     draft = "draft"
     open = "open"
     closed = "closed"
     merged = "merged"
 
 
-class Part(StrEnum):
+class Participation(StrEnum):
     """How somebody has to do with a thread."""
 
     opened = "opened"
@@ -42,7 +43,7 @@ class Thread:
     repo_id: str | None = None
     number: int | None = None
     is_pull_request: bool = False
-    status: Status | None = None
+    status: ThreadStatus | None = None
     pinned: bool = False
     # The branch a pull request wants to change, as in refs/heads/main.
     base: str | None = None
@@ -71,7 +72,7 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class CommentRevision:
     """What a comment said before it was edited."""
 
     author_id: str
@@ -80,7 +81,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ThreadChange:
     """What happened in a thread beside comments: status-change, title-change, commit, …"""
 
     id: str
@@ -94,4 +95,19 @@ class Change:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Participant:
     user_id: str
-    parts: frozenset[Part]
+    parts: frozenset[Participation]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A user or an organization; one that is disabled still shows its name."""
+
+    id: str
+    name: str
+    fullname: str
+    # One of user, service-account and org.
+    type: str
+
+
+# By id, as many as one answer needs; an id that is not in it cannot be shown.
+Accounts = Mapping[str, Account]

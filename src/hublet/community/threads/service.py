@@ -1,14 +1,14 @@
-"""Rules that hold for every kind of thread; who may read or write one its own kind decides."""
+"""Rules of every kind of thread; who may read or write one is up to its kind."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from hublet.community.errors import CannotReply, CommentHidden, CommentNotFound
 from hublet.community.threads import store
-from hublet.community.threads.errors import CommentHidden, CommentNotFound, NoReplyThere
 from hublet.community.threads.mentions import mentioned_names
-from hublet.community.threads.records import Change, Comment, Part, Thread
+from hublet.community.threads.records import Comment, Participation, Thread, ThreadChange
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
@@ -30,7 +30,7 @@ MayRead = Callable[[Reader, str], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ThreadContext:
     """Where a thread stands: the repository it is in, if any, and who may read it."""
 
     may_read: MayRead
@@ -38,7 +38,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class ThreadDifference:
     """What is different in a thread: title, status, pinned, content."""
 
     changed: tuple[str, ...]
@@ -48,7 +48,7 @@ class Difference:
     body_before: str | None = None
 
 
-def snapshot(thread: Thread, place: Place) -> ThreadSnapshot:
+def snapshot(thread: Thread, place: ThreadContext) -> ThreadSnapshot:
     """Return the thread as facts tell of it; a discussion with its repository."""
     return ThreadSnapshot(
         id=thread.id,
@@ -80,7 +80,7 @@ def comment_snapshot(comment: Comment) -> CommentSnapshot:
 async def open_thread(
     conn: Connection,
     thread: Thread,
-    place: Place,
+    place: ThreadContext,
     *,
     actor_id: str,
     message: str | None,
@@ -93,9 +93,9 @@ async def open_thread(
     if message is not None:
         comment = await _add_comment(conn, thread, author_id=actor_id, raw=message, parent_id=None)
     text = message if message is not None else thread.body or ""
-    mentioned = await _note_mentions(conn, thread, place, text, actor_id=actor_id)
+    mentioned = await _add_mentions(conn, thread, place, text, actor_id=actor_id)
     if thread.author_id is not None:
-        await store.add_parts(conn, thread.id, {thread.author_id: Part.opened})
+        await store.add_participations(conn, thread.id, {thread.author_id: Participation.opened})
     await publish(
         conn,
         ThreadCreated(
@@ -111,7 +111,7 @@ async def open_thread(
 async def add_comment(
     conn: Connection,
     thread: Thread,
-    place: Place,
+    place: ThreadContext,
     *,
     author_id: str,
     raw: str,
@@ -120,8 +120,8 @@ async def add_comment(
     if parent_id is not None:
         await _check_parent(conn, thread, parent_id)
     comment = await _add_comment(conn, thread, author_id=author_id, raw=raw, parent_id=parent_id)
-    await store.add_parts(conn, thread.id, {author_id: Part.commented})
-    mentioned = await _note_mentions(conn, thread, place, raw, actor_id=author_id)
+    await store.add_participations(conn, thread.id, {author_id: Participation.commented})
+    mentioned = await _add_mentions(conn, thread, place, raw, actor_id=author_id)
     await publish(
         conn,
         CommentCreated(
@@ -137,7 +137,7 @@ async def add_comment(
 async def _check_parent(conn: Reader, thread: Thread, parent_id: str) -> None:
     parent = await store.find_comment(conn, parent_id, thread_id=thread.id)
     if parent is None or parent.hidden:
-        raise NoReplyThere
+        raise CannotReply
 
 
 async def _add_comment(
@@ -165,7 +165,7 @@ async def get_comment(conn: Reader, thread: Thread, comment_id: str) -> Comment:
 async def edit_comment(
     conn: Connection,
     thread: Thread,
-    place: Place,
+    place: ThreadContext,
     comment: Comment,
     *,
     actor_id: str,
@@ -177,29 +177,29 @@ async def edit_comment(
     if raw == comment.raw:
         return comment
     edited = replace(comment, raw=raw, edited_at=now())
-    await store.set_raw(conn, before=comment, after=edited)
-    mentioned = await _note_mentions(
-        conn, thread, place, raw, actor_id=actor_id, before=comment.raw
-    )
-    await _tell_of_update(
+    await store.set_comment_text(conn, before=comment, after=edited)
+    mentioned = await _add_mentions(conn, thread, place, raw, actor_id=actor_id, before=comment.raw)
+    await _publish_comment_update(
         conn, snapshot(thread, place), edited, actor_id=actor_id, mentioned=mentioned
     )
     return edited
 
 
 async def hide_comment(
-    conn: Connection, thread: Thread, place: Place, comment: Comment, *, actor_id: str
+    conn: Connection, thread: Thread, place: ThreadContext, comment: Comment, *, actor_id: str
 ) -> Comment:
     """Hide a comment for good; its text leaves the hub's answers and its facts."""
     if comment.hidden:
         return comment
-    await store.set_hidden(conn, comment.id, by=actor_id)
+    await store.set_comment_hidden(conn, comment.id, by=actor_id)
     hidden = replace(comment, hidden=True, hidden_by=actor_id)
-    await _tell_of_update(conn, snapshot(thread, place), hidden, actor_id=actor_id, mentioned=())
+    await _publish_comment_update(
+        conn, snapshot(thread, place), hidden, actor_id=actor_id, mentioned=()
+    )
     return hidden
 
 
-async def _tell_of_update(
+async def _publish_comment_update(
     conn: Connection,
     thread: ThreadSnapshot,
     comment: Comment,
@@ -218,20 +218,20 @@ async def _tell_of_update(
     )
 
 
-async def change(
+async def update(
     conn: Connection,
     thread: Thread,
-    place: Place,
-    difference: Difference,
+    place: ThreadContext,
+    difference: ThreadDifference,
     *,
     actor_id: str,
 ) -> None:
     """Keep a thread as it is now and tell what changed in it."""
     await store.update(conn, thread)
-    await store.add_parts(conn, thread.id, {actor_id: Part.changed})
+    await store.add_participations(conn, thread.id, {actor_id: Participation.changed})
     mentioned: tuple[str, ...] = ()
     if (before := difference.body_before) is not None:
-        mentioned = await _note_mentions(
+        mentioned = await _add_mentions(
             conn, thread, place, thread.body or "", actor_id=actor_id, before=before
         )
     await publish(
@@ -246,7 +246,7 @@ async def change(
     )
 
 
-async def note(
+async def record_change(
     conn: Connection,
     thread: Thread,
     type: str,  # noqa: A002 - the client's word
@@ -254,9 +254,9 @@ async def note(
     actor_id: str,
     data: dict[str, Any],
     at: datetime | None = None,
-) -> Change:
+) -> ThreadChange:
     """Write into the thread's history what happened beside comments, now unless said otherwise."""
-    happened = Change(
+    happened = ThreadChange(
         id=new_object_id(),
         thread_id=thread.id,
         type=type,
@@ -268,13 +268,19 @@ async def note(
     return happened
 
 
-async def delete(conn: Connection, thread: Thread, place: Place, *, actor_id: str) -> None:
+async def delete(conn: Connection, thread: Thread, place: ThreadContext, *, actor_id: str) -> None:
     await store.remove(conn, thread.id)
     await publish(conn, ThreadDeleted(thread=snapshot(thread, place), actor_id=actor_id))
 
 
-async def _note_mentions(
-    conn: Connection, thread: Thread, place: Place, text: str, *, actor_id: str, before: str = ""
+async def _add_mentions(
+    conn: Connection,
+    thread: Thread,
+    place: ThreadContext,
+    text: str,
+    *,
+    actor_id: str,
+    before: str = "",
 ) -> tuple[str, ...]:
     """Note and return those users whom a text mentions and did not mention before.
 
@@ -282,8 +288,10 @@ async def _note_mentions(
     """
     known = set(mentioned_names(before))
     names = [name for name in mentioned_names(text) if name not in known]
-    users = await store.find_users(conn, names) if names else {}
+    users = await store.find_users_by_name(conn, names) if names else {}
     ids = [users[name] for name in names if name in users and users[name] != actor_id]
     mentioned = tuple([user_id for user_id in ids if await place.may_read(conn, user_id)])
-    await store.add_parts(conn, thread.id, dict.fromkeys(mentioned, Part.mentioned))
+    await store.add_participations(
+        conn, thread.id, dict.fromkeys(mentioned, Participation.mentioned)
+    )
     return mentioned

@@ -1,4 +1,4 @@
-"""SQL of threads, their comments and who has to do with them."""
+"""SQL of threads, comments, participants and the accounts they show."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -7,24 +7,25 @@ from typing import Any
 import msgspec
 
 from hublet.community.threads.records import (
-    Change,
+    Account,
     Comment,
-    Part,
+    CommentRevision,
     Participant,
-    Status,
+    Participation,
     Thread,
+    ThreadChange,
     ThreadKind,
-    Version,
+    ThreadStatus,
 )
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 
-COLUMNS = """
+THREAD_COLUMNS = """
     t.id, t.kind, t.title, t.author_id, t.owner_id, t.repo_id, t.number, t.is_pull_request,
     t.status, t.pinned, t.base, t.merge_commit_id, t.paper_id, t.slug, t.body, t.details,
     t.comment_count, t.created_at, t.updated_at
 """
-_COMMENT = """
+_COMMENT_COLUMNS = """
     c.id, c.thread_id, c.author_id, c.parent_id, c.raw, c.hidden, c.hidden_by, c.created_at,
     c.edited_at
 """
@@ -48,8 +49,8 @@ async def add(conn: Connection, thread: Thread) -> bool:
 
 
 async def find(conn: Reader, thread_id: str) -> Thread | None:
-    row = await conn.fetch_one(f"SELECT {COLUMNS} FROM threads t WHERE t.id = $1", thread_id)
-    return record(row) if row else None
+    row = await conn.fetch_one(f"SELECT {THREAD_COLUMNS} FROM threads t WHERE t.id = $1", thread_id)
+    return thread_record(row) if row else None
 
 
 async def update(conn: Connection, thread: Thread) -> None:
@@ -86,10 +87,10 @@ async def add_comment(conn: Connection, comment: Comment) -> None:
 
 async def find_comment(conn: Reader, comment_id: str, *, thread_id: str) -> Comment | None:
     row = await conn.fetch_one(
-        f"SELECT {_COMMENT} FROM comments c WHERE c.id = $1 AND c.thread_id = $2",
+        f"SELECT {_COMMENT_COLUMNS} FROM comments c WHERE c.id = $1 AND c.thread_id = $2",
         comment_id, thread_id,
     )  # fmt: skip
-    return _comment(row) if row else None
+    return _comment_record(row) if row else None
 
 
 async def list_comments(
@@ -97,15 +98,15 @@ async def list_comments(
 ) -> list[Comment]:
     rows = await conn.fetch_all(
         f"""
-        SELECT {_COMMENT} FROM comments c WHERE c.thread_id = $1 AND c.id > $2
+        SELECT {_COMMENT_COLUMNS} FROM comments c WHERE c.thread_id = $1 AND c.id > $2
         ORDER BY c.id LIMIT $3
         """,
         thread_id, after, limit,
     )  # fmt: skip
-    return [_comment(row) for row in rows]
+    return [_comment_record(row) for row in rows]
 
 
-async def set_raw(conn: Connection, *, before: Comment, after: Comment) -> None:
+async def set_comment_text(conn: Connection, *, before: Comment, after: Comment) -> None:
     """Replace a comment's text; what it said before is kept as a version."""
     await conn.execute(
         """
@@ -120,13 +121,13 @@ async def set_raw(conn: Connection, *, before: Comment, after: Comment) -> None:
     )  # fmt: skip
 
 
-async def set_hidden(conn: Connection, comment_id: str, *, by: str) -> None:
+async def set_comment_hidden(conn: Connection, comment_id: str, *, by: str) -> None:
     await conn.execute(
         "UPDATE comments SET hidden = TRUE, hidden_by = $2 WHERE id = $1", comment_id, by
     )
 
 
-async def list_versions(conn: Reader, thread_id: str) -> dict[str, list[Version]]:
+async def list_revisions(conn: Reader, thread_id: str) -> dict[str, list[CommentRevision]]:
     """Return, by comment, what the comments of a thread said before they were edited."""
     rows = await conn.fetch_all(
         """
@@ -136,16 +137,16 @@ async def list_versions(conn: Reader, thread_id: str) -> dict[str, list[Version]
         """,
         thread_id,
     )
-    versions: dict[str, list[Version]] = {}
+    versions: dict[str, list[CommentRevision]] = {}
     for row in rows:
-        version = Version(
+        version = CommentRevision(
             author_id=row["author_id"], raw=row["raw"], written_at=from_micros(row["written_at"])
         )
         versions.setdefault(row["comment_id"], []).append(version)
     return versions
 
 
-async def add_change(conn: Connection, change: Change) -> None:
+async def add_change(conn: Connection, change: ThreadChange) -> None:
     await conn.execute(
         """
         INSERT INTO thread_changes (id, thread_id, type, author_id, data, created_at)
@@ -156,7 +157,7 @@ async def add_change(conn: Connection, change: Change) -> None:
     )  # fmt: skip
 
 
-async def list_changes(conn: Reader, thread_id: str) -> list[Change]:
+async def list_changes(conn: Reader, thread_id: str) -> list[ThreadChange]:
     rows = await conn.fetch_all(
         """
         SELECT id, thread_id, type, author_id, data, created_at FROM thread_changes
@@ -165,7 +166,7 @@ async def list_changes(conn: Reader, thread_id: str) -> list[Change]:
         thread_id,
     )
     return [
-        Change(
+        ThreadChange(
             id=row["id"],
             thread_id=row["thread_id"],
             type=row["type"],
@@ -177,9 +178,11 @@ async def list_changes(conn: Reader, thread_id: str) -> list[Change]:
     ]
 
 
-async def add_parts(conn: Connection, thread_id: str, parts: Mapping[str, Part]) -> None:
+async def add_participations(
+    conn: Connection, thread_id: str, parts: Mapping[str, Participation]
+) -> None:
     """Note how users have to do with a thread, beside what is known of them."""
-    for part in Part:
+    for part in Participation:
         users = [user_id for user_id, has in parts.items() if has is part]
         await conn.execute_many(
             f"""
@@ -200,7 +203,7 @@ async def list_participants(conn: Reader, thread_id: str) -> list[Participant]:
         thread_id,
     )
     return [
-        Participant(user_id=row["user_id"], parts=frozenset(p for p in Part if row[p]))
+        Participant(user_id=row["user_id"], parts=frozenset(p for p in Participation if row[p]))
         for row in rows
     ]
 
@@ -226,7 +229,7 @@ async def list_muted(conn: Reader, thread_id: str) -> set[str]:
     return {row["user_id"] for row in rows}
 
 
-async def find_users(conn: Reader, names: Iterable[str]) -> dict[str, str]:
+async def find_users_by_name(conn: Reader, names: Iterable[str]) -> dict[str, str]:
     """Return the ids of those names (in lower case) that belong to users who are not disabled."""
     rows = await conn.fetch_all(
         """
@@ -238,13 +241,13 @@ async def find_users(conn: Reader, names: Iterable[str]) -> dict[str, str]:
     return {row["key"]: row["id"] for row in rows}
 
 
-def record(row: Row) -> Thread:
+def thread_record(row: Row) -> Thread:
     values: dict[str, Any] = dict(row)
     return Thread(
         **values
         | {
             "kind": ThreadKind(row["kind"]),
-            "status": Status(row["status"]) if row["status"] else None,
+            "status": ThreadStatus(row["status"]) if row["status"] else None,
             "is_pull_request": bool(row["is_pull_request"]),
             "pinned": bool(row["pinned"]),
             "details": json.loads(row["details"]) if row["details"] else None,
@@ -254,7 +257,7 @@ def record(row: Row) -> Thread:
     )
 
 
-def _comment(row: Row) -> Comment:
+def _comment_record(row: Row) -> Comment:
     values: dict[str, Any] = dict(row)
     return Comment(
         **values
@@ -264,3 +267,19 @@ def _comment(row: Row) -> Comment:
             "edited_at": from_micros(row["edited_at"]) if row["edited_at"] else None,
         }
     )
+
+
+async def find_accounts(conn: Reader, ids: Iterable[str | None]) -> dict[str, Account]:
+    """Return those of the accounts that exist, whatever their kind; an id may be None."""
+    wanted = sorted({account_id for account_id in ids if account_id is not None})
+    if not wanted:
+        return {}
+    rows = await conn.fetch_all(
+        """
+        SELECT id, name, fullname, type FROM users WHERE id IN each($1)
+        UNION ALL
+        SELECT id, name, fullname, 'org' AS type FROM organizations WHERE id IN each($1)
+        """,
+        msgspec.json.encode(wanted).decode(),
+    )
+    return {row["id"]: Account(**dict(row)) for row in rows}

@@ -1,7 +1,7 @@
 """Every setting of the hub; the one door to the environment."""
 
 from hublet.core.config.kinds import Network
-from hublet.core.config.loading import (
+from hublet.core.config.loader import (
     CONFIG_FILE,
     CONFIG_VARIABLE,
     ConfigurationError,

@@ -2,7 +2,6 @@
 
 from ipaddress import IPv4Address, IPv4Network
 
-from hublet.core.config.fields import setting
 from hublet.core.config.kinds import (
     COUNT,
     DEVICES,
@@ -17,6 +16,7 @@ from hublet.core.config.kinds import (
     FlavorSize,
     ImageSource,
     number,
+    setting,
 )
 from hublet.core.light_dataclasses import dataclass
 

@@ -1,7 +1,10 @@
-"""What a setting may be: how it is read, and the words that tell the rule."""
+"""Kinds of settings: how a value is read, the words that state its rule, and the field that
+declares a setting.
+"""
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, cast
@@ -23,24 +26,24 @@ class Kind:
     read: Callable[[object], Any]
 
 
-def _text(value: object) -> str:
+def _read_text(value: object) -> str:
     text = str(value).strip() if isinstance(value, str | Path) else ""
     if not text or not text.isprintable():
         raise ValueError(value)
     return text
 
 
-def _parts(value: object) -> list[str]:
+def _read_list(value: object) -> list[str]:
     if isinstance(value, str):
         value = value.split(",") if value.strip() else []
     if not isinstance(value, list | tuple):
         raise ValueError(value)  # noqa: TRY004 - a wrong value is one error, whatever is wrong.
-    return [_text(str(part)) for part in cast("list[object]", value)]
+    return [_read_text(str(part)) for part in cast("list[object]", value)]
 
 
-def like(words: str, pattern: str) -> Kind:
+def text_matching(words: str, pattern: str) -> Kind:
     def read(value: object) -> str:
-        text = _text(value)
+        text = _read_text(value)
         if not re.fullmatch(pattern, text):
             raise ValueError(value)
         return text
@@ -73,7 +76,7 @@ def one_of(table: Mapping[str, object]) -> Kind:
 
 
 def _read_base_url(value: object) -> str:
-    url = _text(value).lower().removesuffix("/")
+    url = _read_text(value).lower().removesuffix("/")
     # Looking at the port makes urlsplit check it, and the brackets of an IPv6 address.
     if not re.fullmatch(f"https?://{_HOST}", url) or urlsplit(url).port == 0:
         raise ValueError(value)
@@ -95,7 +98,7 @@ _UNITS = {"M": 2**20, "G": 2**30}
 
 
 def _read_flavors(value: object) -> tuple[FlavorSize, ...]:
-    sizes = tuple(map(_read_flavor, _parts(value)))
+    sizes = tuple(map(_read_flavor, _read_list(value)))
     if len({size.name for size in sizes}) < len(sizes):
         raise ValueError(value)
     return sizes
@@ -120,7 +123,7 @@ def _read_device(text: str) -> str:
 
 
 def _read_devices(value: object) -> tuple[str, ...]:
-    return tuple(map(_read_device, _parts(value)))
+    return tuple(map(_read_device, _read_list(value)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +137,7 @@ class ImageSource:
 
 
 def _read_images(value: object) -> tuple[ImageSource, ...]:
-    pairs = [text.partition("=") for text in _parts(value)]
+    pairs = [text.partition("=") for text in _read_list(value)]
     sources = tuple(
         ImageSource(pattern=pattern.strip(), target=target.strip()) for pattern, _, target in pairs
     )
@@ -144,15 +147,15 @@ def _read_images(value: object) -> tuple[ImageSource, ...]:
 
 
 def _read_range(value: object) -> IPv4Network:
-    network = IPv4Network(_text(str(value)))
+    network = IPv4Network(_read_text(str(value)))
     # A network of jobs has 254 addresses.
     if network.prefixlen > 24 or not network.is_private:  # noqa: PLR2004 - as said.
         raise ValueError(value)
     return network
 
 
-def _read_ring(value: object) -> str:
-    entries = _parts(value)
+def _read_key_ring(value: object) -> str:
+    entries = _read_list(value)
     ids = {entry.partition(":")[0] for entry in entries}
     right = [re.fullmatch(r"[A-Za-z0-9_-]{1,32}:[A-Za-z0-9_-]{43}=?", entry) for entry in entries]
     if not entries or not all(right) or len(ids) < len(entries):
@@ -166,20 +169,20 @@ FLAG = one_of(
 )
 NETWORKS = Kind(
     words="a list of IP networks such as 10.0.0.0/8",
-    read=lambda value: tuple(map(ip_network, _parts(value))),
+    read=lambda value: tuple(map(ip_network, _read_list(value))),
 )
 IPV4_NETWORKS = Kind(
     words="a list of IPv4 networks such as 10.0.0.0/8",
-    read=lambda value: tuple(map(IPv4Network, _parts(value))),
+    read=lambda value: tuple(map(IPv4Network, _read_list(value))),
 )
 IPV4_ADDRESSES = Kind(
     words="a list of IPv4 addresses such as 10.0.0.53",
-    read=lambda value: tuple(map(IPv4Address, _parts(value))),
+    read=lambda value: tuple(map(IPv4Address, _read_list(value))),
 )
 PRIVATE_RANGE = Kind(
     words="a private IPv4 network of /24 or larger, such as 10.213.0.0/16", read=_read_range
 )
-FOLDER = Kind(words="the path of a folder", read=lambda value: Path(_text(value)).expanduser())
+FOLDER = Kind(words="the path of a folder", read=lambda value: Path(_read_text(value)).expanduser())
 BASE_URL = Kind(words="an http or https URL of a host alone", read=_read_base_url)
 FLAVORS = Kind(
     words="a list of different flavor=cores:memory or flavor=cores:memory:devices, such as "
@@ -193,22 +196,29 @@ IMAGES = Kind(
 )
 NETWORK = one_of({name: name for name in ("none", "outbound", "shared")})
 RUNNERS = one_of({name: name for name in ("auto", "sandbox", "process", "docker")})
-RING = Kind(words="a list of different id:key, each key 32 bytes in base64url", read=_read_ring)
+RING = Kind(words="a list of different id:key, each key 32 bytes in base64url", read=_read_key_ring)
 COUNT = number(1, 10**9, int)
 LEVELS = one_of({level: level for level in ("debug", "info", "warning", "error")})
 FORMATS = one_of({form: form for form in ("auto", "console", "json")})
-SERVER_NAME = like("a host name or an IP address", r"[A-Za-z0-9._:-]+")
-DOMAIN = like("a domain name", r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
-BEARER = like("one word of letters, digits and -._~+/=", r"[A-Za-z0-9._~+/=-]+")
-DATABASE = like(
+SERVER_NAME = text_matching("a host name or an IP address", r"[A-Za-z0-9._:-]+")
+DOMAIN = text_matching("a domain name", r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
+BEARER = text_matching("one word of letters, digits and -._~+/=", r"[A-Za-z0-9._~+/=-]+")
+DATABASE = text_matching(
     "a postgresql:// or sqlite:///path URL, special characters in its password %-encoded",
     rf"sqlite:///.+|postgres(?:ql)?://(?:[^/?#@\s]*@)?(?:{_HOST}(?:,{_HOST})*)?(?:[/?]\S*)?",
 )
-SMTP = like(
+SMTP = text_matching(
     "an smtp:// or smtps:// URL, special characters in its password %-encoded",
     rf"smtps?://(?:[^/?#@:\s]+:[^/?#@:\s]+@)?{_HOST}/?",
 )
-SENDER = like("a mail address, with or without a name", rf"[^<>@]*<{_ADDRESS}>|{_ADDRESS}")
+SENDER = text_matching("a mail address, with or without a name", rf"[^<>@]*<{_ADDRESS}>|{_ADDRESS}")
 # The public client refuses a token that begins with api_org, and chance could write one. A longer
 # prefix would make credentials longer than 64 characters.
-PREFIX = like("1 to 8 letters or digits and _, but not api_", r"(?!api_)[A-Za-z0-9]{1,8}_")
+PREFIX = text_matching("1 to 8 letters or digits and _, but not api_", r"(?!api_)[A-Za-z0-9]{1,8}_")
+
+
+def setting(
+    default: object, kind: Kind, sentence: str, *, unset: str = "none", secret: bool = False
+) -> Any:
+    metadata = {"kind": kind, "sentence": sentence, "unset": unset, "secret": secret}
+    return field(default=default, repr=not secret, metadata=metadata)

@@ -3,7 +3,6 @@
 from dataclasses import field
 from pathlib import Path
 
-from hublet.core.config.fields import setting
 from hublet.core.config.job_settings import JobSettings
 from hublet.core.config.kinds import (
     BASE_URL,
@@ -22,6 +21,7 @@ from hublet.core.config.kinds import (
     SMTP,
     Network,
     number,
+    setting,
 )
 from hublet.core.light_dataclasses import dataclass
 

@@ -18,8 +18,8 @@ from hublet.core.database.engine import (
     Row,
     Subscription,
     UniqueViolation,
+    open_database,
 )
-from hublet.core.database.opening import open_database
 
 __all__ = [
     "Connection",

@@ -1,13 +1,25 @@
-"""What both engines promise."""
+"""Interface of both database engines: transactions, readers, subscriptions, and how a database is
+opened by its URL.
+"""
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
+from pathlib import Path
 from typing import Any, Protocol
 
 from hublet.core.errors import Unavailable
 from hublet.core.hub import Hub
+
+# Woken when a credential, an account or a membership ends: wakes every process that remembers
+# who a token belongs to, and whoever holds something open for somebody.
+CREDENTIALS_CHANNEL = "credentials"
 
 
 class Row(Protocol):
@@ -164,3 +176,28 @@ class Database(ABC):
 
     def ring_all(self) -> None:
         self.ring(list(self._subscriptions))
+
+
+@asynccontextmanager
+async def open_database(hub: Hub) -> AsyncIterator[Database]:
+    """Open the database that the settings name; the schema is not touched."""
+    database = await _open_engine(hub)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+async def _open_engine(hub: Hub) -> Database:
+    # Only the engine in use is imported: the other one costs start-up time and memory.
+    url = hub.settings.database_url
+    if url.startswith("sqlite:///"):
+        from hublet.core.database.sqlite import SqliteDatabase  # noqa: PLC0415
+
+        return SqliteDatabase(hub, Path(url.removeprefix("sqlite:///")))
+
+    from hublet.core.database.postgresql import PostgresDatabase  # noqa: PLC0415
+
+    database = PostgresDatabase(hub, url)
+    await database.start()
+    return database

@@ -1,4 +1,4 @@
-"""Brings a database to the schema this version knows."""
+"""Migrations: numbered SQL files that bring a database to the schema of this version."""
 
 import hashlib
 from collections.abc import Iterator
@@ -53,19 +53,21 @@ async def migrate(database: Database, migrations: list[Migration] | None = None)
     Processes that start at the same time wait for each other.
     """
     known = known_migrations() if migrations is None else migrations
-    with _told_what_to_do():
-        missing = await _missing(database, known)
+    with _explain_failures():
+        missing = await _missing_migrations(database, known)
         return [migration.name for migration in missing if await _apply(database, migration, known)]
 
 
-async def pending(database: Database) -> list[str]:
+async def pending_migrations(database: Database) -> list[str]:
     """Return the names of the migrations that the database lacks."""
-    with _told_what_to_do():
-        return [migration.name for migration in await _missing(database, known_migrations())]
+    with _explain_failures():
+        return [
+            migration.name for migration in await _missing_migrations(database, known_migrations())
+        ]
 
 
 @contextmanager
-def _told_what_to_do() -> Iterator[None]:
+def _explain_failures() -> Iterator[None]:
     try:
         yield
     except DatabaseUnavailable as error:
@@ -75,12 +77,12 @@ def _told_what_to_do() -> Iterator[None]:
         ) from error
 
 
-async def _missing(database: Database, known: list[Migration]) -> list[Migration]:
+async def _missing_migrations(database: Database, known: list[Migration]) -> list[Migration]:
     async with database.transaction() as conn:
         await conn.lock("migrations")
         await conn.apply(_TABLE)
-        applied = await _applied(conn)
-    _check(applied, known)
+        applied = await _applied_digests(conn)
+    _check_applied(applied, known)
     return [migration for migration in known if migration.number not in applied]
 
 
@@ -88,8 +90,8 @@ async def _apply(database: Database, migration: Migration, known: list[Migration
     """Return False when another process was faster."""
     async with database.transaction() as conn:
         await conn.lock("migrations")
-        applied = await _applied(conn)
-        _check(applied, known)
+        applied = await _applied_digests(conn)
+        _check_applied(applied, known)
         if migration.number in applied:
             return False
         await conn.apply(migration.script)
@@ -100,12 +102,12 @@ async def _apply(database: Database, migration: Migration, known: list[Migration
         return True
 
 
-async def _applied(conn: Connection) -> dict[int, str]:
+async def _applied_digests(conn: Connection) -> dict[int, str]:
     rows = await conn.fetch_all("SELECT number, digest FROM migrations")
     return {row["number"]: row["digest"] for row in rows}
 
 
-def _check(applied: dict[int, str], known: list[Migration]) -> None:
+def _check_applied(applied: dict[int, str], known: list[Migration]) -> None:
     newest = max((migration.number for migration in known), default=0)
     if ahead := [number for number in applied if number > newest]:
         raise SchemaError(

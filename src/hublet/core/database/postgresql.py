@@ -1,4 +1,4 @@
-"""PostgreSQL through asyncpg."""
+"""PostgreSQL engine: asyncpg connections, a pool, and LISTEN for what other processes commit."""
 
 import asyncio
 import re
@@ -23,15 +23,53 @@ from hublet.core.database.engine import (
     TransactionEnded,
 )
 from hublet.core.database.postgresql_dialect import (
-    AWAY,
+    UNAVAILABLE_ERRORS,
     changed_rows,
     engine_errors,
-    quoted,
+    quote,
     terminate,
     translate,
 )
-from hublet.core.database.postgresql_notices import CHANNEL, listen
 from hublet.core.hub import Hub
+from hublet.core.logs import get_logger
+
+log = get_logger("database")
+
+NOTIFY_CHANNEL = "hublet"
+
+_RECONNECT_SECONDS = 0.5
+# A server that vanished without a word is noticed after this long.
+_LISTEN_SILENCE_SECONDS = 60.0
+
+
+async def listen(database: Database, url: str, *, patience: float) -> None:
+    """Ring the database's subscribers; come back after every loss of the connection."""
+    while True:
+        try:
+            # Its default is a whole number, from which the type is guessed.
+            raw = await asyncpg.connect(url, timeout=patience)  # pyright: ignore[reportArgumentType]
+            try:
+                await _relay_notifications(database, raw, patience=patience)
+            finally:
+                raw.terminate()
+        except Exception as error:  # noqa: BLE001 - whatever it was, listening must come back
+            log.warning("notices cannot be heard", reason=f"{type(error).__name__}: {error}")
+        await asyncio.sleep(_RECONNECT_SECONDS)
+
+
+async def _relay_notifications(database: Database, raw: Any, *, patience: float) -> None:
+    lost = asyncio.Event()
+    raw.add_termination_listener(lambda _: lost.set())
+    await raw.add_listener(NOTIFY_CHANNEL, lambda *notice: database.ring([notice[3]]))
+    # Whatever was committed while nobody listened is found by looking once.
+    database.ring_all()
+    while not lost.is_set():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LISTEN_SILENCE_SECONDS):
+                await lost.wait()
+        if not lost.is_set():
+            await raw.execute("SELECT 1", timeout=patience)
+
 
 # A server that vanished without a word is noticed after this long.
 _SILENCE_SECONDS = 60.0
@@ -199,7 +237,7 @@ class PostgresConnection(Connection):
 
     async def _commit(self, raw: Any) -> None:
         # One round trip: the notices leave with the commit or not at all.
-        notices = [f"NOTIFY {CHANNEL}, {quoted(channel)}; " for channel in self._wakes]
+        notices = [f"NOTIFY {NOTIFY_CHANNEL}, {quote(channel)}; " for channel in self._wakes]
         with engine_errors(raw):
             done = await raw.execute("".join(notices) + "COMMIT")
         # The server answers the commit of a failed transaction with a polite ROLLBACK.
@@ -263,7 +301,7 @@ class PostgresDatabase(Database):
             await self.release(raw)
 
     async def release(self, raw: Any) -> None:
-        with suppress(*AWAY, asyncpg.InterfaceError):
+        with suppress(*UNAVAILABLE_ERRORS, asyncpg.InterfaceError):
             await self._pool.release(raw)
 
     @asynccontextmanager
@@ -290,5 +328,5 @@ class PostgresDatabase(Database):
         try:
             async with asyncio.timeout(self.patience):
                 await self._pool.close()
-        except (*AWAY, asyncpg.InterfaceError):
+        except (*UNAVAILABLE_ERRORS, asyncpg.InterfaceError):
             self._pool.terminate()

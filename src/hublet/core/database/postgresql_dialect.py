@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own: its spelling of our SQL, its answers, its errors."""
+"""PostgreSQL dialect: its spelling of our SQL, its command tags and its errors."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import asyncpg
 
 from hublet.core.database.engine import DatabaseUnavailable, UniqueViolation
 
-AWAY = (
+UNAVAILABLE_ERRORS = (
     OSError,
     TimeoutError,
     asyncpg.PostgresConnectionError,
@@ -43,7 +43,7 @@ def changed_rows(tag: str) -> int:
     return int(numbers[-1]) if command in {"INSERT", "UPDATE", "DELETE", "MERGE"} else 0
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -54,7 +54,7 @@ def engine_errors(raw: Any = None) -> Iterator[None]:
         yield
     except asyncpg.UniqueViolationError as error:
         raise UniqueViolation(str(error)) from error
-    except AWAY as error:
+    except UNAVAILABLE_ERRORS as error:
         raise DatabaseUnavailable(f"{type(error).__name__}: {error}") from error
     except asyncpg.InterfaceError as error:
         # One class stands for a lost connection and for a wrong argument.

@@ -1,4 +1,6 @@
-"""SQLite: statements run on the event loop, the fsync of a commit and work in bulk do not."""
+"""SQLite engine: statements run on the event loop; the fsync of a commit and bulk work run in a
+thread.
+"""
 
 import asyncio
 import sqlite3
@@ -11,8 +13,7 @@ from typing import TypeVar
 
 from hublet.core.clock import monotonic
 from hublet.core.database.engine import Connection, Database, DatabaseUnavailable, Reader
-from hublet.core.database.sqlite_connections import SqliteConnection, SqliteReader
-from hublet.core.database.sqlite_dialect import engine_errors
+from hublet.core.database.sqlite_connections import SqliteConnection, SqliteReader, engine_errors
 from hublet.core.hub import Hub
 
 T = TypeVar("T")

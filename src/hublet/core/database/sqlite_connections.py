@@ -1,19 +1,92 @@
-"""SQLite's two kinds of connections: the one that reads, and a transaction of the one that writes."""
+"""SQLite connections: the one that reads, a transaction of the one that writes, and SQLite's
+dialect and errors.
+"""
 
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from functools import partial
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
+from functools import lru_cache, partial
+from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-from hublet.core.database.engine import Connection, Reader, Row, TransactionEnded
-from hublet.core.database.sqlite_dialect import engine_errors, statements, translate
+from hublet.core.database.engine import (
+    Connection,
+    DatabaseUnavailable,
+    Reader,
+    Row,
+    TransactionEnded,
+    UniqueViolation,
+)
 from hublet.core.hub import Hub
+
+_UNAVAILABLE_CODES = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_CORRUPT,
+}
+_DUPLICATE_KEY_CODES = {
+    sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+    sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+    sqlite3.SQLITE_CONSTRAINT_ROWID,
+}
+
+
+@lru_cache(maxsize=4096)
+def translate(sql: str) -> str:
+    sql = re.sub(r"\beach\(\$(\d+)\)", r"(SELECT value FROM json_each(?\1))", sql)
+    return re.sub(r"\$(\d+)", r"?\1", sql)
+
+
+def split_statements(script: str) -> Iterator[str]:
+    """Split a script where SQLite itself sees a complete statement."""
+    lines: list[str] = []
+    for line in script.splitlines():
+        if not lines and (not line.strip() or line.lstrip().startswith("--")):
+            continue
+        lines.append(line)
+        if sqlite3.complete_statement("\n".join(lines)):
+            yield "\n".join(lines)
+            lines = []
+    if lines:
+        yield "\n".join(lines)
+
+
+class EngineErrors(AbstractContextManager[None]):
+    """Turns SQLite's errors into ours. It holds nothing, so one serves every statement."""
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        if not isinstance(error, sqlite3.DatabaseError):
+            return
+        # Errors of Python's own module, such as a value too few, come without a code.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        if code in _DUPLICATE_KEY_CODES:
+            raise UniqueViolation(str(error)) from error
+        # The low byte is the primary code, whatever the extended one.
+        if code & 0xFF in _UNAVAILABLE_CODES:
+            raise DatabaseUnavailable(str(error)) from error
+
+
+engine_errors = EngineErrors()
+
 
 T = TypeVar("T")
 
 
-class Writing(Protocol):
+class SqliteWriter(Protocol):
     """What a transaction needs of its database."""
 
     hub: Hub
@@ -48,7 +121,7 @@ class SqliteReader(Reader, AbstractAsyncContextManager[Reader]):
 
 
 class SqliteConnection(Connection):
-    def __init__(self, database: Writing) -> None:
+    def __init__(self, database: SqliteWriter) -> None:
         self.hub = database.hub
         self._database = database
         self._raw = database.writer
@@ -82,8 +155,8 @@ class SqliteConnection(Connection):
     async def _run(self, sql: str, values: Sequence[Any]) -> tuple[Sequence[Row], int]:
         raw = await self._ready()
         if self._in_bulk:
-            return await self._database.aside(partial(_run, raw, sql, values))
-        return _run(raw, sql, values)
+            return await self._database.aside(partial(_run_statement, raw, sql, values))
+        return _run_statement(raw, sql, values)
 
     async def execute_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         raw = await self._ready()
@@ -129,7 +202,7 @@ class SqliteConnection(Connection):
             self._in_bulk = False
 
     async def apply(self, script: str) -> None:
-        for statement in statements(script):
+        for statement in split_statements(script):
             await self.execute(statement)
 
     def wake(self, channel: str) -> None:
@@ -146,7 +219,9 @@ class SqliteConnection(Connection):
             self._database.roll_back()
 
 
-def _run(raw: sqlite3.Connection, sql: str, values: Sequence[Any]) -> tuple[Sequence[Row], int]:
+def _run_statement(
+    raw: sqlite3.Connection, sql: str, values: Sequence[Any]
+) -> tuple[Sequence[Row], int]:
     with engine_errors:
         cursor = raw.execute(translate(sql), values)
         # A statement with RETURNING has counted its rows only when they are all fetched.

@@ -1,4 +1,4 @@
-"""The outermost layer: what holds for every request, before any route is looked up."""
+"""Edge: outermost ASGI middleware, for what holds for every request before any route is looked up."""
 
 import time
 from collections.abc import Callable
@@ -10,15 +10,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hublet.core.config import Settings
 from hublet.core.errors import HubError, InvalidRequest
-from hublet.core.http.addresses import client_address
-from hublet.core.http.bodies import bounded, is_streamed
-from hublet.core.http.exchange import Exchange
-from hublet.core.http.headers import PREFLIGHT, AddedHeaders, is_for_other_origins
-from hublet.core.http.hot import Handler
-from hublet.core.http.quotas import Quotas
-from hublet.core.http.rendering import hub_error_response, unexpected_response
+from hublet.core.http.error_responses import hub_error_response, unexpected_response
+from hublet.core.http.exchange import (
+    Exchange,
+    RequestQuotas,
+    client_address,
+    is_streamed,
+    limit_body,
+)
+from hublet.core.http.fast_routes import FastHandler
+from hublet.core.http.headers import PREFLIGHT, ResponseHeaders, allows_other_origins
 from hublet.core.ids import new_request_id
-from hublet.core.limits import refuse_when_spent
+from hublet.core.limits import raise_when_exceeded
 from hublet.core.logs import AccessLog, get_logger
 from hublet.core.metrics import Metrics
 
@@ -38,7 +41,7 @@ class Edge:
         app: ASGIApp,
         *,
         settings: Settings,
-        hot: dict[tuple[str, str], Handler],
+        hot: dict[tuple[str, str], FastHandler],
         known_caller: KnownCaller,
         access_log: AccessLog | None,
         metrics: Metrics,
@@ -50,8 +53,8 @@ class Edge:
         self._metrics = metrics
         self._trusted = settings.server.trusted_proxies
         self._largest_body = settings.limits.body_bytes
-        self._quotas = Quotas(settings)
-        self._added = AddedHeaders(https=settings.base_url.startswith("https://"))
+        self._quotas = RequestQuotas(settings)
+        self._added = ResponseHeaders(https=settings.base_url.startswith("https://"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -68,7 +71,7 @@ class Edge:
         try:
             self._check(scope, exchange)
             if not is_streamed(scope["method"], scope["path"]):
-                receive = await bounded(headers, receive, largest=self._largest_body)
+                receive = await limit_body(headers, receive, largest=self._largest_body)
             await self._dispatch(scope, receive, answer)
         except HubError as error:
             await hub_error_response(error, path=scope["path"])(scope, receive, answer)
@@ -107,7 +110,7 @@ class Edge:
             exchange.quotas = self._quotas
             exchange.verdict = self._quotas.count(user=exchange.user, address=exchange.address)
             if not exchange.verdict.allowed:
-                refuse_when_spent(exchange.verdict)
+                raise_when_exceeded(exchange.verdict)
         if b"%00" in scope.get("raw_path", b"") or b"%00" in scope["query_string"]:
             raise InvalidRequest("The address must not contain the NUL character.")
 
@@ -121,7 +124,7 @@ class Edge:
                 return
             await send({"type": "http.response.start", "status": 200, "hot": body})
             await send({"type": "http.response.body", "body": body})
-        elif method == "OPTIONS" and is_for_other_origins(path):
+        elif method == "OPTIONS" and allows_other_origins(path):
             await send({"type": "http.response.start", "status": 204, "headers": PREFLIGHT})
             await send({"type": "http.response.body"})
         else:

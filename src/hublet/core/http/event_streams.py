@@ -1,4 +1,4 @@
-"""Answers that go on: server-sent events, until the client leaves or the hub stops."""
+"""Server-sent events: responses that go on until the client leaves or the hub stops."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from hublet.core.channels import CREDENTIALS
 from hublet.core.database import Database
+from hublet.core.database.engine import CREDENTIALS_CHANNEL
 from hublet.core.errors import HubError
 from hublet.core.http.exchange import exchange_of
 
@@ -23,7 +23,7 @@ _LEAST_PAUSE_SECONDS = 0.25
 CheckAccess = Callable[[], Awaitable[object]]
 
 # For the `responses` of a route that answers with an `EventStream`.
-EVENTS: dict[int | str, dict[str, Any]] = {
+EVENT_STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Server-sent events, as they happen; a comment now and then in between.",
         # No schema: tools hold each event to it, and OpenAPI 3.1 has no word for events.
@@ -48,10 +48,10 @@ class EventStream(StreamingResponse):
         """
         exchange, stopping = exchange_of(request), asyncio.Event()
         exchange.on_stop = stopping.set
-        self._refused = partial(_set_when_refused, request, check_access, stopping)
+        self._refused = partial(_stop_when_refused, request, check_access, stopping)
         told = partial(events, check_access=check_access, stopping=stopping)
         # Who asks only for the headers would wait for an end that never comes.
-        self._events = _none() if exchange.without_body else told()
+        self._events = _no_events() if exchange.without_body else told()
         # Proxies such as nginx would gather the events until there are many.
         headers = {"X-Accel-Buffering": "no"}
         super().__init__(self._events, media_type=_MEDIA_TYPE, headers=headers)
@@ -66,12 +66,12 @@ class EventStream(StreamingResponse):
             await asyncio.gather(watching, return_exceptions=True)
 
 
-async def _set_when_refused(
+async def _stop_when_refused(
     request: Request, check_access: CheckAccess, stopping: asyncio.Event
 ) -> None:
     """End a stream soon after its listener loses a credential, a role or the account."""
     database: Database = request.app.state.database
-    with database.subscribe(CREDENTIALS) as changes:
+    with database.subscribe(CREDENTIALS_CHANNEL) as changes:
         while True:
             if not await changes.wait(timeout=_BACK_STOP_SECONDS):
                 continue
@@ -84,6 +84,6 @@ async def _set_when_refused(
             await asyncio.sleep(_LEAST_PAUSE_SECONDS)
 
 
-async def _none() -> AsyncGenerator[str]:
+async def _no_events() -> AsyncGenerator[str]:
     return
     yield

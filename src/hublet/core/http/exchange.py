@@ -1,13 +1,124 @@
-"""One request and what becomes known about it on the way."""
+"""Exchange: one request and what becomes known about it on the way: the client's address, the
+limit of its body, its quota, its caller.
+"""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 
 from starlette.requests import Request
+from starlette.types import Message, Receive
 
-from hublet.core.http.quotas import Quotas
-from hublet.core.limits import Verdict
+from hublet.core.config import Settings
+from hublet.core.errors import TooLarge
+from hublet.core.limits import Limiter, RateLimit, RateLimitVerdict, raise_when_exceeded
+
+ProxyNetwork = IPv4Network | IPv6Network
+
+
+def client_address(peer: str, forwarded_for: str | None, *, trusted: Sequence[ProxyNetwork]) -> str:
+    """Walk the proxies from the nearest on; the first that is not trusted is the client.
+
+    A value that is not an address ends the walk, so a forged header changes nothing.
+    """
+    if not trusted or forwarded_for is None or not _is_trusted(peer, trusted):
+        return peer
+    address = peer
+    for hop in reversed(forwarded_for.split(",")):
+        candidate = hop.strip()
+        try:
+            ip_address(candidate)
+        except ValueError:
+            return address
+        address = candidate
+        if not _is_trusted(address, trusted):
+            return address
+    return address
+
+
+def _is_trusted(address: str, trusted: Sequence[ProxyNetwork]) -> bool:
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return False
+    return any(parsed in network for network in trusted)
+
+
+# Addresses whose bodies may be of any size, by method: their routes read them piece by piece
+# and hold them to a limit of their own.
+_streamed_paths: dict[str, list[re.Pattern[str]]] = {}
+
+
+def allow_streaming(method: str, path: str) -> None:
+    """Let the bodies sent to these paths (a regular expression) through unread."""
+    _streamed_paths.setdefault(method, []).append(re.compile(path))
+
+
+def is_streamed(method: str, path: str) -> bool:
+    return any(pattern.fullmatch(path) for pattern in _streamed_paths.get(method, ()))
+
+
+async def limit_body(headers: dict[bytes, bytes], receive: Receive, *, largest: int) -> Receive:
+    """Refuse a body that is too large; read one of unknown length up to the limit."""
+    length = headers.get(b"content-length")
+    if length is not None:
+        if length.isdigit() and int(length) > largest:
+            raise _too_large(largest)
+        return receive
+    if b"transfer-encoding" not in headers:
+        return receive
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > largest:
+            raise _too_large(largest)
+        if not message.get("more_body"):
+            return _replay({**message, "body": bytes(body)}, receive)
+
+
+def _too_large(largest: int) -> TooLarge:
+    return TooLarge(f"The body must have at most {largest} bytes.")
+
+
+def _replay(message: Message, receive: Receive) -> Receive:
+    waiting: list[Message] = [message]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+class RequestQuotas:
+    def __init__(self, settings: Settings) -> None:
+        limits = settings.limits
+        self._limiter = Limiter(quiet=settings.server.test_mode)
+        self._anonymous = RateLimit(
+            name="api", quota=limits.anonymous_requests, window_seconds=limits.window_seconds
+        )
+        self._authenticated = RateLimit(
+            name="api", quota=limits.authenticated_requests, window_seconds=limits.window_seconds
+        )
+
+    def count(self, *, user: str | None, address: str) -> RateLimitVerdict:
+        """Count a request, for the address unless its user is known already."""
+        if user is not None:
+            return self._limiter.count(self._authenticated, user)
+        # Unknown tokens count for the address they come from: guessing is limited too.
+        return self._limiter.count(self._anonymous, address)
+
+    def recount(self, *, user: str, address: str) -> RateLimitVerdict:
+        """Count a request for its user, once that is known, and no longer for the address.
+
+        Many people may share an address, and none of them uses up what guessers have.
+        """
+        self._limiter.forgive(self._anonymous, address)
+        verdict = self._limiter.count(self._authenticated, user)
+        raise_when_exceeded(verdict)
+        return verdict
 
 
 @dataclass(slots=True)
@@ -21,14 +132,14 @@ class Exchange:
     user: str | None
     # Whether a browser asks for a script of another origin.
     has_origin: bool = False
-    verdict: Verdict | None = None
+    verdict: RateLimitVerdict | None = None
     status: int = 0
     bytes_out: int = 0
     started: bool = False
     finished: bool = False
     # Whether the answer's body is dropped on the way out; who makes a large one need not.
     without_body: bool = False
-    quotas: Quotas | None = None
+    quotas: RequestQuotas | None = None
     # Called when the hub stops, for answers that have no end of their own.
     on_stop: Callable[[], None] | None = None
 

@@ -1,4 +1,4 @@
-"""What a hub in test mode does wrong on purpose: answers that fail, answers that are slow."""
+"""Fault injection in test mode: responses that fail or are slow on purpose."""
 
 import asyncio
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from hublet.core.ids import new_request_id
 
 # Whoever steers the tests sends this header, and is never hit by what was planned for others.
 EXEMPT_HEADER = b"x-hublet-testing"
-_STEERING = "/api/test-mode/"
+_CONTROL_PATHS = "/api/test-mode/"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Faults:
         return fault
 
 
-class FaultLayer:
+class FaultMiddleware:
     """Lies around the whole hub, and only in test mode."""
 
     def __init__(self, app: ASGIApp, faults: Faults) -> None:
@@ -65,24 +65,24 @@ class FaultLayer:
         self._faults = faults
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        fault = self._faults.take(scope["method"], scope["path"]) if _is_meant(scope) else None
+        fault = self._faults.take(scope["method"], scope["path"]) if _applies_to(scope) else None
         if fault is not None:
             await asyncio.sleep(fault.delay_seconds)
         if fault is None or fault.status is None:
             await self._app(scope, receive, send)
         else:
-            await _failure(fault)(scope, receive, send)
+            await _fault_response(fault)(scope, receive, send)
 
 
-def _is_meant(scope: Scope) -> bool:
+def _applies_to(scope: Scope) -> bool:
     return (
         scope["type"] == "http"
-        and not scope["path"].startswith(_STEERING)
+        and not scope["path"].startswith(_CONTROL_PATHS)
         and all(name != EXEMPT_HEADER for name, _ in scope["headers"])
     )
 
 
-def _failure(fault: Fault) -> JSONResponse:
+def _fault_response(fault: Fault) -> JSONResponse:
     return JSONResponse(
         {"error": "The hub is in test mode, and was asked to fail here."},
         status_code=fault.status or 500,

@@ -1,10 +1,10 @@
-"""The headers that the edge adds to every answer."""
+"""Response headers that the edge adds: security, CORS, date, request id, rate limits."""
 
 from email.utils import formatdate
 
 from hublet.core.clock import micros
 from hublet.core.http.exchange import Exchange
-from hublet.core.limits import Verdict
+from hublet.core.limits import RateLimitVerdict
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -42,11 +42,11 @@ PREFLIGHT: Headers = [
 ]
 
 
-def is_for_other_origins(path: str) -> bool:
+def allows_other_origins(path: str) -> bool:
     return path.startswith(_CORS_PATHS) or any(part in path for part in _CORS_PARTS)
 
 
-class AddedHeaders:
+class ResponseHeaders:
     """Adds what is missing; lists that never change are put together once.
 
     Few and short: the server checks each header's name and value once more.
@@ -73,10 +73,12 @@ class AddedHeaders:
             self._date = (b"date", formatdate(second, usegmt=True).encode())
         return self._date
 
-    def of(self, own: Headers, path: str, request_id: str, verdict: Verdict | None) -> Headers:
+    def of(
+        self, own: Headers, path: str, request_id: str, verdict: RateLimitVerdict | None
+    ) -> Headers:
         headers = [*own, *self._always, (b"x-request-id", request_id.encode()), self._now()]
         names = {name for name, _ in own}
-        for_others = is_for_other_origins(path)
+        for_others = allows_other_origins(path)
         added = _UNLESS_SET if for_others else [*_FOR_PAGES, *_UNLESS_SET]
         headers += [pair for pair in added if pair[0] not in names]
         if for_others:
@@ -85,7 +87,7 @@ class AddedHeaders:
             headers += verdict.raw_headers()
         return headers
 
-    def of_hot_answer(self, body: bytes, exchange: Exchange, verdict: Verdict) -> Headers:
+    def of_hot_answer(self, body: bytes, exchange: Exchange, verdict: RateLimitVerdict) -> Headers:
         return [
             *(self._hot_for_others if exchange.has_origin else self._hot),
             (b"content-length", b"%d" % len(body)),

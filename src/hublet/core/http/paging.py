@@ -1,4 +1,4 @@
-"""A page of a list as a type that a route names."""
+"""Paging of a list as a type that a route names: cursor and limit in, `Link` header out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
@@ -13,7 +13,7 @@ from hublet.core.paging import DEFAULT_LIMIT, MAX_LIMIT, next_url, read_cursor, 
 T = TypeVar("T")
 
 # For the `responses` of a route that answers page by page.
-LINKED: dict[int | str, dict[str, Any]] = {
+PAGED_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "headers": {
             "Link": {
@@ -58,7 +58,7 @@ class Page:
         self._response.headers["Link"] = f'<{url}>; rel="next"'
 
 
-async def _page(
+async def _read_page(
     request: Request,
     response: Response,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
@@ -68,4 +68,4 @@ async def _page(
     return Page(after=after, limit=limit, _request=request, _response=response)
 
 
-AskedPage = Annotated[Page, Depends(_page)]
+PageQuery = Annotated[Page, Depends(_read_page)]

@@ -1,4 +1,4 @@
-"""A feature's routes, in the form in which the application takes them."""
+"""Routers of the features, whose routes are analysed when they are first needed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -55,7 +55,7 @@ class Router(APIRouter):
         super().__init__(strict_content_type=False, route_class=route_class, **options)
 
 
-def mirrored(
+def mirror_routes(
     router: Router,
     *,
     tag: str,

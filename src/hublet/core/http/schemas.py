@@ -1,4 +1,4 @@
-"""What the hub says about itself, on the wire."""
+"""Wire schemas of the hub's own routes: health, clock and faults."""
 
 from typing import Annotated, Literal, Self
 

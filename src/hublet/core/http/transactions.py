@@ -15,7 +15,7 @@ async def transaction(request: Request) -> AsyncIterator[Connection]:
         yield conn
 
 
-async def reading(request: Request) -> AsyncIterator[Reader]:
+async def read_transaction(request: Request) -> AsyncIterator[Reader]:
     database: Database = request.app.state.database
     async with database.read() as conn:
         yield conn
@@ -25,7 +25,7 @@ async def reading(request: Request) -> AsyncIterator[Reader]:
 # commit after it, and a client could then read its own write too early.
 Conn = Annotated[Connection, Depends(transaction, scope="function")]
 
-ReadConn = Annotated[Reader, Depends(reading, scope="function")]
+ReadConn = Annotated[Reader, Depends(read_transaction, scope="function")]
 
 
 async def _database(request: Request) -> Database:

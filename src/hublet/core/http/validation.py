@@ -1,4 +1,6 @@
-"""Sentences for what is wrong with a request: every field named, with the rule it breaks."""
+"""Validation messages: one sentence for each problem of a request, with the field and the rule it
+breaks.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,22 +45,22 @@ _RULES = {
 }
 
 
-def sentences(errors: Sequence[Any]) -> str:
+def describe_problems(errors: Sequence[Any]) -> str:
     """Return one sentence per problem. The values that were sent are never repeated."""
-    told = [_sentence(error) for error in errors[:_MOST_PROBLEMS]]
+    told = [_describe_problem(error) for error in errors[:_MOST_PROBLEMS]]
     if more := len(errors) - len(told):
         told.append(f"And {more} more problems.")
     return " ".join(dict.fromkeys(told))
 
 
-def _sentence(error: Any) -> str:
+def _describe_problem(error: Any) -> str:
     kind, place, context = error["type"], error["loc"], error.get("ctx") or {}
     if kind == "json_invalid":
         return "The body must be valid JSON."
     # What is not sent as JSON is not read: curl -d alone says that it sends a form.
     if place == ("body",) and isinstance(error.get("input"), bytes):
         return "The body must be JSON, with the header Content-Type: application/json."
-    field = _field(place)
+    field = _field_name(place)
     if kind == "value_error":
         return f"{field}: {context.get('error', error['msg'])}."
     rule = _RULES.get(kind)
@@ -67,7 +69,7 @@ def _sentence(error: Any) -> str:
     return f"{field} {rule.format_map(context)}."
 
 
-def _field(place: Sequence[int | str]) -> str:
+def _field_name(place: Sequence[int | str]) -> str:
     """Name the field as the caller wrote it: `watched[0].type`, or the body itself."""
     source, *path = place
     if not path:

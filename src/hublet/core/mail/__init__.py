@@ -1,18 +1,22 @@
 """Mail: the one door through which the hub sends it."""
 
-from hublet.core.mail.errors import LetterDelayed, LetterRefused, PostUnavailable
-from hublet.core.mail.letters import Letter, one_line
-from hublet.core.mail.opening import domain_of, folder_of, post_of
-from hublet.core.mail.post import Post
+from hublet.core.mail.message import (
+    MailDelayed,
+    MailMessage,
+    MailRefused,
+    MailUnavailable,
+    one_line,
+)
+from hublet.core.mail.transport import MailTransport, mail_domain, mail_folder, open_transport
 
 __all__ = [
-    "Letter",
-    "LetterDelayed",
-    "LetterRefused",
-    "Post",
-    "PostUnavailable",
-    "domain_of",
-    "folder_of",
+    "MailDelayed",
+    "MailMessage",
+    "MailRefused",
+    "MailTransport",
+    "MailUnavailable",
+    "mail_domain",
+    "mail_folder",
     "one_line",
-    "post_of",
+    "open_transport",
 ]

@@ -1,4 +1,6 @@
-"""How a letter becomes a mail that no text in it can bend. Loading it loads Python's `email`."""
+"""Encoding of a mail message as MIME, safe for whatever text it holds. Loading it loads Python's
+`email`.
+"""
 
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -6,7 +8,7 @@ from email.policy import EmailPolicy
 from email.utils import parseaddr
 from typing import Any
 
-from hublet.core.mail.letters import Letter, one_line
+from hublet.core.mail.message import MailMessage, one_line
 
 # It keeps lines short, whatever a text holds: servers end them after 998 bytes.
 _ENCODING = "quoted-printable"
@@ -30,7 +32,7 @@ class _Policy(EmailPolicy):
 _POLICY = _Policy(linesep="\r\n")
 
 
-def encode(letter: Letter) -> bytes:
+def encode(letter: MailMessage) -> bytes:
     message = EmailMessage(policy=_POLICY)
     name, address = parseaddr(letter.sender)
     message["From"] = _address(name, address)
@@ -47,7 +49,7 @@ def encode(letter: Letter) -> bytes:
     return message.as_bytes()
 
 
-def sender_address(letter: Letter) -> str:
+def sender_address(letter: MailMessage) -> str:
     return parseaddr(letter.sender)[1]
 
 

@@ -1,4 +1,4 @@
-"""Mails to a server, by SMTP. Loading this module loads its library."""
+"""SMTP transport of mail. Loading this module loads its library."""
 
 import asyncio
 import ssl
@@ -10,9 +10,8 @@ from urllib.parse import unquote, urlsplit
 import aiosmtplib
 
 from hublet.core.mail.encoding import encode, sender_address
-from hublet.core.mail.errors import LetterDelayed, LetterRefused, PostUnavailable
-from hublet.core.mail.letters import Letter
-from hublet.core.mail.post import Post
+from hublet.core.mail.message import MailDelayed, MailMessage, MailRefused, MailUnavailable
+from hublet.core.mail.transport import MailTransport
 
 _PORTS = {"smtp": 25, "smtps": 465}
 # One answer of the server, and all of them for one letter.
@@ -21,7 +20,7 @@ _LETTER_SECONDS = 60.0
 _PERMANENT = range(500, 600)
 
 
-class SmtpPost(Post):
+class SmtpTransport(MailTransport):
     """A connection that is made with the first letter, and anew when it was lost.
 
     smtps:// begins with TLS. smtp:// changes to it where the server offers that, and a password
@@ -39,7 +38,7 @@ class SmtpPost(Post):
         self._tls = tls
         self._client: aiosmtplib.SMTP | None = None
 
-    async def send(self, letter: Letter) -> None:
+    async def send(self, letter: MailMessage) -> None:
         client = self._client or await self._connect()
         try:
             async with asyncio.timeout(_LETTER_SECONDS):
@@ -70,7 +69,7 @@ class SmtpPost(Post):
             local_hostname=self._greets_as,
             timeout=_ANSWER_SECONDS,
             use_tls=self._begins_with_tls,
-            tls_context=self._tls or await asyncio.to_thread(_usual_trust),
+            tls_context=self._tls or await asyncio.to_thread(_default_tls),
         )
         self._client = client
         try:
@@ -88,7 +87,7 @@ class SmtpPost(Post):
         if self._user is None:
             return
         if client.get_transport_info("sslcontext") is None and not _is_this_machine(self._host):
-            raise PostUnavailable("The mail server offers no TLS, so no password was sent to it.")
+            raise MailUnavailable("The mail server offers no TLS, so no password was sent to it.")
         await client.login(self._user, self._password)
 
     def _let_go(self) -> None:
@@ -98,7 +97,7 @@ class SmtpPost(Post):
 
 
 @cache
-def _usual_trust() -> ssl.SSLContext:
+def _default_tls() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
@@ -113,9 +112,9 @@ def _failure(error: Exception) -> Exception:
     """Only the answer to a letter can be about the letter; one to a greeting or login is not."""
     code = _code_of(error)
     if code in _PERMANENT:
-        return LetterRefused(f"The mail server refused the mail ({code}).")
+        return MailRefused(f"The mail server refused the mail ({code}).")
     if code is not None:
-        return LetterDelayed(f"The mail server does not take the mail now ({code}).")
+        return MailDelayed(f"The mail server does not take the mail now ({code}).")
     return _unavailable(error)
 
 
@@ -125,11 +124,11 @@ def _code_of(error: Exception) -> int | None:
     return error.code if isinstance(error, aiosmtplib.SMTPResponseException) else None
 
 
-def _unavailable(error: Exception) -> PostUnavailable:
-    return PostUnavailable(f"The mail server {_what_it_did(error)}.")
+def _unavailable(error: Exception) -> MailUnavailable:
+    return MailUnavailable(f"The mail server {_describe_failure(error)}.")
 
 
-def _what_it_did(error: Exception) -> str:
+def _describe_failure(error: Exception) -> str:
     """Say what happened without the words of the server, which may hold addresses."""
     code = _code_of(error)
     if isinstance(error, aiosmtplib.SMTPAuthenticationError):

@@ -1,20 +1,20 @@
 """Calls to strangers: the one guarded client for webhooks, client documents and logos."""
 
 from hublet.core.outgoing.client import OutgoingClient
-from hublet.core.outgoing.networks import Policy, Tier, Verdict, classify
-from hublet.core.outgoing.records import Answer, Outgoing, Reason, Timings
-from hublet.core.outgoing.targets import TargetRefused, check_target
+from hublet.core.outgoing.networks import AddressPolicy, AddressVerdict, Tier, classify
+from hublet.core.outgoing.records import FailureReason, OutgoingRequest, OutgoingResponse, Timings
+from hublet.core.outgoing.urls import UrlRefused, check_url
 
 __all__ = [
-    "Answer",
-    "Outgoing",
+    "AddressPolicy",
+    "AddressVerdict",
+    "FailureReason",
     "OutgoingClient",
-    "Policy",
-    "Reason",
-    "TargetRefused",
+    "OutgoingRequest",
+    "OutgoingResponse",
     "Tier",
     "Timings",
-    "Verdict",
-    "check_target",
+    "UrlRefused",
+    "check_url",
     "classify",
 ]

@@ -1,4 +1,4 @@
-"""The one client for everything that talks to strangers."""
+"""Client for all calls to strangers: one for the life of a process."""
 
 import asyncio
 from ssl import SSLContext
@@ -6,12 +6,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from hublet.core.config import Settings
-from hublet.core.outgoing.lookups import Lookups, Resolve
-from hublet.core.outgoing.networks import Policy
-from hublet.core.outgoing.records import Answer, Outgoing
+from hublet.core.outgoing.networks import AddressPolicy
+from hublet.core.outgoing.records import OutgoingRequest, OutgoingResponse
+from hublet.core.outgoing.resolver import Resolve, Resolver
 
 if TYPE_CHECKING:
-    from hublet.core.outgoing.line import Line
+    from hublet.core.outgoing.session import OutgoingSession
 
 PER_HOST = 64
 
@@ -22,13 +22,13 @@ class OutgoingClient:
     def __init__(
         self, settings: Settings, *, resolve: Resolve | None = None, per_host: int = PER_HOST
     ) -> None:
-        self.policy = Policy.of(settings)
+        self.policy = AddressPolicy.of(settings)
         self._resolve = resolve
         self._per_host = per_host
         self._opening = asyncio.Lock()
-        self._line: Line | None = None
+        self._line: OutgoingSession | None = None
 
-    async def send(self, request: Outgoing) -> Answer:
+    async def send(self, request: OutgoingRequest) -> OutgoingResponse:
         """Send one request and tell what came of it.
 
         Trouble of the network is an answer with a reason, never an exception.
@@ -52,18 +52,18 @@ class OutgoingClient:
     ) -> None:
         await self.close()
 
-    async def _open(self) -> "Line":
+    async def _open(self) -> "OutgoingSession":
         async with self._opening:
             if self._line is None:
                 line, tls = await asyncio.to_thread(_load)
-                resolve = self._resolve or Lookups().resolve
+                resolve = self._resolve or Resolver().resolve
                 self._line = line(self.policy, resolve, tls, per_host=self._per_host)
             return self._line
 
 
-def _load() -> tuple[type["Line"], SSLContext]:
+def _load() -> tuple[type["OutgoingSession"], SSLContext]:
     """Import aiohttp and read the trusted certificates: a quarter of a second, so in a thread."""
-    from hublet.core.outgoing.dialling import tls_context  # noqa: PLC0415 - as above.
-    from hublet.core.outgoing.line import Line  # noqa: PLC0415 - as above.
+    from hublet.core.outgoing.connector import tls_context  # noqa: PLC0415 - as above.
+    from hublet.core.outgoing.session import OutgoingSession  # noqa: PLC0415 - as above.
 
-    return Line, tls_context()
+    return OutgoingSession, tls_context()

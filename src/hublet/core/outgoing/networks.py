@@ -1,4 +1,4 @@
-"""Which addresses the hub may call: a table of its own, and what an operator opens."""
+"""Address policy of outgoing calls: a table of special networks, and what an operator opens."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -27,7 +27,7 @@ class Tier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class AddressVerdict:
     tier: Tier
     reason: str
 
@@ -37,13 +37,13 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class NetworkRule:
     network: Network
-    verdict: Verdict
+    verdict: AddressVerdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class AddressPolicy:
     """What the operator of this hub opens beside the public network."""
 
     allow: tuple[Network, ...] = ()
@@ -55,49 +55,49 @@ class Policy:
 
 
 _LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
-_ALLOWED = Verdict(tier=Tier.allowed, reason="public")
+_ALLOWED = AddressVerdict(tier=Tier.allowed, reason="public")
 
 
-def _rows(tier: Tier, reason: str, *networks: str) -> list[Row]:
-    verdict = Verdict(tier=tier, reason=reason)
-    return [Row(network=ip_network(network), verdict=verdict) for network in networks]
+def _rules(tier: Tier, reason: str, *networks: str) -> list[NetworkRule]:
+    verdict = AddressVerdict(tier=tier, reason=reason)
+    return [NetworkRule(network=ip_network(network), verdict=verdict) for network in networks]
 
 
 # The registries of special addresses (IANA) and the metadata services of the clouds, which lie
 # also in private and even in public networks. Every row that holds an address must be opened.
 _TABLE = [
-    *_rows(
+    *_rules(
         Tier.forbidden,
         "metadata service",
         *("169.254.169.254/32", "169.254.170.2/32", "168.63.129.16/32", "100.100.100.200/32"),
         *("192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::254/128", "fd00:42::42/128"),
         "fd00:c1::a9fe:a9fe/128",
     ),
-    *_rows(Tier.forbidden, "loopback", "127.0.0.0/8", "::1/128"),
+    *_rules(Tier.forbidden, "loopback", "127.0.0.0/8", "::1/128"),
     # To a kernel, "no address" is this machine.
-    *_rows(Tier.forbidden, "unspecified", "0.0.0.0/8", "::/128"),
-    *_rows(Tier.forbidden, "link-local", "169.254.0.0/16", "fe80::/10"),
-    *_rows(Tier.forbidden, "multicast", "224.0.0.0/4", "ff00::/8"),
-    *_rows(Tier.forbidden, "broadcast", "255.255.255.255/32"),
-    *_rows(
+    *_rules(Tier.forbidden, "unspecified", "0.0.0.0/8", "::/128"),
+    *_rules(Tier.forbidden, "link-local", "169.254.0.0/16", "fe80::/10"),
+    *_rules(Tier.forbidden, "multicast", "224.0.0.0/4", "ff00::/8"),
+    *_rules(Tier.forbidden, "broadcast", "255.255.255.255/32"),
+    *_rules(
         Tier.forbidden,
         "documentation",
         *("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"),
     ),
-    *_rows(
+    *_rules(
         Tier.private,
         "private network",
         *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"),
         *("fc00::/7", "fec0::/10"),
     ),
     # Protocol assignments, 6to4 and its relays, Teredo, benchmarks.
-    *_rows(
+    *_rules(
         Tier.forbidden,
         "reserved",
         *("192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "2001::/23", "2002::/16"),
     ),
     # What nobody was given yet: of IPv6 all but 2000::/3 and the networks above.
-    *_rows(
+    *_rules(
         Tier.forbidden,
         "reserved",
         *("240.0.0.0/4", "::/8", "100::/8", "200::/7", "400::/6", "800::/5", "1000::/4"),
@@ -122,7 +122,7 @@ _CARRIERS: tuple[tuple[IPv6Network, int, int], ...] = (
 _ISATAP_MARK, _ISATAP_MASK = 0x00005EFE, 0xFCFFFFFF
 
 
-def classify(address: Address | str, policy: Policy | None = None) -> Verdict:
+def classify(address: Address | str, policy: AddressPolicy | None = None) -> AddressVerdict:
     """Judge an address and every IPv4 address that it carries; the worst of them counts.
 
     An operator who opens a tunnel's network does not open what hides inside it.
@@ -130,7 +130,7 @@ def classify(address: Address | str, policy: Policy | None = None) -> Verdict:
     address = ip_address(address) if isinstance(address, str) else address
     allow = () if policy is None else policy.allow
     worst = _ALLOWED
-    for layer in _layers(address):
+    for layer in _carried_addresses(address):
         for row in _TABLE:
             if layer not in row.network or _is_opened(layer, row, allow):
                 continue
@@ -145,7 +145,7 @@ def networks_of(tier: Tier) -> list[Network]:
     return [row.network for row in _TABLE if row.verdict.tier is tier]
 
 
-def _layers(address: Address) -> Iterator[Address]:
+def _carried_addresses(address: Address) -> Iterator[Address]:
     """Yield what the address carries, then the address itself: the inner reason tells more."""
     if isinstance(address, IPv4Address):
         yield address
@@ -162,14 +162,14 @@ def _layers(address: Address) -> Iterator[Address]:
         yield address
 
 
-def _is_opened(address: Address, row: Row, allow: tuple[Network, ...]) -> bool:
+def _is_opened(address: Address, row: NetworkRule, allow: tuple[Network, ...]) -> bool:
     return any(
-        address in entry and (row.verdict.tier is Tier.private or is_part(entry, row.network))
+        address in entry and (row.verdict.tier is Tier.private or is_subnet(entry, row.network))
         for entry in allow
     )
 
 
-def is_part(entry: Network, network: Network) -> bool:
+def is_subnet(entry: Network, network: Network) -> bool:
     return (
         entry.version == network.version
         and entry.prefixlen >= network.prefixlen

@@ -1,4 +1,4 @@
-"""One call to a stranger: what is sent, and what came of it."""
+"""Records of one outgoing call: the request, the response, its timings, and why it failed."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -9,7 +9,7 @@ from hublet.core.light_dataclasses import dataclass
 _NO_HEADERS: Mapping[str, str] = {}
 
 
-class Reason(StrEnum):
+class FailureReason(StrEnum):
     """Why there is no whole answer."""
 
     blocked_target = "blocked-target"
@@ -23,7 +23,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
+class OutgoingRequest:
     """What is sent; headers and body are secrets, and so is the query of many a URL."""
 
     method: str
@@ -53,7 +53,7 @@ class Timings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class OutgoingResponse:
     """What came of a call.
 
     Both `status` and `reason` are set when the head arrived and the body then failed. `detail`
@@ -61,7 +61,7 @@ class Answer:
     """
 
     status: int | None
-    reason: Reason | None
+    reason: FailureReason | None
     detail: str
     body: bytes = field(default=b"", repr=False)
     # Only those that somebody reads (see `line`), in lower case, where the answer has them.

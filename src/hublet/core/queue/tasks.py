@@ -1,13 +1,60 @@
-"""Tasks, and how they come into the queue."""
+"""Tasks: their records and handlers, how they are added, counted and, when parked, retried."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from typing import Any, TypeVar
+
+import msgspec
 
 from hublet.core.clock import micros
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Database, Reader, Row
 from hublet.core.ids import new_object_id
 from hublet.core.light_dataclasses import dataclass
-from hublet.core.queue.handlers import handlers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskHandler:
+    """How a kind of task is run.
+
+    A quick one gets the transaction in which its task is also removed: both or neither.
+    A slow one gets the database, may use the network, and is run beside others.
+    """
+
+    run: Callable[[Any, Any], Awaitable[None]]
+    reads: Any
+    slow: bool
+
+
+handlers: dict[str, TaskHandler] = {}
+
+
+QuickRun = TypeVar("QuickRun", bound=Callable[[Connection, Any], Awaitable[None]])
+SlowRun = TypeVar("SlowRun", bound=Callable[[Database, Any], Awaitable[None]])
+
+
+def handles(kind: str, *, reads: Any = dict[str, Any]) -> Callable[[QuickRun], QuickRun]:
+    """Register a quick handler; the body is decoded as the type it reads."""
+
+    def register(run: QuickRun) -> QuickRun:
+        handlers[kind] = TaskHandler(run=run, reads=reads, slow=False)
+        return run
+
+    return register
+
+
+def handles_slowly(kind: str, *, reads: Any = dict[str, Any]) -> Callable[[SlowRun], SlowRun]:
+    """Register a slow handler: no transaction is open while it runs, and it may run again."""
+
+    def register(run: SlowRun) -> SlowRun:
+        handlers[kind] = TaskHandler(run=run, reads=reads, slow=True)
+        return run
+
+    return register
+
+
+def decode(handler: TaskHandler, body: str) -> Any:
+    return msgspec.json.decode(body, type=handler.reads)
+
 
 CHANNEL = "tasks"
 
@@ -49,7 +96,7 @@ async def add_many(conn: Connection, tasks: Sequence[NewTask]) -> None:
         [
             (
                 task.key or new_object_id(), task.kind, _is_slow(task.kind), task.body,
-                now, _due(task, now),
+                now, _due_at(task, now),
             )
             for task in tasks
         ],
@@ -57,7 +104,7 @@ async def add_many(conn: Connection, tasks: Sequence[NewTask]) -> None:
     conn.wake(CHANNEL)
 
 
-def _due(task: NewTask, now: int) -> int:
+def _due_at(task: NewTask, now: int) -> int:
     # Tasks are claimed in the order they became due, and nothing has been due for longer.
     return 0 if task.urgent else now + task.delay // timedelta(microseconds=1)
 
@@ -70,4 +117,52 @@ def _is_slow(kind: str) -> bool:
 
 async def count_waiting(conn: Reader) -> int:
     count: int = await conn.fetch_value("SELECT count(*) FROM tasks WHERE parked_at IS NULL")
+    return count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParkedTask:
+    id: str
+    kind: str
+    attempts: int
+    error: str
+    parked_at: int
+
+
+async def count_parked(conn: Reader) -> int:
+    count: int = await conn.fetch_value("SELECT count(*) FROM tasks WHERE parked_at IS NOT NULL")
+    return count
+
+
+async def list_parked(conn: Reader, *, limit: int = 100) -> list[ParkedTask]:
+    rows = await conn.fetch_all(
+        """
+        SELECT id, kind, attempts, error, parked_at FROM tasks WHERE parked_at IS NOT NULL
+        ORDER BY parked_at, id LIMIT $1
+        """,
+        limit,
+    )
+    return [_parked_task(row) for row in rows]
+
+
+def _parked_task(row: Row) -> ParkedTask:
+    return ParkedTask(
+        id=row["id"],
+        kind=row["kind"],
+        attempts=row["attempts"],
+        error=row["error"] or "",
+        parked_at=row["parked_at"],
+    )
+
+
+async def retry_parked(conn: Connection, *, task_id: str | None = None) -> int:
+    """Give one parked task, or all of them, a fresh start."""
+    count = await conn.execute(
+        """
+        UPDATE tasks SET parked_at = NULL, error = NULL, attempts = 0, due_at = $1
+        WHERE parked_at IS NOT NULL AND ($2 = '' OR id = $2)
+        """,
+        micros(), task_id or "",
+    )  # fmt: skip
+    conn.wake(CHANNEL)
     return count

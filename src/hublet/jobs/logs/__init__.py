@@ -1,4 +1,1 @@
-"""What a job printed, and how it is followed.
-
-One file for each job, which only grows. A line is `<microseconds since the epoch> <text>`.
-"""
+"""Logs of jobs: one file each, which only grows; a line is `<microseconds> <text>`."""

@@ -1,4 +1,4 @@
-"""HTTP for what a job prints."""
+"""HTTP for the log of a job."""
 
 from functools import partial
 from typing import Annotated
@@ -7,12 +7,12 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from hublet.core.http import Db, Router
-from hublet.core.http.event_streams import EVENTS, EventStream
+from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
 from hublet.jobs import service
-from hublet.jobs.auth import BeforeJob, check_again
-from hublet.jobs.logs.lookout import Lookout
-from hublet.jobs.logs.reading import log_of
-from hublet.jobs.logs.stream import AskedLog, follow
+from hublet.jobs.auth import AccessToJob, recheck_access
+from hublet.jobs.logs.reader import log_path
+from hublet.jobs.logs.stream import LogRequest, follow_log
+from hublet.jobs.logs.watcher import LogWatcher
 
 router = Router(tags=["jobs"])
 
@@ -26,11 +26,13 @@ Follow = Annotated[
 ]
 
 
-@router.get("/api/jobs/{namespace}/{job_id}/logs", response_class=Response, responses=EVENTS)
+@router.get(
+    "/api/jobs/{namespace}/{job_id}/logs", response_class=Response, responses=EVENT_STREAM_RESPONSES
+)
 async def stream_job_logs(
     request: Request,
     database: Db,
-    standing: BeforeJob,
+    standing: AccessToJob,
     job_id: str,
     tail: Tail = None,
     to_the_end: Follow = True,  # noqa: FBT002 - part of the address
@@ -41,8 +43,8 @@ async def stream_job_logs(
     """
     async with database.read() as conn:
         job = await service.get(conn, standing, job_id)
-    path, over = log_of(database.hub.settings.database.data_dir, job.id), job.stage.is_terminal
-    asked = AskedLog(job_id=job.id, path=path, tail=tail, is_over=over, to_the_end=to_the_end)
-    lookout: Lookout = request.app.state.job_logs
-    check = partial(check_again, request, database, standing, job.id)
-    return EventStream(request, partial(follow, lookout, asked), check_access=check)
+    path, over = log_path(database.hub.settings.database.data_dir, job.id), job.stage.is_terminal
+    asked = LogRequest(job_id=job.id, path=path, tail=tail, is_over=over, to_the_end=to_the_end)
+    lookout: LogWatcher = request.app.state.job_logs
+    check = partial(recheck_access, request, database, standing, job.id)
+    return EventStream(request, partial(follow_log, lookout, asked), check_access=check)

@@ -1,4 +1,4 @@
-"""A log as it grows, for somebody who follows it."""
+"""Log stream of a job: the lines there are, then those that come, until the job is over."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -7,8 +7,8 @@ from pathlib import Path
 from hublet.core.clock import monotonic
 from hublet.core.errors import HubError
 from hublet.core.light_dataclasses import dataclass
-from hublet.jobs.logs.lookout import Follower, Lookout
-from hublet.jobs.logs.reading import find_tail, read_piece
+from hublet.jobs.logs.reader import find_tail, read_piece
+from hublet.jobs.logs.watcher import Follower, LogWatcher
 
 # The public client takes 5 silent seconds for the end of what there is, and 120 for a failure.
 KEEP_ALIVE_SECONDS = 30.0
@@ -17,7 +17,7 @@ _STOP_LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedLog:
+class LogRequest:
     job_id: str
     path: Path
     # Only so many of the lines that are there already; None: all of them.
@@ -27,9 +27,9 @@ class AskedLog:
     to_the_end: bool = True
 
 
-async def follow(
-    lookout: Lookout,
-    asked: AskedLog,
+async def follow_log(
+    lookout: LogWatcher,
+    asked: LogRequest,
     *,
     check_access: Callable[[], Awaitable[object]],
     stopping: asyncio.Event,
@@ -50,7 +50,7 @@ async def follow(
 
 
 async def _follow(
-    asked: AskedLog,
+    asked: LogRequest,
     follower: Follower,
     check_access: Callable[[], Awaitable[object]],
     stopping: asyncio.Event,

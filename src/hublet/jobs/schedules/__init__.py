@@ -1,1 +1,1 @@
-"""Jobs that start by the clock."""
+"""Scheduled jobs: jobs that start by a cron expression."""

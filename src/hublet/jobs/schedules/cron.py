@@ -1,10 +1,10 @@
-"""When something is due that is written as five fields, in UTC, or as @daily and the like."""
+"""Cron expressions: when one is due next, in UTC; five fields, or @daily and the like."""
 
 from datetime import datetime
 
 from cronsim import CronSim, CronSimError
 
-from hublet.jobs.schedules.errors import ScheduleNeverDue, ScheduleNotReadable
+from hublet.jobs.errors import ScheduleNeverDue, ScheduleNotReadable
 
 _NAMED = {
     "@annually": "0 0 1 1 *",

@@ -1,14 +1,14 @@
-"""A job that starts by the clock."""
+"""Records of scheduled jobs."""
 
 from dataclasses import field
 from datetime import datetime
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.jobs.schemas import JobRequest
+from hublet.jobs.request_schemas import JobRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class ScheduleRun:
     """The last job of a schedule."""
 
     job_id: str
@@ -16,7 +16,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Skip:
+class ScheduleSkip:
     """The last time at which no job began, and why."""
 
     at: datetime
@@ -36,7 +36,7 @@ class ScheduledJob:
     # Whether a run may start while the one before goes on.
     concurrency: bool
     suspended: bool
-    last_run: Run | None = None
-    last_skip: Skip | None = None
+    last_run: ScheduleRun | None = None
+    last_skip: ScheduleSkip | None = None
     next_run_at: datetime
     created_at: datetime

@@ -1,15 +1,14 @@
-"""HTTP for jobs that start by the clock."""
+"""HTTP for scheduled jobs."""
 
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.schema import Done
-from hublet.jobs.asking.mounts import check_commits
-from hublet.jobs.auth import AmongJobs
+from hublet.jobs.auth import AccessToJobs, AccessToScheduledJob, LabelFilterQuery
+from hublet.jobs.mounts import check_commits
+from hublet.jobs.presenter import render
+from hublet.jobs.request_schemas import or_none
 from hublet.jobs.schedules import service
-from hublet.jobs.schedules.auth import AskedLabels, BeforeScheduledJob
 from hublet.jobs.schedules.schemas import CreateScheduledJob, ScheduledJob, UpdateSchedule
-from hublet.jobs.schemas import given
-from hublet.jobs.showing.schemas import Job, UpdateLabels
-from hublet.jobs.showing.service import show
+from hublet.jobs.schemas import Job, UpdateLabels
 
 router = Router(tags=["jobs"])
 
@@ -19,14 +18,14 @@ _ONE = f"{_ALL}/{{scheduled_job_id}}"
 
 @router.post(_ALL, responses={409: {"description": "The owner has too many scheduled jobs."}})
 async def create_scheduled_job(
-    database: Db, standing: AmongJobs, body: CreateScheduledJob
+    database: Db, standing: AccessToJobs, body: CreateScheduledJob
 ) -> ScheduledJob:
     """Run a job again and again: at the times that five fields of cron name, in UTC.
 
     Times that pass while the hub is away are made up for by one job. Without `concurrency` a time
     is skipped while the job before goes on. A scheduled job has neither SSH nor a network group.
     """
-    await check_commits(database, standing.caller, given(body.jobSpec.volumes) or ())
+    await check_commits(database, standing.caller, or_none(body.jobSpec.volumes) or ())
     async with database.transaction() as conn:
         scheduled = await service.create(conn, standing, body)
         return ScheduledJob.of(scheduled, standing.owner, conn.hub.settings)
@@ -34,7 +33,7 @@ async def create_scheduled_job(
 
 @router.get(_ALL)
 async def list_scheduled_jobs(
-    conn: ReadConn, standing: AmongJobs, labels: AskedLabels
+    conn: ReadConn, standing: AccessToJobs, labels: LabelFilterQuery
 ) -> list[ScheduledJob]:
     """List all scheduled jobs, newest first."""
     found = await service.list_of(conn, standing, labels)
@@ -43,7 +42,7 @@ async def list_scheduled_jobs(
 
 @router.get(_ONE)
 async def get_scheduled_job(
-    conn: ReadConn, standing: BeforeScheduledJob, scheduled_job_id: str
+    conn: ReadConn, standing: AccessToScheduledJob, scheduled_job_id: str
 ) -> ScheduledJob:
     """Show a scheduled job: what it runs, when it ran, when it runs next."""
     found = await service.get(conn, standing, scheduled_job_id)
@@ -52,7 +51,7 @@ async def get_scheduled_job(
 
 @router.delete(_ONE)
 async def delete_scheduled_job(
-    conn: Conn, standing: BeforeScheduledJob, scheduled_job_id: str
+    conn: Conn, standing: AccessToScheduledJob, scheduled_job_id: str
 ) -> Done:
     """Delete a scheduled job; the jobs that it started stay."""
     await service.remove(conn, standing, scheduled_job_id)
@@ -61,7 +60,7 @@ async def delete_scheduled_job(
 
 @router.post(f"{_ONE}/suspend")
 async def suspend_scheduled_job(
-    conn: Conn, standing: BeforeScheduledJob, scheduled_job_id: str
+    conn: Conn, standing: AccessToScheduledJob, scheduled_job_id: str
 ) -> ScheduledJob:
     """Start no more jobs by the clock until it is resumed."""
     changed = await service.set_suspended(conn, standing, scheduled_job_id, suspended=True)
@@ -70,7 +69,7 @@ async def suspend_scheduled_job(
 
 @router.post(f"{_ONE}/resume")
 async def resume_scheduled_job(
-    conn: Conn, standing: BeforeScheduledJob, scheduled_job_id: str
+    conn: Conn, standing: AccessToScheduledJob, scheduled_job_id: str
 ) -> ScheduledJob:
     """Go on; the times that passed meanwhile are not made up for."""
     changed = await service.set_suspended(conn, standing, scheduled_job_id, suspended=False)
@@ -79,7 +78,7 @@ async def resume_scheduled_job(
 
 @router.post(f"{_ONE}/schedule")
 async def update_scheduled_job_schedule(
-    conn: Conn, standing: BeforeScheduledJob, scheduled_job_id: str, body: UpdateSchedule
+    conn: Conn, standing: AccessToScheduledJob, scheduled_job_id: str, body: UpdateSchedule
 ) -> ScheduledJob:
     """Change the times at which it runs."""
     changed = await service.set_schedule(conn, standing, scheduled_job_id, body.schedule)
@@ -90,20 +89,20 @@ async def update_scheduled_job_schedule(
     f"{_ONE}/run", responses={409: {"description": "Its last job is not over, one at a time."}}
 )
 async def trigger_scheduled_job(
-    database: Db, standing: BeforeScheduledJob, scheduled_job_id: str
+    database: Db, standing: AccessToScheduledJob, scheduled_job_id: str
 ) -> Job:
     """Run it now, in the caller's name; the times at which it runs stay as they are."""
     async with database.read() as conn:
         scheduled = await service.get_to_change(conn, standing, scheduled_job_id)
-    await check_commits(database, standing.caller, given(scheduled.request.volumes) or ())
+    await check_commits(database, standing.caller, or_none(scheduled.request.volumes) or ())
     async with database.transaction() as conn:
         job = await service.run(conn, standing, scheduled)
-        return await show(conn, standing.owner, job)
+        return await render(conn, standing.owner, job)
 
 
 @router.put(f"{_ONE}/labels")
 async def update_scheduled_job_labels(
-    conn: Conn, standing: BeforeScheduledJob, scheduled_job_id: str, body: UpdateLabels
+    conn: Conn, standing: AccessToScheduledJob, scheduled_job_id: str, body: UpdateLabels
 ) -> ScheduledJob:
     """Replace all labels of a scheduled job: those of the jobs that it starts from now on."""
     changed = await service.set_labels(conn, standing, scheduled_job_id, body.labels)

@@ -1,4 +1,4 @@
-"""Jobs that start by the clock, on the wire: client contract 3.1 and 3.3."""
+"""Schemas of scheduled jobs: client contract 3.1 and 3.3."""
 
 from typing import Annotated, Any, Self
 
@@ -6,11 +6,11 @@ from pydantic import MISSING, Field
 
 from hublet.core.config import Settings
 from hublet.core.schema import Schema, Timestamp
-from hublet.jobs.owners import Owner
+from hublet.jobs.access import Owner
 from hublet.jobs.records import Arch, Flavor
+from hublet.jobs.request_schemas import Expose, Flag, JobRequest, Labels, Volume, or_none
 from hublet.jobs.schedules import records
-from hublet.jobs.schemas import Expose, Flag, JobRequest, Labels, Volume, given
-from hublet.jobs.showing.schemas import JobOwner
+from hublet.jobs.schemas import JobOwner
 
 # Every minute of an hour, each by its number, and some blanks.
 Schedule = Annotated[str, Field(min_length=1, max_length=256, examples=["@daily", "0 9 * * 1"])]
@@ -100,20 +100,20 @@ class ScheduledJob(Schema):
 def _spec(scheduled: records.ScheduledJob, settings: Settings) -> dict[str, Any]:
     request = scheduled.request
     shown: dict[str, Any] = {
-        "spaceId": given(request.spaceId),
-        "dockerImage": given(request.dockerImage),
-        "command": given(request.command),
-        "arguments": given(request.arguments),
+        "spaceId": or_none(request.spaceId),
+        "dockerImage": or_none(request.dockerImage),
+        "command": or_none(request.command),
+        "arguments": or_none(request.arguments),
         "environment": request.environment,
         "secrets": dict.fromkeys(scheduled.secret_names) or None,
         "flavor": request.flavor,
-        "arch": given(request.arch),
+        "arch": or_none(request.arch),
         "timeout": request.timeoutSeconds or settings.jobs.timeout_seconds,
         "retry": request.attempts - 1,
-        "labels": given(request.labels) or {},
-        "volumes": given(request.volumes),
-        "expose": given(request.expose),
-        "resourceGroupId": given(request.resourceGroupId),
+        "labels": or_none(request.labels) or {},
+        "volumes": or_none(request.volumes),
+        "expose": or_none(request.expose),
+        "resourceGroupId": or_none(request.resourceGroupId),
     }
     return {name: value for name, value in shown.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""Rules of jobs that start by the clock."""
+"""Rules of scheduled jobs."""
 
 import json
 from collections.abc import Mapping
@@ -12,41 +12,40 @@ from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
-from hublet.jobs import secrets as seals
-from hublet.jobs import service as jobs
+from hublet.jobs import requests
+from hublet.jobs import service as seals
 from hublet.jobs import store as job_store
-from hublet.jobs.asking import specs
-from hublet.jobs.owners import Standing
-from hublet.jobs.records import Initiator, InitiatorType, Job
-from hublet.jobs.schedules import store
-from hublet.jobs.schedules.cron import next_after
-from hublet.jobs.schedules.errors import (
+from hublet.jobs.access import JobAccess
+from hublet.jobs.errors import (
     LastRunGoesOn,
     NotByTheClock,
     ScheduledJobNotFound,
     TooManyScheduledJobs,
 )
+from hublet.jobs.records import Initiator, InitiatorType, Job
+from hublet.jobs.request_schemas import JobRequest, or_none
+from hublet.jobs.schedules import store
+from hublet.jobs.schedules.cron import next_after
 from hublet.jobs.schedules.records import ScheduledJob
 from hublet.jobs.schedules.schemas import CreateScheduledJob
-from hublet.jobs.schemas import JobRequest, given
 
 MAX_SCHEDULED_JOBS = 100
-START = "jobs.start-scheduled"
+START_TASK = "jobs.start-scheduled"
 
 
-async def create(conn: Connection, standing: Standing, asked: CreateScheduledJob) -> ScheduledJob:
+async def create(conn: Connection, standing: JobAccess, asked: CreateScheduledJob) -> ScheduledJob:
     """Keep a job to be run by the clock; what it asks for is looked at now, and at each run.
 
     Who names a commit by its id calls `mounts.check_commits` before.
     """
     _check_fields(asked.jobSpec)
     next_run_at = next_after(asked.schedule, now())
-    await jobs.check(conn, standing, asked.jobSpec)
+    await seals.check(conn, standing, asked.jobSpec)
     owner = standing.owner
     await conn.lock(f"scheduled jobs of {owner.id}")
     if await store.count_of(conn, owner_id=owner.id) >= MAX_SCHEDULED_JOBS:
         raise TooManyScheduledJobs(owner.name, MAX_SCHEDULED_JOBS)
-    secrets = specs.secrets_of(asked.jobSpec)
+    secrets = requests.secrets_of(asked.jobSpec)
     scheduled = ScheduledJob(
         id=new_object_id(),
         owner_id=owner.id,
@@ -59,21 +58,23 @@ async def create(conn: Connection, standing: Standing, asked: CreateScheduledJob
         next_run_at=next_run_at,
         created_at=now(),
     )
-    await store.add(conn, scheduled, sealed=seals.seal(conn.hub.keys, scheduled.id, secrets))
-    await _remind_unless_suspended(conn, scheduled)
+    await store.add(
+        conn, scheduled, sealed=seals.seal_secrets(conn.hub.keys, scheduled.id, secrets)
+    )
+    await _add_task_unless_suspended(conn, scheduled)
     return scheduled
 
 
 def _check_fields(request: JobRequest) -> None:
     """Refuse what only makes sense while somebody waits for the job."""
-    ssh = given(request.ssh)
+    ssh = or_none(request.ssh)
     if ssh is not None and ssh.enabled:
         raise NotByTheClock("ssh")
-    if given(request.network) is not None:
+    if or_none(request.network) is not None:
         raise NotByTheClock("network")
 
 
-async def list_of(conn: Reader, standing: Standing, labels: frozenset[str]) -> list[ScheduledJob]:
+async def list_of(conn: Reader, standing: JobAccess, labels: frozenset[str]) -> list[ScheduledJob]:
     """Return those that the caller sees and that have all labels, each as in `name=value`."""
     found = await store.list_of(
         conn,
@@ -85,18 +86,18 @@ async def list_of(conn: Reader, standing: Standing, labels: frozenset[str]) -> l
 
 
 def _labels(scheduled: ScheduledJob) -> set[str]:
-    labels = given(scheduled.request.labels) or {}
+    labels = or_none(scheduled.request.labels) or {}
     return {f"{name}={value}" for name, value in labels.items()}
 
 
-async def get(conn: Reader, standing: Standing, scheduled_job_id: str) -> ScheduledJob:
+async def get(conn: Reader, standing: JobAccess, scheduled_job_id: str) -> ScheduledJob:
     scheduled = await store.find(conn, scheduled_job_id, owner_id=standing.owner.id)
     if scheduled is None or await _role(conn, standing, scheduled) is None:
         raise ScheduledJobNotFound(scheduled_job_id)
     return scheduled
 
 
-async def get_to_change(conn: Reader, standing: Standing, scheduled_job_id: str) -> ScheduledJob:
+async def get_to_change(conn: Reader, standing: JobAccess, scheduled_job_id: str) -> ScheduledJob:
     """Return one that the caller may change, run and delete: as with jobs."""
     scheduled = await get(conn, standing, scheduled_job_id)
     is_own = scheduled.creator_id == standing.caller.user_id
@@ -106,14 +107,14 @@ async def get_to_change(conn: Reader, standing: Standing, scheduled_job_id: str)
     return scheduled
 
 
-async def _role(conn: Reader, standing: Standing, scheduled: ScheduledJob) -> Role | None:
-    group_id, user_id = given(scheduled.request.resourceGroupId), standing.caller.user_id
+async def _role(conn: Reader, standing: JobAccess, scheduled: ScheduledJob) -> Role | None:
+    group_id, user_id = or_none(scheduled.request.resourceGroupId), standing.caller.user_id
     in_group = group_id and await job_store.role_in_group(conn, group_id, user_id=user_id)
     return standing.role_in(group_id, in_group or None)
 
 
 async def set_suspended(
-    conn: Connection, standing: Standing, scheduled_job_id: str, *, suspended: bool
+    conn: Connection, standing: JobAccess, scheduled_job_id: str, *, suspended: bool
 ) -> ScheduledJob:
     """Stop or go on; the times that passed meanwhile are not made up for."""
     scheduled = await get_to_change(conn, standing, scheduled_job_id)
@@ -121,7 +122,7 @@ async def set_suspended(
 
 
 async def set_schedule(
-    conn: Connection, standing: Standing, scheduled_job_id: str, schedule: str
+    conn: Connection, standing: JobAccess, scheduled_job_id: str, schedule: str
 ) -> ScheduledJob:
     scheduled = await get_to_change(conn, standing, scheduled_job_id)
     return await _set_times(conn, replace(scheduled, schedule=schedule))
@@ -130,39 +131,39 @@ async def set_schedule(
 async def _set_times(conn: Connection, scheduled: ScheduledJob) -> ScheduledJob:
     changed = replace(scheduled, next_run_at=next_after(scheduled.schedule, now()))
     await store.set_times(conn, changed)
-    await _remind_unless_suspended(conn, changed)
+    await _add_task_unless_suspended(conn, changed)
     return changed
 
 
-async def _remind_unless_suspended(conn: Connection, scheduled: ScheduledJob) -> None:
+async def _add_task_unless_suspended(conn: Connection, scheduled: ScheduledJob) -> None:
     if not scheduled.suspended:
-        await remind(conn, scheduled.id, at=scheduled.next_run_at)
+        await add_start_task(conn, scheduled.id, at=scheduled.next_run_at)
 
 
-async def remind(conn: Connection, scheduled_job_id: str, *, at: datetime) -> None:
+async def add_start_task(conn: Connection, scheduled_job_id: str, *, at: datetime) -> None:
     """Let the worker look at that time whether it is still due then."""
     due_at = to_micros(at)
     body = json.dumps({"scheduled_job_id": scheduled_job_id, "due_at": due_at})
     key = f"schedule:{scheduled_job_id}:{due_at}"
-    await add_task(conn, NewTask(kind=START, body=body, key=key, delay=at - now()))
+    await add_task(conn, NewTask(kind=START_TASK, body=body, key=key, delay=at - now()))
 
 
 async def set_labels(
-    conn: Connection, standing: Standing, scheduled_job_id: str, labels: Mapping[str, str]
+    conn: Connection, standing: JobAccess, scheduled_job_id: str, labels: Mapping[str, str]
 ) -> ScheduledJob:
     scheduled = await get_to_change(conn, standing, scheduled_job_id)
     await store.set_labels(conn, scheduled.id, labels)
     return await get(conn, standing, scheduled_job_id)
 
 
-async def remove(conn: Connection, standing: Standing, scheduled_job_id: str) -> None:
+async def remove(conn: Connection, standing: JobAccess, scheduled_job_id: str) -> None:
     """Run it no more; the jobs that it started stay."""
     scheduled = await get_to_change(conn, standing, scheduled_job_id)
     await store.remove(conn, scheduled.id)
 
 
 async def run(
-    conn: Connection, standing: Standing, scheduled: ScheduledJob, *, key: str | None = None
+    conn: Connection, standing: JobAccess, scheduled: ScheduledJob, *, key: str | None = None
 ) -> Job:
     """Start a job now, in the name of whoever has the standing; the next time stays as it is."""
     # One after the other: of two at once each would find that no job goes on.
@@ -172,13 +173,13 @@ async def run(
         if going_on is not None:
             raise LastRunGoesOn(going_on)
     sealed = await store.find_sealed(conn, scheduled.id)
-    job = await jobs.create(
+    job = await seals.create(
         conn,
         standing=standing,
         initiator=Initiator(type=InitiatorType.scheduled_job, id=scheduled.id),
         request=scheduled.request,
         key=key,
-        secrets=seals.unseal(conn.hub.keys, scheduled.id, sealed),
+        secrets=seals.unseal_secrets(conn.hub.keys, scheduled.id, sealed),
     )
     await store.set_last_run(conn, scheduled.id, job)
     return job

@@ -1,4 +1,4 @@
-"""SQL of jobs that start by the clock."""
+"""SQL of scheduled jobs."""
 
 import json
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from typing import Any
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.jobs.asking.again import REQUEST
 from hublet.jobs.records import Job, Stage
-from hublet.jobs.schedules.records import Run, ScheduledJob, Skip
-from hublet.jobs.schemas import given
+from hublet.jobs.request_schemas import or_none
+from hublet.jobs.requests import REQUEST_ADAPTER
+from hublet.jobs.schedules.records import ScheduledJob, ScheduleRun, ScheduleSkip
 
 _COLUMNS = """
     s.id, s.owner_id, s.creator_id, s.resource_group_id, s.spec, s.labels, s.secret_names,
@@ -18,7 +18,7 @@ _COLUMNS = """
     s.last_skip_reason, s.next_run_at, s.created_at
 """
 # These have columns of their own, or are sealed.
-_APART = {"secrets", "labels", "resourceGroupId"}
+_OWN_COLUMNS = {"secrets", "labels", "resourceGroupId"}
 
 
 async def add(conn: Connection, scheduled: ScheduledJob, *, sealed: bytes | None) -> None:
@@ -30,8 +30,8 @@ async def add(conn: Connection, scheduled: ScheduledJob, *, sealed: bytes | None
              secret_names, schedule, concurrency, suspended, next_run_at, created_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
         """,
-        scheduled.id, scheduled.owner_id, scheduled.creator_id, given(request.resourceGroupId),
-        request.model_dump_json(exclude=_APART), json.dumps(given(request.labels) or {}), sealed,
+        scheduled.id, scheduled.owner_id, scheduled.creator_id, or_none(request.resourceGroupId),
+        request.model_dump_json(exclude=_OWN_COLUMNS), json.dumps(or_none(request.labels) or {}), sealed,
         json.dumps(scheduled.secret_names), scheduled.schedule, scheduled.concurrency,
         scheduled.suspended, to_micros(scheduled.next_run_at), to_micros(scheduled.created_at),
     )  # fmt: skip
@@ -151,7 +151,7 @@ def _record(row: Row) -> ScheduledJob:
         id=row["id"],
         owner_id=row["owner_id"],
         creator_id=row["creator_id"],
-        request=REQUEST.validate_python(_asked(row)),
+        request=REQUEST_ADAPTER.validate_python(_request_fields(row)),
         secret_names=tuple(json.loads(row["secret_names"])),
         schedule=row["schedule"],
         concurrency=bool(row["concurrency"]),
@@ -163,19 +163,19 @@ def _record(row: Row) -> ScheduledJob:
     )
 
 
-def _asked(row: Row) -> dict[str, Any]:
+def _request_fields(row: Row) -> dict[str, Any]:
     asked: dict[str, Any] = json.loads(row["spec"]) | {"labels": json.loads(row["labels"])}
     group_id = row["resource_group_id"]
     return asked if group_id is None else asked | {"resourceGroupId": group_id}
 
 
-def _run(row: Row) -> Run | None:
+def _run(row: Row) -> ScheduleRun | None:
     if row["last_job_id"] is None:
         return None
-    return Run(job_id=row["last_job_id"], at=from_micros(row["last_job_at"]))
+    return ScheduleRun(job_id=row["last_job_id"], at=from_micros(row["last_job_at"]))
 
 
-def _skip(row: Row) -> Skip | None:
+def _skip(row: Row) -> ScheduleSkip | None:
     if row["last_skip_at"] is None:
         return None
-    return Skip(at=from_micros(row["last_skip_at"]), reason=row["last_skip_reason"])
+    return ScheduleSkip(at=from_micros(row["last_skip_at"]), reason=row["last_skip_reason"])

@@ -1,1 +1,1 @@
-"""The inbox of a user: what came, what was read, and how much of it there is."""
+"""Inbox of a user: what came, what was read, and how much of it there is."""

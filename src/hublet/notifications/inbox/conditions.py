@@ -1,4 +1,4 @@
-"""What a selection means in SQL: conditions on the rows of `notifications`."""
+"""Conditions in SQL: what a selection means, and whether a user may still see a row."""
 
 import json
 import re
@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Self
 
+from hublet.accounts.records import Role
+from hublet.core.database import Row
+from hublet.events import RepoSnapshot
 from hublet.notifications.inbox.records import Selection
 from hublet.notifications.records import Involvement
+from hublet.repos.access import role_in_repo
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def _involved(condition: Condition, selection: Selection) -> Condition:
     return condition.also(f"involvement {'=' if selection.exactly else '>='} ?", selection.least)
 
 
-def in_order(selection: Selection) -> Iterator[Selection]:
+def split_in_order(selection: Selection) -> Iterator[Selection]:
     """Split a selection into those of which an index has each in the order of time."""
     if selection.threads is not None:
         yield selection
@@ -98,3 +102,35 @@ def in_order(selection: Selection) -> Iterator[Selection]:
         levels = [each for each in Involvement if each >= selection.least > Involvement.watched]
         for level in levels or [selection.least]:
             yield replace(selection, least=level, exactly=True)
+
+
+# For a statement in which repositories are called `r` and the user's id is the first value.
+REPO_COLUMNS = """
+    r.id AS repo_id, r.type AS repo_type, r.name AS repo_name, r.owner_id AS repo_owner_id,
+    r.visibility, r.resource_group_id, m.role AS organization_role, g.role AS group_role
+"""
+ROLE_JOINS = """
+    LEFT JOIN memberships m ON m.organization_id = r.owner_id AND m.user_id = $1
+    LEFT JOIN resource_group_members g
+        ON g.resource_group_id = r.resource_group_id AND g.user_id = $1
+"""
+
+
+def may_see(row: Row, user_id: str) -> bool:
+    """Tell of a row with a repository what `repos.service.who_may_see` tells of a user."""
+    if row["visibility"] == "public" or row["repo_owner_id"] == user_id:
+        return True
+    repo = RepoSnapshot(
+        id=row["repo_id"],
+        type=row["repo_type"],
+        name=row["repo_name"],
+        owner_id=row["repo_owner_id"],
+        private=True,
+        resource_group_id=row["resource_group_id"],
+    )
+    organization, group = _role(row["organization_role"]), _role(row["group_role"])
+    return role_in_repo(repo, organization=organization, group=group) is not None
+
+
+def _role(name: str | None) -> Role | None:
+    return Role(name) if name else None

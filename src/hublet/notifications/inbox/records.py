@@ -1,4 +1,4 @@
-"""Which items of an inbox a request means."""
+"""Records of the inbox: a selection of items, an entry, a page."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -40,7 +40,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class InboxEntry:
     """An item as the inbox keeps it."""
 
     thread_id: str
@@ -51,9 +51,9 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class InboxPage:
     """A page of what is selected, newest first, and how much there is whether read or not."""
 
-    entries: list[Entry]
+    entries: list[InboxEntry]
     total: int
     unread: int

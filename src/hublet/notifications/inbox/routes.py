@@ -1,27 +1,57 @@
-"""HTTP for the inbox."""
+"""Routes of the inbox: list, mark as read, delete, stream."""
 
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 import msgspec
-from fastapi import Depends, Request
-from pydantic import MISSING
+from fastapi import Depends, Header, Query, Request
+from pydantic import MISSING, ValidationError
 from starlette.responses import Response
 
 from hublet.core.database import Database
-from hublet.core.http import Db, HotRoute, Router
-from hublet.core.http.versions import etag_of, has_version
+from hublet.core.errors import InvalidRequest
+from hublet.core.http import Db, FastRoute, Router
+from hublet.core.http.conditional_requests import etag_of, has_version
+from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
+from hublet.core.http.exchange import exchange_of
+from hublet.core.http.validation import describe_problems
 from hublet.notifications.inbox import service
-from hublet.notifications.inbox.auth import AskedChange, filters_of, show_filters
-from hublet.notifications.inbox.filtering.service import selected, selected_for_change
-from hublet.notifications.inbox.listing.service import read_page
+from hublet.notifications.inbox.filters import select, select_for_change
+from hublet.notifications.inbox.paging import read_page
 from hublet.notifications.inbox.records import Selection
 from hublet.notifications.inbox.schemas import (
     ChangedNotifications,
+    ChangeFilters,
     DeleteNotifications,
+    Filters,
     MarkAsRead,
     Notifications,
 )
-from hublet.tokens.auth import InboxOwner, caller_of, check_inbox_reader, identify_inbox_reader
+from hublet.notifications.inbox.stream import InboxWatcher, listen
+from hublet.tokens.auth import (
+    InboxOwner,
+    InboxReader,
+    caller_of,
+    check_inbox_reader,
+    identify_inbox_reader,
+)
+
+FiltersQuery = Annotated[Filters, Query()]
+ChangeQuery = Annotated[ChangeFilters, Query()]
+
+
+async def document_filters(_shown: FiltersQuery) -> None:
+    """Show the filters in the description of a hot route, which reads them by `filters_of`."""
+
+
+def parse_filters(request: Request) -> Filters:
+    """Read the filters without the framework, refusing what it would refuse in its words."""
+    try:
+        return Filters.model_validate(dict(request.query_params))
+    except ValidationError as error:
+        told = [{**each, "loc": ("query", *each["loc"])} for each in error.errors()]
+        raise InvalidRequest(describe_problems(told)) from None
+
 
 INBOX = "/api/notifications"
 
@@ -40,7 +70,7 @@ _VERSION_HEADERS = {
         "schema": {"type": "string", "pattern": "^[0-9]+$"},
     },
 }
-_ANSWERS: dict[int | str, dict[str, Any]] = {
+_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"headers": _VERSION_HEADERS},
     304: {"description": "The version in `If-None-Match` is current.", "headers": _VERSION_HEADERS},
 }
@@ -57,10 +87,10 @@ async def list_notifications(request: Request) -> Response:
     """
     caller = await caller_of(request)
     check_inbox_reader(caller)
-    filters = filters_of(request)
+    filters = parse_filters(request)
     database: Database = request.app.state.database
     async with database.read() as conn:
-        selection = await selected(conn, caller.user_id, filters)
+        selection = await select(conn, caller.user_id, filters)
     found = await read_page(database, caller.user_id, selection, page=filters.p)
     return _versioned(request, msgspec.json.encode(found))
 
@@ -69,9 +99,9 @@ router.add_api_route(
     INBOX,
     list_notifications,
     response_model=Notifications,
-    responses=_ANSWERS,
-    dependencies=[Depends(identify_inbox_reader), Depends(show_filters)],
-    route_class_override=HotRoute,
+    responses=_RESPONSES,
+    dependencies=[Depends(identify_inbox_reader), Depends(document_filters)],
+    route_class_override=FastRoute,
 )
 
 
@@ -88,7 +118,7 @@ def _versioned(request: Request, body: bytes) -> Response:
 
 @router.post(f"{INBOX}/mark-as-read")
 async def mark_notifications_as_read(
-    database: Db, caller: InboxOwner, filters: AskedChange, body: MarkAsRead | None = None
+    database: Db, caller: InboxOwner, filters: ChangeQuery, body: MarkAsRead | None = None
 ) -> ChangedNotifications:
     """Mark items as read, or as unread again: those of some threads, or all that match.
 
@@ -97,7 +127,7 @@ async def mark_notifications_as_read(
     after that moment. Ids that are not in the inbox are ignored.
     """
     asked = body or MarkAsRead()
-    selection = await _bound(database, caller.user_id, filters, asked.discussionIds)
+    selection = await _select_until_now(database, caller.user_id, filters, asked.discussionIds)
     async with database.transaction() as conn:
         count = await service.mark(conn, caller.user_id, selection, read=asked.read)
     return ChangedNotifications(count=count)
@@ -107,7 +137,7 @@ async def mark_notifications_as_read(
 async def delete_notifications(
     database: Db,
     caller: InboxOwner,
-    filters: AskedChange,
+    filters: ChangeQuery,
     body: DeleteNotifications | None = None,
 ) -> ChangedNotifications:
     """Delete items: those of some threads, or all that match. Something new brings them back.
@@ -116,15 +146,57 @@ async def delete_notifications(
     """
     given = MISSING if body is None else body.discussionIds
     ids = [] if given is MISSING else [each.lower() for each in given]
-    selection = await _bound(database, caller.user_id, filters, ids)
+    selection = await _select_until_now(database, caller.user_id, filters, ids)
     async with database.transaction() as conn:
         count = await service.delete(conn, caller.user_id, selection)
     return ChangedNotifications(count=count)
 
 
-async def _bound(
-    database: Database, user_id: str, filters: AskedChange, ids: list[str]
+async def _select_until_now(
+    database: Database, user_id: str, filters: ChangeQuery, ids: list[str]
 ) -> Selection:
     async with database.read() as conn:
-        selection = await selected_for_change(conn, user_id, filters, thread_ids=ids)
-        return await service.up_to_now(conn, user_id, selection)
+        selection = await select_for_change(conn, user_id, filters, thread_ids=ids)
+        return await service.limit_to_now(conn, user_id, selection)
+
+
+LastEventId = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        pattern="^[0-9]{1,16}$",
+        description="The `id` of the last event that was heard.",
+    ),
+]
+
+
+async def recheck_access(request: Request) -> None:
+    """Refuse a token that was revoked since the request began."""
+    exchange_of(request).known_caller = None
+    await caller_of(request)
+
+
+stream_router = Router(tags=["notifications"])
+
+
+@stream_router.get(
+    "/api/notifications/stream", response_class=Response, responses=EVENT_STREAM_RESPONSES
+)
+async def stream_notifications(
+    request: Request, database: Db, caller: InboxReader, since: LastEventId = None
+) -> Response:
+    """Follow the caller's inbox as it changes.
+
+    An event `count` says how many items are unread and how many there are, at the start and
+    after each change. An event `notification` has an item as the list shows it, each time one
+    comes or comes back. Who comes back with the `id` of the last event hears what came since.
+    """
+    bells: InboxWatcher = request.app.state.inbox_bells
+    bells.check_room(caller.user_id)
+    moment = None if since is None else int(since)
+    check = partial(recheck_access, request)
+    return EventStream(
+        request,
+        partial(listen, database, bells, caller.user_id, since=moment),
+        check_access=check,
+    )

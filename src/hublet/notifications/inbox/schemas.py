@@ -1,7 +1,7 @@
-"""The inbox on the wire: interface 2.4, 4.1 and 4.2."""
+"""Schemas of the inbox, interface 2.4, 4.1 and 4.2, and of a message of the hub."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     MISSING,
@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.notifications import records
 from hublet.repos.records import RepoType
 
 # The largest integer that JavaScript counts to.
@@ -22,14 +23,14 @@ MAX_PAGE = 9_007_199_254_740_991
 _ANY_CASE_ID = re.compile(r"[0-9a-fA-F]{24}")
 
 
-def _written_out(value: Any) -> Any:
+def _check_timestamp(value: Any) -> Any:
     # Pydantic takes numbers for seconds since 1970; nobody who sends one means that.
     if isinstance(value, str) and not re.match(r"\d{4}-\d\d-\d\dT", value):
         raise ValueError("must be a timestamp such as 2026-11-15T01:44:56Z")
     return value
 
 
-def _is_an_id(value: str) -> str:
+def _check_id(value: str) -> str:
     if _ANY_CASE_ID.fullmatch(value) is None:
         raise ValueError("must be 24 hexadecimal digits")
     return value.lower()
@@ -71,7 +72,7 @@ class Filters(Schema):
     ] = "all"
     lastUpdate: Annotated[
         AwareDatetime | MISSING,
-        BeforeValidator(_written_out),
+        BeforeValidator(_check_timestamp),
         WithJsonSchema({"type": "string", "format": "date-time"}),
         Field(
             description="Nothing that changed after this moment. Give the newest `updatedAt` that "
@@ -91,7 +92,7 @@ class ChangeFilters(Filters):
 class MarkAsRead(Schema):
     # Ids of threads, 24 hexadecimal digits each.
     discussionIds: Annotated[
-        list[Annotated[str, AfterValidator(_is_an_id)]],
+        list[Annotated[str, AfterValidator(_check_id)]],
         Field(description="The threads; the id that stands in the item, in either case."),
     ] = Field(default=[])
     read: Annotated[bool, Field(description="`false` marks as unread again.")] = True
@@ -205,3 +206,22 @@ class Notifications(Schema):
     count: NotificationCount
     # How many items come before this page.
     start: int
+
+
+class Message(Schema):
+    id: ObjectId
+    kind: Annotated[str, Field(description="What it is about, as in `webhook-suspended`.")]
+    title: str
+    body: Annotated[str, Field(description="Plain text; an empty line ends a paragraph.")]
+    createdAt: Timestamp
+
+    @classmethod
+    def of(cls, message: records.HubMessage) -> Self:
+        text = message.text
+        return cls(
+            id=message.id,
+            kind=text.kind,
+            title=text.title,
+            body=text.body,
+            createdAt=message.created_at,
+        )

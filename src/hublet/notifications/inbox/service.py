@@ -1,4 +1,4 @@
-"""Rules of inboxes: what comes in, what is read, what leaves."""
+"""Service of inboxes: what comes in, what is read, what leaves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,11 +7,11 @@ from hublet.core.database import Connection, Reader
 from hublet.notifications.inbox import store
 from hublet.notifications.inbox.conditions import Condition, chosen_by, in_inbox, in_inboxes
 from hublet.notifications.inbox.records import Selection
-from hublet.notifications.inbox.store import Counted
-from hublet.notifications.records import Involvement, Item
+from hublet.notifications.inbox.store import CountChange
+from hublet.notifications.records import InboxItem, Involvement
 
 
-async def deliver(conn: Connection, item: Item, recipients: Mapping[str, Involvement]) -> None:
+async def deliver(conn: Connection, item: InboxItem, recipients: Mapping[str, Involvement]) -> None:
     """Put an item into inboxes as unread, whether it is new there, was read, or was deleted.
 
     Where it is unread already it keeps leading to the first thing that was not seen. Up to some
@@ -19,26 +19,26 @@ async def deliver(conn: Connection, item: Item, recipients: Mapping[str, Involve
     """
     if not recipients:
         return
-    await store.hold(conn, recipients, arrival=True)
+    await store.lock(conn, recipients, arrival=True)
     chosen = in_inboxes(recipients).also("thread_id = ?", item.thread_id)
-    emptied = await store.count(conn, chosen, Counted.leave)
-    await store.put(conn, item, recipients)
-    await store.count(conn, chosen, Counted.come)
-    await store.forget(conn, emptied)
+    emptied = await store.change_counts(conn, chosen, CountChange.leave)
+    await store.put_item(conn, item, recipients)
+    await store.change_counts(conn, chosen, CountChange.come)
+    await store.remove_empty_counts(conn, emptied)
 
 
 async def involve(conn: Connection, thread_id: str, user_id: str, involvement: Involvement) -> None:
     """Note in an item that is in the inbox that its user has more to do with it now."""
-    await store.hold(conn, [user_id])
+    await store.lock(conn, [user_id])
     chosen = in_inbox(user_id).also("thread_id = ?", thread_id)
     lower = chosen.also("involvement < ?", involvement)
-    emptied = await store.count(conn, lower, Counted.leave)
+    emptied = await store.change_counts(conn, lower, CountChange.leave)
     if await store.raise_involvement(conn, lower, involvement):
-        await store.count(conn, chosen, Counted.come)
-        await store.forget(conn, emptied)
+        await store.change_counts(conn, chosen, CountChange.come)
+        await store.remove_empty_counts(conn, emptied)
 
 
-async def remove(conn: Connection, *, thread_id: str, user_ids: Sequence[str]) -> None:
+async def remove_thread(conn: Connection, *, thread_id: str, user_ids: Sequence[str]) -> None:
     """Take a thread out of these inboxes."""
     await _remove_from(conn, user_ids, in_inboxes(user_ids).also("thread_id = ?", thread_id))
 
@@ -51,15 +51,15 @@ async def remove_place(conn: Connection, place_id: str, *, user_ids: Sequence[st
 async def _remove_from(conn: Connection, user_ids: Sequence[str], chosen: Condition) -> int:
     if not user_ids:
         return 0
-    await store.hold(conn, user_ids)
+    await store.lock(conn, user_ids)
     with conn.in_bulk():
-        emptied = await store.count(conn, chosen, Counted.leave)
+        emptied = await store.change_counts(conn, chosen, CountChange.leave)
         removed = await store.remove(conn, chosen)
-        await store.forget(conn, emptied)
+        await store.remove_empty_counts(conn, emptied)
     return removed
 
 
-async def users_with(
+async def list_users_with(
     conn: Reader,
     *,
     thread_id: str | None = None,
@@ -69,11 +69,11 @@ async def users_with(
 ) -> list[str]:
     """Return who has a thread, or else anything of a place, in the inbox, in the order of ids."""
     if thread_id is not None:
-        return await store.users_with_thread(conn, thread_id, after=after, limit=limit)
-    return await store.users_with_place(conn, place_id or "", after=after, limit=limit)
+        return await store.list_users_with_thread(conn, thread_id, after=after, limit=limit)
+    return await store.list_users_with_place(conn, place_id or "", after=after, limit=limit)
 
 
-async def up_to_now(conn: Reader, user_id: str, selection: Selection) -> Selection:
+async def limit_to_now(conn: Reader, user_id: str, selection: Selection) -> Selection:
     """Bind a selection to what is there now: nothing that comes later is ever meant."""
     newest = await store.last_at(conn, user_id)
     return replace(selection, until=min(selection.until, newest))
@@ -83,10 +83,12 @@ async def mark(conn: Connection, user_id: str, selection: Selection, *, read: bo
     """Mark what is selected and not marked so; return how many items that were."""
     if selection.empty:
         return 0
-    await store.hold(conn, [user_id])
+    await store.lock(conn, [user_id])
     differing = chosen_by(user_id, selection).also("NOT read" if read else "read")
     with conn.in_bulk():
-        await store.count(conn, differing, Counted.become_read if read else Counted.become_unread)
+        await store.change_counts(
+            conn, differing, CountChange.become_read if read else CountChange.become_unread
+        )
         return await store.set_read(conn, differing, read=read)
 
 

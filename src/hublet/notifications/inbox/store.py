@@ -1,8 +1,4 @@
-"""SQL that changes inboxes.
-
-Whatever changes one holds it first; only then is looked at what is in it. Counts are kept in
-the same transaction: items leave the counts, change, and come back.
-"""
+"""SQL that changes inboxes."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -11,13 +7,16 @@ from enum import Enum
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.notifications.inbox.conditions import Condition
-from hublet.notifications.records import INBOXES, Involvement, Item
+from hublet.notifications.records import INBOXES_CHANNEL, InboxItem, Involvement
+
+# Whatever changes one holds it first; only then is looked at what is in it. Counts are kept in
+# the same transaction: items leave the counts, change, and come back.
 
 # A user, and a type or the id of a place.
 Facet = tuple[str, str]
 
 
-class Counted(Enum):
+class CountChange(Enum):
     """What happens to the counts of items: of all of them, and of the unread."""
 
     leave = ("-count(*)", "-sum(unread)")
@@ -26,13 +25,13 @@ class Counted(Enum):
     become_unread = ("0", "count(*)")
 
 
-async def hold(conn: Connection, user_ids: Iterable[str], *, arrival: bool = False) -> None:
+async def lock(conn: Connection, user_ids: Iterable[str], *, arrival: bool = False) -> None:
     """Let nobody else change these inboxes until the end, and tell those who listen.
 
     In the order of ids, so that two who hold many never wait for each other. With an arrival
     the inbox gets a new newest time, later than all that was ever committed in it.
     """
-    conn.wake(INBOXES)
+    conn.wake(INBOXES_CHANNEL)
     await conn.execute(
         """
         INSERT INTO inboxes (user_id, version, last_at)
@@ -55,7 +54,9 @@ async def last_at(conn: Reader, user_id: str) -> int:
     return found or 0
 
 
-async def put(conn: Connection, item: Item, recipients: Mapping[str, Involvement]) -> None:
+async def put_item(
+    conn: Connection, item: InboxItem, recipients: Mapping[str, Involvement]
+) -> None:
     """Add an item to inboxes that are held, or bring it back as unread."""
     await conn.execute(
         """
@@ -76,11 +77,11 @@ async def put(conn: Connection, item: Item, recipients: Mapping[str, Involvement
             last_event_id = excluded.last_event_id
         """,
         json.dumps(list(recipients)), item.thread_id, item.type, item.place_id, item.event_id,
-        _those(recipients, Involvement.mentioned), _those(recipients, Involvement.participating),
+        _involved_users(recipients, Involvement.mentioned), _involved_users(recipients, Involvement.participating),
     )  # fmt: skip
 
 
-def _those(recipients: Mapping[str, Involvement], involvement: Involvement) -> str:
+def _involved_users(recipients: Mapping[str, Involvement], involvement: Involvement) -> str:
     return json.dumps([user for user, has in recipients.items() if has is involvement])
 
 
@@ -105,7 +106,7 @@ async def remove(conn: Connection, chosen: Condition) -> int:
     return await conn.execute(f"DELETE FROM notifications WHERE {chosen.sql}", *chosen.values)
 
 
-async def count(conn: Connection, chosen: Condition, happens: Counted) -> set[Facet]:
+async def change_counts(conn: Connection, chosen: Condition, happens: CountChange) -> set[Facet]:
     """Let items leave the counts or come to them; return which counts are empty now."""
     total, unread = happens.value
     rows = await conn.fetch_all(
@@ -132,7 +133,7 @@ async def count(conn: Connection, chosen: Condition, happens: Counted) -> set[Fa
     return {(row["user_id"], row["facet"]) for row in rows if not row["total"]}
 
 
-async def forget(conn: Connection, emptied: Collection[Facet]) -> None:
+async def remove_empty_counts(conn: Connection, emptied: Collection[Facet]) -> None:
     """Remove those of these counts that are still empty."""
     if emptied:
         users, facets = zip(*emptied, strict=True)
@@ -145,7 +146,9 @@ async def forget(conn: Connection, emptied: Collection[Facet]) -> None:
         )  # fmt: skip
 
 
-async def users_with_thread(conn: Reader, thread_id: str, *, after: str, limit: int) -> list[str]:
+async def list_users_with_thread(
+    conn: Reader, thread_id: str, *, after: str, limit: int
+) -> list[str]:
     rows = await conn.fetch_all(
         """
         SELECT user_id FROM notifications WHERE thread_id = $1 AND user_id > $2
@@ -156,7 +159,9 @@ async def users_with_thread(conn: Reader, thread_id: str, *, after: str, limit: 
     return [row["user_id"] for row in rows]
 
 
-async def users_with_place(conn: Reader, place_id: str, *, after: str, limit: int) -> list[str]:
+async def list_users_with_place(
+    conn: Reader, place_id: str, *, after: str, limit: int
+) -> list[str]:
     rows = await conn.fetch_all(
         """
         SELECT DISTINCT user_id FROM notification_counts
@@ -165,3 +170,12 @@ async def users_with_place(conn: Reader, place_id: str, *, after: str, limit: in
         place_id, after, limit,
     )  # fmt: skip
     return [row["user_id"] for row in rows]
+
+
+async def versions_of(conn: Reader, user_ids: Collection[str]) -> dict[str, int]:
+    """Return by user what grows with every change of an inbox; who has none yet is left out."""
+    rows = await conn.fetch_all(
+        "SELECT user_id, version FROM inboxes WHERE user_id IN each($1)",
+        json.dumps(list(user_ids)),
+    )
+    return {row["user_id"]: row["version"] for row in rows}

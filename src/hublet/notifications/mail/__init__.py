@@ -1,1 +1,1 @@
-"""Mails that tell users of what happened."""
+"""Mail: gathered by user and thread, sent later, dropped when it was read meanwhile."""

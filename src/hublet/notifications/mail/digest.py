@@ -1,16 +1,63 @@
-"""The daily digest of papers: when it is due, and who gets it."""
+"""Daily digest of papers: when it is due, who gets it, what it says."""
 
 from datetime import UTC, datetime, time, timedelta
 
 import msgspec
 
-from hublet.core import clock, facts
-from hublet.core.database import Connection
+from hublet.community.papers import store as papers
+from hublet.community.papers.periods import span_of
+from hublet.community.papers.records import DailyPapersQuery, PaperSort
+from hublet.core import clock, metadata
+from hublet.core.database import Connection, Reader
 from hublet.core.queue import NewTask, add
-from hublet.notifications.mail import queueing
-from hublet.notifications.mail.letters import digests
+from hublet.notifications.mail import mail_queue
+from hublet.notifications.mail.letters import MailContent
+from hublet.notifications.mail.records import QueuedMail
 from hublet.notifications.preferences import service as preferences
-from hublet.notifications.preferences.keys import Key
+from hublet.notifications.preferences.switches import PreferenceKey
+
+# The most voted ones; the daily papers have the rest.
+MOST_PAPERS = 50
+_SUMMARY_CHARACTERS = 400
+
+
+async def has_papers(conn: Reader, day: str) -> bool:
+    return bool(await papers.list_daily(conn, _daily_query(day, limit=1)))
+
+
+async def write_digest_mail(conn: Reader, mail: QueuedMail) -> MailContent | None:
+    """Return the papers that were submitted on a day; None when none are left."""
+    found = await papers.list_daily(conn, _daily_query(mail.about, limit=MOST_PAPERS))
+    if not found:
+        return None
+    base_url = conn.hub.settings.base_url
+    shown = [
+        {
+            "title": paper.thread.title,
+            "authors": ", ".join(paper.authors),
+            "summary": _shorten(paper.summary),
+            "url": f"{base_url}/papers/{paper.id}",
+        }
+        for paper in found
+    ]
+    return MailContent(
+        subject=f"Papers of {mail.about}",
+        template="digest",
+        values={"day": mail.about, "papers": shown},
+        why="You get this because you asked for the daily digest of papers.",
+    )
+
+
+def _daily_query(day: str, *, limit: int) -> DailyPapersQuery:
+    return DailyPapersQuery(
+        span=span_of(day=day, week=None, month=None), sort=PaperSort.trending, limit=limit
+    )
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SUMMARY_CHARACTERS else line[:_SUMMARY_CHARACTERS].rstrip() + " …"
+
 
 BEGIN = "notifications.begin-digest"
 GO_ON = "notifications.go-on-with-digest"
@@ -18,10 +65,10 @@ GO_ON = "notifications.go-on-with-digest"
 # Users looked at in one transaction.
 BATCH = 500
 # The last day on which a digest was begun.
-_LAST = "papers_digest"
+_LAST_DAY = "papers_digest"
 
 
-async def plan(conn: Connection) -> None:
+async def schedule(conn: Connection) -> None:
     """Have the next digest sent, once on any day however often this is asked for.
 
     A hub that was off at the hour sends it late, but on the same day.
@@ -42,29 +89,29 @@ async def begin(conn: Connection) -> None:
     moment = clock.now()
     # What was due while the hub was off may come to be run before the hour of another day.
     if moment >= _due_on(conn, moment) and not await _is_begun(conn, moment):
-        await facts.set_value(conn, _LAST, moment.date().isoformat())
+        await metadata.set_value(conn, _LAST_DAY, moment.date().isoformat())
         day = (moment.date() - timedelta(days=1)).isoformat()
-        if await digests.has_papers(conn, day):
+        if await has_papers(conn, day):
             await _add_page(conn, day=day, after="")
-    await plan(conn)
+    await schedule(conn)
 
 
 def _due_on(conn: Connection, moment: datetime) -> datetime:
     return datetime.combine(moment.date(), time(conn.hub.settings.mail.digest_hour), UTC)
 
 
-async def go_on(conn: Connection, *, day: str, after: str) -> None:
+async def mail_page(conn: Connection, *, day: str, after: str) -> None:
     """Mail the digest to those of the next users who want it."""
-    wanting, last = await preferences.page_of_those_who_want(
-        conn, Key.daily_papers_digest, after=after, limit=BATCH
+    wanting, last = await preferences.list_wanting(
+        conn, PreferenceKey.daily_papers_digest, after=after, limit=BATCH
     )
-    await queueing.mail_of_digest(conn, day=day, user_ids=wanting)
+    await mail_queue.queue_digest_mail(conn, day=day, user_ids=wanting)
     if last is not None:
         await _add_page(conn, day=day, after=last)
 
 
 async def _is_begun(conn: Connection, moment: datetime) -> bool:
-    last = await facts.find(conn, _LAST)
+    last = await metadata.find(conn, _LAST_DAY)
     return last is not None and last >= moment.date().isoformat()
 
 

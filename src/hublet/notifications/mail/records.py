@@ -1,13 +1,13 @@
-"""What a mail that waits is made of."""
+"""Records of mail: one that waits, and its recipient."""
 
 from datetime import datetime
 from enum import StrEnum
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.notifications.preferences.keys import Key
+from hublet.notifications.preferences.switches import PreferenceKey
 
 
-class Kind(StrEnum):
+class MailKind(StrEnum):
     thread = "thread"
     message = "message"
     digest = "digest"
@@ -16,16 +16,16 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mail:
+class QueuedMail:
     """A mail to one user, about one thing of its kind."""
 
     id: str
     user_id: str
-    kind: Kind
+    kind: MailKind
     # The id of the thread, message or repository, or the day.
     about: str
     # None for what cannot be turned off.
-    key: Key | None
+    key: PreferenceKey | None
     # What happened, oldest first: ids, or the names of tags. A thread that has no first comment
     # stands for its own opening.
     events: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Mail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipient:
+class MailRecipient:
     """A user who has a primary address, and that one is verified."""
 
     user_id: str

@@ -1,4 +1,4 @@
-"""SQL of mails that wait, and of whom they go to."""
+"""SQL of mails that wait, and of their recipients."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,8 +8,8 @@ from hublet.core.clock import from_micros, micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
 from hublet.core.light_dataclasses import dataclass
-from hublet.notifications.mail.records import Kind, Mail, Recipient
-from hublet.notifications.preferences.keys import Key
+from hublet.notifications.mail.records import MailKind, MailRecipient, QueuedMail
+from hublet.notifications.preferences.switches import PreferenceKey
 
 
 def _array(values: Collection[str]) -> str:
@@ -19,10 +19,10 @@ def _array(values: Collection[str]) -> str:
 async def gather(
     conn: Connection,
     *,
-    kind: Kind,
+    kind: MailKind,
     about: str,
     event_id: str,
-    key: Key | None,
+    key: PreferenceKey | None,
     user_ids: Collection[str],
 ) -> list[str]:
     """Add what happened to the open mails of these users; return the ids of those it opened.
@@ -53,7 +53,7 @@ async def gather(
     return [row["id"] for row in rows if row["id"].startswith(batch)]
 
 
-async def close(conn: Connection, mail_ids: Sequence[str]) -> list[Mail]:
+async def close(conn: Connection, mail_ids: Sequence[str]) -> list[QueuedMail]:
     """Return those mails that are still to be sent; what happens from now on opens others."""
     rows = await conn.fetch_all(
         """
@@ -62,14 +62,14 @@ async def close(conn: Connection, mail_ids: Sequence[str]) -> list[Mail]:
         """,
         _array(mail_ids),
     )
-    return sorted(map(_mail, rows), key=lambda mail: mail.id)
+    return sorted(map(_mail_record, rows), key=lambda mail: mail.id)
 
 
 async def remove(conn: Connection, mail_ids: Sequence[str]) -> None:
     await conn.execute("DELETE FROM mails WHERE id IN each($1)", _array(mail_ids))
 
 
-async def find_recipients(conn: Reader, user_ids: Collection[str]) -> dict[str, Recipient]:
+async def find_recipients(conn: Reader, user_ids: Collection[str]) -> dict[str, MailRecipient]:
     """Return those of these users who can be written to."""
     rows = await conn.fetch_all(
         """
@@ -81,7 +81,7 @@ async def find_recipients(conn: Reader, user_ids: Collection[str]) -> dict[str, 
         _array(user_ids),
     )
     return {
-        row["id"]: Recipient(
+        row["id"]: MailRecipient(
             user_id=row["id"],
             name=row["name"],
             fullname=row["fullname"],
@@ -120,18 +120,18 @@ async def is_unread(conn: Reader, thread_id: str, *, user_id: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HubMessage:
+class MailedMessage:
     """What the hub itself tells a user."""
 
     title: str
     body: str
 
 
-async def find_message(conn: Reader, message_id: str, *, user_id: str) -> HubMessage | None:
+async def find_message(conn: Reader, message_id: str, *, user_id: str) -> MailedMessage | None:
     row = await conn.fetch_one(
         "SELECT title, body FROM messages WHERE id = $1 AND user_id = $2", message_id, user_id
     )
-    return HubMessage(title=row["title"], body=row["body"]) if row else None
+    return MailedMessage(title=row["title"], body=row["body"]) if row else None
 
 
 async def name_of(conn: Reader, user_id: str) -> str:
@@ -153,13 +153,13 @@ async def count_verification(conn: Connection, *, user_id: str, since: int, most
     ) == 1  # fmt: skip
 
 
-def _mail(row: Row) -> Mail:
-    return Mail(
+def _mail_record(row: Row) -> QueuedMail:
+    return QueuedMail(
         id=row["id"],
         user_id=row["user_id"],
-        kind=Kind(row["kind"]),
+        kind=MailKind(row["kind"]),
         about=row["about"],
-        key=Key(row["key"]) if row["key"] else None,
+        key=PreferenceKey(row["key"]) if row["key"] else None,
         # A task that ran twice told twice of the same.
         events=tuple(dict.fromkeys(row["events"].split())),
         in_inbox=bool(row["in_inbox"]),

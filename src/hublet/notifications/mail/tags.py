@@ -1,27 +1,30 @@
-"""New tags of a repository: who is told of them by mail."""
+"""Mails about new tags of a repository: who gets them, what they say."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
 
-from hublet.core.database import Connection
+from hublet.core.database import Connection, Reader
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.queue import NewTask, add
 from hublet.events import RepoContentUpdated
-from hublet.notifications.mail import queueing, store
-from hublet.notifications.preferences.keys import Key
+from hublet.notifications.mail import mail_queue, store
+from hublet.notifications.mail.letters import MailContent, list_id, may_see
+from hublet.notifications.mail.records import QueuedMail
 from hublet.notifications.preferences.service import who_wants
+from hublet.notifications.preferences.switches import PreferenceKey
 from hublet.repos import service as repos
 from hublet.repos import store as repo_rows
+from hublet.repos.refs import service as refs
 
-TELL = "notifications.mail-tags"
+NOTIFY_OF_TAGS = "notifications.mail-tags"
 
 # Users looked at in one transaction.
 BATCH = 500
 # A mail names no more; who pushes a hundred tags at once pushes a history, not releases.
-MOST = 20
-_TAGS = "refs/tags/"
+MOST_TAGS = 20
+_TAG_PREFIX = "refs/tags/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +37,20 @@ class NewTags:
     after: str = ""
 
 
-async def begin(conn: Connection, event: RepoContentUpdated) -> None:
+async def queue_new_tags(conn: Connection, event: RepoContentUpdated) -> None:
     created = [
-        update.ref.removeprefix(_TAGS)
+        update.ref.removeprefix(_TAG_PREFIX)
         for update in event.updated_refs
-        if update.ref.startswith(_TAGS) and update.old_sha is None and update.new_sha is not None
+        if update.ref.startswith(_TAG_PREFIX)
+        and update.old_sha is None
+        and update.new_sha is not None
     ]
     if created:
-        news = NewTags(repo_id=event.repo.id, actor_id=event.actor_id, tags=created[:MOST])
-        await _go_on(conn, news)
+        news = NewTags(repo_id=event.repo.id, actor_id=event.actor_id, tags=created[:MOST_TAGS])
+        await _queue_page(conn, news)
 
 
-async def tell(conn: Connection, news: NewTags) -> None:
+async def notify_watchers(conn: Connection, news: NewTags) -> None:
     """Have the next of those who watch it told; whoever made the tags knows of them."""
     repo = await repo_rows.find(conn, news.repo_id)
     if repo is None:
@@ -55,11 +60,38 @@ async def tell(conn: Connection, news: NewTags) -> None:
     )
     others = [user_id for user_id in page if user_id != news.actor_id]
     seeing = await repos.who_may_see(conn, repos.snapshot(repo), others)
-    wanting = await who_wants(conn, Key.repo_release, seeing)
-    await queueing.mail_of_tags(conn, repo_id=repo.id, tags=news.tags, user_ids=wanting)
+    wanting = await who_wants(conn, PreferenceKey.repo_release, seeing)
+    await mail_queue.queue_tags_mail(conn, repo_id=repo.id, tags=news.tags, user_ids=wanting)
     if len(page) == BATCH:
-        await _go_on(conn, replace(news, after=page[-1]))
+        await _queue_page(conn, replace(news, after=page[-1]))
 
 
-async def _go_on(conn: Connection, news: NewTags) -> None:
-    await add(conn, NewTask(kind=TELL, body=msgspec.json.encode(news).decode()))
+async def _queue_page(conn: Connection, news: NewTags) -> None:
+    await add(conn, NewTask(kind=NOTIFY_OF_TAGS, body=msgspec.json.encode(news).decode()))
+
+
+async def write_tags_mail(conn: Reader, mail: QueuedMail) -> MailContent | None:
+    """Return the tags that are still there; None when none is, or not for this user."""
+    repo = await repo_rows.find(conn, mail.about)
+    if repo is None or not await may_see(conn, repo, mail.user_id):
+        return None
+    tags = [
+        tag
+        for tag in mail.events
+        if await refs.find_sha(conn, repo, f"refs/tags/{tag}") is not None
+    ]
+    if not tags:
+        return None
+    url = repo.url(conn.hub.settings.base_url)
+    noun = "tag" if len(tags) == 1 else "tags"
+    return MailContent(
+        subject=f"[{repo.full_name}] New {noun} {', '.join(tags)}",
+        template="tags",
+        values={
+            "repo": repo.full_name,
+            "tags": [{"name": tag, "url": f"{url}/tree/{tag}"} for tag in tags],
+        },
+        why=f"You get this because you watch {repo.full_name}.",
+        root=f"tags.{repo.id}",
+        headers=list_id(conn.hub, repo),
+    )

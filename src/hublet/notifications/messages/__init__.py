@@ -1,1 +1,1 @@
-"""What the hub itself tells a user."""
+"""Messages of the hub itself to a user."""

@@ -1,4 +1,4 @@
-"""Rules of the hub's own messages: an item in the inbox, and a mail."""
+"""Service of the hub's own messages: an item in the inbox, and a mail."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -6,81 +6,82 @@ from datetime import timedelta
 from hublet.core.clock import now, to_micros
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
-from hublet.notifications.fan_out import service as fan_out
+from hublet.notifications.errors import MessageNotFound
 from hublet.notifications.inbox import service as inbox
-from hublet.notifications.mail import queueing
+from hublet.notifications.mail import mail_queue
 from hublet.notifications.messages import store
-from hublet.notifications.messages.errors import MessageNotFound
-from hublet.notifications.messages.records import Message, Text
-from hublet.notifications.preferences.keys import Key
-from hublet.notifications.records import HUB, POST, Involvement, Item
+from hublet.notifications.preferences.switches import PreferenceKey
+from hublet.notifications.recipients import service as fan_out
+from hublet.notifications.records import HUB, POST, HubMessage, InboxItem, Involvement, MessageText
 
 
-async def tell(
+async def notify(
     conn: Connection,
     user_ids: Collection[str],
-    text: Text,
+    text: MessageText,
     *,
-    key: Key | None,
+    key: PreferenceKey | None,
     not_again_within: timedelta | None = None,
 ) -> None:
     """Tell people something by inbox and by mail; the key, if there is one, turns off the mail.
 
     Programs and those who are disabled are passed over.
     """
-    for message in await _written(conn, user_ids, text, not_again_within):
-        await _put_in_inbox(conn, message)
-        await queueing.mail_of_message(
+    for message in await _add_messages(conn, user_ids, text, not_again_within):
+        await _deliver(conn, message)
+        await mail_queue.queue_message_mail(
             conn, message_id=message.id, user_id=message.user_id, key=key
         )
 
 
-async def tell_in_inbox(
+async def notify_in_inbox(
     conn: Connection,
     user_ids: Collection[str],
-    text: Text,
+    text: MessageText,
     *,
     not_again_within: timedelta | None = None,
 ) -> None:
     """Tell people something that is not worth a mail."""
-    for message in await _written(conn, user_ids, text, not_again_within):
-        await _put_in_inbox(conn, message)
+    for message in await _add_messages(conn, user_ids, text, not_again_within):
+        await _deliver(conn, message)
 
 
-async def tell_by_mail(conn: Connection, user_id: str, text: Text, *, key: Key | None) -> None:
+async def notify_by_mail(
+    conn: Connection, user_id: str, text: MessageText, *, key: PreferenceKey | None
+) -> None:
     """Tell a user, disabled or not, something that cannot be read on the hub."""
-    message = _message(user_id, text)
+    message = _new_message(user_id, text)
     await store.add_many(conn, [message])
-    await queueing.mail_of_message(conn, message_id=message.id, user_id=user_id, key=key)
+    await mail_queue.queue_message_mail(conn, message_id=message.id, user_id=user_id, key=key)
 
 
-async def get(conn: Reader, message_id: str, *, user_id: str) -> Message:
+async def get(conn: Reader, message_id: str, *, user_id: str) -> HubMessage:
     message = await store.find(conn, message_id, user_id=user_id)
     if message is None:
         raise MessageNotFound(message_id)
     return message
 
 
-async def _written(
-    conn: Connection, user_ids: Collection[str], text: Text, pause: timedelta | None
-) -> list[Message]:
+async def _add_messages(
+    conn: Connection, user_ids: Collection[str], text: MessageText, pause: timedelta | None
+) -> list[HubMessage]:
     """Keep a message for each of those who are to hear it, in the order of their ids."""
-    await fan_out.hold(conn)
+    await fan_out.lock_fan_out(conn)
     people = await store.list_people(conn, user_ids)
     if pause is not None:
         since = to_micros(now() - pause)
-        heard = await store.who_heard(conn, text, people, since=since)
+        heard = await store.list_notified(conn, text, people, since=since)
         people = [user_id for user_id in people if user_id not in heard]
-    messages = [_message(user_id, text) for user_id in people]
+    messages = [_new_message(user_id, text) for user_id in people]
     await store.add_many(conn, messages)
     return messages
 
 
-def _message(user_id: str, text: Text) -> Message:
-    return Message(id=new_object_id(), user_id=user_id, text=text, created_at=now())
+def _new_message(user_id: str, text: MessageText) -> HubMessage:
+    return HubMessage(id=new_object_id(), user_id=user_id, text=text, created_at=now())
 
 
-async def _put_in_inbox(conn: Connection, message: Message) -> None:
-    item = Item(thread_id=message.id, type=POST, place_id=HUB, event_id=None)
+async def _deliver(conn: Connection, message: HubMessage) -> None:
+    item = InboxItem(thread_id=message.id, type=POST, place_id=HUB, event_id=None)
     # It is meant for this one person, so it is more than something watched.
     await inbox.deliver(conn, item, {message.user_id: Involvement.participating})

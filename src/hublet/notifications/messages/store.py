@@ -1,17 +1,17 @@
-"""SQL of the hub's own messages, and of whom they are for."""
+"""SQL of the hub's own messages, and of their recipients."""
 
 import json
 from collections.abc import Collection, Iterable
 
 from hublet.core.clock import from_micros, to_micros
 from hublet.core.database import Connection, Reader
-from hublet.notifications.messages.records import Message, Text
+from hublet.notifications.records import HubMessage, MessageText
 
 # Whom anything can be told: people who can still sign in.
 _PEOPLE = "u.type = 'user' AND u.disabled_at IS NULL"
 
 
-async def add_many(conn: Connection, messages: Iterable[Message]) -> None:
+async def add_many(conn: Connection, messages: Iterable[HubMessage]) -> None:
     await conn.execute_many(
         """
         INSERT INTO messages (id, user_id, kind, title, body, created_at)
@@ -27,23 +27,23 @@ async def add_many(conn: Connection, messages: Iterable[Message]) -> None:
     )  # fmt: skip
 
 
-async def find(conn: Reader, message_id: str, *, user_id: str) -> Message | None:
+async def find(conn: Reader, message_id: str, *, user_id: str) -> HubMessage | None:
     row = await conn.fetch_one(
         "SELECT kind, title, body, created_at FROM messages WHERE id = $1 AND user_id = $2",
         message_id, user_id,
     )  # fmt: skip
     if row is None:
         return None
-    return Message(
+    return HubMessage(
         id=message_id,
         user_id=user_id,
-        text=Text(kind=row["kind"], title=row["title"], body=row["body"]),
+        text=MessageText(kind=row["kind"], title=row["title"], body=row["body"]),
         created_at=from_micros(row["created_at"]),
     )
 
 
-async def who_heard(
-    conn: Reader, text: Text, user_ids: Collection[str], *, since: int
+async def list_notified(
+    conn: Reader, text: MessageText, user_ids: Collection[str], *, since: int
 ) -> frozenset[str]:
     """Return those whom the same was told since a moment."""
     rows = await conn.fetch_all(
@@ -65,7 +65,7 @@ async def list_people(conn: Reader, user_ids: Collection[str]) -> list[str]:
     return [row["id"] for row in rows]
 
 
-async def list_who_answer_for(conn: Reader, account_id: str) -> list[str]:
+async def list_responsible(conn: Reader, account_id: str) -> list[str]:
     """Return the people behind an account.
 
     A person is that person; an organization, and a program of one, are its administrators.

@@ -1,4 +1,4 @@
-"""Everything that the hub itself says to its users, word by word.
+"""Texts of all messages that the hub itself sends, word by word.
 
 No text holds a secret: of a credential it shows the name and the hint, of a webhook the id.
 """
@@ -13,7 +13,7 @@ from hublet.events import (
     WebhookRecovered,
     WebhookSuspended,
 )
-from hublet.notifications.messages.records import Text
+from hublet.notifications.records import MessageText
 
 _LONGEST_NAME = 100
 
@@ -25,93 +25,93 @@ _REVOKED_BY = {
 }
 
 # How a job ended that is told of.
-ENDINGS_OF_JOBS = {"COMPLETED": "is done", "ERROR": "failed"}
+JOB_ENDINGS = {"COMPLETED": "is done", "ERROR": "failed"}
 
 
-def plain(name: str) -> str:
+def clean_name(name: str) -> str:
     """Return a name that a user chose so that it stays in its line and leaves room for the rest."""
     name = " ".join("".join(c if c.isprintable() else " " for c in name).split())
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
-def webhook_failing(event: WebhookFailing, *, whose: str) -> Text:
+def webhook_failing(event: WebhookFailing, *, whose: str) -> MessageText:
     webhook = f"The webhook {event.webhook_id} of {whose}"
     if event.percent == 0:
-        return Text(
+        return MessageText(
             kind="webhook-failing",
             title=f"{webhook} fails",
             body=_paragraphs(
-                f"The last deliveries of this webhook failed. {_last(event)}",
+                f"The last deliveries of this webhook failed. {_last_failure(event)}",
                 "Its target is now only probed from time to time; what could not be delivered is "
                 "sent when it answers again.",
             ),
         )
-    return Text(
+    return MessageText(
         kind="webhook-failing",
         title=f"{webhook} keeps failing and will be suspended",
         body=_paragraphs(
-            f"No delivery of this webhook has succeeded for days. {_last(event)}",
+            f"No delivery of this webhook has succeeded for days. {_last_failure(event)}",
             f"{event.percent} percent of the time are over after which it is suspended. "
             "Look at its deliveries for what its target answers.",
         ),
     )
 
 
-def webhook_suspended(event: WebhookSuspended, *, whose: str) -> Text:
-    return Text(
+def webhook_suspended(event: WebhookSuspended, *, whose: str) -> MessageText:
+    return MessageText(
         kind="webhook-suspended",
         title=f"The webhook {event.webhook_id} of {whose} is suspended",
         body=_paragraphs(
-            f"Its deliveries failed until it was switched off. {_last(event)}",
+            f"Its deliveries failed until it was switched off. {_last_failure(event)}",
             "What it would have delivered is still recorded. Enable the webhook once its target "
             "answers again, and recover what was missed.",
         ),
     )
 
 
-def webhook_recovered(event: WebhookRecovered, *, whose: str) -> Text:
-    return Text(
+def webhook_recovered(event: WebhookRecovered, *, whose: str) -> MessageText:
+    return MessageText(
         kind="webhook-recovered",
         title=f"The webhook {event.webhook_id} of {whose} works again",
         body="Its target answers, and what waited is being delivered.",
     )
 
 
-def _last(event: WebhookFailing | WebhookSuspended) -> str:
+def _last_failure(event: WebhookFailing | WebhookSuspended) -> str:
     if event.status is not None:
         return f"The last answer had the status {event.status}."
     return f"The last attempt ended with: {event.reason}." if event.reason else ""
 
 
-def credential_revoked(event: CredentialRevoked, *, owner: str | None = None) -> Text:
+def credential_revoked(event: CredentialRevoked, *, owner: str | None = None) -> MessageText:
     """Tell the owner of a credential; with an `owner`, those who answer for a program."""
     whose = f"The token of {owner}" if owner else "Your token"
-    return Text(
+    return MessageText(
         kind="credential-revoked",
-        title=f"{whose} called {plain(event.name)} was revoked",
+        title=f"{whose} called {clean_name(event.name)} was revoked",
         body=_paragraphs(
             f"The token {event.hint} does not work any more. {_REVOKED_BY[event.reason]}",
-            _where_from(event),
+            _report_source(event),
             "Create another one if you still need it. If you do not know how its value became "
             "known, look for it in files, logs and repositories of yours.",
         ),
     )
 
 
-def _where_from(event: CredentialRevoked) -> str:
+def _report_source(event: CredentialRevoked) -> str:
     known = event.reason == "reported" and event.address
     return f"The report came from the address {event.address}." if known else ""
 
 
-def credential_detected(event: SecretDetected, *, owner: str | None = None) -> Text:
+def credential_detected(event: SecretDetected, *, owner: str | None = None) -> MessageText:
     """Tell the owner of a credential; with an `owner`, those who answer for a program."""
     whose = f"The token of {owner}" if owner else "Your token"
     where = f"the {event.repo.type} {event.repo.name}"
-    return Text(
+    return MessageText(
         kind="credential-detected",
-        title=f"{whose} called {plain(event.name)} can be read in {where}",
+        title=f"{whose} called {clean_name(event.name)} can be read in {where}",
         body=_paragraphs(
-            f"The token {event.hint} stands in the file {plain(event.path)} of {where}, in the "
+            f"The token {event.hint} stands in the file {clean_name(event.path)} of {where}, in the "
             f"commit {event.commit[:12]}. Everybody can read it there.",
             "It still works. Revoke it now, and create another one if you need it: to remove it "
             "from the file is not enough, because the commit stays.",
@@ -119,9 +119,9 @@ def credential_detected(event: SecretDetected, *, owner: str | None = None) -> T
     )
 
 
-def access_ended(event: AccessEnded) -> Text:
-    app = plain(event.app_name)
-    return Text(
+def access_ended(event: AccessEnded) -> MessageText:
+    app = clean_name(event.app_name)
+    return MessageText(
         kind="access-ended",
         title=f"The access of {app} to your account was ended",
         body=_paragraphs(
@@ -132,8 +132,8 @@ def access_ended(event: AccessEnded) -> Text:
     )
 
 
-def account_disabled() -> Text:
-    return Text(
+def account_disabled() -> MessageText:
+    return MessageText(
         kind="account-disabled",
         title="Your account was switched off",
         body=_paragraphs(
@@ -144,16 +144,16 @@ def account_disabled() -> Text:
     )
 
 
-def new_follower(*, follower: str) -> Text:
-    return Text(
+def new_follower(*, follower: str) -> MessageText:
+    return MessageText(
         kind="user-followed",
         title=f"{follower} follows you",
         body=f"{follower} began to follow you, and sees what you publish.",
     )
 
 
-def access_requested(repo: RepoSnapshot, *, requester: str) -> Text:
-    return Text(
+def access_requested(repo: RepoSnapshot, *, requester: str) -> MessageText:
+    return MessageText(
         kind="access-requested",
         title=f"{requester} asks to read the {repo.type} {repo.name}",
         body=f"The {repo.type} {repo.name} is gated. {requester} waits for you, or for somebody "
@@ -161,16 +161,16 @@ def access_requested(repo: RepoSnapshot, *, requester: str) -> Text:
     )
 
 
-def access_accepted(repo: RepoSnapshot) -> Text:
-    return Text(
+def access_accepted(repo: RepoSnapshot) -> MessageText:
+    return MessageText(
         kind="access-accepted",
         title=f"You may read the {repo.type} {repo.name}",
         body=f"Somebody who manages the {repo.type} {repo.name} gave you access to its content.",
     )
 
 
-def access_rejected(repo: RepoSnapshot) -> Text:
-    return Text(
+def access_rejected(repo: RepoSnapshot) -> MessageText:
+    return MessageText(
         kind="access-rejected",
         title=f"Your request to read the {repo.type} {repo.name} was rejected",
         body=f"Somebody who manages the {repo.type} {repo.name} rejected your request; its "
@@ -178,24 +178,24 @@ def access_rejected(repo: RepoSnapshot) -> Text:
     )
 
 
-def added_to_organization(*, organization: str, role: str, by: str | None) -> Text:
+def added_to_organization(*, organization: str, role: str, by: str | None) -> MessageText:
     who = by or "An administrator"
-    return Text(
+    return MessageText(
         kind="organization-joined",
         title=f"You are a member of {organization}",
         body=f"{who} added you to the organization {organization}, with the role {role}.",
     )
 
 
-def job_ended(event: JobEnded, *, owner: str) -> Text:
-    job = event.job_id if event.name is None else f"{plain(event.name)} ({event.job_id})"
-    ending = ENDINGS_OF_JOBS[event.stage]
-    return Text(
+def job_ended(event: JobEnded, *, owner: str) -> MessageText:
+    job = event.job_id if event.name is None else f"{clean_name(event.name)} ({event.job_id})"
+    ending = JOB_ENDINGS[event.stage]
+    return MessageText(
         kind="job-ended",
         title=f"The job {job} of {owner} {ending}",
         body=_paragraphs(
             f"The job {job} of {owner} {ending}.",
-            "" if event.message is None else f"The reason: {plain(event.message)}.",
+            "" if event.message is None else f"The reason: {clean_name(event.message)}.",
         ),
     )
 

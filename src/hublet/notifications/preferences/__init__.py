@@ -1,1 +1,1 @@
-"""What a user wants to hear of, in the inbox and by mail."""
+"""Preferences: what a user wants to be notified of, in the inbox and by mail."""

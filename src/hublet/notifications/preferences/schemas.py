@@ -1,4 +1,4 @@
-"""Preferences on the wire."""
+"""Schemas of preferences."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
@@ -6,13 +6,13 @@ from typing import Annotated, Any, Self
 from pydantic import MISSING, Field
 
 from hublet.core.schema import Schema, Timestamp
-from hublet.notifications.preferences.keys import (
+from hublet.notifications.preferences.switches import (
     PRODUCT_UPDATES_AFTER,
     PRODUCT_UPDATES_AFTER_SENTENCE,
     SWITCHES,
-    Key,
+    PreferenceKey,
+    Preferences,
 )
-from hublet.notifications.preferences.records import Choices
 
 # "yes", 1 and the like are no booleans.
 Flag = Annotated[bool, Field(strict=True)]
@@ -25,47 +25,51 @@ PrepaidAmount = Annotated[
 ]
 
 
-def _switch(key: Key) -> Any:
+def _switch(key: PreferenceKey) -> Any:
     return Field(default=MISSING, description=SWITCHES[key].sentence)
 
 
 class NotificationSettings(Schema):
     """What the user hears of. `web_…` decides the inbox, the others decide mail."""
 
-    announcements: Flag | MISSING = _switch(Key.announcements)
-    arxiv_paper_activity: Flag | MISSING = _switch(Key.arxiv_paper_activity)
-    content_access_policy_request: Flag | MISSING = _switch(Key.content_access_policy_request)
-    daily_papers_digest: Flag | MISSING = _switch(Key.daily_papers_digest)
-    discussions_participating: Flag | MISSING = _switch(Key.discussions_participating)
-    discussions_watched: Flag | MISSING = _switch(Key.discussions_watched)
-    gated_user_access_request: Flag | MISSING = _switch(Key.gated_user_access_request)
-    inference_endpoint_status: Flag | MISSING = _switch(Key.inference_endpoint_status)
-    job_status: Flag | MISSING = _switch(Key.job_status)
-    launch_autonlp: Flag | MISSING = _switch(Key.launch_autonlp)
-    launch_spaces: Flag | MISSING = _switch(Key.launch_spaces)
-    launch_prepaid_credits: Flag | MISSING = _switch(Key.launch_prepaid_credits)
-    launch_training_cluster: Flag | MISSING = _switch(Key.launch_training_cluster)
-    org_request: Flag | MISSING = _switch(Key.org_request)
-    org_suggestions: Flag | MISSING = _switch(Key.org_suggestions)
-    org_verified_suggestions: Flag | MISSING = _switch(Key.org_verified_suggestions)
-    org_suggestions_to_create: Flag | MISSING = _switch(Key.org_suggestions_to_create)
-    posts_participating: Flag | MISSING = _switch(Key.posts_participating)
-    user_follows: Flag | MISSING = _switch(Key.user_follows)
-    secret_detected: Flag | MISSING = _switch(Key.secret_detected)
-    web_discussions_participating: Flag | MISSING = _switch(Key.web_discussions_participating)
-    web_discussions_watched: Flag | MISSING = _switch(Key.web_discussions_watched)
-    web_posts_participating: Flag | MISSING = _switch(Key.web_posts_participating)
+    announcements: Flag | MISSING = _switch(PreferenceKey.announcements)
+    arxiv_paper_activity: Flag | MISSING = _switch(PreferenceKey.arxiv_paper_activity)
+    content_access_policy_request: Flag | MISSING = _switch(
+        PreferenceKey.content_access_policy_request
+    )
+    daily_papers_digest: Flag | MISSING = _switch(PreferenceKey.daily_papers_digest)
+    discussions_participating: Flag | MISSING = _switch(PreferenceKey.discussions_participating)
+    discussions_watched: Flag | MISSING = _switch(PreferenceKey.discussions_watched)
+    gated_user_access_request: Flag | MISSING = _switch(PreferenceKey.gated_user_access_request)
+    inference_endpoint_status: Flag | MISSING = _switch(PreferenceKey.inference_endpoint_status)
+    job_status: Flag | MISSING = _switch(PreferenceKey.job_status)
+    launch_autonlp: Flag | MISSING = _switch(PreferenceKey.launch_autonlp)
+    launch_spaces: Flag | MISSING = _switch(PreferenceKey.launch_spaces)
+    launch_prepaid_credits: Flag | MISSING = _switch(PreferenceKey.launch_prepaid_credits)
+    launch_training_cluster: Flag | MISSING = _switch(PreferenceKey.launch_training_cluster)
+    org_request: Flag | MISSING = _switch(PreferenceKey.org_request)
+    org_suggestions: Flag | MISSING = _switch(PreferenceKey.org_suggestions)
+    org_verified_suggestions: Flag | MISSING = _switch(PreferenceKey.org_verified_suggestions)
+    org_suggestions_to_create: Flag | MISSING = _switch(PreferenceKey.org_suggestions_to_create)
+    posts_participating: Flag | MISSING = _switch(PreferenceKey.posts_participating)
+    user_follows: Flag | MISSING = _switch(PreferenceKey.user_follows)
+    secret_detected: Flag | MISSING = _switch(PreferenceKey.secret_detected)
+    web_discussions_participating: Flag | MISSING = _switch(
+        PreferenceKey.web_discussions_participating
+    )
+    web_discussions_watched: Flag | MISSING = _switch(PreferenceKey.web_discussions_watched)
+    web_posts_participating: Flag | MISSING = _switch(PreferenceKey.web_posts_participating)
     product_updates_after: Timestamp | MISSING = Field(
         default=MISSING, description=PRODUCT_UPDATES_AFTER_SENTENCE
     )
-    api_inference_sunset: Flag | MISSING = _switch(Key.api_inference_sunset)
-    locked_out: Flag | MISSING = _switch(Key.locked_out)
-    repo_release: Flag | MISSING = _switch(Key.repo_release)
+    api_inference_sunset: Flag | MISSING = _switch(PreferenceKey.api_inference_sunset)
+    locked_out: Flag | MISSING = _switch(PreferenceKey.locked_out)
+    repo_release: Flag | MISSING = _switch(PreferenceKey.repo_release)
 
-    def switches(self) -> Mapping[Key, bool]:
+    def switches(self) -> Mapping[PreferenceKey, bool]:
         """Return those that are named."""
         named = self.model_fields_set - {PRODUCT_UPDATES_AFTER}
-        return {Key(name): getattr(self, name) for name in named}
+        return {PreferenceKey(name): getattr(self, name) for name in named}
 
 
 class UpdateNotificationSettings(Schema):
@@ -78,8 +82,8 @@ class NotificationSettingsAnswer(Schema):
     prepaidAmount: PrepaidAmount | MISSING = MISSING
 
     @classmethod
-    def of(cls, choices: Choices) -> Self:
-        shown: dict[str, Any] = {key: choices.wants(key) for key in Key}
+    def of(cls, choices: Preferences) -> Self:
+        shown: dict[str, Any] = {key: choices.wants(key) for key in PreferenceKey}
         if choices.product_updates_after is not None:
             shown[PRODUCT_UPDATES_AFTER] = choices.product_updates_after
         settings = NotificationSettings.model_validate(shown)

@@ -1,4 +1,4 @@
-"""Rules of what users want to hear of."""
+"""Service of preferences: who wants what, and how that changes."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -6,60 +6,65 @@ from dataclasses import replace
 from pydantic import MISSING
 
 from hublet.core.database import Connection, Reader
+from hublet.notifications.errors import PrepaidAmountNeeded
 from hublet.notifications.preferences import store
-from hublet.notifications.preferences.errors import PrepaidAmountNeeded
-from hublet.notifications.preferences.keys import Key
-from hublet.notifications.preferences.records import NOTHING_CHOSEN, Choices
 from hublet.notifications.preferences.schemas import UpdateNotificationSettings
+from hublet.notifications.preferences.switches import (
+    DEFAULT_PREFERENCES,
+    PreferenceKey,
+    Preferences,
+)
 
 
-async def who_wants(conn: Reader, key: Key, user_ids: Collection[str]) -> frozenset[str]:
+async def who_wants(conn: Reader, key: PreferenceKey, user_ids: Collection[str]) -> frozenset[str]:
     """Return those of these users who have this key switched on."""
     chosen = await store.list_of(conn, user_ids)
-    return frozenset(each for each in user_ids if chosen.get(each, NOTHING_CHOSEN).wants(key))
+    return frozenset(each for each in user_ids if chosen.get(each, DEFAULT_PREFERENCES).wants(key))
 
 
-async def page_of_those_who_want(
-    conn: Reader, key: Key, *, after: str, limit: int
+async def list_wanting(
+    conn: Reader, key: PreferenceKey, *, after: str, limit: int
 ) -> tuple[list[str], str | None]:
     """Look at so many users who ever chose something; return those who want, and where to go on.
 
     It finds nobody who has the key by default: only for keys that are off at first.
     """
-    page = await store.page(conn, after=after, limit=limit)
+    page = await store.list_page(conn, after=after, limit=limit)
     wanting = [user_id for user_id, choices in page.items() if choices.wants(key)]
     return wanting, max(page) if len(page) == limit else None
 
 
-async def get(conn: Reader, user_id: str) -> Choices:
+async def get(conn: Reader, user_id: str) -> Preferences:
     return await store.find(conn, user_id)
 
 
-async def update(conn: Connection, user_id: str, request: UpdateNotificationSettings) -> Choices:
+async def update(
+    conn: Connection, user_id: str, request: UpdateNotificationSettings
+) -> Preferences:
     """Change what is named and keep the rest."""
-    before = await _held(conn, user_id)
+    before = await _lock(conn, user_id)
     moment, amount = request.notifications.product_updates_after, request.prepaidAmount
-    after = Choices(
+    after = Preferences(
         switches={**before.switches, **request.notifications.switches()},
         product_updates_after=before.product_updates_after if moment is MISSING else moment,
         prepaid_amount=before.prepaid_amount if amount is MISSING else amount,
     )
-    if not after.wants(Key.launch_prepaid_credits):
+    if not after.wants(PreferenceKey.launch_prepaid_credits):
         after = replace(after, prepaid_amount=None)
     elif not (after.prepaid_amount or "").strip():
         raise PrepaidAmountNeeded
-    await store.keep(conn, user_id, after)
+    await store.save(conn, user_id, after)
     return after
 
 
-async def turn_off(conn: Connection, user_id: str, key: Key) -> None:
+async def turn_off(conn: Connection, user_id: str, key: PreferenceKey) -> None:
     """Switch one key off, as a link in a mail does; it may be off already."""
-    before = await _held(conn, user_id)
+    before = await _lock(conn, user_id)
     if before.wants(key):
-        await store.keep(conn, user_id, replace(before, switches={**before.switches, key: False}))
+        await store.save(conn, user_id, replace(before, switches={**before.switches, key: False}))
 
 
-async def _held(conn: Connection, user_id: str) -> Choices:
+async def _lock(conn: Connection, user_id: str) -> Preferences:
     """Return what the user chose; until the end nobody else changes it."""
     await conn.lock(f"notification settings of {user_id}")
     return await store.find(conn, user_id)

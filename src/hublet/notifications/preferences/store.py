@@ -1,4 +1,4 @@
-"""SQL of what users chose."""
+"""SQL of preferences."""
 
 from collections.abc import Collection
 
@@ -6,20 +6,24 @@ import msgspec
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.notifications.preferences.keys import PRODUCT_UPDATES_AFTER, Key
-from hublet.notifications.preferences.records import NOTHING_CHOSEN, Choices
+from hublet.notifications.preferences.switches import (
+    DEFAULT_PREFERENCES,
+    PRODUCT_UPDATES_AFTER,
+    PreferenceKey,
+    Preferences,
+)
 
 _COLUMNS = "user_id, settings, prepaid_amount"
 
 
-async def find(conn: Reader, user_id: str) -> Choices:
+async def find(conn: Reader, user_id: str) -> Preferences:
     row = await conn.fetch_one(
         f"SELECT {_COLUMNS} FROM notification_settings WHERE user_id = $1", user_id
     )
-    return _record(row) if row else NOTHING_CHOSEN
+    return _record(row) if row else DEFAULT_PREFERENCES
 
 
-async def list_of(conn: Reader, user_ids: Collection[str]) -> dict[str, Choices]:
+async def list_of(conn: Reader, user_ids: Collection[str]) -> dict[str, Preferences]:
     """Return what these users chose; those who never chose anything are not in it."""
     rows = await conn.fetch_all(
         f"SELECT {_COLUMNS} FROM notification_settings WHERE user_id IN each($1)",
@@ -28,7 +32,7 @@ async def list_of(conn: Reader, user_ids: Collection[str]) -> dict[str, Choices]
     return {row["user_id"]: _record(row) for row in rows}
 
 
-async def page(conn: Reader, *, after: str, limit: int) -> dict[str, Choices]:
+async def list_page(conn: Reader, *, after: str, limit: int) -> dict[str, Preferences]:
     """Return those who ever chose something, in the order of their ids."""
     rows = await conn.fetch_all(
         f"""
@@ -40,7 +44,7 @@ async def page(conn: Reader, *, after: str, limit: int) -> dict[str, Choices]:
     return {row["user_id"]: _record(row) for row in rows}
 
 
-async def keep(conn: Connection, user_id: str, choices: Choices) -> None:
+async def save(conn: Connection, user_id: str, choices: Preferences) -> None:
     await conn.execute(
         """
         INSERT INTO notification_settings (user_id, settings, prepaid_amount, updated_at)
@@ -48,22 +52,22 @@ async def keep(conn: Connection, user_id: str, choices: Choices) -> None:
         ON CONFLICT (user_id) DO UPDATE SET settings = excluded.settings,
             prepaid_amount = excluded.prepaid_amount, updated_at = excluded.updated_at
         """,
-        user_id, _text(choices), choices.prepaid_amount, micros(),
+        user_id, _encode(choices), choices.prepaid_amount, micros(),
     )  # fmt: skip
 
 
-def _text(choices: Choices) -> str:
+def _encode(choices: Preferences) -> str:
     kept: dict[str, bool | int] = {str(key): on for key, on in choices.switches.items()}
     if choices.product_updates_after is not None:
         kept[PRODUCT_UPDATES_AFTER] = to_micros(choices.product_updates_after)
     return msgspec.json.encode(kept).decode()
 
 
-def _record(row: Row) -> Choices:
+def _record(row: Row) -> Preferences:
     kept: dict[str, bool | int] = msgspec.json.decode(row["settings"])
     moment = kept.pop(PRODUCT_UPDATES_AFTER, None)
-    return Choices(
-        switches={Key(name): bool(on) for name, on in kept.items()},
+    return Preferences(
+        switches={PreferenceKey(name): bool(on) for name, on in kept.items()},
         product_updates_after=None if moment is None else from_micros(moment),
         prepaid_amount=row["prepaid_amount"],
     )

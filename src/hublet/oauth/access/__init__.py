@@ -1,1 +1,1 @@
-"""Access: a permission in use, with everything that was issued from it."""
+"""Access: a permission in use, with the tokens that were issued from it."""

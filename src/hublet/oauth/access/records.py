@@ -1,10 +1,11 @@
-"""What is issued from an access, and how an access ends."""
+"""Records of an access: its origin, its holder, the tokens issued from it, and how it ends."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
 from hublet.core.light_dataclasses import dataclass
+from hublet.oauth.records import Access
 from hublet.tokens.records import Scope
 
 
@@ -43,10 +44,25 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Issued:
+class IssuedTokens:
     """The values that an app is told, this once."""
 
     access_token: str
     expires_in: int
     scopes: frozenset[Scope]
     refresh_token: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshToken:
+    token_id: str
+    generation: int
+    replaced_at: datetime | None
+    # The answer that was given then; see `hublet.oauth.access.refresh_tokens`.
+    sealed_answer: bytes | None
+    # Neither revoked nor expired, nor part of an access that ended, and its user not disabled.
+    is_alive: bool
+    created_at: datetime
+    expires_at: datetime
+    user_name: str
+    access: Access

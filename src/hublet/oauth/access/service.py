@@ -1,4 +1,4 @@
-"""Beginning and ending accesses."""
+"""Rules of accesses: begin one, find its holder, end it with everything that was issued from it."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -9,12 +9,13 @@ from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish_many
 from hublet.events import AccessEnded
 from hublet.oauth.access import store
-from hublet.oauth.access.records import EndReason, Origin
+from hublet.oauth.access.records import EndReason, Holder, Origin
+from hublet.oauth.errors import invalid_grant
 from hublet.oauth.records import Access, Permission, Via
 from hublet.tokens import service as tokens
 
 # However often it is refreshed, a person is asked again after this long.
-LONGEST = timedelta(days=90)
+MAX_ACCESS_LIFE = timedelta(days=90)
 
 
 async def begin(
@@ -23,7 +24,7 @@ async def begin(
     via: Via,
     *,
     origin: Origin,
-    life: timedelta = LONGEST,
+    life: timedelta = MAX_ACCESS_LIFE,
     access_id: str | None = None,
 ) -> Access:
     """Keep that a permission is in use; who has spent a code for it brings its id along."""
@@ -91,3 +92,13 @@ async def end_exchanged(
     """End what apps of an organization got by token exchange, for this member or for all."""
     ids = await store.list_exchanged_ids(conn, organization_id, user_id=user_id)
     await end(conn, ids, EndReason.lapsed)
+
+
+async def get_holder(conn: Reader, permission: Permission) -> Holder:
+    """Return the person, with those of the selected organizations they still belong to."""
+    holder = await store.find_holder(
+        conn, permission.user_id, organization_ids=permission.organization_ids
+    )
+    if holder is None:
+        raise invalid_grant("The account that allowed this is disabled.")
+    return holder

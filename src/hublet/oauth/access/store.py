@@ -1,16 +1,16 @@
-"""SQL of accesses."""
+"""SQL of accesses and of refresh tokens."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.oauth.access.records import EndReason, Holder
-from hublet.oauth.permissions import as_text, permission_record
+from hublet.oauth.access.records import EndReason, Holder, RefreshToken
 from hublet.oauth.records import Access, Via
+from hublet.oauth.scopes import permission_record, to_json_list
 
 # Where accesses are called `a`; `access_record` reads it.
-ACCESS = (
+ACCESS_COLUMNS = (
     "a.id, a.user_id, a.app_id, a.via, a.scopes, a.organization_ids, a.session_id, "
     "a.authenticated_at, a.address, a.agent, a.created_at, a.last_used_at, a.expires_at, "
     "a.ended_at"
@@ -26,8 +26,8 @@ async def add(conn: Connection, access: Access) -> None:
              address, agent, created_at, last_used_at, expires_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
         """,
-        access.id, permission.user_id, permission.app_id, access.via, as_text(permission.scopes),
-        as_text(permission.organization_ids), access.session_id,
+        access.id, permission.user_id, permission.app_id, access.via, to_json_list(permission.scopes),
+        to_json_list(permission.organization_ids), access.session_id,
         to_micros(access.authenticated_at) if access.authenticated_at else None, access.address,
         access.agent, to_micros(access.created_at), to_micros(access.last_used_at),
         to_micros(access.expires_at),
@@ -35,7 +35,9 @@ async def add(conn: Connection, access: Access) -> None:
 
 
 async def find(conn: Reader, access_id: str) -> Access | None:
-    row = await conn.fetch_one(f"SELECT {ACCESS} FROM oauth_accesses a WHERE a.id = $1", access_id)
+    row = await conn.fetch_one(
+        f"SELECT {ACCESS_COLUMNS} FROM oauth_accesses a WHERE a.id = $1", access_id
+    )
     return access_record(row) if row else None
 
 
@@ -51,7 +53,7 @@ async def list_of(conn: Reader, user_id: str) -> list[Access]:
     """Return what is in use, newest first; the last use is that of any of its tokens."""
     rows = await conn.fetch_all(
         f"""
-        SELECT {ACCESS.replace("a.last_used_at, ", "")}, coalesce(
+        SELECT {ACCESS_COLUMNS.replace("a.last_used_at, ", "")}, coalesce(
             (SELECT max(coalesce(t.last_used_at, t.created_at)) FROM tokens t
              WHERE t.access_id = a.id),
             a.last_used_at
@@ -161,4 +163,61 @@ def access_record(row: Row) -> Access:
         last_used_at=from_micros(row["last_used_at"]),
         expires_at=from_micros(row["expires_at"]),
         ended_at=from_micros(row["ended_at"]) if row["ended_at"] else None,
+    )
+
+
+async def add_refresh_token(
+    conn: Connection, token_id: str, *, access_id: str, generation: int
+) -> None:
+    await conn.execute(
+        "INSERT INTO oauth_refreshes (token_id, access_id, generation) VALUES ($1, $2, $3)",
+        token_id, access_id, generation,
+    )  # fmt: skip
+
+
+async def find_refresh_token(conn: Reader, digests: Sequence[str]) -> RefreshToken | None:
+    row = await conn.fetch_one(
+        f"""
+        SELECT {ACCESS_COLUMNS}, r.token_id, r.generation, r.replaced_at, r.sealed_answer,
+               t.revoked_at AS token_revoked_at, t.expires_at AS token_expires_at,
+               t.created_at AS token_created_at, u.name AS user_name
+        FROM tokens t
+        JOIN oauth_refreshes r ON r.token_id = t.id
+        JOIN oauth_accesses a ON a.id = r.access_id
+        LEFT JOIN users u ON u.id = a.user_id AND u.disabled_at IS NULL
+        WHERE t.digest IN each($1)
+        """,
+        json.dumps(digests),
+    )
+    return _refresh_token_record(row) if row else None
+
+
+async def replace_refresh_token(conn: Connection, token_id: str, *, sealed_answer: bytes) -> bool:
+    """Mark a refresh token as replaced, by this answer; False when somebody else was faster."""
+    return await conn.execute(
+        """
+        UPDATE oauth_refreshes SET replaced_at = $1, sealed_answer = $2
+        WHERE token_id = $3 AND replaced_at IS NULL
+        """,
+        micros(), sealed_answer, token_id,
+    ) == 1  # fmt: skip
+
+
+def _refresh_token_record(row: Row) -> RefreshToken:
+    now = micros()
+    return RefreshToken(
+        token_id=row["token_id"],
+        generation=row["generation"],
+        replaced_at=from_micros(row["replaced_at"]) if row["replaced_at"] else None,
+        sealed_answer=bytes(row["sealed_answer"]) if row["sealed_answer"] else None,
+        is_alive=(
+            row["token_revoked_at"] is None
+            and row["ended_at"] is None
+            and row["user_name"] is not None
+            and min(row["token_expires_at"], row["expires_at"]) > now
+        ),
+        created_at=from_micros(row["token_created_at"]),
+        expires_at=from_micros(row["token_expires_at"]),
+        user_name=row["user_name"] or "",
+        access=access_record(row),
     )

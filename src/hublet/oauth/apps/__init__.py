@@ -1,0 +1,1 @@
+"""Apps that users and organizations register: management, client secrets, logos."""

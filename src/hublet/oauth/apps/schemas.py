@@ -1,4 +1,4 @@
-"""Apps on the wire."""
+"""Apps, their secrets, and the settings of organizations about apps, on the wire."""
 
 from typing import Annotated, Any, Self
 
@@ -6,7 +6,7 @@ from pydantic import MISSING, AfterValidator, Field
 
 from hublet.core.schema import ObjectId, Schema, Timestamp
 from hublet.oauth.apps import records
-from hublet.oauth.apps.names import MAX_NAME, clean_name
+from hublet.oauth.apps.records import MAX_NAME, clean_name
 from hublet.oauth.redirect_uris import MAX_REDIRECT_URI
 from hublet.tokens.records import Scope
 
@@ -54,7 +54,7 @@ class Secret(Schema):
     expiresAt: Timestamp | MISSING = MISSING
 
     @classmethod
-    def of(cls, secret: records.Secret) -> Self:
+    def of(cls, secret: records.ClientSecret) -> Self:
         return cls(
             id=secret.id,
             hint=secret.hint,
@@ -113,3 +113,19 @@ class App(Schema):
             "updatedAt": app.updated_at,
         }
         return cls.model_validate(shown)
+
+
+# Interface 5.4 and 8: 8 hours, and up to 30 days.
+DEFAULT_EXCHANGE_SECONDS = 28_800
+MAX_EXCHANGE_SECONDS = 30 * 86_400
+
+_Seconds = Annotated[int, Field(ge=60, le=MAX_EXCHANGE_SECONDS)]
+
+
+class OAuthSettings(Schema):
+    # How long tokens live that apps of the organization get by token exchange.
+    exchangeSeconds: _Seconds
+
+
+class UpdateOAuthSettings(Schema):
+    exchangeSeconds: _Seconds | MISSING = MISSING

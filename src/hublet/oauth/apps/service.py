@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from hmac import compare_digest
 from typing import Any
 
 from pydantic import MISSING
 
-from hublet.accounts.audit import service as audit
+from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Actor, Organization, Role
 from hublet.core.clock import now
@@ -15,31 +16,49 @@ from hublet.core.database import Connection, Database, Reader
 from hublet.core.ids import new_object_id, random_bytes
 from hublet.oauth.access import service as access
 from hublet.oauth.access.records import EndReason
-from hublet.oauth.apps import first_party, store
-from hublet.oauth.apps.errors import (
-    AppNotFound,
-    InvalidApp,
-    TooManyApps,
-)
+from hublet.oauth.apps import secrets_store, store
 from hublet.oauth.apps.records import ManagedApp
 from hublet.oauth.apps.schemas import CreateApp, UpdateApp
-from hublet.oauth.apps.secrets import store as secrets_store
-from hublet.oauth.documents import service as documents
-from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, App, AppKind
+from hublet.oauth.client_metadata import service as documents
+from hublet.oauth.errors import AppNotFound, InvalidApp, TooManyApps
+from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, AppKind, OAuthApp
 from hublet.oauth.redirect_uris import check_registrable, host_of
 from hublet.tokens import service as tokens
+from hublet.tokens.records import ALL_SCOPES
+
+# The client asks for a new token when less than a day is left: a short life means many requests.
+COMMAND_LINE_TOKEN_LIFE = timedelta(days=30)
+
+
+async def provision_command_line(conn: Connection) -> None:
+    """Add it unless it is there; doing so again changes nothing."""
+    at = now()
+    app = OAuthApp(
+        id=new_object_id(),
+        client_id=COMMAND_LINE_CLIENT_ID,
+        kind=AppKind.first_party,
+        name="Command line",
+        scopes=ALL_SCOPES,
+        token_seconds=int(COMMAND_LINE_TOKEN_LIFE.total_seconds()),
+        created_at=at,
+        updated_at=at,
+    )
+    await store.add(conn, app)
+
 
 TOKEN_SECONDS = 8 * 3600
 MAX_APPS = 100
 
 
-async def find_app(conn: Reader, client_id: str) -> App | None:
+async def find_app(conn: Reader, client_id: str) -> OAuthApp | None:
     """Return the app that the hub knows under this id; documents are not fetched for it."""
     # No database takes NUL or half a character.
     return await store.find(conn, client_id) if client_id.isprintable() else None
 
 
-async def resolve_app(database: Database, client_id: str, *, may_be_stale: bool = False) -> App:
+async def resolve_app(
+    database: Database, client_id: str, *, may_be_stale: bool = False
+) -> OAuthApp:
     """Return the app, with the metadata document that it may have as it is now.
 
     Do not call it in a transaction. `may_be_stale` is for token requests: when the document is
@@ -50,14 +69,14 @@ async def resolve_app(database: Database, client_id: str, *, may_be_stale: bool 
     if app is None and client_id == COMMAND_LINE_CLIENT_ID:
         # A hub that has not started anew since it learned of this app gets it now.
         async with database.transaction() as conn:
-            await first_party.provision(conn)
+            await provision_command_line(conn)
             app = await find_app(conn, client_id)
     if app is not None and app.kind is not AppKind.document:
         return app
-    return await documents.app_of(database, client_id, may_be_stale=may_be_stale)
+    return await documents.resolve_document_app(database, client_id, may_be_stale=may_be_stale)
 
 
-async def is_secret_of(conn: Reader, app: App, secret: str) -> bool:
+async def is_secret_of(conn: Reader, app: OAuthApp, secret: str) -> bool:
     """Compare in constant time; a replaced secret counts until it expires."""
     digests = [digest.encode() for digest in tokens.digests_of(conn.hub.keys, secret)]
     known = [each.encode() for each in await secrets_store.list_working(conn, app.id)]
@@ -108,24 +127,24 @@ async def register(
 ) -> ManagedApp:
     """Add an app on behalf of its owner; who may do so was asked before."""
     at = now()
-    app = App(
+    app = OAuthApp(
         id=new_object_id(),
         client_id=new_client_id(),
         kind=AppKind.registered,
         owner_id=owner_id,
         organization_id=bound.id if bound else None,
         name=request.name,
-        client_uri=None if request.clientUri is MISSING else checked_uri(request.clientUri),
-        redirect_uris=checked_redirect_uris(request.redirectUris),
+        client_uri=None if request.clientUri is MISSING else validate_uri(request.clientUri),
+        redirect_uris=validate_redirect_uris(request.redirectUris),
         scopes=frozenset(request.scopes),
         dynamic_query=request.dynamicQuery,
         token_seconds=TOKEN_SECONDS,
         created_at=at,
         updated_at=at,
     )
-    await _check_room(conn, app)
+    await _check_app_limit(conn, app)
     await store.add(conn, app)
-    await record(conn, actor, app, "oauth-app.create")
+    await write_audit(conn, actor, app, "oauth-app.create")
     return await get_any(conn, app.client_id)
 
 
@@ -134,7 +153,7 @@ def new_client_id() -> str:
     return random_bytes(16).hex()
 
 
-async def _check_room(conn: Connection, app: App) -> None:
+async def _check_app_limit(conn: Connection, app: OAuthApp) -> None:
     await conn.lock(f"apps of {app.organization_id or app.owner_id}")
     count = await store.count_of(conn, owner_id=app.owner_id, organization_id=app.organization_id)
     if count >= MAX_APPS:
@@ -143,44 +162,44 @@ async def _check_room(conn: Connection, app: App) -> None:
 
 async def update(conn: Connection, actor: Actor, client_id: str, request: UpdateApp) -> ManagedApp:
     """Change what the request names; people are asked again when they would see another app."""
-    before = await hold(conn, actor, client_id)
-    app = _changed(before.app, request)
+    before = await lock_app(conn, actor, client_id)
+    app = _apply_update(before.app, request)
     if app == before.app:
         return before
     if app.name != before.app.name or _hosts(app) != _hosts(before.app):
         app = replace(app, revision=app.revision + 1)
     await store.update(conn, app)
     fields = sorted(request.model_fields_set)
-    await record(conn, actor, app, "oauth-app.update", details={"fields": fields})
+    await write_audit(conn, actor, app, "oauth-app.update", details={"fields": fields})
     return await get(conn, client_id, user_id=actor.id or "")
 
 
-def _changed(app: App, request: UpdateApp) -> App:
+def _apply_update(app: OAuthApp, request: UpdateApp) -> OAuthApp:
     if request.name is not MISSING:
         app = replace(app, name=request.name)
     if request.redirectUris is not MISSING:
-        app = replace(app, redirect_uris=checked_redirect_uris(request.redirectUris))
+        app = replace(app, redirect_uris=validate_redirect_uris(request.redirectUris))
     if request.scopes is not MISSING:
         app = replace(app, scopes=frozenset(request.scopes))
     if request.clientUri is not MISSING:
         uri = request.clientUri
-        app = replace(app, client_uri=None if uri is None else checked_uri(uri))
+        app = replace(app, client_uri=None if uri is None else validate_uri(uri))
     if request.dynamicQuery is not MISSING:
         app = replace(app, dynamic_query=request.dynamicQuery)
     return app
 
 
-def _hosts(app: App) -> set[str]:
+def _hosts(app: OAuthApp) -> set[str]:
     return set(map(host_of, app.redirect_uris))
 
 
-def checked_redirect_uris(uris: Sequence[str], *, field: str = "redirectUris") -> tuple[str, ...]:
+def validate_redirect_uris(uris: Sequence[str], *, field: str = "redirectUris") -> tuple[str, ...]:
     for place, uri in enumerate(uris):
         check_registrable(uri, field=f"{field}[{place}]")
     return tuple(dict.fromkeys(uris))
 
 
-def checked_uri(uri: str, *, field: str = "clientUri") -> str:
+def validate_uri(uri: str, *, field: str = "clientUri") -> str:
     """Refuse what is no link to a page: browsers would open it."""
     if not uri.startswith(("https://", "http://")):
         raise InvalidApp(f"{field}: the address of a page begins with https://.")
@@ -190,9 +209,9 @@ def checked_uri(uri: str, *, field: str = "clientUri") -> str:
 
 async def delete(conn: Connection, actor: Actor, client_id: str) -> None:
     """Forget an app, and end everything that people allowed it."""
-    app = (await hold(conn, actor, client_id)).app
+    app = (await lock_app(conn, actor, client_id)).app
     await remove(conn, [app.id])
-    await record(conn, actor, app, "oauth-app.delete")
+    await write_audit(conn, actor, app, "oauth-app.delete")
 
 
 async def remove(conn: Connection, app_ids: Sequence[str]) -> None:
@@ -202,16 +221,16 @@ async def remove(conn: Connection, app_ids: Sequence[str]) -> None:
     await store.remove(conn, app_ids)
 
 
-async def hold(conn: Connection, actor: Actor, client_id: str) -> ManagedApp:
+async def lock_app(conn: Connection, actor: Actor, client_id: str) -> ManagedApp:
     """Return an app of the actor's that nobody else changes until the end."""
     await conn.lock(f"app {client_id}")
     return await get(conn, client_id, user_id=actor.id or "")
 
 
-async def record(
+async def write_audit(
     conn: Connection,
     actor: Actor,
-    app: App,
+    app: OAuthApp,
     action: str,
     *,
     details: Mapping[str, Any] | None = None,

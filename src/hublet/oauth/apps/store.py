@@ -1,12 +1,12 @@
-"""SQL of apps."""
+"""SQL of apps, of their logos, and of the settings of organizations about them."""
 
 import json
 from collections.abc import Sequence
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.oauth.apps.records import ManagedApp, Secret
-from hublet.oauth.records import App, AppKind
+from hublet.oauth.apps.records import ClientSecret, Logo, ManagedApp
+from hublet.oauth.records import AppKind, OAuthApp
 from hublet.tokens.records import ALL_SCOPES, Scope
 
 # A secret that has expired counts: only its owner can make the app public, never the time.
@@ -17,13 +17,13 @@ _COLUMNS = """
     EXISTS (SELECT 1 FROM oauth_secrets s WHERE s.app_id = a.id) AS confidential
 """
 _FROM = "FROM oauth_apps a LEFT JOIN oauth_logos l ON l.app_id = a.id"
-_MANAGED = f"""
+_MANAGED_COLUMNS = f"""
     {_COLUMNS}, o.name AS organization, u.name AS owner {_FROM}
     LEFT JOIN organizations o ON o.id = a.organization_id
     LEFT JOIN users u ON u.id = a.owner_id
 """
 # Those who registered an app manage it; one that is bound belongs to all administrators there.
-_IS_MANAGED = """
+_IS_MANAGED_BY = """
     (
         a.organization_id IS NULL AND a.owner_id = $1
         OR a.organization_id IN (
@@ -33,24 +33,24 @@ _IS_MANAGED = """
 """
 
 
-async def find(conn: Reader, client_id: str) -> App | None:
+async def find(conn: Reader, client_id: str) -> OAuthApp | None:
     row = await conn.fetch_one(f"SELECT {_COLUMNS} {_FROM} WHERE a.client_id = $1", client_id)
-    return _record(conn, row) if row else None
+    return _app_record(conn, row) if row else None
 
 
-async def find_by_id(conn: Reader, app_id: str) -> App | None:
+async def find_by_id(conn: Reader, app_id: str) -> OAuthApp | None:
     row = await conn.fetch_one(f"SELECT {_COLUMNS} {_FROM} WHERE a.id = $1", app_id)
-    return _record(conn, row) if row else None
+    return _app_record(conn, row) if row else None
 
 
 async def find_managed(
     conn: Reader, client_id: str, *, user_id: str | None = None
 ) -> ManagedApp | None:
     """Return an app that this user manages, or any app when no user is named."""
-    condition, values = ("TRUE", []) if user_id is None else (_IS_MANAGED, [user_id])
+    condition, values = ("TRUE", []) if user_id is None else (_IS_MANAGED_BY, [user_id])
     row = await conn.fetch_one(
         f"""
-        SELECT {_MANAGED}
+        SELECT {_MANAGED_COLUMNS}
         WHERE {condition} AND a.client_id = ${len(values) + 1}
         """,
         *values, client_id,
@@ -60,14 +60,16 @@ async def find_managed(
 
 async def list_managed(conn: Reader, *, user_id: str) -> list[ManagedApp]:
     """Return the apps that a user manages, oldest first."""
-    rows = await conn.fetch_all(f"SELECT {_MANAGED} WHERE {_IS_MANAGED} ORDER BY a.id", user_id)
+    rows = await conn.fetch_all(
+        f"SELECT {_MANAGED_COLUMNS} WHERE {_IS_MANAGED_BY} ORDER BY a.id", user_id
+    )
     return await _with_secrets(conn, rows)
 
 
 async def list_of_organization(conn: Reader, organization_id: str) -> list[ManagedApp]:
     rows = await conn.fetch_all(
         f"""
-        SELECT {_MANAGED} WHERE a.organization_id = $1 ORDER BY a.id
+        SELECT {_MANAGED_COLUMNS} WHERE a.organization_id = $1 ORDER BY a.id
         """,
         organization_id,
     )
@@ -76,7 +78,7 @@ async def list_of_organization(conn: Reader, organization_id: str) -> list[Manag
 
 async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[ManagedApp]:
     rows = await conn.fetch_all(
-        f"SELECT {_MANAGED} WHERE a.id > $1 ORDER BY a.id LIMIT $2",
+        f"SELECT {_MANAGED_COLUMNS} WHERE a.id > $1 ORDER BY a.id LIMIT $2",
         after, limit,
     )  # fmt: skip
     return await _with_secrets(conn, rows)
@@ -94,7 +96,7 @@ async def count_of(conn: Reader, *, owner_id: str | None, organization_id: str |
     return count
 
 
-async def add(conn: Connection, app: App) -> bool:
+async def add(conn: Connection, app: OAuthApp) -> bool:
     """Add an app; False when its client id is taken."""
     return await conn.execute(
         """
@@ -112,7 +114,7 @@ async def add(conn: Connection, app: App) -> bool:
     ) == 1  # fmt: skip
 
 
-async def update(conn: Connection, app: App) -> None:
+async def update(conn: Connection, app: OAuthApp) -> None:
     """Keep what may change about an app; `updated_at` is now."""
     await conn.execute(
         """
@@ -139,7 +141,7 @@ async def remove(conn: Connection, app_ids: Sequence[str]) -> None:
 
 
 async def _with_secrets(conn: Reader, rows: Sequence[Row]) -> list[ManagedApp]:
-    secrets: dict[str, list[Secret]] = {row["id"]: [] for row in rows}
+    secrets: dict[str, list[ClientSecret]] = {row["id"]: [] for row in rows}
     for row in await conn.fetch_all(
         """
         SELECT s.id, s.app_id, s.hint, s.created_at, s.expires_at FROM oauth_secrets s
@@ -150,7 +152,7 @@ async def _with_secrets(conn: Reader, rows: Sequence[Row]) -> list[ManagedApp]:
         secrets[row["app_id"]].append(secret_record(row))
     return [
         ManagedApp(
-            app=_record(conn, row),
+            app=_app_record(conn, row),
             owner=row["owner"],
             organization=row["organization"],
             secrets=tuple(secrets[row["id"]]),
@@ -159,9 +161,9 @@ async def _with_secrets(conn: Reader, rows: Sequence[Row]) -> list[ManagedApp]:
     ]
 
 
-def secret_record(row: Row) -> Secret:
+def secret_record(row: Row) -> ClientSecret:
     expires = row["expires_at"]
-    return Secret(
+    return ClientSecret(
         id=row["id"],
         hint=row["hint"],
         created_at=from_micros(row["created_at"]),
@@ -169,8 +171,8 @@ def secret_record(row: Row) -> Secret:
     )
 
 
-def _record(conn: Reader, row: Row) -> App:
-    return App(
+def _app_record(conn: Reader, row: Row) -> OAuthApp:
+    return OAuthApp(
         id=row["id"],
         client_id=row["client_id"],
         kind=AppKind(row["kind"]),
@@ -195,3 +197,44 @@ def _record(conn: Reader, row: Row) -> App:
 
 def logo_url(base_url: str, app_id: str) -> str:
     return f"{base_url}/oauth/logos/{app_id}"
+
+
+async def find_exchange_seconds(conn: Reader, organization_id: str) -> int | None:
+    seconds: int | None = await conn.fetch_value(
+        "SELECT exchange_seconds FROM oauth_organizations WHERE organization_id = $1",
+        organization_id,
+    )
+    return seconds
+
+
+async def set_exchange_seconds(conn: Connection, organization_id: str, seconds: int) -> None:
+    await conn.execute(
+        """
+        INSERT INTO oauth_organizations (organization_id, exchange_seconds) VALUES ($1, $2)
+        ON CONFLICT (organization_id) DO UPDATE SET exchange_seconds = excluded.exchange_seconds
+        """,
+        organization_id, seconds,
+    )  # fmt: skip
+
+
+async def find_logo(conn: Reader, app_id: str) -> Logo | None:
+    row = await conn.fetch_one(
+        "SELECT media_type, content FROM oauth_logos WHERE app_id = $1", app_id
+    )
+    return Logo(media_type=row["media_type"], content=row["content"]) if row else None
+
+
+async def put_logo(conn: Connection, app_id: str, logo: Logo) -> None:
+    await conn.execute(
+        """
+        INSERT INTO oauth_logos (app_id, media_type, content, updated_at) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (app_id) DO UPDATE SET media_type = excluded.media_type,
+            content = excluded.content, updated_at = excluded.updated_at
+        """,
+        app_id, logo.media_type, logo.content, micros(),
+    )  # fmt: skip
+
+
+async def remove_logo(conn: Connection, app_id: str) -> bool:
+    """Remove the logo; False when there is none."""
+    return await conn.execute("DELETE FROM oauth_logos WHERE app_id = $1", app_id) == 1

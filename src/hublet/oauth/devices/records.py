@@ -1,4 +1,4 @@
-"""A request of an app on a device without a browser."""
+"""Records of a device login: the request of an app on a device without a browser."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,40 +1,66 @@
-"""Starting device requests, deciding about them, and using what was decided."""
+"""Rules of device logins: started with a user code, decided by a person, consumed by the app."""
 
+import re
 from base64 import urlsafe_b64encode
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from hublet.core.clock import now, to_micros
 from hublet.core.database import Connection, Reader
-from hublet.core.ids import random_bytes
+from hublet.core.ids import random_bytes, random_text
 from hublet.oauth.devices import store
-from hublet.oauth.devices.errors import TooManyDevices
 from hublet.oauth.devices.records import Device, DeviceState, StartedDevice
-from hublet.oauth.devices.user_codes import new_user_code, normalized, shown
-from hublet.oauth.records import App
+from hublet.oauth.errors import TooManyDevices
+from hublet.oauth.records import OAuthApp
 from hublet.tokens.records import Scope
 
-LIFE = timedelta(seconds=900)
+# RFC 8628, 6.1: 20^8 are 34.6 bits, and no word comes of them.
+USER_CODE_ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
+USER_CODE_LENGTH = 8
+
+_PUNCTUATION = re.compile(r"[\W_]+")
+
+
+def new_user_code() -> str:
+    """Return a code as it is compared, without a hyphen."""
+    return random_text(USER_CODE_LENGTH, USER_CODE_ALPHABET)
+
+
+def format_user_code(user_code: str) -> str:
+    half = USER_CODE_LENGTH // 2
+    return f"{user_code[:half]}-{user_code[half:]}"
+
+
+def normalize_user_code(typed: str) -> str | None:
+    """Return what was typed as it is compared; None when it cannot be a code.
+
+    Hyphens, spaces and any other punctuation do not matter, nor does the case.
+    """
+    text = _PUNCTUATION.sub("", typed).upper()
+    return text if len(text) == USER_CODE_LENGTH and set(text) <= set(USER_CODE_ALPHABET) else None
+
+
+DEVICE_CODE_LIFE = timedelta(seconds=900)
 INTERVAL_SECONDS = 5
-MOST_PENDING = 1000
+MAX_PENDING = 1000
 # Who polls with an expired code is told so for as long as the code is remembered.
-REMEMBERED = timedelta(hours=1)
+REMEMBERED_AFTER_EXPIRY = timedelta(hours=1)
 
 _DIGEST = "oauth-device"
 _USER_CODE_DIGEST = "oauth-user-code"
-_MOST_DRAWS = 10
+_MAX_DRAWS = 10
 
 
 async def start(
     conn: Connection,
-    app: App,
+    app: OAuthApp,
     scopes: frozenset[Scope],
     *,
     address: str | None,
     agent: str | None,
 ) -> StartedDevice:
-    await store.remove_expired(conn, before=to_micros(now() - REMEMBERED))
-    if await store.count_pending(conn, app.id) >= MOST_PENDING:
+    await store.remove_expired(conn, before=to_micros(now() - REMEMBERED_AFTER_EXPIRY))
+    if await store.count_pending(conn, app.id) >= MAX_PENDING:
         raise TooManyDevices
     value = "dc_" + urlsafe_b64encode(random_bytes(32)).rstrip(b"=").decode()
     device = Device(
@@ -46,14 +72,16 @@ async def start(
         address=address,
         agent=agent,
         created_at=now(),
-        expires_at=now() + LIFE,
+        expires_at=now() + DEVICE_CODE_LIFE,
     )
-    return StartedDevice(device_code=value, user_code=shown(await _add(conn, device)))
+    return StartedDevice(
+        device_code=value, user_code=format_user_code(await _add_with_user_code(conn, device))
+    )
 
 
-async def _add(conn: Connection, device: Device) -> str:
+async def _add_with_user_code(conn: Connection, device: Device) -> str:
     """Keep it under a user code that no other has, and return that."""
-    for _ in range(_MOST_DRAWS):
+    for _ in range(_MAX_DRAWS):
         user_code = new_user_code()
         digest = conn.hub.keys.digest(_USER_CODE_DIGEST, user_code).hex()
         if await store.add(conn, device, user_code_digest=digest):
@@ -74,7 +102,7 @@ async def find_again(conn: Reader, device: Device) -> Device:
 
 async def find_by_user_code(conn: Reader, typed: str) -> Device | None:
     """Return the request that waits for a decision under this code, however it was typed."""
-    user_code = normalized(typed)
+    user_code = normalize_user_code(typed)
     if user_code is None:
         return None
     digests = conn.hub.keys.digests(_USER_CODE_DIGEST, user_code)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.oauth.devices.records import Device, DeviceState
-from hublet.oauth.permissions import as_text, scopes_from
+from hublet.oauth.scopes import scopes_from_json, to_json_list
 
 _COLUMNS = (
     "digest, app_id, scopes, state, interval_seconds, address, agent, user_id, organization_ids, "
@@ -23,8 +23,8 @@ async def add(conn: Connection, device: Device, *, user_code_digest: str) -> boo
              organization_ids, created_at, expires_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING
         """,
-        device.digest, user_code_digest, device.app_id, as_text(device.scopes), device.state,
-        device.interval, device.address, device.agent, as_text(device.organization_ids),
+        device.digest, user_code_digest, device.app_id, to_json_list(device.scopes), device.state,
+        device.interval, device.address, device.agent, to_json_list(device.organization_ids),
         to_micros(device.created_at), to_micros(device.expires_at),
     ) == 1  # fmt: skip
 
@@ -71,7 +71,7 @@ async def decide(
         SET state = $1, user_id = $2, organization_ids = $3, authenticated_at = $4, decided_at = $5
         WHERE digest = $6 AND state = $7 AND expires_at > $5
         """,
-        state, user_id, as_text(organization_ids), authenticated_at, micros(), digest,
+        state, user_id, to_json_list(organization_ids), authenticated_at, micros(), digest,
         DeviceState.pending,
     ) == 1  # fmt: skip
 
@@ -104,7 +104,7 @@ def _record(row: Row) -> Device:
     return Device(
         digest=row["digest"],
         app_id=row["app_id"],
-        scopes=scopes_from(row["scopes"]),
+        scopes=scopes_from_json(row["scopes"]),
         state=DeviceState(row["state"]),
         interval=row["interval_seconds"],
         address=row["address"],

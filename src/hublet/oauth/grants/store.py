@@ -1,8 +1,8 @@
-"""SQL of what a token exchange has to know."""
+"""SQL of the token exchange: the terms of an organization, and its member of an e-mail address."""
 
 from hublet.accounts.records import Plan
 from hublet.core.database import Reader
-from hublet.oauth.grants.records import ExchangeTerms
+from hublet.oauth.grants.context import ExchangeTerms
 
 DEFAULT_SECONDS = 8 * 3600
 

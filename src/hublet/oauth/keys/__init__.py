@@ -1,1 +1,1 @@
-"""The keys that sign ID tokens: made, shown ahead of their use, replaced."""
+"""Signing keys of ID tokens: made, published ahead of their use, rotated."""

@@ -1,4 +1,4 @@
-"""Making signing keys, finding the one that signs, and replacing it in time."""
+"""Rules of signing keys: make them, sign with the current one, replace it in time."""
 
 import asyncio
 import json
@@ -11,45 +11,45 @@ from hublet.core.database import Connection, Database, Reader
 from hublet.core.hub import Hub
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
-from hublet.oauth.keys import schedule, store
-from hublet.oauth.keys.records import SigningKey
+from hublet.oauth.keys import rotation, store
+from hublet.oauth.keys.rotation import SigningKey
 
 ALGORITHM = "RS256"
 REPLACE = "oauth.replace-keys"
 EVERY = timedelta(days=1)
 
 _BITS = 2048
-_HOLD = "the signing keys of ID tokens"
+_LOCK = "the signing keys of ID tokens"
 
 
-async def current(database: Database) -> SigningKey:
+async def get_signing_key(database: Database) -> SigningKey:
     """Return the key that signs now; the first who asks makes it."""
     async with database.read() as conn:
-        key = schedule.signing(await store.list_all(conn), at=clock.now())
+        key = rotation.signing_key(await store.list_all(conn), at=clock.now())
     return key or await _make_first(database)
 
 
 async def public_keys(database: Database) -> list[dict[str, Any]]:
     """Return what others need to check a signature, the newest key first."""
-    await current(database)
+    await get_signing_key(database)
     async with database.read() as conn:
         keys = await store.list_all(conn)
-    return [key.public for key in schedule.shown(keys, at=clock.now())]
+    return [key.public for key in rotation.published_keys(keys, at=clock.now())]
 
 
 async def find_public(conn: Reader, key_id: str) -> dict[str, Any] | None:
-    shown = schedule.shown(await store.list_all(conn), at=clock.now())
+    shown = rotation.published_keys(await store.list_all(conn), at=clock.now())
     return next((key.public for key in shown if key.id == key_id), None)
 
 
 async def sign(database: Database, claims: dict[str, Any]) -> str:
     """Sign claims as a JWT; the arithmetic takes half a millisecond, on another thread."""
-    key = await current(database)
+    key = await get_signing_key(database)
     opened = database.hub.keys.open(key.sealed_private, context=_context(key.id))
     return await asyncio.to_thread(_encode, opened.decode(), key.id, claims)
 
 
-async def plan(conn: Connection, *, delay: timedelta = timedelta()) -> None:
+async def schedule_replacement(conn: Connection, *, delay: timedelta = timedelta()) -> None:
     """Have the keys looked after, once on any day however often it is asked for."""
     day = (clock.now() + delay).date().isoformat()
     await add_task(conn, NewTask(kind=REPLACE, body="{}", key=f"{REPLACE}.{day}", delay=delay))
@@ -58,24 +58,24 @@ async def plan(conn: Connection, *, delay: timedelta = timedelta()) -> None:
 async def replace_keys(database: Database) -> None:
     """Make the next key a day before it signs, and drop those that nobody can need any more."""
     async with database.transaction() as conn:
-        await plan(conn, delay=EVERY)
+        await schedule_replacement(conn, delay=EVERY)
         at, keys = clock.now(), await store.list_all(conn)
-        for key in schedule.outdated(keys, at=at):
+        for key in rotation.outdated_keys(keys, at=at):
             await store.remove(conn, key.id)
-    if schedule.is_next_due(keys, at=at):
-        following = await _new_key(database.hub, signs_from=at + schedule.AHEAD)
+    if rotation.is_next_due(keys, at=at):
+        following = await _new_key(database.hub, signs_from=at + rotation.PUBLISHED_AHEAD)
         async with database.transaction() as conn:
-            await conn.lock(_HOLD)
-            if schedule.is_next_due(await store.list_all(conn), at=at):
+            await conn.lock(_LOCK)
+            if rotation.is_next_due(await store.list_all(conn), at=at):
                 await store.add(conn, following)
 
 
 async def _make_first(database: Database) -> SigningKey:
     made = await _new_key(database.hub, signs_from=clock.now())
     async with database.transaction() as conn:
-        await conn.lock(_HOLD)
+        await conn.lock(_LOCK)
         # Another process may have been faster; then its key is everybody's.
-        found = schedule.signing(await store.list_all(conn), at=clock.now())
+        found = rotation.signing_key(await store.list_all(conn), at=clock.now())
         if found is None:
             await store.add(conn, made)
         return found or made

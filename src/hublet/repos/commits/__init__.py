@@ -1,1 +1,1 @@
-"""Changing what lies in a repository: one request, one commit."""
+"""Commits over the API: one request, one commit."""

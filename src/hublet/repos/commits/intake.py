@@ -1,4 +1,4 @@
-"""Takes the operations of a commit as they arrive: checks them, and puts their content away.
+"""Intake of a commit: checks its operations as they arrive and puts their content on the disk.
 
 Content that git holds becomes objects, content that is too large for git becomes blobs. None
 of it is visible to anybody before the refs move. Everything here blocks on the disk.
@@ -8,37 +8,36 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.repos.blobs.records import Blob
-from hublet.repos.cards import metadata
-from hublet.repos.cards.reading import FILE_NAME as README
-from hublet.repos.commits.body.contents import Content
-from hublet.repos.commits.body.ndjson import CommitParser
-from hublet.repos.commits.errors import InvalidCommit
-from hublet.repos.commits.records import (
+from hublet.repos import cards
+from hublet.repos.cards import README
+from hublet.repos.commits.operations import (
     AddFile,
     AddLfsFile,
+    CommitHeader,
     DeleteFile,
     DeleteFolder,
-    Header,
+    FileContent,
     Operation,
 )
-from hublet.repos.errors import InvalidPath
-from hublet.repos.git import attributes
-from hublet.repos.git.changes import Changes, Put, paths_above
+from hublet.repos.commits.parser import CommitParser
+from hublet.repos.errors import InvalidCommit, InvalidPath
+from hublet.repos.git import patterns
+from hublet.repos.git.object_writer import ObjectWriter
+from hublet.repos.git.tree_changes import FilePut, TreeChanges, paths_above
 from hublet.repos.git.trees import parse_pointer, pointer_to
-from hublet.repos.git.writing import ObjectWriter
-from hublet.repos.paths import check_path
+from hublet.repos.names import check_path
+from hublet.repos.records import Blob
 
 # What is larger lies in the folder of blobs, and git holds a pointer to it.
 LARGEST_IN_GIT = 10 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class CommitRequest:
     """A whole commit, its content put away."""
 
-    header: Header
-    changes: Changes
+    header: CommitHeader
+    changes: TreeChanges
     # Large files that came with this request, and are on the disk.
     blobs: tuple[Blob, ...]
     # Files that came before, through LFS, by path; whether they did is not checked yet.
@@ -46,7 +45,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _SeenPaths:
     """The paths of a commit, to find those that exclude each other."""
 
     added: set[str] = field(default_factory=set)
@@ -69,28 +68,28 @@ class _Seen:
         self.deleted.add(path)
 
 
-class Intake:
+class CommitIntake:
     """Feed it the body of a request, then `finish`; `close` in any case."""
 
     def __init__(self, *, data_dir: Path, folder: Path, largest_file: int) -> None:
         self.writer = ObjectWriter(folder)
         self._parser = CommitParser(data_dir, self._take, largest_file=largest_file)
-        self._changes = Changes()
+        self._changes = TreeChanges()
         self._attributes: bytes | None = None
         self._blobs: list[Blob] = []
         self._lfs_files: list[AddLfsFile] = []
-        self._seen = _Seen()
+        self._seen = _SeenPaths()
 
     def feed(self, data: bytes) -> None:
         self._parser.feed(data)
 
-    def finish(self) -> Request:
+    def finish(self) -> CommitRequest:
         header = self._parser.finish()
         # What lies in a folder that goes need not be deleted on its own.
         folders = self._changes.deleted_folders
         files = self._changes.deleted_files
         kept = {path for path in files if folders.isdisjoint(paths_above(path))}
-        return Request(
+        return CommitRequest(
             header=header,
             changes=replace(self._changes, deleted_files=kept, attributes=self._attributes),
             blobs=tuple(self._blobs),
@@ -109,7 +108,7 @@ class Intake:
                 operation.content.close()
 
     def _take_checked(self, operation: Operation) -> None:
-        _check(operation.path)
+        _check_path(operation.path)
         match operation:
             case AddFile(path=path, content=content):
                 self._seen.add(path)
@@ -124,7 +123,7 @@ class Intake:
                 self._seen.delete(path)
                 self._changes.deleted_folders.add(path)
 
-    def _put(self, path: str, content: Content) -> None:
+    def _put(self, path: str, content: FileContent) -> None:
         if content.size > LARGEST_IN_GIT:
             self._changes.puts[path] = self._put_blob(content)
             return
@@ -134,21 +133,21 @@ class Intake:
             self._lfs_files.append(AddLfsFile(path=path, sha256=lfs.sha256, size=lfs.size))
             return
         if path == README:
-            metadata.parse(data.decode(errors="replace"))
-        elif path == attributes.FILE_NAME:
+            cards.parse_metadata(data.decode(errors="replace"))
+        elif path == patterns.GIT_ATTRIBUTES_FILE:
             self._attributes = data
-        self._changes.puts[path] = Put(oid=self.writer.add("blob", data), size=len(data))
+        self._changes.puts[path] = FilePut(oid=self.writer.add("blob", data), size=len(data))
 
-    def _put_blob(self, content: Content) -> Put:
+    def _put_blob(self, content: FileContent) -> FilePut:
         spool = content.spooled()
         git_sha1 = spool.git_sha1()
         blob = replace(spool.keep(), git_sha1=git_sha1)
         self._blobs.append(blob)
         pointer = pointer_to(blob.sha256, blob.size)
-        return Put(oid=self.writer.add("blob", pointer), size=blob.size, is_lfs=True)
+        return FilePut(oid=self.writer.add("blob", pointer), size=blob.size, is_lfs=True)
 
 
-def _check(path: str) -> None:
+def _check_path(path: str) -> None:
     try:
         check_path(path)
     except InvalidPath as error:

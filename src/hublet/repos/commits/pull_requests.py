@@ -1,4 +1,5 @@
-"""The seam to pull requests, which lie on the floor above: they register what commits need.
+"""Registry of pull request functions, which lie on the floor above: they register what commits
+need.
 
 `hublet.community.discussions` calls `register` when it is imported. The opener runs inside the
 transaction that moves `refs/pr/N` to the new commit right after it; it keeps the pull request

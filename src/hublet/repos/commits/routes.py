@@ -1,22 +1,49 @@
-"""HTTP for commits."""
+"""HTTP for commits, for advice before an upload, and for the check of a card."""
 
-from typing import Any
+import asyncio
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Depends, Query, Request
 from pydantic import MISSING
 
 from hublet.core.http import Db, Router
-from hublet.core.http.bodies import streams
-from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED
-from hublet.repos.cards.schemas import YamlRefused
+from hublet.core.http.exchange import allow_streaming
+from hublet.core.http.routers import Router as RoutersRouter
+from hublet.repos import cards
+from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo
 from hublet.repos.commits import preupload, service
-from hublet.repos.commits.auth import REVISION, AskedTarget
-from hublet.repos.commits.schemas import CommitMade, Preupload, PreuploadAdvice, UploadAdvice
+from hublet.repos.commits.schemas import (
+    CommitMade,
+    Preupload,
+    PreuploadAdvice,
+    Remark,
+    UploadAdvice,
+    ValidateYaml,
+    YamlRefused,
+    YamlVerdict,
+)
+from hublet.repos.commits.targets import CommitAddress
 from hublet.tokens.auth import AnyCaller
+
+# Behind the word for what is done; slashes within a revision may be `%2F`.
+REVISION = "/{revision:path}"
+
+
+async def _commit_address(
+    address: GitRepo,
+    revision: str,
+    *,
+    create_pr: Annotated[bool, Query(description="Make it a pull request.")] = False,
+) -> CommitAddress:
+    return CommitAddress(address=address, revision=revision, create_pr=create_pr)
+
+
+RequestedTarget = Annotated[CommitAddress, Depends(_commit_address)]
+
 
 router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
 
-streams("POST", "/api/(models|datasets|spaces|kernels)/[^/]+/[^/]+/commit/.+")
+allow_streaming("POST", "/api/(models|datasets|spaces|kernels)/[^/]+/[^/]+/commit/.+")
 
 _NDJSON: dict[str, Any] = {
     "requestBody": {
@@ -42,7 +69,7 @@ _NDJSON: dict[str, Any] = {
     },
 )
 async def create_commit(
-    request: Request, database: Db, caller: AnyCaller, target: AskedTarget
+    request: Request, database: Db, caller: AnyCaller, target: RequestedTarget
 ) -> CommitMade:
     """Add, replace and delete files of a branch in one commit, all of it or nothing.
 
@@ -56,7 +83,7 @@ async def create_commit(
 
 @router.post("/preupload" + REVISION)
 async def advise_upload(
-    database: Db, caller: AnyCaller, target: AskedTarget, body: Preupload
+    database: Db, caller: AnyCaller, target: RequestedTarget, body: Preupload
 ) -> PreuploadAdvice:
     """Tell how to upload files, which of them to leave out, and what is there already."""
     ignore = None if body.gitIgnore is MISSING else body.gitIgnore
@@ -68,3 +95,17 @@ async def advise_upload(
             for each in advice
         ]
     )
+
+
+cards_router = RoutersRouter(prefix="/api", tags=["repos"])
+
+_NO_METADATA = (
+    "There is no metadata at the top of README.md; it helps others to find the repository."
+)
+
+
+@cards_router.post("/validate-yaml", responses={400: {"model": YamlRefused}})
+async def validate_yaml(body: ValidateYaml) -> YamlVerdict:
+    """Check the metadata at the top of a README.md, as a commit will."""
+    data = await asyncio.to_thread(cards.parse_metadata, body.content)
+    return YamlVerdict(errors=[], warnings=[] if data else [Remark(message=_NO_METADATA)])

@@ -1,4 +1,4 @@
-"""Commits on the wire."""
+"""Schemas of commits, of advice before an upload, and of the check of a card."""
 
 from typing import Annotated, Literal
 
@@ -49,3 +49,29 @@ class UploadAdvice(Schema):
 
 class PreuploadAdvice(Schema):
     files: list[UploadAdvice]
+
+
+class ValidateYaml(Schema):
+    """A whole README.md, to be looked at before it is uploaded."""
+
+    content: str
+    repoType: Literal["model", "dataset", "space", "kernel"] | MISSING = MISSING
+
+
+class Remark(Schema):
+    message: str
+
+
+class YamlVerdict(Schema):
+    """The metadata is good; warnings are worth reading."""
+
+    errors: list[Remark]
+    warnings: list[Remark]
+
+
+class YamlRefused(Schema):
+    """What is wrong with the metadata: everything in one sentence, and each problem alone."""
+
+    error: str
+    errors: list[Remark] | MISSING = MISSING
+    warnings: list[Remark] | MISSING = MISSING

@@ -1,4 +1,4 @@
-"""Rules of commits: the body is put away first, then git gets the commit, then the ref moves.
+"""Commits: the body is put on the disk first, then git gets the commit, then the ref moves.
 
 Nobody sees anything of it before the last step, which is one transaction with its event.
 Without `parentCommit`, commits to one branch queue up: each is built on what it finds, and
@@ -17,23 +17,21 @@ from hublet.core.database import Connection, Database
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.events import UpdatedRef
-from hublet.repos.blobs import store as blobs
-from hublet.repos.cards.reading import read_card
+from hublet.repos import blobs_store as blobs
+from hublet.repos.cards import read_card
 from hublet.repos.commits import pull_requests
-from hublet.repos.commits.building import Base, Builder, Built
-from hublet.repos.commits.errors import InvalidCommit, StorageUnavailable
-from hublet.repos.commits.intake import Intake, Request
+from hublet.repos.commits.builder import BuiltCommit, CommitBase, CommitBuilder
+from hublet.repos.commits.intake import CommitIntake, CommitRequest
+from hublet.repos.commits.operations import CommitResult
 from hublet.repos.commits.pull_requests import NewPullRequest
-from hublet.repos.commits.records import Committed
-from hublet.repos.commits.targets import Target, Wanted, get_target
-from hublet.repos.errors import RefChanged, RepoNotFound
-from hublet.repos.git.changes import Put
-from hublet.repos.git.folders import folder_of
-from hublet.repos.git.objects import Draft
+from hublet.repos.commits.targets import CommitAddress, CommitTarget, get_target
+from hublet.repos.errors import InvalidCommit, RefChanged, RepoNotFound, StorageUnavailable
+from hublet.repos.git.bare_repos import folder_of
+from hublet.repos.git.objects import CommitDraft
+from hublet.repos.git.tree_changes import FilePut
 from hublet.repos.git.trees import pointer_to
-from hublet.repos.records import Repo
+from hublet.repos.records import MAIN, PULL_REQUESTS, Card, RefTransaction, Repo
 from hublet.repos.refs import service as refs
-from hublet.repos.refs.records import MAIN, PULL_REQUESTS, Card, Move
 from hublet.tokens.records import Caller
 
 log = get_logger("commits")
@@ -46,33 +44,33 @@ _CHUNK = 1 << 20
 
 # Commits of this process to one branch take turns, so that none is built in vain. A lock
 # vanishes with the last commit that holds it; between processes the ref itself decides.
-_turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+_branch_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Done:
+class _Landed:
     repo: Repo
     oid: str
     pull_request_url: str | None = None
 
 
 async def commit(
-    database: Database, caller: Caller, wanted: Wanted, body: AsyncIterator[bytes]
-) -> Committed:
+    database: Database, caller: Caller, wanted: CommitAddress, body: AsyncIterator[bytes]
+) -> CommitResult:
     """Make the commit that a body describes; one that changes nothing is the branch's last."""
     async with database.read() as conn:
         target = await get_target(conn, caller, wanted)
     settings = database.hub.settings
     folder = folder_of(settings.database.data_dir, target.repo.id)
-    intake = Intake(
+    intake = CommitIntake(
         data_dir=settings.database.data_dir,
         folder=folder,
         largest_file=settings.limits.file_bytes,
     )
     try:
-        request = await _read(intake, body)
-        await _find_lfs_files(database, target.repo, intake, request)
-        work = _Work(database, caller, wanted, intake, request)
+        request = await _read_body(intake, body)
+        await _write_pointers(database, target.repo, intake, request)
+        work = _CommitWork(database, caller, wanted, intake, request)
         done = await work.run(folder)
     except (OSError, pygit2.GitError) as error:
         if not folder.exists():
@@ -83,10 +81,10 @@ async def commit(
     finally:
         await asyncio.to_thread(intake.close)
     url = f"{done.repo.url(settings.base_url)}/commit/{done.oid}"
-    return Committed(oid=done.oid, url=url, pull_request_url=done.pull_request_url)
+    return CommitResult(oid=done.oid, url=url, pull_request_url=done.pull_request_url)
 
 
-async def _read(intake: Intake, body: AsyncIterator[bytes]) -> Request:
+async def _read_body(intake: CommitIntake, body: AsyncIterator[bytes]) -> CommitRequest:
     waiting = bytearray()
     async for data in body:
         waiting += data
@@ -94,14 +92,16 @@ async def _read(intake: Intake, body: AsyncIterator[bytes]) -> Request:
             await asyncio.to_thread(intake.feed, bytes(waiting))
             waiting.clear()
 
-    def finish() -> Request:
+    def finish() -> CommitRequest:
         intake.feed(bytes(waiting))
         return intake.finish()
 
     return await asyncio.to_thread(finish)
 
 
-async def _find_lfs_files(database: Database, repo: Repo, intake: Intake, request: Request) -> None:
+async def _write_pointers(
+    database: Database, repo: Repo, intake: CommitIntake, request: CommitRequest
+) -> None:
     """Write pointers to files that came through LFS; knowing a digest is no right to one."""
     if not request.lfs_files:
         return
@@ -117,14 +117,19 @@ async def _find_lfs_files(database: Database, repo: Repo, intake: Intake, reques
         if file.size is not None and file.size != blob.size:
             raise InvalidCommit(f"{file.path}: size must be {blob.size}, as the content is.")
         oid = intake.writer.add("blob", pointer_to(blob.sha256, blob.size))
-        request.changes.puts[file.path] = Put(oid=oid, size=blob.size, is_lfs=True)
+        request.changes.puts[file.path] = FilePut(oid=oid, size=blob.size, is_lfs=True)
 
 
-class _Work:
+class _CommitWork:
     """One request on its way into a branch."""
 
     def __init__(
-        self, database: Database, caller: Caller, wanted: Wanted, intake: Intake, request: Request
+        self,
+        database: Database,
+        caller: Caller,
+        wanted: CommitAddress,
+        intake: CommitIntake,
+        request: CommitRequest,
     ) -> None:
         self._database = database
         self._caller = caller
@@ -132,21 +137,21 @@ class _Work:
         self._intake = intake
         self._request = request
 
-    async def run(self, folder: Path) -> _Done:
+    async def run(self, folder: Path) -> _Landed:
         async with self._database.read() as conn:
             target = await get_target(conn, self._caller, self._wanted)
         key = (target.repo.id, target.ref)
-        turn = _turns.setdefault(key, asyncio.Lock())
+        turn = _branch_locks.setdefault(key, asyncio.Lock())
         async with turn:
             return await self._try_until_it_fits(folder)
 
-    async def _try_until_it_fits(self, folder: Path) -> _Done:
+    async def _try_until_it_fits(self, folder: Path) -> _Landed:
         for _ in range(ATTEMPTS):
             async with self._database.read() as conn:
                 target = await get_target(conn, self._caller, self._wanted)
             built, card = await asyncio.to_thread(self._build, folder, target)
             if not built.is_new:
-                return _Done(repo=target.repo, oid=built.oid)
+                return _Landed(repo=target.repo, oid=built.oid)
             try:
                 async with self._database.transaction() as conn:
                     return await self._move(conn, target, built, card)
@@ -154,18 +159,20 @@ class _Work:
                 continue
         raise RefChanged(self._wanted.revision)
 
-    def _build(self, folder: Path, target: Target) -> tuple[Built, Card | None]:
-        draft = Draft(author=self._caller.user_name, at=now(), message=self._request.header.message)
-        base = Base(folder=folder, revision=self._wanted.revision, head=target.head)
-        built = Builder(
+    def _build(self, folder: Path, target: CommitTarget) -> tuple[BuiltCommit, Card | None]:
+        draft = CommitDraft(
+            author=self._caller.user_name, at=now(), message=self._request.header.message
+        )
+        base = CommitBase(folder=folder, revision=self._wanted.revision, head=target.head)
+        built = CommitBuilder(
             base, self._request, draft, self._intake.writer, may_be_empty=self._wanted.create_pr
         ).build()
         to_main = built.is_new and target.ref == MAIN and not self._wanted.create_pr
         return built, read_card(folder, built.oid, target.repo.type) if to_main else None
 
     async def _move(
-        self, conn: Connection, target: Target, built: Built, card: Card | None
-    ) -> _Done:
+        self, conn: Connection, target: CommitTarget, built: BuiltCommit, card: Card | None
+    ) -> _Landed:
         # The body may have taken hours; whether the caller may is looked at once more.
         repo = (await get_target(conn, self._caller, self._wanted)).repo
         update = UpdatedRef(ref=target.ref, old_sha=target.head, new_sha=built.oid)
@@ -177,16 +184,18 @@ class _Work:
             url = pull_request.url
             ref = f"{PULL_REQUESTS}{pull_request.number}"
             update = UpdatedRef(ref=ref, old_sha=None, new_sha=built.oid)
-        move = Move(
+        move = RefTransaction(
             updates=(update,),
             actor_id=self._caller.user_id,
             card=card,
             added_bytes=built.added_bytes,
             blobs=self._request.blobs,
         )
-        return _Done(repo=await refs.move(conn, repo, move), oid=built.oid, pull_request_url=url)
+        return _Landed(
+            repo=await refs.update_refs(conn, repo, move), oid=built.oid, pull_request_url=url
+        )
 
-    def _proposal(self, target: Target, built: Built) -> NewPullRequest:
+    def _proposal(self, target: CommitTarget, built: BuiltCommit) -> NewPullRequest:
         header = self._request.header
         return NewPullRequest(
             title=header.summary.partition("\n")[0],

@@ -1,1 +1,1 @@
-"""Files without git: what lies in buckets and containers, one row for each path."""
+"""Buckets and containers: files without git, one row for each path."""

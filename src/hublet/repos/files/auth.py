@@ -1,4 +1,6 @@
-"""Which bucket or container a request is about, and what it asks of a file."""
+"""Parameters of buckets and containers: address, page, condition and upload, as types that a route
+names.
+"""
 
 from collections.abc import AsyncIterator, Callable
 from functools import wraps
@@ -11,14 +13,13 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from hublet.core.http.paging import Page
-from hublet.core.http.routers import Router, mirrored
+from hublet.core.http.routers import Router, mirror_routes
 from hublet.core.paging import InvalidCursor, read_cursor
-from hublet.repos.auth import requested
-from hublet.repos.files.digests import announced_digests
-from hublet.repos.files.errors import BodyBroken
-from hublet.repos.files.media import check_media_type, media_type_of
+from hublet.repos.auth import raw_url_of
+from hublet.repos.errors import BodyIncomplete
 from hublet.repos.files.records import Condition, Upload
-from hublet.repos.paths import check_path
+from hublet.repos.files.uploads import announced_digests, check_media_type, media_type_of
+from hublet.repos.names import check_path
 from hublet.repos.records import RepoAddress, RepoType
 
 # The address of a bucket, in front of what is asked of it; and the one where its page is.
@@ -36,7 +37,7 @@ def type_of(request: Request) -> RepoType:
 
 async def _files_repo(request: Request, namespace: str, name: str) -> RepoAddress:
     return RepoAddress(
-        type=type_of(request), namespace=namespace, name=name, requested=requested(request)
+        type=type_of(request), namespace=namespace, name=name, requested=raw_url_of(request)
     )
 
 
@@ -75,12 +76,12 @@ def _versions(header: str | None) -> frozenset[str] | None:
     return frozenset(tag.strip().removeprefix("W/").strip('"') for tag in header.split(","))
 
 
-AskedCondition = Annotated[Condition, Depends(_condition)]
+RequestedCondition = Annotated[Condition, Depends(_condition)]
 
 
 async def _upload(
     path: str,
-    condition: AskedCondition,
+    condition: RequestedCondition,
     content_type: Annotated[str | None, Header(include_in_schema=False)] = None,
     x_file_modified_at: Annotated[AwareDatetime | None, Header()] = None,
     x_content_sha256: Annotated[str | None, Header(pattern="^[0-9A-Fa-f]{64}$")] = None,
@@ -97,7 +98,7 @@ async def _upload(
     )
 
 
-AskedUpload = Annotated[Upload, Depends(_upload)]
+RequestedUpload = Annotated[Upload, Depends(_upload)]
 
 
 async def body_of(request: Request) -> AsyncIterator[bytes]:
@@ -106,19 +107,19 @@ async def body_of(request: Request) -> AsyncIterator[bytes]:
         async for chunk in request.stream():
             yield chunk
     except ClientDisconnect:
-        raise BodyBroken from None
+        raise BodyIncomplete from None
 
 
-def of_containers(buckets: Router) -> Router:
+def mirror_for_containers(buckets: Router) -> Router:
     """Return the same routes for containers.
 
     Interface 1: the file endpoints of containers mirror the bucket ones.
     """
     path = ("/buckets", "/containers")
-    return mirrored(buckets, tag="containers", path=path, endpoint=_for_containers)
+    return mirror_routes(buckets, tag="containers", path=path, endpoint=_container_endpoint)
 
 
-def _for_containers(endpoint: Callable[..., Any]) -> Callable[..., Any]:
+def _container_endpoint(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function under the name, and with the sentence, that containers need."""
 
     @wraps(endpoint)

@@ -1,9 +1,10 @@
-"""What lies in a bucket or a container, and how it changes."""
+"""Records of files in buckets and containers, and of their changes."""
 
 from dataclasses import field
 from datetime import datetime
 
 from hublet.core.light_dataclasses import dataclass
+from hublet.repos.records import RepoAddress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,17 +29,17 @@ class Folder:
     path: str
 
 
-Entry = File | Folder
+FileOrFolder = File | Folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Removal:
+class FileRemoval:
     """The file at this path is to go; that there is none is fine."""
 
     path: str
 
 
-Change = File | Removal
+FileChange = File | FileRemoval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +52,12 @@ class Condition:
     is_none_of: frozenset[str] | None = None
 
     def holds(self, file: File | None) -> bool:
-        return (self.is_one_of is None or _is_in(self.is_one_of, file)) and (
-            self.is_none_of is None or not _is_in(self.is_none_of, file)
+        return (self.is_one_of is None or _has_digest(self.is_one_of, file)) and (
+            self.is_none_of is None or not _has_digest(self.is_none_of, file)
         )
 
 
-def _is_in(digests: frozenset[str], file: File | None) -> bool:
+def _has_digest(digests: frozenset[str], file: File | None) -> bool:
     return file is not None and ("*" in digests or file.sha256 in digests)
 
 
@@ -71,3 +72,17 @@ class Upload:
     # What the sender says the SHA-256 of the content is, by the header that says it.
     digests: tuple[tuple[str, str], ...] = ()
     condition: Condition = field(default_factory=Condition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileAddition:
+    """A file that is to be put: with its content, or with one that the hub has already."""
+
+    path: str
+    # Either the content itself, or its SHA-256.
+    content: bytes | None = None
+    sha256: str | None = None
+    # Which repository has that content; None: the one that the batch changes.
+    source: RepoAddress | None = None
+    media_type: str
+    modified_at: datetime | None = None

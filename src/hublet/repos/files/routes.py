@@ -1,4 +1,4 @@
-"""HTTP for the files of buckets, and the same for containers."""
+"""HTTP for the files of buckets, one by one and in batches, and the same for containers."""
 
 from typing import Any
 from urllib.parse import quote
@@ -8,34 +8,42 @@ from starlette.responses import Response
 
 from hublet.core.database import Database, Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
-from hublet.core.http.bodies import streams
-from hublet.core.http.paging import LINKED, Page
-from hublet.core.http.sending import SENT, blob_response
+from hublet.core.http.exchange import allow_streaming
+from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
+from hublet.core.http.paging import PAGED_RESPONSES, Page
 from hublet.core.schema import Done
 from hublet.repos import service as repos
 from hublet.repos.auth import MOVED
-from hublet.repos.blobs.folder import path_of
-from hublet.repos.files import putting, service, store
+from hublet.repos.blobs import blob_path
+from hublet.repos.files import batch, service, store, uploads
 from hublet.repos.files.auth import (
     BUCKET,
     BUCKET_PAGE,
-    AskedCondition,
-    AskedUpload,
     FilesRepo,
+    RequestedCondition,
+    RequestedUpload,
     TreePage,
     body_of,
-    of_containers,
+    mirror_for_containers,
 )
-from hublet.repos.files.media import UNKNOWN
-from hublet.repos.files.records import Entry, Folder, Removal
-from hublet.repos.files.schemas import AskedPaths, BucketEntry, BucketFile, shown
+from hublet.repos.files.batch import read_batch
+from hublet.repos.files.records import FileOrFolder, FileRemoval, Folder
+from hublet.repos.files.schemas import (
+    AskedPaths,
+    BatchDone,
+    BatchRefused,
+    BucketEntry,
+    BucketFile,
+    bucket_entry,
+)
+from hublet.repos.files.uploads import UNKNOWN_MEDIA_TYPE
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 from hublet.tokens.records import Caller
 
-buckets = Router(tags=["buckets"], responses=MOVED)
+bucket_files = Router(tags=["buckets"], responses=MOVED)
 
-streams("PUT", r"/api/(buckets|containers)/[^/]+/[^/]+/files/.*")
+allow_streaming("PUT", r"/api/(buckets|containers)/[^/]+/[^/]+/files/.*")
 
 Responses = dict[int | str, dict[str, Any]]
 _CHANGED: Responses = {
@@ -50,27 +58,29 @@ _TAKES_A_FILE = {
 }
 
 
-@buckets.put(f"{BUCKET}/files/{{path:path}}", responses=_CHANGED, openapi_extra=_TAKES_A_FILE)
+@bucket_files.put(f"{BUCKET}/files/{{path:path}}", responses=_CHANGED, openapi_extra=_TAKES_A_FILE)
 async def put_bucket_file(
-    request: Request, database: Db, caller: AnyCaller, address: FilesRepo, upload: AskedUpload
+    request: Request, database: Db, caller: AnyCaller, address: FilesRepo, upload: RequestedUpload
 ) -> BucketFile:
     """Put a file into a bucket; its bytes are the body, its `Content-Type` is kept."""
-    file = await putting.put(database, caller, address, upload, body_of(request))
+    file = await uploads.put_file(database, caller, address, upload, body_of(request))
     return BucketFile.of(file)
 
 
-@buckets.delete(f"{BUCKET}/files/{{path:path}}", responses=_CHANGED)
+@bucket_files.delete(f"{BUCKET}/files/{{path:path}}", responses=_CHANGED)
 async def delete_bucket_file(
-    conn: Conn, caller: AnyCaller, address: FilesRepo, path: str, condition: AskedCondition
+    conn: Conn, caller: AnyCaller, address: FilesRepo, path: str, condition: RequestedCondition
 ) -> Done:
     """Delete a file of a bucket."""
     repo = await repos.get(conn, caller, address, Right.write)
     file = await service.get(conn, repo, path)
-    await service.change(conn, caller, repo, [Removal(path=file.path)], on=condition)
+    await service.change_files(conn, caller, repo, [FileRemoval(path=file.path)], on=condition)
     return Done()
 
 
-@buckets.get(f"{BUCKET}/files/{{path:path}}", response_class=Response, responses=SENT)
+@bucket_files.get(
+    f"{BUCKET}/files/{{path:path}}", response_class=Response, responses=FILE_RESPONSES
+)
 async def get_bucket_file(
     request: Request, database: Db, caller: MaybeCaller, address: FilesRepo, path: str
 ) -> Response:
@@ -78,7 +88,9 @@ async def get_bucket_file(
     return await _send(request, database, caller, address, path)
 
 
-@buckets.get(f"{BUCKET_PAGE}/resolve/{{path:path}}", response_class=Response, responses=SENT)
+@bucket_files.get(
+    f"{BUCKET_PAGE}/resolve/{{path:path}}", response_class=Response, responses=FILE_RESPONSES
+)
 async def resolve_bucket_file(
     request: Request, database: Db, caller: MaybeCaller, address: FilesRepo, path: str
 ) -> Response:
@@ -94,15 +106,15 @@ async def _send(
         file = await service.get(conn, repo, path)
     return await blob_response(
         request,
-        path_of(database.hub.settings.database.data_dir, file.sha256),
+        blob_path(database.hub.settings.database.data_dir, file.sha256),
         size=file.size,
         etag=file.sha256,
         file_name=file.name,
-        media_type=file.media_type or UNKNOWN,
+        media_type=file.media_type or UNKNOWN_MEDIA_TYPE,
     )
 
 
-@buckets.get(f"{BUCKET}/tree", responses=LINKED)
+@bucket_files.get(f"{BUCKET}/tree", responses=PAGED_RESPONSES)
 async def list_bucket_tree(
     conn: ReadConn,
     caller: MaybeCaller,
@@ -116,7 +128,7 @@ async def list_bucket_tree(
     return await _tree(conn, repo, page, prefix="", recursive=recursive)
 
 
-@buckets.get(f"{BUCKET}/tree/{{prefix:path}}", responses=LINKED)
+@bucket_files.get(f"{BUCKET}/tree/{{prefix:path}}", responses=PAGED_RESPONSES)
 async def list_bucket_folder(
     conn: ReadConn,
     caller: MaybeCaller,
@@ -137,14 +149,14 @@ async def _tree(
     entries = await service.list_tree(
         conn, repo, prefix=prefix, after=page.after, limit=page.reach, recursive=recursive
     )
-    return [shown(entry) for entry in page.cut(entries, position=_position)]
+    return [bucket_entry(entry) for entry in page.cut(entries, position=_position)]
 
 
-def _position(entry: Entry) -> str:
+def _position(entry: FileOrFolder) -> str:
     return quote(entry.path + "/" * isinstance(entry, Folder))
 
 
-@buckets.post(f"{BUCKET}/paths-info")
+@bucket_files.post(f"{BUCKET}/paths-info")
 async def get_bucket_paths_info(
     conn: ReadConn, caller: MaybeCaller, address: FilesRepo, body: AskedPaths
 ) -> list[BucketFile]:
@@ -154,4 +166,36 @@ async def get_bucket_paths_info(
     return [BucketFile.of(file) for file in files.values()]
 
 
-containers = of_containers(buckets)
+container_files = mirror_for_containers(bucket_files)
+
+
+bucket_batches = Router(tags=["buckets"], responses=MOVED)
+
+allow_streaming("POST", r"/api/(buckets|containers)/[^/]+/[^/]+/batch")
+
+_TAKES_LINES: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@bucket_batches.post(
+    f"{BUCKET}/batch", responses={422: {"model": BatchRefused}}, openapi_extra=_TAKES_LINES
+)
+async def change_bucket_files(
+    request: Request, database: Db, caller: AnyCaller, address: FilesRepo
+) -> BatchDone:
+    """Put, copy and delete up to 1000 files of a bucket: all of it is done, or nothing.
+
+    One operation in JSON on each line: `addFile` with `content` in base64 or the `sha256` of a
+    file in the bucket, `copyFile` with the `sha256` of a file in another repository, or
+    `deleteFile`; each with its `path`.
+    """
+    operations = await read_batch(body_of(request))
+    await batch.apply_batch(database, caller, address, operations)
+    return BatchDone(processed=len(operations), succeeded=len(operations))
+
+
+container_batches = mirror_for_containers(bucket_batches)

@@ -1,11 +1,13 @@
-"""Files of buckets and containers on the wire."""
+"""Schemas of buckets and containers, of their files, and of batches of changes."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import MISSING, Field
+from pydantic import MISSING, Field, StringConstraints, TypeAdapter
 
-from hublet.core.schema import Schema, Timestamp
+from hublet.core.schema import ObjectId, Schema, Timestamp
 from hublet.repos.files import records
+from hublet.repos.records import Repo
+from hublet.repos.schemas import Ignored, RepoTypeName
 
 MAX_PATHS = 1000
 
@@ -47,7 +49,7 @@ class BucketFolder(Schema):
 BucketEntry = Annotated[BucketFile | BucketFolder, Field(discriminator="type")]
 
 
-def shown(entry: records.Entry) -> BucketFile | BucketFolder:
+def bucket_entry(entry: records.FileOrFolder) -> BucketFile | BucketFolder:
     if isinstance(entry, records.Folder):
         return BucketFolder(path=entry.path)
     return BucketFile.of(entry)
@@ -55,3 +57,111 @@ def shown(entry: records.Entry) -> BucketFile | BucketFolder:
 
 class AskedPaths(Schema):
     paths: Annotated[list[str], Field(max_length=MAX_PATHS)]
+
+
+# Milliseconds since 1970, up to the year 9999.
+Milliseconds = Annotated[int, Field(ge=0, le=253_402_300_799_999)]
+Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+AnyHash = Annotated[str, StringConstraints(max_length=200)]
+
+
+class AddFileOperation(Schema):
+    """Put a file whose content is here in base64, or is that of another file of the bucket."""
+
+    type: Literal["addFile"]
+    path: str
+    content: str | MISSING = MISSING
+    sha256: Digest | MISSING = MISSING
+    xetHash: AnyHash | None = None
+    mtime: Milliseconds | MISSING = MISSING
+    contentType: str | None = None
+
+
+class CopyFileOperation(Schema):
+    """Put a file whose content another repository of this hub has."""
+
+    type: Literal["copyFile"]
+    path: str
+    sha256: Digest | MISSING = MISSING
+    xetHash: AnyHash | None = None
+    mtime: Milliseconds | MISSING = MISSING
+    contentType: str | None = None
+    sourceRepoType: RepoTypeName
+    sourceRepoId: Annotated[str, StringConstraints(pattern="^[^/]+/[^/]+$", max_length=200)]
+
+
+class DeleteFileOperation(Schema):
+    """Remove a file; that there is none is fine."""
+
+    type: Literal["deleteFile"]
+    path: str
+
+
+BatchOperation = Annotated[
+    AddFileOperation | CopyFileOperation | DeleteFileOperation, Field(discriminator="type")
+]
+batch_operation: TypeAdapter[AddFileOperation | CopyFileOperation | DeleteFileOperation] = (
+    TypeAdapter(BatchOperation)
+)
+
+
+class FailedOperation(Schema):
+    path: str
+    error: str
+
+
+class BatchDone(Schema):
+    """Every operation was done."""
+
+    success: Literal[True] = True
+    processed: int
+    succeeded: int
+    failed: tuple[FailedOperation, ...] = ()
+
+
+class BatchRefused(Schema):
+    """Nothing was done, because of these operations."""
+
+    error: str
+    failed: list[FailedOperation]
+
+
+class CreateBucket(Schema):
+    private: bool | MISSING = MISSING
+    visibility: Literal["public", "private"] | MISSING = MISSING
+    resourceGroupId: ObjectId | MISSING = MISSING
+    region: Ignored = None
+
+
+class UpdateBucket(Schema):
+    """A field that is left out keeps its value."""
+
+    private: bool | MISSING = MISSING
+    visibility: Literal["public", "private"] | MISSING = MISSING
+
+
+class Bucket(Schema):
+    """What is known of a bucket; its `id` is owner/name."""
+
+    id: str
+    author: str
+    private: bool
+    visibility: Literal["public", "private"]
+    createdAt: Timestamp
+    updatedAt: Timestamp
+    size: int
+    totalFiles: int
+
+    @classmethod
+    def of(cls, repo: Repo) -> Self:
+        shown: dict[str, Any] = {
+            "id": repo.full_name,
+            "author": repo.owner_name,
+            "private": repo.is_private,
+            "visibility": repo.visibility,
+            "createdAt": repo.created_at,
+            "updatedAt": repo.updated_at,
+            "size": repo.size,
+            "totalFiles": repo.total_files,
+        }
+        return cls.model_validate(shown)

@@ -1,19 +1,25 @@
-"""Rules of files without git: where one may lie, and how totals and facts follow a change."""
+"""Files of buckets: where one may lie, and how totals and events follow a change."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from hublet.core.database import Connection, Reader
 from hublet.core.outbox import publish_many
 from hublet.events import RepoFilesUpdated, UpdatedFile
-from hublet.repos.errors import RepoNotFound
+from hublet.repos.errors import (
+    ConditionFailed,
+    FileNotFound,
+    OwnerNotFound,
+    PathTakenInBucket,
+    RepoNotFound,
+)
 from hublet.repos.files import store
-from hublet.repos.files.errors import ConditionFailed, FileNotFound, PathTaken
-from hublet.repos.files.records import Change, Condition, Entry, File, Removal
+from hublet.repos.files.records import Condition, File, FileChange, FileOrFolder, FileRemoval
 from hublet.repos.records import Repo
 from hublet.repos.service import snapshot
+from hublet.tokens.errors import TokenNeeded
 from hublet.tokens.records import Caller
 
-FILES_IN_A_FACT = 1000
+FILES_PER_EVENT = 1000
 
 _ALWAYS = Condition()
 
@@ -27,17 +33,17 @@ async def get(conn: Reader, repo: Repo, path: str) -> File:
 
 async def list_tree(
     conn: Reader, repo: Repo, *, prefix: str, after: str, limit: int, recursive: bool
-) -> list[Entry]:
+) -> list[FileOrFolder]:
     """Return what begins with the prefix: every file, or the nearest files and folders."""
     listing = store.list_files if recursive else store.list_entries
     return await listing(conn, repo.id, prefix=prefix, after=after, limit=limit)
 
 
-async def change(
+async def change_files(
     conn: Connection,
     caller: Caller,
     repo: Repo,
-    changes: Sequence[Change],
+    changes: Sequence[FileChange],
     *,
     on: Condition = _ALWAYS,
 ) -> None:
@@ -45,7 +51,7 @@ async def change(
 
     The contents must be blobs already. Who comes second waits for the end of the first.
     """
-    if not await store.hold(conn, repo.id):
+    if not await store.lock_repo(conn, repo.id):
         raise RepoNotFound(repo.type, repo.full_name)
     before = await store.find_all(conn, repo.id, [change.path for change in changes])
     for change in changes:
@@ -55,29 +61,31 @@ async def change(
     removed = [
         before[change.path]
         for change in changes
-        if isinstance(change, Removal) and change.path in before
+        if isinstance(change, FileRemoval) and change.path in before
     ]
     await store.remove(conn, repo.id, [file.path for file in removed])
-    await _check_places(conn, repo, [file.path for file in added])
+    await _check_paths(conn, repo, [file.path for file in added])
     await store.put(conn, repo.id, added)
     replaced = [before[file.path] for file in added if file.path in before]
-    await store.grow(
+    await store.add_totals(
         conn,
         repo.id,
         size=_size(added) - _size(replaced) - _size(removed),
         files=len(added) - len(replaced) - len(removed),
     )
     new = [file for file in added if file.sha256 not in _digest(before.get(file.path))]
-    await _tell(conn, caller, repo, [*_facts("add", new), *_facts("delete", removed)])
+    await _publish(
+        conn, caller, repo, [*_updated_files("add", new), *_updated_files("delete", removed)]
+    )
 
 
-async def _check_places(conn: Reader, repo: Repo, paths: Sequence[str]) -> None:
+async def _check_paths(conn: Reader, repo: Repo, paths: Sequence[str]) -> None:
     above = {folder for path in paths for folder in _folders_of(path)}
     files = {*await store.find_all(conn, repo.id, above), *above.intersection(paths)}
     folders = set(await store.folders_among(conn, repo.id, paths))
     taken = [p for p in paths if p in folders or not files.isdisjoint(_folders_of(p))]
     if taken:
-        raise PathTaken(taken)
+        raise PathTakenInBucket(taken)
 
 
 def _folders_of(path: str) -> Iterator[str]:
@@ -96,23 +104,38 @@ def _digest(file: File | None) -> tuple[str, ...]:
     return (file.sha256,) if file else ()
 
 
-def _facts(action: str, files: Iterable[File]) -> list[UpdatedFile]:
+def _updated_files(action: str, files: Iterable[File]) -> list[UpdatedFile]:
     return [
         UpdatedFile(path=file.path, action=action, sha256=file.sha256, size=file.size)
         for file in files
     ]
 
 
-async def _tell(
+async def _publish(
     conn: Connection, caller: Caller, repo: Repo, updated: Sequence[UpdatedFile]
 ) -> None:
     events = [
         RepoFilesUpdated(
             repo=snapshot(repo),
-            updated_files=tuple(updated[start : start + FILES_IN_A_FACT]),
+            updated_files=tuple(updated[start : start + FILES_PER_EVENT]),
             actor_id=caller.user_id,
         )
-        for start in range(0, len(updated), FILES_IN_A_FACT)
+        for start in range(0, len(updated), FILES_PER_EVENT)
     ]
     if events:
         await publish_many(conn, events)
+
+
+# In the place of a namespace, it is the caller's own.
+ME = "me"
+
+
+async def get_owner_name(conn: Reader, caller: Caller | None, namespace: str) -> str:
+    """Return the name of a user or an organization that there is."""
+    if namespace == ME:
+        if caller is None:
+            raise TokenNeeded
+        return caller.user_name
+    if not await store.owner_exists(conn, namespace):
+        raise OwnerNotFound(namespace)
+    return namespace

@@ -1,12 +1,13 @@
-"""SQL of the files in buckets and containers."""
+"""SQL of files in buckets and containers, and of their owners."""
 
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from hublet.accounts.names import name_key
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.repos.files.records import Entry, File, Folder
+from hublet.repos.files.records import File, FileOrFolder, Folder
 
 _COLUMNS = "f.path, f.sha256, f.size, f.media_type, f.modified_at, f.uploaded_at"
 
@@ -32,7 +33,7 @@ async def find_all(conn: Reader, repo_id: str, paths: Iterable[str]) -> dict[str
         SELECT {_COLUMNS} FROM repo_files f
         WHERE f.repo_id = $1 AND f.path IN each($2) ORDER BY f.path
         """,
-        repo_id, _array(paths),
+        repo_id, _json_array(paths),
     )  # fmt: skip
     return {row["path"]: _record(row) for row in rows}
 
@@ -41,28 +42,28 @@ async def sizes_of(conn: Reader, repo_id: str, digests: Iterable[str]) -> dict[s
     """Return, by digest, the sizes of those contents that a file of the repository has."""
     rows = await conn.fetch_all(
         "SELECT DISTINCT sha256, size FROM repo_files WHERE repo_id = $1 AND sha256 IN each($2)",
-        repo_id, _array(digests),
+        repo_id, _json_array(digests),
     )  # fmt: skip
     return {row["sha256"]: row["size"] for row in rows}
 
 
 async def list_files(
     conn: Reader, repo_id: str, *, prefix: str, after: str, limit: int
-) -> list[Entry]:
+) -> list[FileOrFolder]:
     """Return the files whose paths begin so, by path; `after` is a path or empty."""
     rows = await conn.fetch_all(
         f"""
         SELECT {_COLUMNS} FROM repo_files f
         WHERE f.repo_id = $1 AND f.path >= $2 AND f.path < $3 ORDER BY f.path LIMIT $4
         """,
-        repo_id, max(prefix, _behind(after)), _end_of(prefix), limit,
+        repo_id, max(prefix, _start_after(after)), _end_of(prefix), limit,
     )  # fmt: skip
     return [_record(row) for row in rows]
 
 
 async def list_entries(
     conn: Reader, repo_id: str, *, prefix: str, after: str, limit: int
-) -> list[Entry]:
+) -> list[FileOrFolder]:
     """Return files, and folders in the place of what lies in them, by path.
 
     `after` is a path, that of a folder with a slash at its end. What lies in a folder is not
@@ -80,7 +81,7 @@ async def list_entries(
         SELECT {_COLUMNS} FROM shown CROSS JOIN repo_files f
         WHERE f.repo_id = $1 AND f.path = shown.path ORDER BY f.path
         """,
-        repo_id, max(prefix, _behind(after)), _end_of(prefix), len(prefix) + 1, limit,
+        repo_id, max(prefix, _start_after(after)), _end_of(prefix), len(prefix) + 1, limit,
     )  # fmt: skip
     return [_entry(row, len(prefix)) for row in rows]
 
@@ -99,14 +100,14 @@ _NEXT = f"""
 """
 
 
-def _entry(row: Row, start: int) -> Entry:
+def _entry(row: Row, start: int) -> FileOrFolder:
     path: str = row["path"]
     # A slash right behind the prefix ends no folder: `a` lists what is in `a/`.
     slash = path.find("/", start + 1 if path[start : start + 1] == "/" else start)
     return _record(row) if slash < 0 else Folder(path=path[:slash])
 
 
-def _behind(position: str) -> str:
+def _start_after(position: str) -> str:
     if position.endswith("/"):
         return position[:-1] + _BEHIND_SLASH
     return position + _LEAST if position else ""
@@ -126,19 +127,19 @@ async def folders_among(conn: Reader, repo_id: str, paths: Iterable[str]) -> lis
             WHERE f.repo_id = $1 AND f.path >= w.path || '/' AND f.path < w.path || '{_BEHIND_SLASH}'
         )
         """,
-        repo_id, _array(paths),
+        repo_id, _json_array(paths),
     )  # fmt: skip
     return [row["path"] for row in rows]
 
 
-async def hold(conn: Connection, repo_id: str) -> bool:
+async def lock_repo(conn: Connection, repo_id: str) -> bool:
     """Let nobody else change the repository until the end; False when it is gone."""
     return (
         await conn.execute("UPDATE repos SET updated_at = $2 WHERE id = $1", repo_id, micros()) == 1
     )
 
 
-async def grow(conn: Connection, repo_id: str, *, size: int, files: int) -> None:
+async def add_totals(conn: Connection, repo_id: str, *, size: int, files: int) -> None:
     await conn.execute(
         "UPDATE repos SET size = size + $2, total_files = total_files + $3 WHERE id = $1",
         repo_id, size, files,
@@ -164,11 +165,13 @@ async def put(conn: Connection, repo_id: str, files: Sequence[File]) -> None:
 
 async def remove(conn: Connection, repo_id: str, paths: Iterable[str]) -> None:
     await conn.execute(
-        "DELETE FROM repo_files WHERE repo_id = $1 AND path IN each($2)", repo_id, _array(paths)
+        "DELETE FROM repo_files WHERE repo_id = $1 AND path IN each($2)",
+        repo_id,
+        _json_array(paths),
     )
 
 
-def _array(texts: Iterable[str]) -> str:
+def _json_array(texts: Iterable[str]) -> str:
     return msgspec.json.encode(list(texts)).decode()
 
 
@@ -181,3 +184,8 @@ def _record(row: Row) -> File:
         modified_at=from_micros(row["modified_at"]),
         uploaded_at=from_micros(row["uploaded_at"]),
     )
+
+
+async def owner_exists(conn: Reader, name: str) -> bool:
+    found = await conn.fetch_value("SELECT 1 FROM names WHERE key = $1", name_key(name))
+    return found is not None

@@ -1,37 +1,114 @@
-"""Bytes on their way from a request to the folder of blobs: memory stays small, whatever comes."""
+"""Upload of a file: media type and digests are checked, its bytes go to the disk, then the row
+makes it real.
+"""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
+import base64
+import mimetypes
+import re
+from collections.abc import AsyncIterable
 
-from hublet.repos.blobs.folder import Spool
-from hublet.repos.files.errors import FileTooLarge
+from hublet.core.clock import now
+from hublet.core.database import Database
+from hublet.repos import blobs_store as blobs
+from hublet.repos import service as repos
+from hublet.repos.blobs import spool_upload
+from hublet.repos.errors import ConditionFailed, InvalidDigest, InvalidMediaType, WrongDigest
+from hublet.repos.files import service, store
+from hublet.repos.files.records import File, Upload
+from hublet.repos.records import RepoAddress, Right
+from hublet.tokens.records import Caller
 
-# So much is gathered before a thread writes it down.
-_GATHERED = 1 << 20
+UNKNOWN_MEDIA_TYPE = "application/octet-stream"
+
+_LONGEST_MEDIA_TYPE = 255
+_WORD = r"[A-Za-z0-9!#$&^_.+-]+"
+_MEDIA_TYPE = re.compile(rf"{_WORD}/{_WORD}(\s*;[\x20-\x7e]*)?")
+# Without the lists of the machine, which differ from one to the next.
+_known_types = mimetypes.MimeTypes()
 
 
-@asynccontextmanager
-async def spooled(
-    chunks: AsyncIterable[bytes], data_dir: Path, *, largest: int
-) -> AsyncIterator[Spool]:
-    """Write what arrives to a spool that vanishes afterwards, unless it was kept."""
-    spool = await asyncio.to_thread(Spool, data_dir)
+def check_media_type(text: str) -> None:
+    """Refuse what could not stand in a header of an answer."""
+    if len(text) > _LONGEST_MEDIA_TYPE or _MEDIA_TYPE.fullmatch(text) is None:
+        raise InvalidMediaType
+
+
+def media_type_of(path: str) -> str:
+    """Guess from the name of a file what is in it."""
+    guessed, encoding = _known_types.guess_type(path.rpartition("/")[2])
+    # A compressed text is no text to who receives it.
+    return UNKNOWN_MEDIA_TYPE if guessed is None or encoding is not None else guessed
+
+
+_SHA256_BYTES = 32
+
+
+def announced_digests(
+    *, x_content_sha256: str | None, digest: str | None
+) -> tuple[tuple[str, str], ...]:
+    """Return, by header, the SHA-256 that the sender announces; other digests are passed over."""
+    found = [] if x_content_sha256 is None else [("X-Content-Sha256", x_content_sha256.lower())]
+    for part in (digest or "").split(","):
+        algorithm, _, value = part.strip().partition("=")
+        if algorithm.lower() == "sha-256":
+            found.append(("Digest", _from_base64(value)))
+    return tuple(found)
+
+
+def _from_base64(value: str) -> str:
+    # RFC 3230 writes the value bare, RFC 9530 between colons.
     try:
-        await _fill(spool, chunks, largest=largest)
-        yield spool
-    finally:
-        await asyncio.to_thread(spool.close)
+        octets = base64.b64decode(value.strip(":"), validate=True)
+    except ValueError:
+        octets = b""
+    if len(octets) != _SHA256_BYTES:
+        raise InvalidDigest("Digest must be written sha-256= and 32 bytes in base64")
+    return octets.hex()
 
 
-async def _fill(spool: Spool, chunks: AsyncIterable[bytes], *, largest: int) -> None:
-    gathered = bytearray()
-    async for chunk in chunks:
-        gathered += chunk
-        if spool.size + len(gathered) > largest:
-            raise FileTooLarge(largest)
-        if len(gathered) >= _GATHERED:
-            await asyncio.to_thread(spool.write, gathered)
-            gathered = bytearray()
-    await asyncio.to_thread(spool.write, gathered)
+def check_digests(upload: Upload, *, sha256: str) -> None:
+    for header, announced in upload.digests:
+        if announced != sha256:
+            raise WrongDigest(header)
+
+
+async def put_file(
+    database: Database,
+    caller: Caller,
+    address: RepoAddress,
+    upload: Upload,
+    content: AsyncIterable[bytes],
+) -> File:
+    """Put a file in its place; no transaction is open while its bytes arrive."""
+    await _check_before(database, caller, address, upload)
+    limit = database.hub.settings.limits.file_bytes
+    async with spool_upload(
+        content, database.hub.settings.database.data_dir, largest=limit
+    ) as spool:
+        check_digests(upload, sha256=spool.sha256)
+        blob = await asyncio.to_thread(spool.keep)
+    at = now()
+    file = File(
+        path=upload.path,
+        sha256=blob.sha256,
+        size=blob.size,
+        media_type=upload.media_type,
+        modified_at=upload.modified_at or at,
+        uploaded_at=at,
+    )
+    async with database.transaction() as conn:
+        repo = await repos.get(conn, caller, address, Right.write)
+        await blobs.add(conn, [blob])
+        await service.change_files(conn, caller, repo, [file], on=upload.condition)
+    return file
+
+
+async def _check_before(
+    database: Database, caller: Caller, address: RepoAddress, upload: Upload
+) -> None:
+    """Refuse what would be refused in the end before anything large is sent."""
+    async with database.read() as conn:
+        repo = await repos.get(conn, caller, address, Right.write)
+        if not upload.condition.holds(await store.find(conn, repo.id, upload.path)):
+            raise ConditionFailed(upload.path)

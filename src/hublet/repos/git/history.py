@@ -1,4 +1,4 @@
-"""How a commit came about: the commits before it, and which one last changed a path.
+"""Commit history: the commits before one, and which commit last changed a path.
 
 Everything here blocks on the disk; call it from a thread.
 """
@@ -13,11 +13,11 @@ import pygit2
 from pygit2.enums import SortMode
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.repos.git import folders
+from hublet.repos.git import bare_repos
 from hublet.repos.git.trees import find_item, get_commit
 
 # How far back `last_commits` looks; what did not change since then has no answer.
-FARTHEST = 1000
+MOST_COMMITS_SEARCHED = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ def list_commits(
     folder: Path, commit: str, *, skip: int = 0, limit: int | None = None
 ) -> list[CommitInfo]:
     """Return a commit and those before it, newest first."""
-    repository = folders.open_folder(folder)
+    repository = bare_repos.open_repository(folder)
     start = get_commit(repository, commit)
     # Unsorted is by date, parents after children, and lazy; any sorting reads the whole history.
     walker = repository.walk(start.id, SortMode.NONE)
@@ -45,7 +45,7 @@ def list_commits(
 
 
 def commit_exists(folder: Path, commit: str) -> bool:
-    found = folders.open_folder(folder).get(commit)
+    found = bare_repos.open_repository(folder).get(commit)
     return isinstance(found, pygit2.Commit)
 
 
@@ -63,12 +63,12 @@ def describe(commit: pygit2.Commit) -> CommitInfo:
 
 
 def last_commits(
-    folder: Path, commit: str, paths: Iterable[str], *, farthest: int = FARTHEST
+    folder: Path, commit: str, paths: Iterable[str], *, farthest: int = MOST_COMMITS_SEARCHED
 ) -> dict[str, CommitInfo]:
     """Return, by path, the commit that last changed it; not those that changed longer ago."""
-    start = get_commit(folders.open_folder(folder), commit)
+    start = get_commit(bare_repos.open_repository(folder), commit)
     waiting = {start.id: {path for path in paths if _oid(start, path) is not None}}
-    queue = [_Queued(start)]
+    queue = [_NewestFirst(start)]
     found: dict[str, CommitInfo] = {}
     for _ in range(farthest):
         if not queue:
@@ -79,12 +79,12 @@ def last_commits(
                 found[path] = describe(current)
                 continue
             if origin.id not in waiting:
-                heapq.heappush(queue, _Queued(origin))
+                heapq.heappush(queue, _NewestFirst(origin))
             waiting.setdefault(origin.id, set()).add(path)
     return found
 
 
-class _Queued:
+class _NewestFirst:
     """A commit in the order of a heap: the newest comes first."""
 
     __slots__ = ("commit",)
@@ -92,7 +92,7 @@ class _Queued:
     def __init__(self, commit: pygit2.Commit) -> None:
         self.commit = commit
 
-    def __lt__(self, other: "_Queued") -> bool:
+    def __lt__(self, other: "_NewestFirst") -> bool:
         return self.commit.commit_time > other.commit.commit_time
 
 

@@ -1,14 +1,33 @@
-"""Git's objects as bytes: how trees and commits are spelled, and what their names are."""
+"""Git objects as bytes: trees, commits, their ids and their authors."""
 
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 
-from hublet.core.light_dataclasses import dataclass
-from hublet.repos.git.identities import email_of
+import pygit2
 
-Kind = Literal["commit", "tree", "blob"]
+from hublet.core.light_dataclasses import dataclass
+
+# A domain that cannot exist (RFC 2606), so that no mail ever leaves by mistake.
+_EMAIL_DOMAIN = "users.noreply.invalid"
+
+
+def email_of(user_name: str) -> str:
+    return f"{user_name}@{_EMAIL_DOMAIN}"
+
+
+def signature_of(user_name: str, *, at: datetime) -> pygit2.Signature:
+    return pygit2.Signature(user_name, email_of(user_name), int(at.timestamp()), 0)
+
+
+def user_of(email: str) -> str | None:
+    """Return the user whom a commit made here is by; None for what came by git push."""
+    name, _, domain = email.partition("@")
+    return name if domain == _EMAIL_DOMAIN else None
+
+
+ObjectKind = Literal["commit", "tree", "blob"]
 
 FILE = b"100644"
 EXECUTABLE = b"100755"
@@ -17,7 +36,7 @@ SUBMODULE = b"160000"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TreeItem:
     """A line of a tree."""
 
     mode: bytes
@@ -26,31 +45,31 @@ class Item:
 
 
 # The content of a folder by name; names are bytes, because git knows no other.
-Items = dict[bytes, Item]
+TreeItems = dict[bytes, TreeItem]
 
 
-def header_of(kind: Kind, size: int) -> bytes:
+def header_of(kind: ObjectKind, size: int) -> bytes:
     return b"%s %d\x00" % (kind.encode(), size)
 
 
-def name_of(kind: Kind, data: bytes) -> str:
+def oid_of(kind: ObjectKind, data: bytes) -> str:
     # Git's names are SHA-1 by definition; nothing here rests on its strength.
     return hashlib.sha1(header_of(kind, len(data)) + data, usedforsecurity=False).hexdigest()
 
 
-def parse_tree(data: bytes) -> Items:
-    items: Items = {}
+def parse_tree(data: bytes) -> TreeItems:
+    items: TreeItems = {}
     position = 0
     while position < len(data):
         space = data.index(b" ", position)
         end = data.index(b"\x00", space)
-        item = Item(data[position:space], data[end + 1 : end + 21])
+        item = TreeItem(data[position:space], data[end + 1 : end + 21])
         items[data[space + 1 : end]] = item
         position = end + 21
     return items
 
 
-def tree_data(items: Mapping[bytes, Item]) -> bytes:
+def tree_data(items: Mapping[bytes, TreeItem]) -> bytes:
     # Git sorts a folder as if its name ended in a slash.
     ordered = sorted(
         items.items(), key=lambda pair: pair[0] + b"/" if pair[1].mode == FOLDER else pair[0]
@@ -59,7 +78,7 @@ def tree_data(items: Mapping[bytes, Item]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class CommitDraft:
     """What a commit says beside its tree and its parents."""
 
     author: str
@@ -67,7 +86,7 @@ class Draft:
     message: str
 
 
-def commit_data(draft: Draft, *, tree: str, parents: tuple[str, ...]) -> bytes:
+def commit_data(draft: CommitDraft, *, tree: str, parents: tuple[str, ...]) -> bytes:
     who = f"{draft.author} <{email_of(draft.author)}> {int(draft.at.timestamp())} +0000"
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     lines += [f"author {who}", f"committer {who}", "", draft.message]

@@ -1,4 +1,4 @@
-"""Git's own list of refs, written from the table for the moments when git itself runs.
+"""packed-refs: git's own list of refs, written from the table just before git itself runs.
 
 Everything here blocks on the disk; call it from a thread.
 """

@@ -1,4 +1,4 @@
-"""A pack: many objects in one file, so that they are safe on the disk with two fsyncs.
+"""Pack writer: many objects in one file, so that they are safe on the disk with two fsyncs.
 
 The format is git's own (gitformat-pack): each object deflated on its own, no deltas; `git gc`
 packs them better later. The index is of version 2, with offsets of 31 bits only.
@@ -11,17 +11,17 @@ import tempfile
 import zlib
 from pathlib import Path
 
-from hublet.repos.git.objects import Kind
+from hublet.repos.git.objects import ObjectKind
 
 # A pack that has grown beyond this takes no more, so every offset fits into the index.
-FULL = 1 << 30
+FULL_PACK = 1 << 30
 
-_TYPES: dict[Kind, int] = {"commit": 1, "tree": 2, "blob": 3}
+_TYPES: dict[ObjectKind, int] = {"commit": 1, "tree": 2, "blob": 3}
 _FAST = 1
 _CHUNK = 1 << 20
 
 
-class Pack:
+class PackWriter:
     """A pack that is being written; git sees it only when `finish` has named it."""
 
     def __init__(self, folder: Path) -> None:
@@ -34,7 +34,7 @@ class Pack:
         self._file.write(_pack_header(0))
         self.size = self._file.tell()
 
-    def add(self, kind: Kind, name: str, data: bytes) -> None:
+    def add(self, kind: ObjectKind, name: str, data: bytes) -> None:
         key = bytes.fromhex(name)
         if key in self._index:
             return

@@ -1,8 +1,11 @@
-"""The patterns of .gitignore and .gitattributes, matched as git matches them."""
+"""Patterns of .gitignore and .gitattributes, matched as git matches them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
+
+from hublet.repos.git.bare_repos import LARGE_FILE_ATTRIBUTES
 
 _CLASSES = {
     "alnum": "a-zA-Z0-9",
@@ -18,7 +21,7 @@ _CLASSES = {
 
 
 _STARS = re.compile(r"\*+/?")
-_SPECIAL = re.compile(r"[*?\[\\]")
+_WILDCARD = re.compile(r"[*?\[\\]")
 _NAMED = re.compile(r"\[:(\w+):\]")
 
 
@@ -112,7 +115,7 @@ def _gaps(text: str, stars: re.Match[str]) -> Iterator[str | _Gap]:
     """
     before = text[: stars.start()]
     is_part = not before or before.endswith("/")
-    is_first = "/" in text and not _SPECIAL.search(before)
+    is_first = "/" in text and not _WILDCARD.search(before)
     spans = stars[0].startswith("**") and (is_part or is_first)
     if spans and stars[0].endswith("/"):
         yield _Gap.over_folders if is_part else "(?:.*/)?"
@@ -158,3 +161,106 @@ def _character(text: str, position: int) -> tuple[str, int]:
     if position >= len(text):
         raise _Malformed
     return text[position], position + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _IgnoreRule:
+    pattern: Pattern
+    keeps_out: bool
+    only_folders: bool
+
+
+class IgnoreRules:
+    """The rules of one .gitignore at the root of a repository."""
+
+    def __init__(self, text: str) -> None:
+        rules = (_parse_rule(line) for line in text.splitlines())
+        # The last rule that matches decides.
+        self._rules = [rule for rule in rules if rule is not None][::-1]
+
+    def ignores(self, path: str) -> bool:
+        # What lies in a folder that is kept out cannot be let in again.
+        parts = path.split("/")
+        folders = ("/".join(parts[:count]) for count in range(1, len(parts)))
+        return any(self._decides(folder, is_folder=True) for folder in folders) or self._decides(
+            path, is_folder=False
+        )
+
+    def _decides(self, path: str, *, is_folder: bool) -> bool:
+        for rule in self._rules:
+            if (is_folder or not rule.only_folders) and rule.pattern.matches(path):
+                return rule.keeps_out
+        return False
+
+
+def _parse_rule(line: str) -> _IgnoreRule | None:
+    text = _without_trailing_blanks(line)
+    if not text or text.startswith("#"):
+        return None
+    negated = text.startswith("!")
+    text = text.removeprefix("!")
+    only_folders = text.endswith("/")
+    text = text.removesuffix("/")
+    if not text:
+        return None
+    return _IgnoreRule(Pattern(text), keeps_out=not negated, only_folders=only_folders)
+
+
+def _without_trailing_blanks(line: str) -> str:
+    """Cut blanks at the end, except one that a backslash keeps."""
+    text = line.rstrip(" \t\r")
+    backslashes = len(text) - len(text.rstrip("\\"))
+    return text + " " if backslashes % 2 and len(text) < len(line) else text
+
+
+GIT_ATTRIBUTES_FILE = ".gitattributes"
+
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(.*)')
+_TO_ESCAPE = re.compile(r"([\\*?\[\]])")
+
+
+class GitAttributes:
+    """The .gitattributes at the root of a repository, as far as LFS goes."""
+
+    def __init__(self, text: str) -> None:
+        parsed = (_parse_attribute_line(line) for line in text.splitlines())
+        # The last line that says something of the filter decides.
+        self._lines = [line for line in parsed if line is not None][::-1]
+
+    def hands_to_lfs(self, path: str) -> bool:
+        return next((lfs for pattern, lfs in self._lines if pattern.matches(path)), False)
+
+
+def add_lfs_lines(text: str, paths: Iterable[str]) -> str:
+    """Return the text with a line for each of these files that no line hands to LFS yet."""
+    attributes = GitAttributes(text)
+    added = [
+        f"{_pattern_for(path)} {LARGE_FILE_ATTRIBUTES}\n"
+        for path in sorted(paths)
+        if not attributes.hands_to_lfs(path)
+    ]
+    if added and text and not text.endswith("\n"):
+        text += "\n"
+    return text + "".join(added)
+
+
+def _parse_attribute_line(line: str) -> tuple[Pattern, bool] | None:
+    text = line.strip()
+    if text.startswith("#"):
+        return None
+    if quoted := _QUOTED.fullmatch(text):
+        pattern, words = re.sub(r"\\(.)", r"\1", quoted[1]), quoted[2].split()
+    else:
+        pattern, *words = text.split() or [""]
+    filters = [word for word in words if re.fullmatch(r"[-!]?filter(=.*)?", word)]
+    # A folder has no attributes, and a pattern that begins with ! is no pattern here.
+    if not pattern or not filters or pattern.endswith("/") or pattern.startswith("!"):
+        return None
+    return Pattern(pattern), filters[-1] == "filter=lfs"
+
+
+def _pattern_for(path: str) -> str:
+    """Return a pattern that matches this path alone, without blanks, as git-lfs writes it."""
+    spelled = re.sub(r"\s", "[[:space:]]", _TO_ESCAPE.sub(r"\\\1", path))
+    # At the start a line, these would mean something else.
+    return f"/{spelled}" if "/" not in path or path.startswith(("#", "!", '"')) else spelled

@@ -1,4 +1,4 @@
-"""Where objects of a push lie until it is accepted: nobody else's git looks there.
+"""Quarantine: where objects of a push lie until it is accepted; nobody else's git looks there.
 
 Everything here blocks on the disk; call it from a thread.
 """

@@ -1,4 +1,4 @@
-"""What lies in a commit: folders and files, read straight from git's objects.
+"""Trees of a commit: folders and files, read straight from git's objects.
 
 Everything here blocks on the disk; call it from a thread.
 """
@@ -14,10 +14,10 @@ from pygit2.enums import FileMode
 
 from hublet.core.light_dataclasses import dataclass
 from hublet.repos.errors import EntryNotFound, RevisionNotFound
-from hublet.repos.git import folders
+from hublet.repos.git import bare_repos
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n"
-_POINTER = re.compile(
+_POINTER_PATTERN = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (\d{1,19})\n"
 )
 # No pointer is smaller or larger, so only blobs in between are looked into.
@@ -25,7 +25,7 @@ POINTER_SIZES = range(len(POINTER % (b"0" * 64, 0)), len(POINTER % (b"0" * 64, 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lfs:
+class LfsPointer:
     """What a pointer file stands for."""
 
     sha256: str
@@ -34,14 +34,14 @@ class Lfs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class GitEntry:
     """A file or a folder; of a file in LFS, `size` is that of its content, `oid` the pointer's."""
 
     path: str
     type: Literal["file", "directory"]
     oid: str
     size: int = 0
-    lfs: Lfs | None = None
+    lfs: LfsPointer | None = None
 
 
 def list_tree(
@@ -52,7 +52,7 @@ def list_tree(
     recursive: bool,
     after: str = "",
     limit: int | None = None,
-) -> list[Entry]:
+) -> list[GitEntry]:
     """Return what lies under a folder, in git's order, each folder before what is in it.
 
     `after` is the path of the last entry already seen. Only those subtrees are read that
@@ -65,7 +65,7 @@ def list_tree(
     return [_entry(repository, at, item) for at, item in islice(found, limit)]
 
 
-def find_entries(folder: Path, commit: str, paths: Iterable[str]) -> list[Entry]:
+def find_entries(folder: Path, commit: str, paths: Iterable[str]) -> list[GitEntry]:
     """Return those of these files and folders that exist, in the order asked."""
     repository = _open(folder, commit)
     root = get_tree(repository, commit)
@@ -73,7 +73,7 @@ def find_entries(folder: Path, commit: str, paths: Iterable[str]) -> list[Entry]
     return [_entry(repository, path, item) for path, item in found if item is not None]
 
 
-def get_entry(folder: Path, commit: str, path: str) -> Entry:
+def get_entry(folder: Path, commit: str, path: str) -> GitEntry:
     entries = find_entries(folder, commit, [path])
     if not entries:
         raise EntryNotFound(path, commit=commit)
@@ -82,7 +82,7 @@ def get_entry(folder: Path, commit: str, path: str) -> Entry:
 
 def read_blob(folder: Path, oid: str) -> bytes:
     """Return the content of a file as git holds it; of one in LFS, its pointer."""
-    blob = folders.open_folder(folder)[oid]
+    blob = bare_repos.open_repository(folder)[oid]
     if not isinstance(blob, pygit2.Blob):
         raise TypeError(f"{oid} is no file.")
     return blob.data
@@ -115,12 +115,12 @@ def find_item(root: pygit2.Tree, path: str) -> pygit2.Object | None:
     return found if _is_content(found) else None
 
 
-def parse_pointer(data: bytes) -> Lfs | None:
+def parse_pointer(data: bytes) -> LfsPointer | None:
     """Return what a file stands for when it is an LFS pointer."""
-    match = _POINTER.fullmatch(data)
+    match = _POINTER_PATTERN.fullmatch(data)
     if match is None:
         return None
-    return Lfs(sha256=match[1].decode(), size=int(match[2]), pointer_size=len(data))
+    return LfsPointer(sha256=match[1].decode(), size=int(match[2]), pointer_size=len(data))
 
 
 def pointer_to(sha256: str, size: int) -> bytes:
@@ -129,7 +129,7 @@ def pointer_to(sha256: str, size: int) -> bytes:
 
 def _open(folder: Path, commit: str) -> pygit2.Repository:
     try:
-        return folders.open_folder(folder)
+        return bare_repos.open_repository(folder)
     except pygit2.GitError:
         # The repository was deleted a moment ago.
         raise RevisionNotFound(commit) from None
@@ -185,12 +185,12 @@ def _is_content(item: pygit2.Object) -> bool:
     return item.filemode != FileMode.COMMIT
 
 
-def _entry(repository: pygit2.Repository, path: str, item: pygit2.Object) -> Entry:
+def _entry(repository: pygit2.Repository, path: str, item: pygit2.Object) -> GitEntry:
     oid = str(item.id)
     if item.filemode == FileMode.TREE:
-        return Entry(path=path, type="directory", oid=oid)
+        return GitEntry(path=path, type="directory", oid=oid)
     _, size = repository.odb.read_header(item.id)
     lfs = None
     if size in POINTER_SIZES and isinstance(blob := repository[item.id], pygit2.Blob):
         lfs = parse_pointer(blob.data)
-    return Entry(path=path, type="file", oid=oid, size=lfs.size if lfs else size, lfs=lfs)
+    return GitEntry(path=path, type="file", oid=oid, size=lfs.size if lfs else size, lfs=lfs)

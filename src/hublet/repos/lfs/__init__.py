@@ -1,1 +1,1 @@
-"""Large files beside git: where they go, how they come back, and how they are cleared away."""
+"""Git LFS: large files beside git, their transfer and their removal."""

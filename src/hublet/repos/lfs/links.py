@@ -1,4 +1,4 @@
-"""Addresses that authorise by themselves: for one act, on one object of one repository."""
+"""Signed links: addresses that authorize one act on one object of one repository."""
 
 from datetime import timedelta
 from hmac import compare_digest
@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from hublet.core.clock import micros
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import KeyRing
-from hublet.repos.lfs.errors import LinkNotValid
+from hublet.repos.errors import InvalidLink
 
 # A large file takes hours over a slow line, and its last part begins only then.
 UPLOAD_LIFE = timedelta(hours=12)
@@ -37,7 +37,7 @@ class Link:
         return f"{self.act} {self.repo_id} {self.oid} {self.size} {self.part} {expires}"
 
 
-def signed(link: Link, keys: KeyRing, *, base_url: str) -> str:
+def sign(link: Link, keys: KeyRing, *, base_url: str) -> str:
     """Return the address; after its life it is good for nothing."""
     life = DOWNLOAD_LIFE if link.act == "download" else UPLOAD_LIFE
     expires = micros() // _SECOND + life // timedelta(seconds=1)
@@ -48,9 +48,9 @@ def signed(link: Link, keys: KeyRing, *, base_url: str) -> str:
     return f"{base_url}{link.path()}?{urlencode({**query, 'signature': signature})}"
 
 
-def check(link: Link, keys: KeyRing, *, expires: int, signature: str) -> None:
+def check_link(link: Link, keys: KeyRing, *, expires: int, signature: str) -> None:
     """Refuse what `signed` did not write, or wrote too long ago."""
     good = keys.digests(_KIND, link.text(expires))
     known = [compare_digest(each.hex().encode(), signature.encode()) for each in good]
     if not any(known) or expires * _SECOND < micros():
-        raise LinkNotValid
+        raise InvalidLink

@@ -1,6 +1,7 @@
-"""What is asked about large files, and what is answered."""
+"""Records of Git LFS: requested objects, the actions in response, and the sizes of parts."""
 
 from hublet.core.light_dataclasses import dataclass
+from hublet.repos.records import LinkedBlob
 
 MIB = 1 << 20
 
@@ -10,7 +11,7 @@ _MOST_PARTS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ObjectRequest:
     """An object that a client wants to send or to get."""
 
     oid: str
@@ -18,13 +19,13 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class ObjectRefusal:
     code: int
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
+class TransferAction:
     """Where to go for an object; with several parts, one address for each of them."""
 
     href: str
@@ -33,14 +34,14 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ObjectResponse:
     """What becomes of one wanted object; without an action or a refusal it is here already."""
 
-    wanted: Wanted
-    upload: Action | None = None
-    download: Action | None = None
-    verify: Action | None = None
-    refusal: Refusal | None = None
+    wanted: ObjectRequest
+    upload: TransferAction | None = None
+    download: TransferAction | None = None
+    verify: TransferAction | None = None
+    refusal: ObjectRefusal | None = None
 
 
 def part_size_of(size: int) -> int:
@@ -53,3 +54,11 @@ def part_sizes(size: int) -> list[int]:
     each = part_size_of(size)
     whole, rest = divmod(size, each)
     return [each] * whole + ([rest] if rest else [])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocatedLfsFile:
+    blob: LinkedBlob
+    # A path and a ref where its pointer stands now; None when it stands only in older commits.
+    path: str | None = None
+    ref: str | None = None

@@ -1,24 +1,35 @@
-"""HTTP for Git LFS: what to send and to get, and where."""
+"""HTTP for Git LFS: the batch API, and the transfer of bytes at signed links."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
+from starlette.requests import ClientDisconnect
 
-from hublet.core.errors import NotImplementedHere
-from hublet.core.http import ReadConn, Router
+from hublet.core.database import Database
+from hublet.core.errors import InvalidRequest, NotImplementedHere
+from hublet.core.http import Db, ReadConn, Router
+from hublet.core.http.exchange import allow_streaming
+from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
 from hublet.core.schema import Done
 from hublet.repos.auth import MOVED, ROOT_REPO, RootRepo
-from hublet.repos.lfs import service
-from hublet.repos.lfs.links import DOWNLOAD_LIFE, UPLOAD_LIFE
-from hublet.repos.lfs.records import Wanted
+from hublet.repos.browse.downloads import BINARY
+from hublet.repos.lfs import links, service, transfers
+from hublet.repos.lfs.links import DOWNLOAD_LIFE, UPLOAD_LIFE, Link
+from hublet.repos.lfs.records import ObjectRequest
 from hublet.repos.lfs.schemas import (
+    CompleteUpload,
     LfsBatch,
     LfsBatchAnswer,
+    LinkQuery,
     ListedLocks,
     VerifiedLocks,
     VerifyLocks,
     VerifyObject,
 )
+from hublet.repos.push import service as git
 from hublet.repos.records import Right
-from hublet.repos.smart_http import service as git
 from hublet.tokens.auth import GitCaller
 
 
@@ -39,12 +50,12 @@ async def prepare_lfs_transfers(
 
     Objects without actions are on the hub already. A token may be sent as a password, too.
     """
-    wanted = [Wanted(oid=each.oid, size=each.size) for each in body.objects]
+    wanted = [ObjectRequest(oid=each.oid, size=each.size) for each in body.objects]
     if body.operation == "download":
-        answers = await service.batch_to_download(conn, caller, address, wanted)
+        answers = await service.prepare_downloads(conn, caller, address, wanted)
         return LfsBatchAnswer.of(answers, life=DOWNLOAD_LIFE)
     in_parts = "multipart" in body.transfers
-    answers = await service.batch_to_upload(conn, caller, address, wanted, in_parts=in_parts)
+    answers = await service.prepare_uploads(conn, caller, address, wanted, in_parts=in_parts)
     return LfsBatchAnswer.of(answers, life=UPLOAD_LIFE)
 
 
@@ -53,14 +64,14 @@ async def verify_lfs_object(
     conn: ReadConn, caller: GitCaller, address: RootRepo, body: VerifyObject
 ) -> Done:
     """Check that a large file arrived, whole."""
-    await service.verify(conn, caller, address, Wanted(oid=body.oid, size=body.size))
+    await service.verify(conn, caller, address, ObjectRequest(oid=body.oid, size=body.size))
     return Done()
 
 
 @router.get(_LFS + "/locks")
 async def list_lfs_locks(conn: ReadConn, caller: GitCaller, address: RootRepo) -> ListedLocks:
     """List the locks of a repository: there are none on this hub."""
-    await git.get(conn, caller, address, Right.read)
+    await git.get_or_challenge(conn, caller, address, Right.read)
     return ListedLocks()
 
 
@@ -69,12 +80,97 @@ async def verify_lfs_locks(
     conn: ReadConn, caller: GitCaller, address: RootRepo, _body: VerifyLocks
 ) -> VerifiedLocks:
     """Tell whose locks are in the way of a push: nobody's on this hub."""
-    await git.get(conn, caller, address, Right.write)
+    await git.get_or_challenge(conn, caller, address, Right.write)
     return VerifiedLocks()
 
 
 @router.post(_LFS + "/locks", responses={501: {"description": "This hub has no locks."}})
 async def create_lfs_lock(conn: ReadConn, caller: GitCaller, address: RootRepo) -> Done:
     """Lock a file; this hub refuses, because it has no locks."""
-    await git.get(conn, caller, address, Right.write)
+    await git.get_or_challenge(conn, caller, address, Right.write)
     raise NotImplementedHere("This hub has no locks: a push is refused when another was faster.")
+
+
+_OBJECT = "/api/lfs/{repo_id}/{oid}"
+_PART = _OBJECT + "/parts/{number}"
+_BYTES = {"schema": {"type": "string", "format": "binary"}}
+_TAKES_BYTES: dict[str, Any] = {"requestBody": {"required": True, "content": {BINARY: _BYTES}}}
+_HAS_ETAG: dict[int | str, dict[str, Any]] = {
+    200: {"headers": {"ETag": {"required": True, "schema": {"type": "string"}}}}
+}
+
+transfers_router = Router(
+    tags=["repos"], responses={403: {"description": "The link was changed, or is too old."}}
+)
+
+allow_streaming("PUT", r"/api/lfs/[^/]+/[^/]+(/parts/[^/]+)?")
+
+SignedQuery = Annotated[LinkQuery, Query()]
+
+
+def _checked_link(database: Database, link: Link, query: LinkQuery) -> Link:
+    links.check_link(link, database.hub.keys, expires=query.expires, signature=query.signature)
+    return link
+
+
+def _link_for(act: str) -> Callable[[Database, str, str, LinkQuery], Awaitable[Link]]:
+    async def check(database: Db, repo_id: str, oid: str, query: SignedQuery) -> Link:
+        link = Link(act=act, repo_id=repo_id, oid=oid, size=query.size, part=query.count)
+        return _checked_link(database, link, query)
+
+    return check
+
+
+async def _part_link(database: Db, repo_id: str, oid: str, number: int, query: SignedQuery) -> Link:
+    link = Link(act="part", repo_id=repo_id, oid=oid, size=query.size, part=number)
+    return _checked_link(database, link, query)
+
+
+@transfers_router.put(_OBJECT, openapi_extra=_TAKES_BYTES)
+async def upload_lfs_object(
+    request: Request, database: Db, link: Annotated[Link, Depends(_link_for("upload"))]
+) -> Done:
+    """Send a large file in one piece, to the address that the batch endpoint gave out."""
+    await transfers.receive(database, link, _body_of(request))
+    return Done()
+
+
+@transfers_router.put(_PART, openapi_extra=_TAKES_BYTES, responses=_HAS_ETAG)
+async def upload_lfs_part(
+    request: Request,
+    response: Response,
+    database: Db,
+    link: Annotated[Link, Depends(_part_link)],
+) -> Done:
+    """Send a part of a large file; `ETag` is needed to put the parts together."""
+    etag = await transfers.receive_part(database, link, _body_of(request))
+    response.headers["ETag"] = f'"{etag}"'
+    return Done()
+
+
+@transfers_router.post(_OBJECT + "/complete")
+async def complete_lfs_upload(
+    database: Db, link: Annotated[Link, Depends(_link_for("complete"))], body: CompleteUpload
+) -> Done:
+    """Put a large file together from its parts."""
+    await transfers.complete(database, link, body)
+    return Done()
+
+
+@transfers_router.get(_OBJECT, response_class=Response, responses=FILE_RESPONSES)
+async def download_lfs_object(
+    request: Request, database: Db, link: Annotated[Link, Depends(_link_for("download"))]
+) -> Response:
+    """Get a large file: whole, or the part that `Range` names."""
+    path = await transfers.get_path(database, link)
+    return await blob_response(
+        request, path, size=link.size, etag=link.oid, file_name=link.oid, media_type=BINARY
+    )
+
+
+async def _body_of(request: Request) -> AsyncIterator[bytes]:
+    try:
+        async for piece in request.stream():
+            yield piece
+    except ClientDisconnect:
+        raise InvalidRequest("The body ends too early.") from None

@@ -1,4 +1,4 @@
-"""Git LFS on the wire, as its own specification and the public clients have it."""
+"""Schemas of Git LFS, as its own specification and the public clients have them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import MISSING, Field
 
-from hublet.core.schema import Schema
-from hublet.repos.lfs.records import Action, Answer
+from hublet.core.schema import Schema, Timestamp
+from hublet.repos.lfs.records import LocatedLfsFile, ObjectResponse, TransferAction
 
 MOST_OBJECTS = 1000
 
@@ -45,7 +45,7 @@ class LfsAction(Schema):
     expires_in: int | MISSING = MISSING
 
     @classmethod
-    def of(cls, action: Action, *, expires_in: int | None) -> Self:
+    def of(cls, action: TransferAction, *, expires_in: int | None) -> Self:
         shown: dict[str, Any] = {"href": action.href}
         if action.part_size is not None:
             numbered = {str(number): url for number, url in enumerate(action.parts, start=1)}
@@ -75,7 +75,7 @@ class LfsObject(Schema):
     error: LfsError | MISSING = MISSING
 
     @classmethod
-    def of(cls, answer: Answer, *, expires_in: int) -> Self:
+    def of(cls, answer: ObjectResponse, *, expires_in: int) -> Self:
         shown: dict[str, Any] = {"oid": answer.wanted.oid, "size": answer.wanted.size}
         if answer.refusal is not None:
             shown["error"] = {"code": answer.refusal.code, "message": answer.refusal.message}
@@ -95,7 +95,7 @@ class LfsBatchAnswer(Schema):
     hash_algo: Literal["sha256"] = "sha256"
 
     @classmethod
-    def of(cls, answers: Sequence[Answer], *, life: timedelta) -> Self:
+    def of(cls, answers: Sequence[ObjectResponse], *, life: timedelta) -> Self:
         has_parts = any(each.upload and each.upload.part_size for each in answers)
         seconds = round(life.total_seconds())
         return cls(
@@ -147,3 +147,68 @@ class VerifyLocks(Schema):
     ref: LfsRef | None = None
     cursor: str | None = None
     limit: int | None = None
+
+
+MOST_FILES = 1000
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class ListedLfsFile(Schema):
+    """A large file that a repository has, and a name it goes by where one is known."""
+
+    fileOid: Sha256
+    oid: Sha256
+    filename: str
+    size: int
+    pushedAt: Timestamp
+    ref: str | MISSING = MISSING
+
+    @classmethod
+    def of(cls, file: LocatedLfsFile) -> Self:
+        shown: dict[str, Any] = {
+            "fileOid": file.blob.sha256,
+            "oid": file.blob.sha256,
+            "filename": file.path or "",
+            "size": file.blob.size,
+            "pushedAt": file.blob.pushed_at,
+        }
+        if file.ref is not None:
+            shown["ref"] = file.ref
+        return cls.model_validate(shown)
+
+
+class Deletions(Schema):
+    sha: Annotated[list[Sha256], Field(min_length=1, max_length=MOST_FILES)]
+    rewriteHistory: bool = False
+
+
+class ChangeLfsFiles(Schema):
+    deletions: Deletions
+
+
+class TargetRepo(Schema):
+    type: Literal["model", "dataset", "space", "kernel"]
+    name: str
+
+
+class CopiedFile(Schema):
+    sha256: Sha256
+    filename: str
+    xetHash: str | MISSING = MISSING
+
+
+class CopyLfsFiles(Schema):
+    target: TargetRepo
+    files: Annotated[list[CopiedFile], Field(max_length=MOST_FILES)]
+
+
+class FailedCopy(Schema):
+    sha256: Sha256
+    error: str
+
+
+class CopiedLfsFiles(Schema):
+    """Which of the files the target may not point to, and why."""
+
+    failed: list[FailedCopy]

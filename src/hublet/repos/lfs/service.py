@@ -1,49 +1,48 @@
-"""Rules of large files: who may send and get which, and where."""
+"""LFS batch: who may send and get which large files, and where."""
 
 import re
 
 from hublet.core.database import Reader
+from hublet.repos import blobs_store as blobs
 from hublet.repos import service as repos
-from hublet.repos.blobs import store as blobs
-from hublet.repos.blobs.records import Blob
-from hublet.repos.lfs.errors import ObjectNotFound, SizeWrong
-from hublet.repos.lfs.links import Link, signed
+from hublet.repos.errors import ObjectNotFound, WrongSize
+from hublet.repos.lfs.links import Link, sign
 from hublet.repos.lfs.records import (
     PART_SIZE,
-    Action,
-    Answer,
-    Refusal,
-    Wanted,
+    ObjectRefusal,
+    ObjectRequest,
+    ObjectResponse,
+    TransferAction,
     part_size_of,
     part_sizes,
 )
-from hublet.repos.records import Repo, RepoAddress, Right
-from hublet.repos.smart_http import service as git
+from hublet.repos.push import service as git
+from hublet.repos.records import Blob, Repo, RepoAddress, Right
 from hublet.tokens.errors import GitTokenNeeded
 from hublet.tokens.records import Caller
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-async def batch_to_upload(
+async def prepare_uploads(
     conn: Reader,
     caller: Caller | None,
     address: RepoAddress,
-    objects: list[Wanted],
+    objects: list[ObjectRequest],
     *,
     in_parts: bool,
-) -> list[Answer]:
+) -> list[ObjectResponse]:
     """Tell for each object where to send it, or that it is here already.
 
     It is here only when this repository brought it: that another one has the same bytes is
     nobody's business, and whoever names a digest has yet to show that they have them too.
     """
-    repo = await git.get(conn, caller, address, Right.see)
+    repo = await git.get_or_challenge(conn, caller, address, Right.see)
     if caller is None:
         raise GitTokenNeeded
     await _check_upload(conn, caller, repo)
     known = await blobs.find_in_repo(conn, repo.id, [each.oid for each in objects])
-    return [_to_upload(conn, repo, each, known, in_parts=in_parts) for each in objects]
+    return [_upload_response(conn, repo, each, known, in_parts=in_parts) for each in objects]
 
 
 async def _check_upload(conn: Reader, caller: Caller, repo: Repo) -> None:
@@ -53,39 +52,45 @@ async def _check_upload(conn: Reader, caller: Caller, repo: Repo) -> None:
         await repos.check(conn, caller, repo, Right.write)
 
 
-def _to_upload(
-    conn: Reader, repo: Repo, wanted: Wanted, known: dict[str, Blob], *, in_parts: bool
-) -> Answer:
+def _upload_response(
+    conn: Reader, repo: Repo, wanted: ObjectRequest, known: dict[str, Blob], *, in_parts: bool
+) -> ObjectResponse:
     refusal = _refusal(wanted, known, largest=conn.hub.settings.limits.file_bytes)
     if refusal is not None:
-        return Answer(wanted=wanted, refusal=refusal)
+        return ObjectResponse(wanted=wanted, refusal=refusal)
     if wanted.oid in known:
-        return Answer(wanted=wanted)
+        return ObjectResponse(wanted=wanted)
     base_url = conn.hub.settings.base_url
-    verify = Action(href=f"{repo.url(base_url)}.git/info/lfs/objects/verify")
+    verify = TransferAction(href=f"{repo.url(base_url)}.git/info/lfs/objects/verify")
     if in_parts and wanted.size > PART_SIZE:
-        return Answer(wanted=wanted, upload=_in_parts(conn, repo, wanted), verify=verify)
-    return Answer(wanted=wanted, upload=_whole(conn, repo, wanted, "upload"), verify=verify)
+        return ObjectResponse(
+            wanted=wanted, upload=_multipart_action(conn, repo, wanted), verify=verify
+        )
+    return ObjectResponse(
+        wanted=wanted, upload=_basic_action(conn, repo, wanted, "upload"), verify=verify
+    )
 
 
-def _refusal(wanted: Wanted, known: dict[str, Blob], *, largest: int) -> Refusal | None:
+def _refusal(
+    wanted: ObjectRequest, known: dict[str, Blob], *, largest: int
+) -> ObjectRefusal | None:
     if not _SHA256.fullmatch(wanted.oid):
-        return Refusal(code=422, message="oid must be a SHA-256 in lower-case hexadecimal.")
+        return ObjectRefusal(code=422, message="oid must be a SHA-256 in lower-case hexadecimal.")
     if wanted.size < 0:
-        return Refusal(code=422, message="size must be at least 0.")
+        return ObjectRefusal(code=422, message="size must be at least 0.")
     if wanted.size > largest:
-        return Refusal(code=422, message=f"A file may have at most {largest} bytes.")
+        return ObjectRefusal(code=422, message=f"A file may have at most {largest} bytes.")
     if wanted.oid in known and known[wanted.oid].size != wanted.size:
-        return Refusal(code=422, message=f"size must be that of the object {wanted.oid}.")
+        return ObjectRefusal(code=422, message=f"size must be that of the object {wanted.oid}.")
     return None
 
 
-def _whole(conn: Reader, repo: Repo, wanted: Wanted, act: str) -> Action:
+def _basic_action(conn: Reader, repo: Repo, wanted: ObjectRequest, act: str) -> TransferAction:
     link = Link(act=act, repo_id=repo.id, oid=wanted.oid, size=wanted.size)
-    return Action(href=_signed(conn, link))
+    return TransferAction(href=_signed_url(conn, link))
 
 
-def _in_parts(conn: Reader, repo: Repo, wanted: Wanted) -> Action:
+def _multipart_action(conn: Reader, repo: Repo, wanted: ObjectRequest) -> TransferAction:
     sizes = part_sizes(wanted.size)
     parts = [
         Link(act="part", repo_id=repo.id, oid=wanted.oid, size=size, part=number)
@@ -94,39 +99,43 @@ def _in_parts(conn: Reader, repo: Repo, wanted: Wanted) -> Action:
     complete = Link(
         act="complete", repo_id=repo.id, oid=wanted.oid, size=wanted.size, part=len(sizes)
     )
-    return Action(
-        href=_signed(conn, complete),
+    return TransferAction(
+        href=_signed_url(conn, complete),
         part_size=part_size_of(wanted.size),
-        parts=tuple(_signed(conn, link) for link in parts),
+        parts=tuple(_signed_url(conn, link) for link in parts),
     )
 
 
-def _signed(conn: Reader, link: Link) -> str:
-    return signed(link, conn.hub.keys, base_url=conn.hub.settings.base_url)
+def _signed_url(conn: Reader, link: Link) -> str:
+    return sign(link, conn.hub.keys, base_url=conn.hub.settings.base_url)
 
 
-async def batch_to_download(
-    conn: Reader, caller: Caller | None, address: RepoAddress, objects: list[Wanted]
-) -> list[Answer]:
+async def prepare_downloads(
+    conn: Reader, caller: Caller | None, address: RepoAddress, objects: list[ObjectRequest]
+) -> list[ObjectResponse]:
     """Tell for each object where to get it, or that this repository does not have it."""
-    repo = await git.get(conn, caller, address, Right.read)
+    repo = await git.get_or_challenge(conn, caller, address, Right.read)
     known = await blobs.find_in_repo(conn, repo.id, [each.oid for each in objects])
-    return [_to_download(conn, repo, each, known) for each in objects]
+    return [_download_response(conn, repo, each, known) for each in objects]
 
 
-def _to_download(conn: Reader, repo: Repo, wanted: Wanted, known: dict[str, Blob]) -> Answer:
+def _download_response(
+    conn: Reader, repo: Repo, wanted: ObjectRequest, known: dict[str, Blob]
+) -> ObjectResponse:
     if wanted.oid not in known:
-        refusal = Refusal(code=404, message="There is no such object in this repository.")
-        return Answer(wanted=wanted, refusal=refusal)
+        refusal = ObjectRefusal(code=404, message="There is no such object in this repository.")
+        return ObjectResponse(wanted=wanted, refusal=refusal)
     if known[wanted.oid].size != wanted.size:
-        refusal = Refusal(code=422, message=f"size must be that of the object {wanted.oid}.")
-        return Answer(wanted=wanted, refusal=refusal)
-    return Answer(wanted=wanted, download=_whole(conn, repo, wanted, "download"))
+        refusal = ObjectRefusal(code=422, message=f"size must be that of the object {wanted.oid}.")
+        return ObjectResponse(wanted=wanted, refusal=refusal)
+    return ObjectResponse(wanted=wanted, download=_basic_action(conn, repo, wanted, "download"))
 
 
-async def verify(conn: Reader, caller: Caller | None, address: RepoAddress, wanted: Wanted) -> None:
+async def verify(
+    conn: Reader, caller: Caller | None, address: RepoAddress, wanted: ObjectRequest
+) -> None:
     """Refuse unless this repository has the object, and it has that size."""
-    repo = await git.get(conn, caller, address, Right.see)
+    repo = await git.get_or_challenge(conn, caller, address, Right.see)
     if caller is None:
         raise GitTokenNeeded
     await _check_upload(conn, caller, repo)
@@ -134,4 +143,4 @@ async def verify(conn: Reader, caller: Caller | None, address: RepoAddress, want
     if found is None:
         raise ObjectNotFound(wanted.oid)
     if found.size != wanted.size:
-        raise SizeWrong(wanted.oid)
+        raise WrongSize(wanted.oid)

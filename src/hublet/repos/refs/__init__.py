@@ -1,1 +1,1 @@
-"""Branches, tags and pull requests: what they point to, and how they move."""
+"""Branches, tags and pull request refs: the table that says what they point to, and how they move."""

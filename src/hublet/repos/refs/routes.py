@@ -8,8 +8,8 @@ from pydantic import MISSING
 from hublet.core.http import Conn, Db, Router
 from hublet.core.schema import Done
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo
-from hublet.repos.refs import changing
-from hublet.repos.refs.records import NewBranch
+from hublet.repos.records import NewBranch
+from hublet.repos.refs import branches
 from hublet.repos.refs.schemas import CreateBranch, CreateTag, Refs, SuperSquash
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 
@@ -28,7 +28,7 @@ async def list_refs(
     include_prs: Annotated[bool, Query(description="Show pull requests as well.")] = False,
 ) -> Refs:
     """List the branches and tags of a repository."""
-    found = await changing.list_refs(database, caller, repo)
+    found = await branches.list_refs(database, caller, repo)
     return Refs.of(found, with_pull_requests=include_prs)
 
 
@@ -43,14 +43,14 @@ async def create_branch(
         is_empty=body.emptyBranch,
         overwrite=body.overwrite,
     )
-    await changing.create_branch(database, caller, repo, wanted)
+    await branches.create_branch(database, caller, repo, wanted)
     return Done()
 
 
 @router.delete("/branch/{revision:path}", responses=_MOVED_ON)
 async def delete_branch(conn: Conn, caller: AnyCaller, repo: GitRepo, revision: str) -> Done:
     """Delete a branch; main stays."""
-    await changing.delete_branch(conn, caller, repo, revision)
+    await branches.delete_branch(conn, caller, repo, revision)
     return Done()
 
 
@@ -59,14 +59,14 @@ async def create_tag(
     database: Db, caller: AnyCaller, repo: GitRepo, revision: str, body: CreateTag
 ) -> Done:
     """Give the commit that a revision stands for a name that stays."""
-    await changing.create_tag(database, caller, repo, name=body.tag, revision=revision)
+    await branches.create_tag(database, caller, repo, name=body.tag, revision=revision)
     return Done()
 
 
 @router.delete("/tag/{revision:path}", responses=_MOVED_ON)
 async def delete_tag(conn: Conn, caller: AnyCaller, repo: GitRepo, revision: str) -> Done:
     """Delete a tag."""
-    await changing.delete_tag(conn, caller, repo, revision)
+    await branches.delete_tag(conn, caller, repo, revision)
     return Done()
 
 
@@ -76,5 +76,5 @@ async def squash_history(
 ) -> Done:
     """Make one commit of a branch's whole history. This cannot be undone."""
     message = f"Squash {revision}" if body.message is MISSING else body.message
-    await changing.squash(database, caller, repo, branch=revision, message=message)
+    await branches.squash(database, caller, repo, branch=revision, message=message)
     return Done()

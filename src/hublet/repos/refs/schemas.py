@@ -6,8 +6,8 @@ from typing import Annotated, Self
 from pydantic import MISSING, Field
 
 from hublet.core.schema import Schema
-from hublet.repos.refs import records
-from hublet.repos.refs.records import HEADS, PULL_REQUESTS, TAGS
+from hublet.repos import records
+from hublet.repos.records import HEADS, PULL_REQUESTS, TAGS
 
 
 class CreateBranch(Schema):

@@ -1,23 +1,43 @@
-"""Rules of refs: what a revision means, and how refs move.
-
-The table of refs is the truth. Git's objects are written before it changes and nobody sees
-them until then; a process that dies in between leaves objects that nothing points to. So a
-change of content happens entirely or not at all, with its event.
-"""
+"""Refs: valid names, what a revision means, and the ref transaction that makes a change visible."""
 
 import re
 from dataclasses import replace
 
+import pygit2
+
 from hublet.core.database import Connection, Reader
 from hublet.core.outbox import publish
 from hublet.events import RepoContentUpdated
+from hublet.repos import blobs_store as blobs
 from hublet.repos import service as repos
-from hublet.repos.blobs import store as blobs
-from hublet.repos.errors import RefChanged, RevisionNotFound
-from hublet.repos.records import Repo
+from hublet.repos.errors import InvalidRefName, RefChanged, RefConflict, RevisionNotFound
+from hublet.repos.records import HEADS, MAIN, TAGS, RefTransaction, Repo
 from hublet.repos.refs import store
-from hublet.repos.refs.errors import RefInTheWay
-from hublet.repos.refs.records import HEADS, MAIN, TAGS, Move
+
+MAX_REF_BYTES = 200
+
+_SHA_LIKE = re.compile(r"[0-9a-f]{40}")
+
+
+def check_ref_name(kind: str, name: str) -> None:
+    """Refuse with InvalidRefName, which says the rule, what cannot name a branch or a tag."""
+    if not 1 <= len(name.encode(errors="replace")) <= MAX_REF_BYTES:
+        raise InvalidRefName(kind, f"it has 1 to {MAX_REF_BYTES} bytes")
+    if _SHA_LIKE.fullmatch(name):
+        raise InvalidRefName(kind, "it does not look like the id of a commit")
+    if name.startswith(("refs/", "-")) or name == "HEAD":
+        raise InvalidRefName(kind, "it does not begin with 'refs/' or '-', and it is not HEAD")
+    if not name.isprintable() or not pygit2.reference_is_valid_name(HEADS + name):
+        raise InvalidRefName(
+            kind,
+            "it has no blanks, none of ~^:?*[\\ and '@{', no '..' and no '//', and no part of it "
+            "begins with '.' or ends with '.' or '.lock'",
+        )
+
+
+# The table of refs is the truth. Git's objects are written before it changes and nobody sees
+# them until then; a process that dies in between leaves objects that nothing points to. So a
+# change of content happens entirely or not at all, with its event.
 
 SHA = re.compile(r"[0-9a-f]{40}")
 
@@ -46,7 +66,7 @@ async def get_sha(conn: Reader, repo: Repo, revision: str) -> str:
     return sha
 
 
-async def move(conn: Connection, repo: Repo, wanted: Move) -> Repo:
+async def update_refs(conn: Connection, repo: Repo, wanted: RefTransaction) -> Repo:
     """Move refs, all or none, and tell of it; return the repository as it is then.
 
     The objects they point to must be in git, on the disk, before this is called.
@@ -56,7 +76,7 @@ async def move(conn: Connection, repo: Repo, wanted: Move) -> Repo:
         # Of two that exclude each other, the second must see the first.
         await conn.lock(f"names of refs of {repo.id}")
     for update in wanted.updates:
-        if not await store.move(conn, repo.id, update):
+        if not await store.update_ref(conn, repo.id, update):
             raise RefChanged(update.ref.removeprefix(HEADS))
         if update.ref == MAIN and update.new_sha is not None and wanted.card is not None:
             await store.set_head(conn, repo.id, update.new_sha, wanted.card)
@@ -64,11 +84,11 @@ async def move(conn: Connection, repo: Repo, wanted: Move) -> Repo:
                 repo, head_sha=update.new_sha, card=wanted.card.data, tags=wanted.card.tags
             )
     for name in created:
-        if (other := await store.find_in_the_way(conn, repo.id, name)) is not None:
-            raise RefInTheWay(name, other=other)
+        if (other := await store.find_conflicting(conn, repo.id, name)) is not None:
+            raise RefConflict(name, other=other)
     await blobs.add(conn, wanted.blobs)
     await blobs.link(conn, repo.id, [blob.sha256 for blob in wanted.blobs])
-    await store.note_change(conn, repo.id, added_bytes=wanted.added_bytes)
+    await store.record_change(conn, repo.id, added_bytes=wanted.added_bytes)
     await publish(
         conn,
         RepoContentUpdated(

@@ -5,7 +5,7 @@ import json
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.events import UpdatedRef
-from hublet.repos.refs.records import Card, Ref
+from hublet.repos.records import Card, Ref
 
 
 async def find(conn: Reader, repo_id: str, name: str) -> str | None:
@@ -23,7 +23,7 @@ async def list_of(conn: Reader, repo_id: str) -> list[Ref]:
     return [Ref(name=row["name"], sha=row["sha"]) for row in rows]
 
 
-async def find_in_the_way(conn: Reader, repo_id: str, name: str) -> str | None:
+async def find_conflicting(conn: Reader, repo_id: str, name: str) -> str | None:
     """Return a ref that this one lies in, or that lies in this one."""
     parts = name.split("/")
     above = ["/".join(parts[:count]) for count in range(1, len(parts))]
@@ -45,7 +45,7 @@ async def version_of(conn: Reader, repo_id: str) -> int:
     return version
 
 
-async def move(conn: Connection, repo_id: str, update: UpdatedRef) -> bool:
+async def update_ref(conn: Connection, repo_id: str, update: UpdatedRef) -> bool:
     """Create, move or delete a ref; False when it is not where the update takes it from."""
     if update.old_sha is None:
         changed = await conn.execute(
@@ -71,7 +71,7 @@ async def move(conn: Connection, repo_id: str, update: UpdatedRef) -> bool:
     return changed == 1
 
 
-async def note_change(conn: Connection, repo_id: str, *, added_bytes: int) -> None:
+async def record_change(conn: Connection, repo_id: str, *, added_bytes: int) -> None:
     await conn.execute(
         """
         UPDATE repos SET refs_version = refs_version + 1, size = size + $2, updated_at = $3

@@ -1,0 +1,1 @@
+"""Provisioned users: the accounts behind them, their membership and roles."""

@@ -9,34 +9,34 @@ import threading
 
 from hublet.core.light_start import start_lightly
 
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _GRACE_SECONDS = 5.0
 
 
 def main(parent: int, listener: int, folder: str) -> None:
     start_lightly()
-    told = _keep_for_ourselves(sys.stdout.fileno())
-    threading.Thread(target=_end_with, args=(parent, folder), daemon=True).start()
+    told = _redirect_stdout(sys.stdout.fileno())
+    threading.Thread(target=_exit_with_parent, args=(parent, folder), daemon=True).start()
 
     # Most of a start is this line. It needs no settings, so it runs before they are known.
-    from hublet.testing.child.running import run  # noqa: PLC0415 - as above
+    from hublet.testing.child.main_loop import run  # noqa: PLC0415 - as above
 
     if line := sys.stdin.readline():
         run(json.loads(line), listener=listener, told=told)
 
 
-def _keep_for_ourselves(stdout: int) -> int:
+def _redirect_stdout(stdout: int) -> int:
     """Return what leads to the tests; whoever prints from now on prints into the log."""
     told = os.dup(stdout)
     os.dup2(sys.stderr.fileno(), stdout)
     return told
 
 
-def _end_with(parent: int, folder: str) -> None:
+def _exit_with_parent(parent: int, folder: str) -> None:
     """Never outlive the tests, however they end; a pipe alone may be kept open by a third."""
     pause = threading.Event()
     while os.getppid() == parent:
-        pause.wait(_LOOK_SECONDS)
+        pause.wait(_POLL_SECONDS)
     # Before the hub serves, the signal ends all of this at once.
     shutil.rmtree(folder, ignore_errors=True)
     os.kill(os.getpid(), signal.SIGTERM)

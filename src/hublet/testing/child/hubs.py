@@ -1,4 +1,4 @@
-"""Hubs one after the other: what one test leaves behind, the next one cannot even reach."""
+"""Factory of hubs, one after the other, each in a folder of its own."""
 
 import asyncio
 import shutil
@@ -9,15 +9,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from hublet.accounts import service as accounts
+from hublet.accounts.users import service as accounts
 from hublet.core import clock, ids
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.database.migrations import migrate
 from hublet.core.light_dataclasses import dataclass
-from hublet.core.opening import open_hub
+from hublet.core.startup import open_hub
 from hublet.first_start import ADMINISTRATOR, prepare
-from hublet.jobs.ssh.opening import listen
+from hublet.gateway.ssh.listener import listen
 from hublet.serving import running
 from hublet.testing.child import store
 from hublet.tokens import service as tokens
@@ -34,7 +34,7 @@ class RunningHub:
     housekeeping: frozenset[str]
 
 
-class Hubs:
+class HubFactory:
     """Opens hubs, each in a folder of its own, and ends the one before."""
 
     def __init__(self, settings: Settings, folder: Path, *, token: str) -> None:
@@ -47,7 +47,7 @@ class Hubs:
         self._template: bytes | None = None
         self._is_migrated = False
         url = settings.database.url
-        self._emptying = None if url is None else store.Emptying(url)
+        self._emptying = None if url is None else store.DatabaseCleaner(url)
         self._leftovers: set[asyncio.Task[None]] = set()
 
     async def next(self) -> RunningHub:

@@ -1,4 +1,4 @@
-"""What the socket of a test's hub reaches: always the hub of the test that runs now."""
+"""ASGI switch: hands requests to the hub of the current test."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-class Stage:
+class HubSwitch:
     """Hands requests to the hub that plays; none reaches one that has not begun, or has ended."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Stage:
         app, request = self._app, asyncio.current_task()
         assert app is not None  # noqa: S101 - for the type: somebody plays
         assert request is not None  # noqa: S101 - for the type: this is a task
-        answer = _Answer(send)
+        answer = _ResponseWatch(send)
         self._requests.add(request)
         try:
             await app(scope, receive, answer)
@@ -41,12 +41,12 @@ class Stage:
             if self._app is app:
                 raise
             if not answer.has_begun:
-                await _gone(scope, receive, send)
+                await _hub_was_reset(scope, receive, send)
         finally:
             self._requests.discard(request)
 
 
-class _Answer:
+class _ResponseWatch:
     """Notes whether an answer has begun."""
 
     def __init__(self, send: Send) -> None:
@@ -58,7 +58,7 @@ class _Answer:
         await self._send(message)
 
 
-_gone = JSONResponse(
+_hub_was_reset = JSONResponse(
     {"error": "The hub was reset while it worked on this request."},
     status_code=503,
     headers={"Connection": "close"},

@@ -1,4 +1,4 @@
-"""SQL of tests: a database of their own, emptied between them, and what is still to be done."""
+"""SQL for tests: a database of their own, emptied between them, and the work that is left."""
 
 import json
 from collections.abc import Collection
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 async def create_database(server: str) -> str:
     """Create an empty PostgreSQL database beside the named one, which stays as it is."""
     name = f"hublet_test_{new_object_id()}"
-    await _on(server, f"CREATE DATABASE {name}")
+    await _execute_on(server, f"CREATE DATABASE {name}")
     return urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
 
 
 async def drop_database(server: str, url: str) -> None:
-    await _on(server, f"DROP DATABASE IF EXISTS {urlsplit(url).path[1:]} WITH (FORCE)")
+    await _execute_on(server, f"DROP DATABASE IF EXISTS {urlsplit(url).path[1:]} WITH (FORCE)")
 
 
-async def _on(server: str, statement: str) -> None:
+async def _execute_on(server: str, statement: str) -> None:
     import asyncpg  # noqa: PLC0415 - only tests on PostgreSQL need it
 
     raw = await asyncpg.connect(server)
@@ -34,7 +34,7 @@ async def _on(server: str, statement: str) -> None:
         await raw.close()
 
 
-class Emptying:
+class DatabaseCleaner:
     """Empties a PostgreSQL database again and again, all tables but the one that tells its schema.
 
     It keeps its connection: a new one would first have to read about all tables, which takes

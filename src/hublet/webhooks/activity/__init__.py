@@ -1,1 +1,1 @@
-"""What became of each delivery, and sending it again."""
+"""Delivery log of a webhook: listed, streamed, sent again, pruned."""

@@ -1,4 +1,4 @@
-"""Forgets deliveries that ended long ago, and what they told of."""
+"""Pruning of deliveries that ended long ago, and of their events."""
 
 from datetime import timedelta
 
@@ -10,11 +10,11 @@ from hublet.webhooks.activity import store
 
 PRUNE = "webhooks.prune"
 
-EVERY = timedelta(days=1)
+INTERVAL = timedelta(days=1)
 BATCH = 1000
 
 
-async def plan(conn: Connection, *, delay: timedelta = timedelta()) -> None:
+async def schedule(conn: Connection, *, delay: timedelta = timedelta()) -> None:
     """Have old deliveries forgotten, once on any day however often it is asked for."""
     day = (clock.now() + delay).date().isoformat()
     await add_task(conn, NewTask(kind=PRUNE, body="{}", key=f"{PRUNE}.{day}", delay=delay))
@@ -22,14 +22,14 @@ async def plan(conn: Connection, *, delay: timedelta = timedelta()) -> None:
 
 async def prune(database: Database) -> None:
     async with database.transaction() as conn:
-        await plan(conn, delay=EVERY)
+        await schedule(conn, delay=INTERVAL)
     kept = timedelta(days=database.hub.settings.webhooks.retention_days)
     before = clock.to_micros(clock.now() - kept)
-    await _forget_deliveries(database, before)
-    await _forget_events(database, before)
+    await _remove_deliveries(database, before)
+    await _remove_events(database, before)
 
 
-async def _forget_deliveries(database: Database, before: int) -> None:
+async def _remove_deliveries(database: Database, before: int) -> None:
     """Each batch has a transaction of its own, so that nobody waits for all of them."""
     last = ""
     while True:
@@ -40,7 +40,7 @@ async def _forget_deliveries(database: Database, before: int) -> None:
         last = max(forgotten)
 
 
-async def _forget_events(database: Database, before: int) -> None:
+async def _remove_events(database: Database, before: int) -> None:
     while True:
         async with database.transaction() as conn:
             if await store.remove_unused_events(conn, before=before, limit=BATCH) < BATCH:

@@ -1,9 +1,9 @@
-"""What is shown of a delivery."""
+"""Records of the delivery log: what is shown of a delivery, and what is sent again."""
 
 from dataclasses import field
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.webhooks.delivery.records import Attempt, DeliveryState
+from hublet.webhooks.records import Attempt, DeliveryState
 
 # Beyond every moment that is ever compared with it.
 FOREVER = 1 << 62
@@ -24,7 +24,7 @@ class DeliveryFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class EventSummary:
     """What a delivery tells of."""
 
     id: str
@@ -36,12 +36,12 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class DeliverySummary:
     """A delivery as lists show it. Times are microseconds."""
 
     id: str
     # None when the webhook's owner may not know what happened.
-    event: Happening | None
+    event: EventSummary | None
     state: DeliveryState
     reason: str | None
     ping: bool
@@ -61,16 +61,16 @@ PENDING = (DeliveryState.fresh, DeliveryState.pending)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class DeliveryPage:
     """A part of a list: what was found, and where the search ended if it ended early."""
 
-    found: list[Listed]
+    found: list[DeliverySummary]
     # The last delivery that was looked at; None when the page is full or the list is at its end.
     stopped_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class DeliveryProgress:
     """How far a delivery has come: when it differs, there is something to tell."""
 
     id: str
@@ -84,20 +84,53 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class DeliveryUpdate:
     """A delivery with its payload and its last attempt, as a stream tells of it."""
 
-    listed: Listed
+    listed: DeliverySummary
     # Without the part that names the webhook; None when its owner may not know it.
     payload: bytes | None = field(repr=False)
     last_attempt: Attempt | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Full:
+class DeliveryDetails:
     """A delivery with everything that is known of it."""
 
-    listed: Listed
+    listed: DeliverySummary
     # Without the part that names the webhook; None when its owner may not know it.
     payload: bytes | None = field(repr=False)
     attempts: list[Attempt]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryStatus:
+    """Where a delivery stands: what decides whether it may be replayed, and whether it was."""
+
+    state: str
+    reason: str | None
+    attempts: int
+    is_claimed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendResult:
+    """What came of an attempt that somebody waits for; without one, why there is none."""
+
+    delivery_id: str
+    # None: no answer came.
+    status: int | None = None
+    reason: str | None = None
+    job_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """Which deliveries of a webhook are sent again. Times are microseconds."""
+
+    webhook_id: str
+    since: int
+    # Not itself.
+    until: int
+    # The last delivery that was put back already.
+    after: str = ""

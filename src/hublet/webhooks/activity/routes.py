@@ -1,28 +1,99 @@
-"""HTTP for what became of a webhook's deliveries."""
+"""Routes of the delivery log: list, stream, show, replay, recover, ping."""
 
 from functools import partial
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Depends, Header, Query, Request
+from pydantic import MISSING, AwareDatetime
 from starlette.responses import Response
 
-from hublet.core.http import Db, ReadConn, Router
-from hublet.core.http.event_streams import EVENTS, EventStream
-from hublet.core.http.paging import LINKED, AskedPage
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import Role
+from hublet.core.clock import to_micros
+from hublet.core.database import Database
+from hublet.core.http import Conn, Db, ReadConn, Router
+from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
+from hublet.core.http.exchange import exchange_of
+from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
+from hublet.tokens.auth import caller_of
 from hublet.webhooks import service as webhooks
 from hublet.webhooks.activity import service, store
-from hublet.webhooks.activity.auth import AskedDeliveries, LastEventId, check_again
-from hublet.webhooks.activity.schemas import Delivery, FullDelivery
+from hublet.webhooks.activity.records import PENDING, DeliveryFilter
+from hublet.webhooks.activity.schemas import (
+    Delivery,
+    FullDelivery,
+    Recover,
+    Recovered,
+    Sent,
+    StateName,
+)
 from hublet.webhooks.activity.stream import listen
-from hublet.webhooks.auth import OWN, WebhookOwner, for_organizations
+from hublet.webhooks.auth import OWN_WEBHOOKS, WebhookOwner, mirror_for_organizations
+from hublet.webhooks.errors import InvalidPeriod
+from hublet.webhooks.records import DeliveryState, Owner
 
-own = Router(tags=["webhooks"])
-
-_DELIVERIES = f"{OWN}/{{webhook_id}}/deliveries"
+_REPO = r"^[^/]+/[^/]+$"
 
 
-@own.get(_DELIVERIES, responses=LINKED)
+async def _parse_filter(
+    state: Annotated[StateName | None, Query(description="Those that stand so.")] = None,
+    reason: Annotated[str, Query(description="Those with this reason, as in `throttled`.")] = "",
+    scope: Annotated[str, Query(description="Of this scope, as in `repo.content`.")] = "",
+    repo: Annotated[
+        str | None,
+        Query(pattern=_REPO, description="About the repository that was called owner/name then."),
+    ] = None,
+    since: Annotated[AwareDatetime | None, Query(description="From this moment on.")] = None,
+    until: Annotated[AwareDatetime | None, Query(description="Before this moment.")] = None,
+) -> DeliveryFilter:
+    everything = DeliveryFilter()
+    if since and until and until <= since:
+        raise InvalidPeriod
+    return DeliveryFilter(
+        states=_states(state),
+        reason=reason,
+        scope=scope,
+        repo=repo or "",
+        since=to_micros(since) if since else everything.since,
+        until=to_micros(until) if until else everything.until,
+    )
+
+
+def _states(state: StateName | None) -> tuple[DeliveryState, ...]:
+    if state is None:
+        return ()
+    return PENDING if state == "pending" else (DeliveryState(state),)
+
+
+DeliveryQuery = Annotated[DeliveryFilter, Depends(_parse_filter)]
+
+LastEventId = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        pattern="^[0-9]{1,16}$",
+        description="The `id` of the last event that was heard.",
+    ),
+]
+
+
+async def recheck_access(request: Request, database: Database, owner: Owner) -> None:
+    """Refuse who has lost the access since the request began, for answers that go on for long."""
+    exchange_of(request).known_caller = None
+    caller = await caller_of(request)
+    if owner.is_organization:
+        async with database.read() as conn:
+            await organizations.get_as(conn, owner.name, user_id=caller.user_id, needed=Role.admin)
+
+
+router = Router(tags=["webhooks"])
+
+_DELIVERIES = f"{OWN_WEBHOOKS}/{{webhook_id}}/deliveries"
+
+
+@router.get(_DELIVERIES, responses=PAGED_RESPONSES)
 async def list_webhook_deliveries(
-    conn: ReadConn, owner: WebhookOwner, webhook_id: str, asked: AskedDeliveries, page: AskedPage
+    conn: ReadConn, owner: WebhookOwner, webhook_id: str, asked: DeliveryQuery, page: PageQuery
 ) -> list[Delivery]:
     """List the deliveries of a webhook, newest first, page by page.
 
@@ -35,7 +106,7 @@ async def list_webhook_deliveries(
     return [Delivery.of(each) for each in page.cut(window.found, position=lambda each: each.id)]
 
 
-@own.get(f"{_DELIVERIES}/stream", response_class=Response, responses=EVENTS)
+@router.get(f"{_DELIVERIES}/stream", response_class=Response, responses=EVENT_STREAM_RESPONSES)
 async def stream_webhook_deliveries(
     request: Request, database: Db, owner: WebhookOwner, webhook_id: str, since: LastEventId = None
 ) -> Response:
@@ -50,17 +121,61 @@ async def stream_webhook_deliveries(
     return EventStream(
         request,
         partial(listen, database, webhook.id, since=None if since is None else int(since)),
-        check_access=partial(check_again, request, database, owner),
+        check_access=partial(recheck_access, request, database, owner),
     )
 
 
-@own.get(f"{_DELIVERIES}/{{delivery_id}}")
+@router.get(f"{_DELIVERIES}/{{delivery_id}}")
 async def get_webhook_delivery(
     conn: ReadConn, owner: WebhookOwner, webhook_id: str, delivery_id: str
 ) -> FullDelivery:
     """Get one delivery of a webhook with what was sent and every attempt."""
     webhook = await webhooks.get(conn, owner, webhook_id)
-    return FullDelivery.of_webhook(await service.get(conn, webhook, delivery_id), webhook)
+    return FullDelivery.of_webhook(await service.get_delivery(conn, webhook, delivery_id), webhook)
 
 
-of_organizations = for_organizations(own)
+organization_router = mirror_for_organizations(router)
+
+
+resend_router = Router(tags=["webhooks"])
+
+_CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: {"description": "The webhook is not enabled, or the delivery has not ended."}
+}
+
+
+@resend_router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/replay/{{delivery_id}}", responses=_CONFLICT)
+async def replay_webhook_delivery(
+    database: Db, owner: WebhookOwner, webhook_id: str, delivery_id: str
+) -> Sent:
+    """Send a delivery of a webhook again, under the same id, to where the webhook points now.
+
+    The answer waits up to 20 seconds for the attempt. If that fails, it is tried again as any
+    other delivery is.
+    """
+    return Sent.of(await service.replay(database, owner, webhook_id, delivery_id))
+
+
+@resend_router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/recover", responses=_CONFLICT)
+async def recover_webhook(
+    conn: Conn, owner: WebhookOwner, webhook_id: str, body: Recover
+) -> Recovered:
+    """Send again all deliveries of a webhook since a time that failed or were not sent.
+
+    They do not count for the daily limit.
+    """
+    since, until = to_micros(body.since), None if body.until is MISSING else to_micros(body.until)
+    count = await service.recover(conn, owner, webhook_id, since=since, until=until)
+    return Recovered(count=count)
+
+
+@resend_router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/ping")
+async def ping_webhook(database: Db, owner: WebhookOwner, webhook_id: str) -> Sent:
+    """Send something that tells of nothing to see whether a webhook's target answers.
+
+    It is tried once, also while the webhook is disabled; the answer waits up to 20 seconds.
+    """
+    return Sent.of(await service.ping(database, owner, webhook_id))
+
+
+organization_resend_router = mirror_for_organizations(resend_router)

@@ -1,24 +1,23 @@
-"""Deliveries on the wire."""
+"""Schemas of deliveries, and of replays, recoveries and pings."""
 
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
-from pydantic import MISSING, Field
+from pydantic import MISSING, AwareDatetime, BeforeValidator, Field, WithJsonSchema
 
 from hublet.core.clock import from_micros
 from hublet.core.schema import ObjectId, Schema, Timestamp
 from hublet.repos.schemas import RepoTypeName
 from hublet.webhooks.activity import records
-from hublet.webhooks.delivery.records import Attempt
 from hublet.webhooks.delivery.signing import headers_of
-from hublet.webhooks.records import Webhook
-from hublet.webhooks.triggers.payload import complete
+from hublet.webhooks.records import Attempt, Webhook
+from hublet.webhooks.triggers.payload import render_body
 
 StateName = Literal["pending", "delivered", "failed", "unsent"]
 
 # What stands for a value that is not shown.
-_SET = "(set)"
+_HIDDEN_VALUE = "(set)"
 
 
 class DeliveryRepo(Schema):
@@ -38,7 +37,7 @@ class DeliveryEvent(Schema):
     createdAt: Timestamp
 
     @classmethod
-    def of(cls, event: records.Happening) -> Self:
+    def of(cls, event: records.EventSummary) -> Self:
         return cls(
             id=event.id,
             scope=event.scope,
@@ -68,8 +67,8 @@ class Delivery(Schema):
     finishedAt: Timestamp | MISSING = MISSING
 
     @classmethod
-    def of(cls, delivery: records.Listed) -> Self:
-        return cls.model_validate(_shown(delivery))
+    def of(cls, delivery: records.DeliverySummary) -> Self:
+        return cls.model_validate(_render_delivery(delivery))
 
 
 class Durations(Schema):
@@ -134,12 +133,12 @@ class FullDelivery(Delivery):
     attemptLog: list[DeliveryAttempt]
 
     @classmethod
-    def of_webhook(cls, delivery: records.Full, webhook: Webhook) -> Self:
+    def of_webhook(cls, delivery: records.DeliveryDetails, webhook: Webhook) -> Self:
         return cls.model_validate(
-            _shown(delivery.listed)
+            _render_delivery(delivery.listed)
             | {
-                "payload": _payload(delivery.payload, webhook.id),
-                "headers": _headers(delivery, webhook),
+                "payload": _render_payload(delivery.payload, webhook.id),
+                "headers": _render_headers(delivery, webhook),
                 "attemptLog": [DeliveryAttempt.of(attempt) for attempt in delivery.attempts],
             }
         )
@@ -152,18 +151,18 @@ class StreamedDelivery(Delivery):
     lastAttempt: DeliveryAttempt | MISSING = MISSING
 
     @classmethod
-    def told(cls, told: records.Told, *, webhook_id: str) -> Self:
+    def told(cls, told: records.DeliveryUpdate, *, webhook_id: str) -> Self:
         last = told.last_attempt
         return cls.model_validate(
-            _shown(told.listed)
+            _render_delivery(told.listed)
             | {
-                "payload": _payload(told.payload, webhook_id),
+                "payload": _render_payload(told.payload, webhook_id),
                 "lastAttempt": MISSING if last is None else DeliveryAttempt.of(last),
             }
         )
 
 
-def _shown(delivery: records.Listed) -> dict[str, Any]:
+def _render_delivery(delivery: records.DeliverySummary) -> dict[str, Any]:
     finished = delivery.finished_at
     return {
         "id": delivery.id,
@@ -179,7 +178,7 @@ def _shown(delivery: records.Listed) -> dict[str, Any]:
     }
 
 
-def _headers(delivery: records.Full, webhook: Webhook) -> dict[str, str]:
+def _render_headers(delivery: records.DeliveryDetails, webhook: Webhook) -> dict[str, str]:
     """Show the headers of the last attempt, or what is known of those of the first."""
     if webhook.url is None:
         # A job is started; nothing is posted.
@@ -190,21 +189,21 @@ def _headers(delivery: records.Full, webhook: Webhook) -> dict[str, str]:
         delivery_id=delivery.listed.id,
         timestamp=last.started_at // 1_000_000 if last else 0,
         attempt=last.number if last else 1,
-        secret=_SET if webhook.has_secret else None,
+        secret=_HIDDEN_VALUE if webhook.has_secret else None,
         keys=(),
     )
     if webhook.has_secret:
-        headers["webhook-signature"] = _SET
+        headers["webhook-signature"] = _HIDDEN_VALUE
     if last is None:
         del headers["webhook-timestamp"]
     return headers
 
 
-def _payload(payload: bytes | None, webhook_id: str) -> Any:
+def _render_payload(payload: bytes | None, webhook_id: str) -> Any:
     if payload is None:
         return MISSING
     # No schema takes the NUL character in a dict, but what was sent is shown as it was.
-    return MappingProxyType(msgspec.json.decode(complete(payload, webhook_id)))
+    return MappingProxyType(msgspec.json.decode(render_body(payload, webhook_id)))
 
 
 def _or_missing(value: Any) -> Any:
@@ -217,3 +216,55 @@ def _milliseconds(micros: int | None) -> Any:
 
 def _text(response: bytes) -> str:
     return response.decode(errors="replace").replace("\x00", "")
+
+
+def _text_only(value: Any) -> Any:
+    # A number would be taken for seconds since 1970.
+    if not isinstance(value, str):
+        raise ValueError("must be a timestamp such as 2026-11-15T01:44:56Z")  # noqa: TRY004 - pydantic's rule
+    return value
+
+
+Moment = Annotated[
+    AwareDatetime,
+    BeforeValidator(_text_only),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+
+
+class Recover(Schema):
+    since: Moment
+    # The present moment unless given.
+    until: Moment | MISSING = MISSING
+
+
+class Recovered(Schema):
+    """How many deliveries are sent again."""
+
+    count: int
+
+
+class Sent(Schema):
+    """What came of the attempt."""
+
+    deliveryId: ObjectId
+    status: Annotated[int, Field(description="The status of the answer; 0 when none came.")]
+    reason: Annotated[
+        str | MISSING,
+        Field(
+            description="Why no answer came, or why it counts as a failure. `waiting`: the attempt "
+            "was not made yet; the list of deliveries will tell what came of it."
+        ),
+    ] = MISSING
+    jobId: Annotated[str | MISSING, Field(description="The job that was started.")] = MISSING
+
+    @classmethod
+    def of(cls, outcome: records.SendResult) -> Self:
+        return cls.model_validate(
+            {
+                "deliveryId": outcome.delivery_id,
+                "status": outcome.status or 0,
+                "reason": outcome.reason or MISSING,
+                "jobId": outcome.job_id or MISSING,
+            }
+        )

@@ -1,18 +1,214 @@
-"""Rules of looking at what became of deliveries."""
+"""Service of the delivery log: shows a delivery, replays, recovers and pings."""
 
-from hublet.core.database import Reader
-from hublet.webhooks.activity import store
-from hublet.webhooks.activity.errors import DeliveryNotFound
-from hublet.webhooks.activity.records import Full
-from hublet.webhooks.records import Webhook
+import json
+from dataclasses import asdict, replace
+
+from hublet.core import queue
+from hublet.core.clock import micros, monotonic
+from hublet.core.database import Connection, Database, Reader, Subscription
+from hublet.core.ids import new_object_id
+from hublet.events import RepoSnapshot
+from hublet.repos import service as repos
+from hublet.repos import store as repos_store
+from hublet.repos.records import Repo, RepoType
+from hublet.webhooks import service as webhooks
+from hublet.webhooks.activity import resend_store, store
+from hublet.webhooks.activity.records import PENDING, DeliveryDetails, Recovery, SendResult
+from hublet.webhooks.errors import (
+    DeliveryInProgress,
+    DeliveryNotFound,
+    DeliveryNotVisible,
+    InvalidPeriod,
+    WebhookNotEnabled,
+)
+from hublet.webhooks.records import (
+    ATTEMPTS_CHANNEL,
+    DeliveryState,
+    Domain,
+    Owner,
+    UnsentReason,
+    Watched,
+    Webhook,
+    WebhookState,
+)
+from hublet.webhooks.triggers import payload
+from hublet.webhooks.triggers import store as triggers
+from hublet.webhooks.triggers.records import NewDelivery, Trigger
 
 
-async def get(conn: Reader, webhook: Webhook, delivery_id: str) -> Full:
+async def get_delivery(conn: Reader, webhook: Webhook, delivery_id: str) -> DeliveryDetails:
     """Return a delivery of this webhook with everything that is known of it."""
     found = await store.find(conn, webhook.id, delivery_id)
     if found is None:
         raise DeliveryNotFound(delivery_id)
     listed, payload = found
-    return Full(
+    return DeliveryDetails(
         listed=listed, payload=payload, attempts=await store.list_attempts(conn, delivery_id)
     )
+
+
+PING_SCOPE = "ping"
+PING_ACTION = "update"
+
+# Client contract 2.1: the public receiver takes no other types.
+_PING_TYPES = (RepoType.model, RepoType.dataset, RepoType.space)
+# So many of an account's repositories are looked at for one that may be seen.
+_MOST_CANDIDATES = 20
+
+
+async def add_ping(conn: Connection, webhook: Webhook) -> str:
+    """Add the delivery of a ping; return its id."""
+    repo = await _find_ping_repo(conn, webhook)
+    shown = {"repo": payload.render_repo(repo, conn.hub.settings.base_url)}
+    trigger = Trigger(
+        domain=Domain.repo,
+        scope=PING_SCOPE,
+        action=PING_ACTION,
+        repo=repo,
+        targets=(),
+        payload=payload.render(PING_SCOPE, PING_ACTION, shown),
+    )
+    delivery = NewDelivery(webhook_id=webhook.id, state=DeliveryState.fresh, ping=True)
+    [delivery_id] = await triggers.add_deliveries(
+        conn, await triggers.add_event(conn, trigger), [delivery]
+    )
+    return delivery_id
+
+
+async def _find_ping_repo(conn: Reader, webhook: Webhook) -> RepoSnapshot:
+    for watched in webhook.watched:
+        found = await _list_candidates(conn, watched)
+        for repo in map(repos.snapshot, found):
+            if await repos.who_may_see(conn, repo, [webhook.owner_id]):
+                return repo
+    return _imaginary_repo(webhook)
+
+
+async def _list_candidates(conn: Reader, watched: Watched) -> list[Repo]:
+    if not watched.type.is_account:
+        repo = await repos_store.find(conn, watched.target)
+        return [] if repo is None else [repo]
+    found = [
+        repo
+        for each in _PING_TYPES
+        for repo in await resend_store.list_newest_repos(
+            conn, watched.target, each, limit=_MOST_CANDIDATES
+        )
+    ]
+    return sorted(found, key=lambda repo: repo.created_at, reverse=True)
+
+
+def _imaginary_repo(webhook: Webhook) -> RepoSnapshot:
+    """Return a repository that does not exist, under the first name that is watched."""
+    first = webhook.watched[0]
+    return RepoSnapshot(
+        id=new_object_id(),
+        type=RepoType.model if first.type.is_account else first.type,
+        name=f"{first.name}/ping" if first.type.is_account else first.name,
+        owner_id=first.account_id or webhook.owner_id,
+        private=False,
+    )
+
+
+RECOVER = "webhooks.recover"
+
+# So many are put back by whoever asks for it; the worker puts back the rest, in such batches.
+BATCH = 1000
+
+# How long an answer waits for the attempt it is to tell of.
+PATIENCE_SECONDS = 20.0
+# Every attempt is announced; this is how often to look for one whose announcement was lost.
+_LOOK_SECONDS = 2.0
+
+
+async def replay(database: Database, owner: Owner, webhook_id: str, delivery_id: str) -> SendResult:
+    """Send a delivery that has ended once more, and wait for what comes of it."""
+    with database.subscribe(ATTEMPTS_CHANNEL) as bell:
+        async with database.transaction() as conn:
+            webhook = await webhooks.get(conn, owner, webhook_id)
+            _check_enabled(webhook)
+            made = await _restart(conn, webhook, delivery_id)
+        return await _wait_for_result(database, bell, webhook_id, delivery_id, made=made)
+
+
+async def _restart(conn: Connection, webhook: Webhook, delivery_id: str) -> int:
+    """Return how many attempts were made before."""
+    standing = await resend_store.find_status(conn, webhook.id, delivery_id)
+    if standing is None:
+        raise DeliveryNotFound(delivery_id)
+    if standing.reason == UnsentReason.no_access:
+        raise DeliveryNotVisible
+    if not await resend_store.restart(conn, webhook.id, delivery_id):
+        raise DeliveryInProgress(being_sent=standing.is_claimed)
+    return standing.attempts
+
+
+async def ping(database: Database, owner: Owner, webhook_id: str) -> SendResult:
+    """Send something that tells of nothing, whatever the webhook's state, and wait for it."""
+    with database.subscribe(ATTEMPTS_CHANNEL) as bell:
+        async with database.transaction() as conn:
+            webhook = await webhooks.get(conn, owner, webhook_id)
+            delivery_id = await add_ping(conn, webhook)
+        return await _wait_for_result(database, bell, webhook_id, delivery_id, made=0)
+
+
+async def recover(
+    conn: Connection, owner: Owner, webhook_id: str, *, since: int, until: int | None
+) -> int:
+    """Send everything that failed or was not sent in this time; return how much that is."""
+    webhook = await webhooks.get(conn, owner, webhook_id)
+    now = micros()
+    # What fails from now on is not meant, also when the worker comes to the rest only later.
+    recovery = Recovery(webhook_id=webhook.id, since=since, until=min(until or now, now))
+    if until is not None and until <= since:
+        raise InvalidPeriod
+    _check_enabled(webhook)
+    count = await resend_store.count_recoverable(conn, recovery)
+    await recover_batch(conn, recovery)
+    return count
+
+
+async def recover_batch(conn: Connection, recovery: Recovery) -> None:
+    """Put the oldest back, and leave the rest to the next task."""
+    put_back = await resend_store.recover(conn, recovery, limit=BATCH)
+    if len(put_back) == BATCH:
+        rest = replace(recovery, after=put_back[-1])
+        await queue.add(conn, queue.NewTask(kind=RECOVER, body=json.dumps(asdict(rest))))
+
+
+def _check_enabled(webhook: Webhook) -> None:
+    if webhook.state is not WebhookState.enabled:
+        raise WebhookNotEnabled(webhook.state)
+
+
+async def _wait_for_result(
+    database: Database, bell: Subscription, webhook_id: str, delivery_id: str, *, made: int
+) -> SendResult:
+    """Wait for the attempt that follows those made before; no transaction is open meanwhile."""
+    deadline = monotonic() + PATIENCE_SECONDS
+    while True:
+        outcome = await _find_result(database, webhook_id, delivery_id, made=made)
+        left = deadline - monotonic()
+        if outcome is not None:
+            return outcome
+        if left <= 0:
+            return SendResult(delivery_id=delivery_id, reason="waiting")
+        await bell.wait(timeout=min(left, _LOOK_SECONDS))
+
+
+async def _find_result(
+    database: Database, webhook_id: str, delivery_id: str, *, made: int
+) -> SendResult | None:
+    async with database.read() as conn:
+        standing = await resend_store.find_status(conn, webhook_id, delivery_id)
+        if standing is None:
+            # The webhook was deleted while it was waited for.
+            return SendResult(delivery_id=delivery_id, reason="deleted")
+        last = await store.find_last_attempt(conn, delivery_id)
+    if standing.attempts > made and last is not None:
+        return SendResult(
+            delivery_id=delivery_id, status=last.status, reason=last.reason, job_id=last.job_id
+        )
+    if standing.state in PENDING:
+        return None
+    return SendResult(delivery_id=delivery_id, reason=standing.reason)

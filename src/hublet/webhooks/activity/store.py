@@ -1,4 +1,4 @@
-"""SQL of what became of deliveries: read, and in the end forgotten."""
+"""SQL of the delivery log: read, and in the end pruned."""
 
 import json
 from collections.abc import Iterable
@@ -7,13 +7,13 @@ from hublet.core.database import Connection, Reader, Row
 from hublet.webhooks.activity.records import (
     PENDING,
     DeliveryFilter,
-    Happening,
-    Listed,
-    Mark,
-    Told,
-    Window,
+    DeliveryPage,
+    DeliveryProgress,
+    DeliverySummary,
+    DeliveryUpdate,
+    EventSummary,
 )
-from hublet.webhooks.delivery.records import Attempt, DeliveryState, Unsent
+from hublet.webhooks.records import Attempt, DeliveryState, UnsentReason
 
 # How many deliveries one page looks at, however few of them are asked for.
 REACH = 2000
@@ -28,7 +28,7 @@ _SLACK = 86_400 * _SECOND
 _EVENT = (
     "e.id AS event_id, e.scope, e.action, e.repo_type, e.repo_name, e.created_at AS happened_at"
 )
-_LISTED = f"""
+_SUMMARY = f"""
     d.id, d.state, d.reason, d.ping, d.attempts, d.status, d.due_at, d.created_at, d.finished_at,
     {_EVENT}
 """
@@ -38,12 +38,12 @@ _ATTEMPT = """
 """
 # Who has no access is not even told what it was about.
 _VISIBLE = "(d.reason IS NULL OR d.reason <> 'no-access')"
-_MARK = "d.id, d.state, d.attempts, d.reason"
+_PROGRESS = "d.id, d.state, d.attempts, d.reason"
 
 
 async def list_of(
     conn: Reader, webhook_id: str, asked: DeliveryFilter, *, before: str = "", limit: int
-) -> Window:
+) -> DeliveryPage:
     """Return deliveries, newest first, that are older than the delivery `before`.
 
     The search for what is rare ends somewhere, so that a page costs the same however long the
@@ -54,7 +54,7 @@ async def list_of(
     reach = limit if asked == DeliveryFilter() else REACH
     rows = await conn.fetch_all(
         f"""
-        SELECT {_LISTED}
+        SELECT {_SUMMARY}
         FROM (
             SELECT * FROM webhook_deliveries
             WHERE webhook_id = $1 AND id < $2 AND id >= $3 ORDER BY id DESC LIMIT $4
@@ -68,9 +68,9 @@ async def list_of(
         webhook_id, start, lowest, reach, json.dumps(asked.states),
         asked.reason, asked.scope, asked.repo.lower(), asked.since, asked.until, limit,
     )  # fmt: skip
-    found = [_listed(row) for row in rows]
+    found = [_summary_record(row) for row in rows]
     if len(found) == limit or reach == limit:
-        return Window(found=found)
+        return DeliveryPage(found=found)
     end: str | None = await conn.fetch_value(
         """
         SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND id < $2 AND id >= $3
@@ -78,22 +78,22 @@ async def list_of(
         """,
         webhook_id, start, lowest, reach - 1,
     )  # fmt: skip
-    return Window(found=found, stopped_at=end)
+    return DeliveryPage(found=found, stopped_at=end)
 
 
 async def find(
     conn: Reader, webhook_id: str, delivery_id: str
-) -> tuple[Listed, bytes | None] | None:
+) -> tuple[DeliverySummary, bytes | None] | None:
     """Return a delivery of the webhook and its payload, without the part that names the webhook."""
     row = await conn.fetch_one(
         f"""
-        SELECT {_LISTED}, e.payload
+        SELECT {_SUMMARY}, e.payload
         FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
         WHERE d.id = $1 AND d.webhook_id = $2
         """,
         delivery_id, webhook_id,
     )  # fmt: skip
-    return (_listed(row), _payload(row)) if row else None
+    return (_summary_record(row), _payload(row)) if row else None
 
 
 async def list_attempts(conn: Reader, delivery_id: str) -> list[Attempt]:
@@ -101,7 +101,7 @@ async def list_attempts(conn: Reader, delivery_id: str) -> list[Attempt]:
         f"SELECT {_ATTEMPT} FROM webhook_attempts a WHERE a.delivery_id = $1 ORDER BY a.number",
         delivery_id,
     )
-    return [_attempt(row) for row in rows]
+    return [_attempt_record(row) for row in rows]
 
 
 async def find_last_attempt(conn: Reader, delivery_id: str) -> Attempt | None:
@@ -112,48 +112,48 @@ async def find_last_attempt(conn: Reader, delivery_id: str) -> Attempt | None:
         """,
         delivery_id,
     )
-    return _attempt(row) if row else None
+    return _attempt_record(row) if row else None
 
 
 async def webhook_exists(conn: Reader, webhook_id: str) -> bool:
     return await conn.fetch_one("SELECT 1 FROM webhooks WHERE id = $1", webhook_id) is not None
 
 
-async def list_newest_marks(
+async def list_newest_progress(
     conn: Reader, webhook_id: str, *, before: str = "", limit: int
-) -> list[Mark]:
+) -> list[DeliveryProgress]:
     rows = await conn.fetch_all(
         f"""
-        SELECT {_MARK} FROM webhook_deliveries d
+        SELECT {_PROGRESS} FROM webhook_deliveries d
         WHERE d.webhook_id = $1 AND d.id < $2 ORDER BY d.id DESC LIMIT $3
         """,
         webhook_id, before or "g", limit,
     )  # fmt: skip
-    return [_mark(row) for row in rows]
+    return [_progress_record(row) for row in rows]
 
 
-async def list_due_marks(conn: Reader, webhook_id: str, *, limit: int) -> list[Mark]:
+async def list_due_progress(conn: Reader, webhook_id: str, *, limit: int) -> list[DeliveryProgress]:
     """Return those that are to be tried next; a replay makes an old delivery one of them."""
     rows = await conn.fetch_all(
         f"""
-        SELECT {_MARK} FROM webhook_deliveries d
+        SELECT {_PROGRESS} FROM webhook_deliveries d
         WHERE d.webhook_id = $1 AND d.state = 'pending' AND d.claimed_by IS NULL
         ORDER BY d.due_at, d.id LIMIT $2
         """,
         webhook_id, limit,
     )  # fmt: skip
-    return [_mark(row) for row in rows]
+    return [_progress_record(row) for row in rows]
 
 
-async def list_marks(conn: Reader, delivery_ids: Iterable[str]) -> list[Mark]:
+async def list_progress(conn: Reader, delivery_ids: Iterable[str]) -> list[DeliveryProgress]:
     rows = await conn.fetch_all(
-        f"SELECT {_MARK} FROM webhook_deliveries d WHERE d.id IN each($1)",
+        f"SELECT {_PROGRESS} FROM webhook_deliveries d WHERE d.id IN each($1)",
         json.dumps(list(delivery_ids)),
     )
-    return [_mark(row) for row in rows]
+    return [_progress_record(row) for row in rows]
 
 
-async def changed_since(conn: Reader, delivery_ids: Iterable[str], *, moment: int) -> set[str]:
+async def list_changed_since(conn: Reader, delivery_ids: Iterable[str], *, moment: int) -> set[str]:
     """Return those of the deliveries to which something has happened since then."""
     rows = await conn.fetch_all(
         """
@@ -170,12 +170,12 @@ async def changed_since(conn: Reader, delivery_ids: Iterable[str], *, moment: in
     return {row["id"] for row in rows}
 
 
-async def list_told(conn: Reader, delivery_ids: Iterable[str]) -> list[Told]:
+async def list_updates(conn: Reader, delivery_ids: Iterable[str]) -> list[DeliveryUpdate]:
     """Return deliveries with payload and last attempt, oldest first."""
     wanted = json.dumps(list(delivery_ids))
     rows = await conn.fetch_all(
         f"""
-        SELECT {_LISTED}, e.payload
+        SELECT {_SUMMARY}, e.payload
         FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
         WHERE d.id IN each($1) ORDER BY d.id
         """,
@@ -190,9 +190,11 @@ async def list_told(conn: Reader, delivery_ids: Iterable[str]) -> list[Told]:
         """,
         wanted,
     )
-    last = {row["delivery_id"]: _attempt(row) for row in attempts}
+    last = {row["delivery_id"]: _attempt_record(row) for row in attempts}
     return [
-        Told(listed=_listed(row), payload=_payload(row), last_attempt=last.get(row["id"]))
+        DeliveryUpdate(
+            listed=_summary_record(row), payload=_payload(row), last_attempt=last.get(row["id"])
+        )
         for row in rows
     ]
 
@@ -237,10 +239,10 @@ def id_at(micros: int) -> str:
     return "g" if seconds > _LAST_SECOND else f"{max(seconds, 0):08x}"
 
 
-def _listed(row: Row) -> Listed:
-    return Listed(
+def _summary_record(row: Row) -> DeliverySummary:
+    return DeliverySummary(
         id=row["id"],
-        event=_event(row) if _is_visible(row) else None,
+        event=_event_record(row) if _is_visible(row) else None,
         state=DeliveryState(row["state"]),
         reason=row["reason"],
         ping=bool(row["ping"]),
@@ -253,11 +255,11 @@ def _listed(row: Row) -> Listed:
 
 
 def _is_visible(row: Row) -> bool:
-    return bool(row["reason"] != Unsent.no_access)
+    return bool(row["reason"] != UnsentReason.no_access)
 
 
-def _event(row: Row) -> Happening:
-    return Happening(
+def _event_record(row: Row) -> EventSummary:
+    return EventSummary(
         id=row["event_id"],
         scope=row["scope"],
         action=row["action"],
@@ -271,7 +273,7 @@ def _payload(row: Row) -> bytes | None:
     return row["payload"].encode() if _is_visible(row) else None
 
 
-def _attempt(row: Row) -> Attempt:
+def _attempt_record(row: Row) -> Attempt:
     return Attempt(
         number=row["number"],
         started_at=row["started_at"],
@@ -289,6 +291,8 @@ def _attempt(row: Row) -> Attempt:
     )
 
 
-def _mark(row: Row) -> Mark:
+def _progress_record(row: Row) -> DeliveryProgress:
     state = "pending" if row["state"] in PENDING else row["state"]
-    return Mark(id=row["id"], state=state, attempts=row["attempts"], reason=row["reason"])
+    return DeliveryProgress(
+        id=row["id"], state=state, attempts=row["attempts"], reason=row["reason"]
+    )

@@ -1,4 +1,4 @@
-"""The deliveries of a webhook as they come and change, for somebody who listens.
+"""Stream of a webhook's deliveries: server-sent events as they come and change.
 
 A listener looks when something was committed, a few times a second at most, and only at the
 newest deliveries and at those that are still open.
@@ -12,9 +12,9 @@ from hublet.core.clock import micros, monotonic
 from hublet.core.database import Database, Reader, Subscription
 from hublet.core.errors import HubError
 from hublet.webhooks.activity import store
-from hublet.webhooks.activity.records import Mark
+from hublet.webhooks.activity.records import DeliveryProgress
 from hublet.webhooks.activity.schemas import StreamedDelivery
-from hublet.webhooks.records import ATTEMPTS, DELIVERIES
+from hublet.webhooks.records import ATTEMPTS_CHANNEL, DELIVERIES_CHANNEL
 
 KEEP_ALIVE_SECONDS = 15.0
 # Under load commits come by the hundred each second; a listener takes them together.
@@ -31,13 +31,13 @@ MOST_MISSED = 5000
 _BATCH = 50
 
 
-class Listener:
+class DeliveryListener:
     """Remembers how far the deliveries of one webhook had come when they were last told of."""
 
     def __init__(self, database: Database, webhook_id: str) -> None:
         self._database = database
         self._webhook_id = webhook_id
-        self._known: dict[str, Mark] = {}
+        self._known: dict[str, DeliveryProgress] = {}
 
     async def begin(self, *, since: int | None) -> list[str]:
         """Take everything as told; return what happened since a moment all the same."""
@@ -46,7 +46,7 @@ class Listener:
             self._known = await self._marks(conn, since=moment, due=_MOST_OPEN)
             if since is None:
                 return []
-            return sorted(await store.changed_since(conn, self._known, moment=moment))
+            return sorted(await store.list_changed_since(conn, self._known, moment=moment))
 
     async def changes(self) -> list[str] | None:
         """Return the deliveries that are new or have changed; None when the webhook is gone."""
@@ -62,27 +62,27 @@ class Listener:
         """Yield deliveries as they are now, oldest first."""
         for start in range(0, len(delivery_ids), _BATCH):
             async with self._database.read() as conn:
-                batch = await store.list_told(conn, delivery_ids[start : start + _BATCH])
+                batch = await store.list_updates(conn, delivery_ids[start : start + _BATCH])
             for told in batch:
                 yield StreamedDelivery.told(told, webhook_id=self._webhook_id)
 
-    async def _marks(self, conn: Reader, *, since: int, due: int) -> dict[str, Mark]:
+    async def _marks(self, conn: Reader, *, since: int, due: int) -> dict[str, DeliveryProgress]:
         newest = await self._newest(conn, since=since)
-        next_due = await store.list_due_marks(conn, self._webhook_id, limit=due)
+        next_due = await store.list_due_progress(conn, self._webhook_id, limit=due)
         marks = {mark.id: mark for mark in [*newest, *next_due]}
         still_open = sorted(
             each for each, mark in self._known.items() if mark.is_open and each not in marks
         )
         if still_open:
-            for mark in await store.list_marks(conn, still_open[-_MOST_OPEN:]):
+            for mark in await store.list_progress(conn, still_open[-_MOST_OPEN:]):
                 marks[mark.id] = mark
         return marks
 
-    async def _newest(self, conn: Reader, *, since: int) -> list[Mark]:
-        floor, found = store.id_at(since), list[Mark]()
+    async def _newest(self, conn: Reader, *, since: int) -> list[DeliveryProgress]:
+        floor, found = store.id_at(since), list[DeliveryProgress]()
         while len(found) < MOST_MISSED:
             before = found[-1].id if found else ""
-            page = await store.list_newest_marks(
+            page = await store.list_newest_progress(
                 conn, self._webhook_id, before=before, limit=NEWEST
             )
             found += page
@@ -120,9 +120,12 @@ async def _listen(
     check_access: Callable[[], Awaitable[None]],
     stopping: asyncio.Event,
 ) -> AsyncGenerator[str]:
-    listener = Listener(database, webhook_id)
+    listener = DeliveryListener(database, webhook_id)
     with ExitStack() as opened:
-        bells = [opened.enter_context(database.subscribe(each)) for each in (DELIVERIES, ATTEMPTS)]
+        bells = [
+            opened.enter_context(database.subscribe(each))
+            for each in (DELIVERIES_CHANNEL, ATTEMPTS_CHANNEL)
+        ]
         moment, looked_at = micros(), monotonic()
         changed: list[str] | None = await listener.begin(since=since)
         yield f": listening\nretry: 1000\nid: {moment}\n\n"
@@ -134,13 +137,15 @@ async def _listen(
                 await check_access()
                 yield f": still listening\nid: {moment}\n\n"
                 spoke_at = monotonic()
-            await _pause(bells, stopping, until=spoke_at + KEEP_ALIVE_SECONDS)
+            await _wait_for_change(bells, stopping, until=spoke_at + KEEP_ALIVE_SECONDS)
             await asyncio.sleep(looked_at + _LEAST_PAUSE_SECONDS - monotonic())
             moment, looked_at = micros(), monotonic()
             changed = await listener.changes()
 
 
-async def _pause(bells: Sequence[Subscription], stopping: asyncio.Event, *, until: float) -> None:
+async def _wait_for_change(
+    bells: Sequence[Subscription], stopping: asyncio.Event, *, until: float
+) -> None:
     """Wait for something to happen, until a moment at the latest."""
     seconds = max(0.0, until - monotonic())
     waits = [

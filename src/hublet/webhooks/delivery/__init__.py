@@ -1,1 +1,1 @@
-"""Carries deliveries to their targets, fairly, until they arrive or are given up."""
+"""Delivery to targets: fair, leased, retried until it arrives or is given up."""

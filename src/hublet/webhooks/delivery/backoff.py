@@ -1,4 +1,4 @@
-"""When a failed delivery is tried again."""
+"""Backoff: when a failed delivery is tried again."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime

@@ -1,4 +1,4 @@
-"""The delivering part of a worker: takes deliveries, has them carried, sees to their results."""
+"""Delivery engine of a worker: claims deliveries, dispatches them and commits their outcomes."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,20 +6,19 @@ from contextlib import suppress
 
 from hublet.core.database import Connection, Database
 from hublet.webhooks.delivery import leases
-from hublet.webhooks.delivery.carrying import Carrier
-from hublet.webhooks.delivery.claims.intake import Intake
-from hublet.webhooks.delivery.claims.records import Taken
+from hublet.webhooks.delivery.claims import ClaimedBatch, ClaimLoop
+from hublet.webhooks.delivery.committer import Committer
+from hublet.webhooks.delivery.dispatcher import Dispatcher
 from hublet.webhooks.delivery.health import Health
 from hublet.webhooks.delivery.lanes import Lanes
 from hublet.webhooks.delivery.leases import Leases
-from hublet.webhooks.delivery.measures import Measures
-from hublet.webhooks.delivery.records import Outcome
-from hublet.webhooks.delivery.results.committer import Committer
+from hublet.webhooks.delivery.metrics import DeliveryMetrics
+from hublet.webhooks.records import Outcome
 
 _MOST_KNOWN = 10_000
 
 
-class Deliverer:
+class DeliveryEngine:
     """The deliveries of one worker. Any number may run on one database."""
 
     def __init__(self, database: Database, worker: str) -> None:
@@ -31,7 +30,7 @@ class Deliverer:
         self._known: dict[str, Health] = {}
         self._lanes = Lanes(concurrency=settings.webhooks.concurrency)
         self._leases = Leases(database, worker=worker)
-        self.measures = Measures(lambda: self._lanes.in_flight)
+        self.measures = DeliveryMetrics(lambda: self._lanes.in_flight)
         self._committer = Committer(
             database,
             worker=worker,
@@ -39,8 +38,8 @@ class Deliverer:
             told=self._after_commit,
             measures=self.measures,
         )
-        self._intake = Intake(database, self._lanes, worker=worker, receive=self._receive)
-        self._carrier = Carrier(
+        self._intake = ClaimLoop(database, self._lanes, worker=worker, receive=self._receive)
+        self._carrier = Dispatcher(
             database, self._lanes, self._committer, changes=lambda: self._intake.rings
         )
 
@@ -90,7 +89,7 @@ class Deliverer:
             is_empty = await self._intake.is_empty(conn)
         return is_empty and self._lanes.is_idle and not self._committer.backlog
 
-    def _receive(self, taken: Taken) -> None:
+    def _receive(self, taken: ClaimedBatch) -> None:
         self._leases.add(each.id for each in taken.deliveries)
         self._learn({each: lane.health for each, lane in taken.lanes.items()})
         for each in taken.deliveries:

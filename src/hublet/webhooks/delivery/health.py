@@ -1,4 +1,4 @@
-"""What attempts say about a target: well, degraded, on the way to its suspension, suspended."""
+"""Health of a target, judged from its attempts: well, degraded, suspended; without I/O."""
 
 from dataclasses import replace
 

@@ -1,10 +1,10 @@
-"""Whose turn it is: a lane for each webhook, so that a slow or dead target delays nobody else."""
+"""Lanes: one queue per webhook, served in turn, so that a slow or dead target delays no other."""
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from hublet.webhooks.delivery.health import DEGRADED_AFTER
-from hublet.webhooks.delivery.records import Delivery
+from hublet.webhooks.records import ClaimedDelivery
 
 PER_WEBHOOK = 8
 PER_HOST = 16
@@ -20,9 +20,9 @@ class _Lane:
     webhook_id: str
     host: str | None = None
     # Pings and probes: they also go when the lane is shut.
-    urgent: deque[Delivery] = field(default_factory=deque)
-    first: deque[Delivery] = field(default_factory=deque)
-    retries: deque[Delivery] = field(default_factory=deque)
+    urgent: deque[ClaimedDelivery] = field(default_factory=deque)
+    first: deque[ClaimedDelivery] = field(default_factory=deque)
+    retries: deque[ClaimedDelivery] = field(default_factory=deque)
     in_flight: int = 0
     shut: bool = False
     # Failures in a row that are not judged yet; after a few the lane waits for the judgement.
@@ -38,7 +38,7 @@ class _Lane:
     def is_idle(self) -> bool:
         return not self.in_flight and not self.queued
 
-    def next_queue(self, *, retries_may: bool) -> deque[Delivery] | None:
+    def next_queue(self, *, retries_may: bool) -> deque[ClaimedDelivery] | None:
         """Return where the next delivery is taken from, or None while none may go."""
         if self.urgent:
             return self.urgent
@@ -109,7 +109,7 @@ class Lanes:
             if (lane.shut and not lane.is_idle) or lane.queued >= most
         ]
 
-    def add(self, delivery: Delivery, *, host: str | None, urgent: bool = False) -> None:
+    def add(self, delivery: ClaimedDelivery, *, host: str | None, urgent: bool = False) -> None:
         lane = self._lanes.get(delivery.webhook_id)
         if lane is None:
             lane = self._lanes[delivery.webhook_id] = _Lane(delivery.webhook_id)
@@ -119,7 +119,7 @@ class Lanes:
         self.queued += 1
         self._enter(lane)
 
-    def shut(self, webhook_id: str) -> list[Delivery]:
+    def shut(self, webhook_id: str) -> list[ClaimedDelivery]:
         """Let only probes through from now on; return what was waiting, to be handed back."""
         lane = self._lanes.setdefault(webhook_id, _Lane(webhook_id))
         lane.shut = True
@@ -138,9 +138,9 @@ class Lanes:
             self._enter(lane)
             self._forget_if_idle(lane)
 
-    def pick(self) -> list[Delivery]:
+    def pick(self) -> list[ClaimedDelivery]:
         """Take as many as may go now, one from each lane in turn; each must be released."""
-        picked: list[Delivery] = []
+        picked: list[ClaimedDelivery] = []
         passed_over = 0
         unreserved = self._concurrency - self._reserve
         while passed_over < len(self._rotation) and len(self._sent) < self._concurrency:
@@ -158,7 +158,7 @@ class Lanes:
             self._forget_if_idle(lane)
         return picked
 
-    def release(self, delivery: Delivery, *, failed: bool = False) -> None:
+    def release(self, delivery: ClaimedDelivery, *, failed: bool = False) -> None:
         lane, host, retry = self._sent.pop(delivery.id)
         lane.in_flight -= 1
         lane.failing = lane.failing + 1 if failed else 0
@@ -168,7 +168,7 @@ class Lanes:
         self._enter(lane)
         self._forget_if_idle(lane)
 
-    def put_back(self, delivery: Delivery) -> None:
+    def put_back(self, delivery: ClaimedDelivery) -> None:
         """Undo a pick: it is again the next of its lane."""
         lane = self._sent[delivery.id][0]
         self.release(delivery)
@@ -177,9 +177,9 @@ class Lanes:
         self.queued += 1
         self._enter(lane)
 
-    def drain(self) -> list[Delivery]:
+    def drain(self) -> list[ClaimedDelivery]:
         """Take out everything that is not in flight."""
-        waiting: list[Delivery] = []
+        waiting: list[ClaimedDelivery] = []
         for lane in self._lanes.values():
             waiting += [*lane.urgent, *lane.first, *lane.retries]
             lane.urgent.clear()
@@ -204,7 +204,7 @@ class Lanes:
             # A lane that was called may have had nothing to send, and calls nobody in turn.
             self._rotation.extend(self._at_host.pop(host, ()))
 
-    def _send(self, lane: _Lane, delivery: Delivery) -> Delivery:
+    def _send(self, lane: _Lane, delivery: ClaimedDelivery) -> ClaimedDelivery:
         lane.in_flight += 1
         lane.turns += 1
         self.queued -= 1

@@ -1,12 +1,12 @@
-"""What one worker holds, and what others held who are silent now."""
+"""Leases on deliveries: extended while a worker lives, released when it stops or dies."""
 
 from collections.abc import Iterable, Sequence
 
 from hublet.core.clock import monotonic
 from hublet.core.database import Connection, Database
-from hublet.webhooks.delivery.claims import store
-from hublet.webhooks.delivery.targets.store import look_now
-from hublet.webhooks.records import DELIVERIES
+from hublet.webhooks.delivery import store
+from hublet.webhooks.delivery.lanes_store import make_due
+from hublet.webhooks.records import DELIVERIES_CHANNEL
 
 _KEEP_SECONDS = 15.0
 
@@ -40,17 +40,17 @@ class Leases:
             is_any_expired = await store.has_expired(reader)
         if is_any_expired:
             async with self._database.transaction() as conn:
-                await _look_now(conn, await store.release_expired(conn, besides=self._held))
+                await _make_due(conn, await store.release_expired(conn, besides=self._held))
         self._kept_at = monotonic()
 
 
 async def release(conn: Connection, *, worker: str) -> int:
     """Make everything that a stopping or dead worker held due at once; return how many."""
-    return await _look_now(conn, await store.release_all(conn, worker=worker))
+    return await _make_due(conn, await store.release_all(conn, worker=worker))
 
 
-async def _look_now(conn: Connection, webhook_ids: Sequence[str]) -> int:
+async def _make_due(conn: Connection, webhook_ids: Sequence[str]) -> int:
     if webhook_ids:
-        await look_now(conn, set(webhook_ids))
-        conn.wake(DELIVERIES)
+        await make_due(conn, set(webhook_ids))
+        conn.wake(DELIVERIES_CHANNEL)
     return len(webhook_ids)

@@ -1,4 +1,4 @@
-"""How a delivery proves where it comes from: Standard Webhooks, and the secret itself."""
+"""Signing of deliveries: Standard Webhooks signatures, and the secret itself."""
 
 import base64
 import binascii

@@ -1,13 +1,13 @@
 """What starts the job of a delivery in this hub."""
 
 from hublet.core.database import Database
-from hublet.jobs import webhook_starts
-from hublet.jobs.webhook_starts import WebhookStart
+from hublet.jobs import webhook_jobs
+from hublet.jobs.webhook_jobs import WebhookStart
 from hublet.webhooks.delivery.jobs import JobOrder
 
 
 async def start_job(database: Database, order: JobOrder) -> str:
-    return await webhook_starts.start(
+    return await webhook_jobs.start(
         database,
         WebhookStart(
             webhook_id=order.webhook_id,

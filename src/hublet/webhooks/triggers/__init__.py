@@ -1,1 +1,1 @@
-"""From a fact to the deliveries it causes, in the transaction of the fact."""
+"""From an event to the deliveries it causes, in the transaction of the event."""

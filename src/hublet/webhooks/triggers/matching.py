@@ -1,4 +1,4 @@
-"""Which facts concern webhooks, whom, and as what: pure."""
+"""Matching of events: which ones concern webhooks, whom, and as what; without I/O."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,10 +27,10 @@ from hublet.webhooks.triggers.records import Trigger
 
 def trigger_of(event: Event, base_url: str) -> Trigger | None:
     """Return what webhooks make of a fact; None when it concerns none."""
-    return _KINDS[type(event)](event, base_url)
+    return _TRIGGERS[type(event)](event, base_url)
 
 
-def _about_repo(
+def _repo_trigger(
     repo: RepoSnapshot, base_url: str, *, scope: str, action: str, **parts: Any
 ) -> Trigger:
     shown = {"repo": payload.render_repo(repo, base_url), **parts}
@@ -44,15 +44,15 @@ def _about_repo(
     )
 
 
-def _changed(event: RepoCreated | RepoDeleted, base_url: str, *, action: str) -> Trigger:
-    return _about_repo(event.repo, base_url, scope="repo", action=action)
+def _repo_changed(event: RepoCreated | RepoDeleted, base_url: str, *, action: str) -> Trigger:
+    return _repo_trigger(event.repo, base_url, scope="repo", action=action)
 
 
-def _moved(event: RepoMoved, base_url: str) -> Trigger:
+def _repo_moved(event: RepoMoved, base_url: str) -> Trigger:
     """Whoever watches the repository, its owner before or its owner now hears of a move."""
     before, owner_id = event.repo, event.moved_to_owner_id
     moved_to = {"name": event.moved_to_name, "owner": {"id": owner_id}}
-    trigger = _about_repo(before, base_url, scope="repo", action="move", movedTo=moved_to)
+    trigger = _repo_trigger(before, base_url, scope="repo", action="move", movedTo=moved_to)
     if owner_id == before.owner_id:
         return replace(trigger, repo=replace(before, name=event.moved_to_name))
     # A resource group is its organization's, and stays behind.
@@ -60,26 +60,26 @@ def _moved(event: RepoMoved, base_url: str) -> Trigger:
     return replace(trigger, repo=after, targets=(*trigger.targets, owner_id))
 
 
-def _configured(event: RepoConfigUpdated, base_url: str) -> Trigger:
+def _repo_configured(event: RepoConfigUpdated, base_url: str) -> Trigger:
     changed = {"updatedConfig": event.updated_config}
-    return _about_repo(event.repo, base_url, scope="repo.config", action="update", **changed)
+    return _repo_trigger(event.repo, base_url, scope="repo.config", action="update", **changed)
 
 
-def _pushed(event: RepoContentUpdated, base_url: str) -> Trigger:
+def _refs_updated(event: RepoContentUpdated, base_url: str) -> Trigger:
     refs = [payload.render_ref(ref) for ref in event.updated_refs]
-    return _about_repo(
+    return _repo_trigger(
         event.repo, base_url, scope="repo.content", action="update", updatedRefs=refs
     )
 
 
-def _stored(event: RepoFilesUpdated, base_url: str) -> Trigger:
+def _files_updated(event: RepoFilesUpdated, base_url: str) -> Trigger:
     files = [payload.render_file(file) for file in event.updated_files]
-    return _about_repo(
+    return _repo_trigger(
         event.repo, base_url, scope="repo.content", action="update", updatedFiles=files
     )
 
 
-def _discussed(
+def _thread_changed(
     event: ThreadCreated | ThreadUpdated | ThreadDeleted | CommentCreated | CommentUpdated,
     base_url: str,
     *,
@@ -106,19 +106,19 @@ def _discussed(
     )
 
 
-_KINDS: dict[type[Event], Callable[[Any, str], Trigger | None]] = {
-    RepoCreated: partial(_changed, action="create"),
-    RepoDeleted: partial(_changed, action="delete"),
-    RepoMoved: _moved,
-    RepoConfigUpdated: _configured,
-    RepoContentUpdated: _pushed,
-    RepoFilesUpdated: _stored,
-    ThreadCreated: partial(_discussed, scope="discussion", action="create"),
-    ThreadUpdated: partial(_discussed, scope="discussion", action="update"),
-    ThreadDeleted: partial(_discussed, scope="discussion", action="delete"),
-    CommentCreated: partial(_discussed, scope="discussion.comment", action="create"),
-    CommentUpdated: partial(_discussed, scope="discussion.comment", action="update"),
+_TRIGGERS: dict[type[Event], Callable[[Any, str], Trigger | None]] = {
+    RepoCreated: partial(_repo_changed, action="create"),
+    RepoDeleted: partial(_repo_changed, action="delete"),
+    RepoMoved: _repo_moved,
+    RepoConfigUpdated: _repo_configured,
+    RepoContentUpdated: _refs_updated,
+    RepoFilesUpdated: _files_updated,
+    ThreadCreated: partial(_thread_changed, scope="discussion", action="create"),
+    ThreadUpdated: partial(_thread_changed, scope="discussion", action="update"),
+    ThreadDeleted: partial(_thread_changed, scope="discussion", action="delete"),
+    CommentCreated: partial(_thread_changed, scope="discussion.comment", action="create"),
+    CommentUpdated: partial(_thread_changed, scope="discussion.comment", action="update"),
 }
 
 # The facts that may trigger a webhook.
-TRIGGERING: tuple[type[Event], ...] = tuple(_KINDS)
+TRIGGER_EVENTS: tuple[type[Event], ...] = tuple(_TRIGGERS)

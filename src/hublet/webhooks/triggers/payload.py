@@ -1,4 +1,4 @@
-"""The payload, version 3, as the public clients read it; without the part that names the webhook."""
+"""Payload of a delivery, version 3, as the public clients read it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ def render(scope: str, action: str, parts: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode({"event": {"action": action, "scope": scope}, **parts})
 
 
-def complete(payload: bytes, webhook_id: str) -> bytes:
+def render_body(payload: bytes, webhook_id: str) -> bytes:
     """Return the body that one webhook sends."""
     return b'%b,"webhook":{"id":"%b","version":%d}}' % (payload[:-1], webhook_id.encode(), VERSION)
 

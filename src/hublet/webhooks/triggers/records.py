@@ -1,4 +1,4 @@
-"""What makes a webhook act."""
+"""Records of triggers: an event as webhooks see it, and the deliveries it is to cause."""
 
 from dataclasses import field
 

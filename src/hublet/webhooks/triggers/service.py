@@ -1,4 +1,4 @@
-"""Turns a fact into deliveries, in its own transaction or, where they are many, in batches."""
+"""Service that turns an event into deliveries, in its transaction or, where many, in batches."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -12,8 +12,13 @@ from hublet.core.outbox import Event
 from hublet.events import RepoCreated, RepoDeleted, RepoSnapshot
 from hublet.repos import service as repos
 from hublet.repos.names import repo_name_key
-from hublet.webhooks.delivery.records import DeliveryState, Unsent
-from hublet.webhooks.records import Domain, State, missing_target
+from hublet.webhooks.records import (
+    DeliveryState,
+    Domain,
+    UnsentReason,
+    WebhookState,
+    missing_target,
+)
 from hublet.webhooks.triggers import store
 from hublet.webhooks.triggers.matching import trigger_of
 from hublet.webhooks.triggers.records import Candidate, Expansion, NewDelivery, TriggeredEvent
@@ -24,29 +29,32 @@ EXPAND = "webhooks.expand"
 INLINE = 200
 BATCH = 500
 
-_WHY_NOT = {State.disabled: Unsent.disabled, State.suspended: Unsent.suspended}
+_UNSENT_REASONS = {
+    WebhookState.disabled: UnsentReason.disabled,
+    WebhookState.suspended: UnsentReason.suspended,
+}
 
 
-async def record(conn: Connection, event: Event) -> None:
+async def record_event(conn: Connection, event: Event) -> None:
     """Keep what happened for the webhooks that watch it, and what they are to deliver of it."""
     trigger = trigger_of(event, conn.hub.settings.base_url)
     if trigger is None:
         return
     if isinstance(event, RepoCreated):
-        await store.find_again(conn, _name_of(event.repo), repo_id=event.repo.id)
+        await store.resolve_missing(conn, _missing_target_of(event.repo), repo_id=event.repo.id)
     candidates = await store.list_watching(conn, trigger.domain, trigger.targets, limit=INLINE + 1)
     if len(candidates) > INLINE:
         kept = await store.add_event(conn, trigger)
-        await _expand_later(
+        await _queue_expansion(
             conn, Expansion(event_id=kept.id, domain=trigger.domain, targets=trigger.targets)
         )
-    elif deliveries := await _deliveries(conn, trigger.repo, candidates):
+    elif deliveries := await _new_deliveries(conn, trigger.repo, candidates):
         await store.add_deliveries(conn, await store.add_event(conn, trigger), deliveries)
     if isinstance(event, RepoDeleted):
-        await store.wait_for(conn, event.repo, _name_of(event.repo))
+        await store.mark_missing(conn, event.repo, _missing_target_of(event.repo))
 
 
-def _name_of(repo: RepoSnapshot) -> str:
+def _missing_target_of(repo: RepoSnapshot) -> str:
     owner, _, name = repo.name.partition("/")
     return missing_target(repo.type, f"{name_key(owner)}/{repo_name_key(name)}")
 
@@ -65,25 +73,27 @@ async def expand(conn: Connection, expansion: Expansion) -> None:
         before=event.created_at,
         limit=BATCH,
     )
-    await _add(conn, event, candidates)
+    await _add_deliveries(conn, event, candidates)
     if len(candidates) == BATCH:
         rest = replace(expansion, after=candidates[-1].webhook_id)
     else:
         rest = replace(expansion, targets=tuple(others), after="")
     if rest.targets:
-        await _expand_later(conn, rest)
+        await _queue_expansion(conn, rest)
 
 
-async def _add(conn: Connection, event: TriggeredEvent, candidates: Sequence[Candidate]) -> None:
-    if deliveries := await _deliveries(conn, event.repo, candidates):
+async def _add_deliveries(
+    conn: Connection, event: TriggeredEvent, candidates: Sequence[Candidate]
+) -> None:
+    if deliveries := await _new_deliveries(conn, event.repo, candidates):
         await store.add_deliveries(conn, event, deliveries)
 
 
-async def _expand_later(conn: Connection, expansion: Expansion) -> None:
+async def _queue_expansion(conn: Connection, expansion: Expansion) -> None:
     await queue.add(conn, queue.NewTask(kind=EXPAND, body=msgspec.json.encode(expansion).decode()))
 
 
-async def _deliveries(
+async def _new_deliveries(
     conn: Connection, repo: RepoSnapshot, candidates: Iterable[Candidate]
 ) -> list[NewDelivery]:
     """Return one delivery for each webhook, however many of its watched items match.
@@ -99,13 +109,15 @@ async def _deliveries(
         return []
     seen_by = await repos.who_may_see(conn, repo, {each.owner_id for each in chosen.values()})
     return [
-        _delivery(each, may_see=each.owner_id in seen_by)
+        _new_delivery(each, may_see=each.owner_id in seen_by)
         for each in chosen.values()
         if each.owner_id in seen_by or each.target == repo.id
     ]
 
 
-def _delivery(candidate: Candidate, *, may_see: bool) -> NewDelivery:
-    reason = _WHY_NOT.get(State(candidate.state)) if may_see else Unsent.no_access
+def _new_delivery(candidate: Candidate, *, may_see: bool) -> NewDelivery:
+    reason = (
+        _UNSENT_REASONS.get(WebhookState(candidate.state)) if may_see else UnsentReason.no_access
+    )
     state = DeliveryState.fresh if reason is None else DeliveryState.unsent
     return NewDelivery(webhook_id=candidate.webhook_id, state=state, reason=reason)

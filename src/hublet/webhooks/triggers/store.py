@@ -1,4 +1,4 @@
-"""SQL of what happened and of the deliveries it causes."""
+"""SQL of trigger events and of the deliveries they cause."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
 from hublet.events import RepoSnapshot
-from hublet.webhooks.records import DELIVERIES, Domain
+from hublet.webhooks.records import DELIVERIES_CHANNEL, Domain
 from hublet.webhooks.triggers.records import Candidate, NewDelivery, Trigger, TriggeredEvent
 
 _WATCHING = """
@@ -101,16 +101,16 @@ async def add_deliveries(
             for delivery_id, each in zip(ids, deliveries, strict=True)
         ],
     )  # fmt: skip
-    conn.wake(DELIVERIES)
+    conn.wake(DELIVERIES_CHANNEL)
     return ids
 
 
-async def find_again(conn: Connection, target: str, *, repo_id: str) -> None:
+async def resolve_missing(conn: Connection, target: str, *, repo_id: str) -> None:
     """Watch the new repository where one of its name was waited for."""
     await conn.execute("UPDATE webhook_watched SET target = $2 WHERE target = $1", target, repo_id)
 
 
-async def wait_for(conn: Connection, repo: RepoSnapshot, target: str) -> None:
+async def mark_missing(conn: Connection, repo: RepoSnapshot, target: str) -> None:
     """Wait for the name of a repository that is gone, and show it from now on.
 
     Of a private one only its owner's webhooks learn the last name.

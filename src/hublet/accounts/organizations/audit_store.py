@@ -1,0 +1,84 @@
+"""Audit log of an organization: append-only, written in the transaction of each change."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from hublet.accounts.records import Actor, AuditEntry, AuditFilter
+from hublet.core.clock import from_micros, now, to_micros
+from hublet.core.database import Connection, Reader, Row
+from hublet.core.ids import new_object_id
+
+_AUDIT_COLUMNS = "id, organization_id, actor_id, actor_name, action, target, details, address, at"
+
+
+async def _add(conn: Connection, line: AuditEntry) -> None:
+    await conn.execute(
+        f"INSERT INTO audit_log ({_AUDIT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        line.id, line.organization_id, line.actor_id, line.actor_name, line.action, line.target,
+        msgspec.json.encode(line.details).decode(), line.address, to_micros(line.at),
+    )  # fmt: skip
+
+
+async def list_of(
+    conn: Reader,
+    organization_id: str,
+    asked: AuditFilter,
+    *,
+    before: str = "",
+    limit: int = 50,
+) -> list[AuditEntry]:
+    """Return lines, newest first, that are older than the line `before`.
+
+    Without one it begins with the newest: "g" sorts after every hexadecimal id.
+    """
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_AUDIT_COLUMNS} FROM audit_log
+        WHERE organization_id = $1 AND id < $2 AND ($3 = '' OR action = $3)
+          AND ($4 = '' OR lower(actor_name) = $4) AND at >= $5 AND at < $6
+        ORDER BY id DESC LIMIT $7
+        """,
+        organization_id, before or "g", asked.action, asked.actor.lower(), asked.since,
+        asked.until, limit,
+    )  # fmt: skip
+    return [_audit_entry(row) for row in rows]
+
+
+def _audit_entry(row: Row) -> AuditEntry:
+    return AuditEntry(
+        id=row["id"],
+        organization_id=row["organization_id"],
+        actor_id=row["actor_id"],
+        actor_name=row["actor_name"],
+        action=row["action"],
+        target=row["target"],
+        details=msgspec.json.decode(row["details"]),
+        address=row["address"],
+        at=from_micros(row["at"]),
+    )
+
+
+async def record(
+    conn: Connection,
+    organization_id: str,
+    actor: Actor,
+    action: str,
+    *,
+    target: str,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    """Add a line in the transaction of what it tells of: both are kept, or neither."""
+    line = AuditEntry(
+        id=new_object_id(),
+        organization_id=organization_id,
+        actor_id=actor.id,
+        actor_name=actor.name,
+        action=action,
+        target=target,
+        details=dict(details or {}),
+        address=actor.address,
+        at=now(),
+    )
+    await _add(conn, line)

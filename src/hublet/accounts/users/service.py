@@ -1,0 +1,243 @@
+"""Rules of users: creating, disabling and promoting accounts, passwords, following."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hublet.accounts.errors import (
+    CannotFollowYourself,
+    EmailTaken,
+    LastHubAdministrator,
+    NameTaken,
+    NoPassword,
+    NotForServiceAccounts,
+    UserNotFound,
+    WrongPassword,
+)
+from hublet.accounts.names import check_email, check_name
+from hublet.accounts.passwords import check_strength, hash_password, verify_password
+from hublet.accounts.records import User, UserEmail, UserType
+from hublet.accounts.users import store
+from hublet.core.clock import now
+from hublet.core.database import Connection, Reader, Row
+from hublet.core.database.engine import CREDENTIALS_CHANNEL
+from hublet.core.ids import new_object_id
+from hublet.core.outbox import publish
+from hublet.events import (
+    AdministratorChanged,
+    PasswordChanged,
+    UserCreated,
+    UserDisabled,
+    UserEnabled,
+    UserFollowed,
+    UserUpdated,
+)
+
+
+async def create_user(
+    conn: Connection,
+    name: str,
+    *,
+    fullname: str | None = None,
+    email: str | None = None,
+    password: str | None = None,
+    is_admin: bool = False,
+) -> User:
+    """Create a person's account; without a password nobody can log in to it by password."""
+    check_name(name)
+    hashed = None
+    if password is not None:
+        check_strength(password, name=name)
+        hashed = await hash_password(password)
+    user = User(
+        id=new_object_id(),
+        name=name,
+        fullname=fullname or name,
+        is_admin=is_admin,
+        created_at=now(),
+    )
+    await add_user(conn, user, password_hash=hashed)
+    if email is not None:
+        await add_email(conn, user, email, verified=True)
+    await publish(conn, UserCreated(user_id=user.id, name=user.name))
+    return user
+
+
+async def add_user(conn: Connection, user: User, *, password_hash: str | None) -> None:
+    if not await store.reserve_name(conn, user.name, account_id=user.id, type=user.type):
+        raise NameTaken(user.name)
+    await store.add(conn, user, password_hash=password_hash)
+
+
+async def add_email(conn: Connection, user: User, address: str, *, verified: bool) -> UserEmail:
+    """Add an address; the first one becomes the primary one."""
+    check_email(address)
+    email = UserEmail(
+        id=new_object_id(),
+        user_id=user.id,
+        address=address,
+        is_primary=not await store.list_emails(conn, user_id=user.id),
+        created_at=now(),
+        verified_at=now() if verified else None,
+    )
+    if not await store.add_email(conn, email):
+        raise EmailTaken(address)
+    return email
+
+
+async def get_user(conn: Reader, name: str) -> User:
+    user = await store.find_by_name(conn, name)
+    if user is None:
+        raise UserNotFound(name)
+    return user
+
+
+async def get_visible_user(conn: Reader, name: str, *, to_administrator: bool) -> User:
+    """Return a user; one who is disabled exists for hub administrators only."""
+    user = await get_user(conn, name)
+    if user.disabled_at is not None and not to_administrator:
+        raise UserNotFound(name)
+    return user
+
+
+async def get_user_by_id(conn: Reader, user_id: str) -> User:
+    user = await store.find(conn, user_id)
+    if user is None:
+        raise UserNotFound(user_id)
+    return user
+
+
+async def set_fullname(conn: Connection, user: User, fullname: str) -> User:
+    if fullname == user.fullname:
+        return user
+    await store.set_fullname(conn, user.id, fullname)
+    await publish(conn, UserUpdated(user_id=user.id))
+    return replace(user, fullname=fullname)
+
+
+async def set_administrator(conn: Connection, user: User, *, is_admin: bool) -> User:
+    """Make somebody a hub administrator, or none; their tokens know at once, in every process."""
+    if is_admin is user.is_admin:
+        return user
+    if user.type is UserType.service:
+        raise NotForServiceAccounts(user.name, "it cannot be a hub administrator")
+    await store.set_administrator(conn, user.id, is_admin=is_admin)
+    await publish(conn, AdministratorChanged(user_id=user.id, is_admin=is_admin))
+    conn.wake(CREDENTIALS_CHANNEL)
+    return replace(user, is_admin=is_admin)
+
+
+async def disable_user(conn: Connection, user: User) -> User:
+    """Switch an account off; its credentials fail from now on, in every process.
+
+    An account that is off already is off since now: this decision is the one that counts.
+    """
+    user = await lock_user(conn, user.id)
+    await store.set_disabled(conn, user.id, disabled=True)
+    if user.disabled_at is None:
+        await publish(conn, UserDisabled(user_id=user.id))
+        conn.wake(CREDENTIALS_CHANNEL)
+    return replace(user, disabled_at=now())
+
+
+async def enable_user(conn: Connection, user: User) -> User:
+    user = await lock_user(conn, user.id)
+    if user.disabled_at is None:
+        return user
+    await store.set_disabled(conn, user.id, disabled=False)
+    await publish(conn, UserEnabled(user_id=user.id))
+    conn.wake(CREDENTIALS_CHANNEL)
+    return replace(user, disabled_at=None)
+
+
+async def lock_user(conn: Connection, user_id: str) -> User:
+    """Return an account that nobody else switches off or on until the end."""
+    await conn.lock(f"switch of {user_id}")
+    return await get_user_by_id(conn, user_id)
+
+
+async def set_password(conn: Connection, user: User, password: str) -> None:
+    if user.type is UserType.service:
+        raise NotForServiceAccounts(user.name, "it has no password")
+    check_strength(password, name=user.name)
+    hashed = await hash_password(password)
+    await store.set_password_hash(conn, user.id, hashed)
+    await publish(conn, PasswordChanged(user_id=user.id))
+
+
+async def remove_password(conn: Connection, user: User) -> None:
+    """Leave an account without a password; sessions that began with it go on."""
+    await store.set_password_hash(conn, user.id, None)
+
+
+async def find_by_password(conn: Reader, name: str, password: str) -> User | None:
+    """Return the user when name and password fit and the account is not disabled.
+
+    An unknown name takes as long as a wrong password.
+    """
+    user = await store.find_by_name(conn, name)
+    hashed = await store.password_hash_of(conn, user.id) if user else None
+    fits = await verify_password(hashed, password)
+    return user if user and fits and user.disabled_at is None else None
+
+
+async def has_administrator(conn: Reader) -> bool:
+    """Tell whether the hub has an administrator, disabled or not."""
+    return await store.has_administrator(conn)
+
+
+async def profile_rows(conn: Reader, user_id: str) -> Sequence[Row]:
+    """Return what a user's profile is made of: see `whoami_rows`."""
+    return await store.whoami_rows(conn, user_id)
+
+
+async def change_password(conn: Connection, user: User, *, current: str, new: str) -> None:
+    """Set another password for somebody who knows the present one.
+
+    A token alone is not enough, or whoever found one could lock its owner out.
+    """
+    hashed = await store.password_hash_of(conn, user.id)
+    if hashed is None:
+        raise NoPassword
+    if not await verify_password(hashed, current):
+        raise WrongPassword
+    await set_password(conn, user, new)
+
+
+async def update_as_administrator(
+    conn: Connection, user: User, *, disabled: bool | None, is_admin: bool | None
+) -> User:
+    """Switch an account off or on, make its owner an administrator or none; None keeps it."""
+    if user.is_admin and (disabled or is_admin is False):
+        await _check_other_administrator(conn, besides=user)
+    if is_admin is not None:
+        user = await set_administrator(conn, user, is_admin=is_admin)
+    if disabled is not None:
+        switch = disable_user if disabled else enable_user
+        user = await switch(conn, user)
+    return user
+
+
+async def _check_other_administrator(conn: Connection, *, besides: User) -> None:
+    """Two administrators who demote each other at the same moment must not both succeed."""
+    await conn.lock("hub administrators")
+    if not await store.count_other_administrators(conn, besides.id):
+        raise LastHubAdministrator
+
+
+async def follow(conn: Connection, *, follower_id: str, account_id: str) -> None:
+    """Follow an account; doing it again changes nothing and tells nobody."""
+    if follower_id == account_id:
+        raise CannotFollowYourself
+    if await store.add_follow(conn, follower_id=follower_id, account_id=account_id):
+        await publish(conn, UserFollowed(follower_id=follower_id, account_id=account_id))
+
+
+async def unfollow(conn: Connection, *, follower_id: str, account_id: str) -> None:
+    await store.remove_follow(conn, follower_id=follower_id, account_id=account_id)
+
+
+async def is_following(conn: Reader, *, viewer_id: str | None, account_id: str) -> bool | None:
+    """Tell whether the viewer follows the account; None when nobody in particular asks."""
+    if viewer_id is None:
+        return None
+    return await store.has_follow(conn, follower_id=viewer_id, account_id=account_id)

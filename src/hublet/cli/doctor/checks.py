@@ -1,0 +1,247 @@
+"""Checks of the settings and the machine: URL, networks, data folder, git, mail, runner, clock."""
+
+import shutil
+import stat
+import subprocess
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from hublet.cli.environment import variables_in_use
+from hublet.cli.times import format_duration
+from hublet.core.config import CONFIG_FILE, CONFIG_VARIABLE, Network, Settings
+from hublet.core.mail import MailUnavailable, mail_folder, open_transport
+from hublet.core.startup import CannotStart, open_folder
+from hublet.jobs import hardware
+from hublet.runtime.records import RunnerCapabilities
+from hublet.runtime.sandbox import runner
+from hublet.runtime.supervisor.runner_selection import choose_runner
+
+
+class FindingStatus(StrEnum):
+    ok = "ok"
+    warning = "warning"
+    problem = "problem"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    check: str
+    status: FindingStatus
+    # A sentence; so is the advice, which only trouble needs.
+    found: str
+    advice: str | None = None
+
+
+def ok(check: str, found: str) -> Finding:
+    return Finding(check=check, status=FindingStatus.ok, found=found)
+
+
+def warning(check: str, found: str, advice: str) -> Finding:
+    return Finding(check=check, status=FindingStatus.warning, found=found, advice=advice)
+
+
+def problem(check: str, found: str, advice: str) -> Finding:
+    return Finding(check=check, status=FindingStatus.problem, found=found, advice=advice)
+
+
+# The greatest private networks are 10.0.0.0/8 and fc00::/7; what is greater holds strangers.
+_SHORTEST_PRIVATE_PREFIX = {4: 8, 6: 7}
+
+
+def check_sources(settings: Settings, *, config: Path | None) -> Finding:
+    """Tell where the settings come from; values stay untold, some are secret."""
+    variables = variables_in_use()
+    file = config or variables.get(CONFIG_VARIABLE) or settings.database.data_dir / CONFIG_FILE
+    used = [str(file)] if Path(file).exists() else []
+    used += [name for name in variables if name != CONFIG_VARIABLE]
+    return ok("settings", f"They come from {', '.join([*used, 'flags and defaults'])}.")
+
+
+def check_base_url(settings: Settings) -> Finding:
+    url, host = settings.base_url, settings.server.host
+    if _is_local(host) or url.startswith("https://"):
+        return ok("base URL", f"Links begin with {url}; the hub listens on {host}.")
+    return warning(
+        "base URL",
+        f"The hub listens on {host}, where others reach it, and links begin with {url}.",
+        "Put it behind TLS and set HUBLET_BASE_URL to its https:// address.",
+    )
+
+
+def check_outgoing(settings: Settings) -> Finding:
+    networks = settings.outgoing.allow
+    shown = ", ".join(map(str, networks))
+    if any(_exceeds_private(network) for network in networks):
+        return warning(
+            "outgoing",
+            f"Webhooks may reach {shown}: more than any private network.",
+            "Name only your own networks in outgoing.allow; public addresses need no entry.",
+        )
+    if settings.server.test_mode:
+        return warning(
+            "outgoing",
+            "Test mode lets webhooks reach this machine itself.",
+            "Never use test mode for data that matters.",
+        )
+    return ok("outgoing", f"Private networks that may be reached: {shown or 'none'}.")
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _exceeds_private(network: Network) -> bool:
+    return network.prefixlen < _SHORTEST_PRIVATE_PREFIX[network.version]
+
+
+_FOLDER = "data folder"
+_MEGABYTE = 1_000_000
+_FULL_BYTES = 100 * _MEGABYTE
+_NEARLY_FULL_BYTES = 1000 * _MEGABYTE
+
+
+def check_folder(folder: Path) -> Finding:
+    if not folder.exists():
+        return warning(
+            _FOLDER,
+            f"{folder} does not exist.",
+            "The first hublet serve makes it; or is it a typo?",
+        )
+    try:
+        open_folder(folder)
+    except CannotStart as error:
+        return problem(_FOLDER, str(error), "Without it the hub does not start.")
+    return _check_mode(folder) or _check_space(folder, free=shutil.disk_usage(folder).free)
+
+
+def _check_mode(folder: Path) -> Finding | None:
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if not mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return None
+    return warning(
+        _FOLDER, f"{folder} is open to other users (mode {mode:04o}).", f"Run: chmod 700 {folder}"
+    )
+
+
+def _check_space(folder: Path, *, free: int) -> Finding:
+    found = f"{folder} can be written and has {free // _MEGABYTE:,} MB left."
+    if free < _FULL_BYTES:
+        return problem(_FOLDER, found, "Make room: a full disk stops every change.")
+    if free < _NEARLY_FULL_BYTES:
+        return warning(_FOLDER, found, "Make room soon.")
+    return ok(_FOLDER, found)
+
+
+_GIT = "git"
+_GIT_SECONDS = 10.0
+
+
+def check_git() -> Finding:
+    """Look for git, which serves clones and pushes; everything else works without it."""
+    path = shutil.which("git")
+    if path is None:
+        return warning(
+            _GIT,
+            "It is not installed: clones and pushes are answered with 503.",
+            "Install git, and restart the hub.",
+        )
+    try:
+        told = subprocess.run(  # noqa: S603 - git itself, found in the path
+            [path, "--version"], capture_output=True, text=True, timeout=_GIT_SECONDS, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return problem(_GIT, f"{path} does not run: {error}.", "Install git anew.")
+    return ok(_GIT, f"{told.stdout.strip()} at {path}.")
+
+
+_MAIL = "mail"
+
+
+async def check_mail(settings: Settings) -> Finding:
+    """Say where mails go; a mail server is greeted, and logged in to, but gets no mail."""
+    if settings.mail.smtp_url is None:
+        return ok(_MAIL, f"No mail server is set; mails are files in {mail_folder(settings)}.")
+    server = _url_without_login(settings.mail.smtp_url)
+    try:
+        async with open_transport(settings) as post:
+            await post.check()
+    except MailUnavailable as error:
+        return problem(
+            _MAIL,
+            f"{server} cannot be used: {error}",
+            "Correct mail.smtp_url or the server; mails wait for three days.",
+        )
+    return ok(_MAIL, f"{server} takes mails from {settings.mail.sender}.")
+
+
+def _url_without_login(url: str) -> str:
+    """Return the URL without the login in it."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+_JOBS = "jobs"
+_JOBS_ADVICE = "Until then jobs are refused, or wait."
+_SHARED_NETWORK = "They reach everything that this machine does, its loopback included."
+_SHARED_NETWORK_ADVICE = "Set jobs.network to outbound, or to none."
+
+
+async def check_jobs(settings: Settings) -> Finding:
+    """Say which runner there is and whether it works; nothing is run with it."""
+    unknown = hardware.unknown_names(settings)
+    if unknown:
+        found = f"jobs.flavors has names that are no flavors: {', '.join(unknown)}."
+        return warning(_JOBS, found, "Correct them; GET /api/jobs/hardware shows what is offered.")
+    choice = await choose_runner(settings)
+    if choice.runner is None or not choice.ability.usable:
+        return warning(_JOBS, f"No job can be run. {choice.ability.sentence}", _JOBS_ADVICE)
+    said = f"The runner is {choice.runner.name}. {choice.ability.sentence}"
+    if settings.jobs.network == "shared" and choice.runner.name == runner.NAME:
+        return warning(_JOBS, f"{said} {_SHARED_NETWORK}", _SHARED_NETWORK_ADVICE)
+    groups = "" if choice.ability.network_groups else f" {_missing_groups(choice.ability)}"
+    return ok(_JOBS, f"{said}{groups}")
+
+
+def _missing_groups(ability: RunnerCapabilities) -> str:
+    return f"There are no network groups. {ability.without_groups}"
+
+
+_CLOCK = "clock"
+# Nothing was written before this program was.
+_FIRST_YEAR = 2026
+_LAST_YEAR = 2100
+_TOLERANCE = timedelta(seconds=60)
+
+
+def check_clock(*, now: datetime, newest: datetime | None, test_mode: bool) -> Finding:
+    """Compare the clock with the newest row of the database."""
+    shown = f"It is {now:%Y-%m-%d %H:%M:%S} UTC"
+    if not _FIRST_YEAR <= now.year < _LAST_YEAR:
+        return problem(_CLOCK, f"{shown}, says this machine.", "Set its clock, best by NTP.")
+    if newest is not None and newest > now + _TOLERANCE:
+        return _clock_behind(
+            f"{shown}, and the newest row is from {format_duration(newest - now)} later.",
+            test_mode=test_mode,
+        )
+    if test_mode:
+        return warning(
+            _CLOCK,
+            f"{shown}; in test mode anybody can move the hub's clock.",
+            "Never use test mode for data that matters.",
+        )
+    return ok(_CLOCK, f"{shown}.")
+
+
+def _clock_behind(found: str, *, test_mode: bool) -> Finding:
+    if test_mode:
+        return warning(
+            _CLOCK, found, "Somebody moved the clock in test mode; a restart moves it back."
+        )
+    return problem(_CLOCK, found, "Set this machine's clock, best by NTP; else tokens expire late.")

@@ -1,0 +1,155 @@
+"""Commands for notification settings: what is watched, muted, and switched on or off."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from hublet.cli.output import Table
+from hublet.cli.remote_command import add_remote_command
+
+if TYPE_CHECKING:
+    from hublet.client import Hub
+    from hublet.client.notifications import Inbox, WatchEntry, WatchTarget
+
+
+# Repositories of the other types have no discussions to hear of.
+_REPO_TYPES = ("model", "dataset", "space")
+_WATCHED_TYPES = (*_REPO_TYPES, "user", "org")
+_ID_LENGTH = 24
+
+_Remove = Annotated[bool, typer.Option("--remove", help="No longer, instead of from now on.")]
+
+
+def register_watches(group: typer.Typer) -> None:
+    add_remote_command(
+        group, "watch", watch, example="hublet notifications watch model:ada/engine org:acme"
+    )
+    add_remote_command(group, "mute", mute, example="hublet notifications mute model:ada/engine")
+
+
+def watch(
+    hub: "Hub",
+    items: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TYPE:NAME", help=f"Types: {', '.join(_WATCHED_TYPES)}."),
+    ] = None,
+    *,
+    remove: _Remove = False,
+) -> Table:
+    """Hear of everything that is discussed there; without a name, list what is watched."""
+    from hublet.client.notifications import Inbox
+
+    inbox = Inbox(hub=hub)
+    targets = [_find_target(inbox, item, _WATCHED_TYPES) for item in items or []]
+    return _table(_change_entries(inbox, "watch", targets, remove=remove), "Nothing is watched.")
+
+
+def mute(
+    hub: "Hub",
+    items: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TYPE:NAME",
+            help=f"Repositories ({', '.join(_REPO_TYPES)}), or the ids of items in the inbox.",
+        ),
+    ] = None,
+    *,
+    remove: _Remove = False,
+) -> Table:
+    """Hear no more of a repository or a thread; without a name, list what is muted."""
+    from hublet.client.notifications import Inbox
+
+    inbox = Inbox(hub=hub)
+    targets = [
+        _thread_target(item) or _find_target(inbox, item, _REPO_TYPES) for item in items or []
+    ]
+    return _table(_change_entries(inbox, "mute", targets, remove=remove), "Nothing is muted.")
+
+
+def _change_entries(
+    inbox: "Inbox",
+    verb: Literal["watch", "mute"],
+    targets: Sequence["WatchTarget"],
+    *,
+    remove: bool,
+) -> Sequence["WatchEntry"]:
+    if not targets:
+        if remove:
+            raise typer.BadParameter("Say what to remove.", param_hint="--remove")
+        return inbox.entries(verb)
+    return inbox.change(verb, delete=targets) if remove else inbox.change(verb, add=targets)
+
+
+def _find_target(inbox: "Inbox", item: str, types: Sequence[str]) -> "WatchTarget":
+    kind, _, name = item.partition(":")
+    if kind not in types or not name or (kind in _REPO_TYPES and "/" not in name):
+        raise typer.BadParameter(
+            f"{item} is not of the form TYPE:NAME, as in model:ada/engine; the types are "
+            f"{', '.join(types)}."
+        )
+    return inbox.target(kind, name)
+
+
+def _thread_target(item: str) -> "WatchTarget | None":
+    return {"id": item, "type": "thread"} if len(item) == _ID_LENGTH and item.isalnum() else None
+
+
+def _table(entries: Sequence["WatchEntry"], empty: str) -> Table:
+    rows = [
+        {"id": entry["id"], "type": entry.get("repoType", entry["type"]), "name": entry["name"]}
+        for entry in entries
+    ]
+    return Table(
+        rows=rows,
+        columns={"type": "type", "name": "name", "id": "id"},
+        name="id",
+        empty=empty,
+        data=entries,
+    )
+
+
+_SWITCHES = {"on": True, "off": False}
+
+
+def register_settings(group: typer.Typer) -> None:
+    add_remote_command(
+        group, "settings", settings, example="hublet notifications settings job_status=off"
+    )
+
+
+def settings(
+    hub: "Hub",
+    choices: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=on|off", help="What to change.")
+    ] = None,
+) -> Table:
+    """Show what you hear of, after changing what is named. `web_…` is the inbox, the rest mail."""
+    from hublet.client.notifications import Inbox
+
+    inbox = Inbox(hub=hub)
+    wanted = dict(_parse_choice(each) for each in choices or [])
+    shown = inbox.set(wanted) if wanted else inbox.settings()
+    rows = [
+        {"name": name, "value": value if isinstance(value, str) else _format_switch(value)}
+        for name, value in shown.items()
+    ]
+    return Table(
+        rows=rows,
+        columns={"name": "name", "value": "value"},
+        name="name",
+        empty="There are no settings.",
+        data=[shown],
+    )
+
+
+def _parse_choice(text: str) -> tuple[str, bool | str]:
+    name, equals, value = text.partition("=")
+    # One is a time; the hub knows which, and what else it does not take.
+    if not (name and equals and value):
+        raise typer.BadParameter(f"{text} is not of the form NAME=on or NAME=off.")
+    return name, _SWITCHES.get(value.lower(), value)
+
+
+def _format_switch(value: object) -> str:
+    return "on" if value else "off"

@@ -1,0 +1,47 @@
+"""Times as a person writes them: durations such as `90m` or `12h`, and points in time."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import typer
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_SIZES = {"day": 86_400, "hour": 3600, "minute": 60, "second": 1}
+_MAX_DURATION = timedelta(days=36_500)
+
+
+def parse_duration(text: str) -> timedelta | None:
+    """Return the length, or None for what is none, is nothing, or is longer than a century."""
+    match = re.fullmatch(r"([0-9]{1,8})([mhdw])", text)
+    if match is None:
+        return None
+    length = timedelta(**{_UNITS[match[2]]: int(match[1])})
+    return length if timedelta() < length <= _MAX_DURATION else None
+
+
+def format_duration(length: timedelta) -> str:
+    """Name a length by its greatest unit, as one would say it: `3 hours`."""
+    seconds = max(0, int(length.total_seconds()))
+    for unit, size in _SIZES.items():
+        if count := seconds // size:
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    return "less than a second"
+
+
+def parse_past_time(text: str, *, option: str) -> str:
+    """Return the moment in the form of the wire; `2h` means two hours ago."""
+    from hublet.core.clock import now, wire
+
+    length = parse_duration(text)
+    if length is not None:
+        return wire(now() - length)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text} is neither a time ago such as 90m, 12h, 30d or 8w nor a moment such as "
+            "2026-11-15T01:44:56Z.",
+            param_hint=option,
+        ) from None
+    # Tables show UTC, and what is copied from them must mean the same.
+    return wire(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

@@ -1,1 +1,0 @@
-"""Who wrote something, as threads show them."""

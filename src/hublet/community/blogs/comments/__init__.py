@@ -1,1 +1,0 @@
-"""Comments under community blogs."""

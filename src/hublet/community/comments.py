@@ -1,0 +1,108 @@
+"""Comments in public threads: who may comment, reply, edit, hide and mute."""
+
+from collections.abc import Sequence
+
+from hublet.community.comment_schemas import CommentEvent, NewComment, UpdatedComment, author_ids
+from hublet.community.errors import CannotReplyToHidden, NotYourComment, ThreadNotFound
+from hublet.community.threads import service as threads
+from hublet.community.threads import store
+from hublet.community.threads.records import Comment, Thread
+from hublet.community.threads.service import ThreadContext
+from hublet.community.threads.store import find_accounts
+from hublet.core.database import Connection, Reader
+from hublet.tokens.errors import ScopeNeeded
+from hublet.tokens.records import Caller, Scope, TokenRole
+
+
+async def _may_everybody_read(_conn: Reader, _user_id: str) -> bool:
+    return True
+
+
+# Papers, posts and blogs have no walls: whoever is mentioned in one may read it.
+PUBLIC_CONTEXT = ThreadContext(may_read=_may_everybody_read)
+
+
+async def lock_thread(conn: Connection, thread: Thread) -> Thread:
+    """Let nobody else change the thread until the end; return it as it is now."""
+    await conn.lock(f"thread {thread.id}")
+    found = await store.find(conn, thread.id)
+    if found is None:
+        raise ThreadNotFound(thread.kind)
+    return found
+
+
+async def lock_thread_as_writer(conn: Connection, caller: Caller, thread: Thread) -> Thread:
+    """Hold the thread for somebody whose token may write there."""
+    # A scope that holds only for what one account owns does not open other threads; a paper
+    # belongs to no account.
+    if not caller.may(Scope.write_discussions, on=thread.owner_id or ""):
+        raise ScopeNeeded([Scope.write_discussions])
+    return await lock_thread(conn, thread)
+
+
+async def comment(conn: Connection, caller: Caller, thread: Thread, raw: str) -> Comment:
+    thread = await lock_thread_as_writer(conn, caller, thread)
+    return await threads.add_comment(
+        conn, thread, PUBLIC_CONTEXT, author_id=caller.user_id, raw=raw
+    )
+
+
+async def reply(
+    conn: Connection, caller: Caller, thread: Thread, parent_id: str, raw: str
+) -> Comment:
+    """Answer a comment that can still be read."""
+    thread = await lock_thread_as_writer(conn, caller, thread)
+    parent = await threads.get_comment(conn, thread, parent_id)
+    if parent.hidden:
+        raise CannotReplyToHidden
+    return await threads.add_comment(
+        conn, thread, PUBLIC_CONTEXT, author_id=caller.user_id, raw=raw, parent_id=parent.id
+    )
+
+
+async def edit(
+    conn: Connection, caller: Caller, thread: Thread, comment_id: str, raw: str
+) -> Comment:
+    thread = await lock_thread_as_writer(conn, caller, thread)
+    found = await threads.get_comment(conn, thread, comment_id)
+    if found.author_id != caller.user_id:
+        raise NotYourComment("edit")
+    return await threads.edit_comment(
+        conn, thread, PUBLIC_CONTEXT, found, actor_id=caller.user_id, raw=raw
+    )
+
+
+async def hide(
+    conn: Connection, caller: Caller, thread: Thread, comment_id: str, *, owns_thread: bool
+) -> Comment:
+    """Hide a comment: one's own, any in one's own thread, any at all for hub administrators."""
+    thread = await lock_thread_as_writer(conn, caller, thread)
+    found = await threads.get_comment(conn, thread, comment_id)
+    if found.author_id != caller.user_id and not owns_thread and not is_hub_administrator(caller):
+        raise NotYourComment("hide")
+    return await threads.hide_comment(conn, thread, PUBLIC_CONTEXT, found, actor_id=caller.user_id)
+
+
+async def mute(conn: Connection, caller: Caller, thread: Thread, *, muted: bool) -> None:
+    """Let the caller hear nothing more of a thread, or hear of it again."""
+    thread = await lock_thread(conn, thread)
+    await store.set_muted(conn, thread.id, user_id=caller.user_id, muted=muted)
+
+
+def is_hub_administrator(caller: Caller) -> bool:
+    """Tell whether the caller looks after the whole hub; only a full token reaches that far."""
+    return caller.is_admin and caller.token.role is TokenRole.write
+
+
+async def render(conn: Reader, comments: Sequence[Comment]) -> list[CommentEvent]:
+    accounts = await find_accounts(conn, author_ids(comments))
+    base_url = conn.hub.settings.base_url
+    return [CommentEvent.of(comment, accounts, base_url=base_url) for comment in comments]
+
+
+async def render_new(conn: Reader, comment: Comment) -> NewComment:
+    return NewComment(newMessage=(await render(conn, [comment]))[0])
+
+
+async def render_updated(conn: Reader, comment: Comment) -> UpdatedComment:
+    return UpdatedComment(updatedComment=(await render(conn, [comment]))[0])

@@ -1,0 +1,140 @@
+"""Rules of pull requests: opening, their refs, and the commits in their history."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from hublet.community.comment_schemas import MAX_COMMENT
+from hublet.community.discussions import service as discussions
+from hublet.community.discussions import store
+from hublet.community.discussions.records import (
+    CLOSED_STATUSES,
+    MAX_TITLE,
+    OPEN_STATUSES,
+    Discussion,
+    NewDiscussion,
+    PullRequestCommit,
+)
+from hublet.community.errors import NotAPullRequest, PullRequestNotClosed, PullRequestRefDeleted
+from hublet.community.threads import service as threads
+from hublet.community.threads import store as thread_store
+from hublet.community.threads.records import Thread, ThreadChange, ThreadStatus
+from hublet.community.threads.service import ThreadContext, ThreadDifference
+from hublet.core.database import Connection, Reader
+from hublet.events import UpdatedRef
+from hublet.repos import service as repos
+from hublet.repos.commits.pull_requests import NewPullRequest, PullRequest, register
+from hublet.repos.records import MAIN, RefTransaction, Repo, RepoAddress, Right
+from hublet.repos.refs import service as refs
+from hublet.tokens.records import Caller
+
+
+def check_pull_request(discussion: Discussion) -> None:
+    if not discussion.thread.is_pull_request:
+        raise NotAPullRequest(discussion.number)
+
+
+async def open_draft(
+    conn: Connection, caller: Caller, address: RepoAddress, wanted: NewDiscussion
+) -> Discussion:
+    """Open a pull request, as a draft, whose ref stands where main stands."""
+    # Interface 5.3: whoever opens one must be able to read what it is to change.
+    repo = await repos.get(conn, caller, address, Right.read)
+    await repos.check(conn, caller, repo, Right.discuss)
+    head = await refs.get_sha(conn, repo, MAIN)
+    draft = replace(wanted, base=MAIN, status=ThreadStatus.draft)
+    discussion = await discussions.add(conn, caller, repo, draft)
+    await _move_ref(conn, caller, discussion, old=None, new=head)
+    return discussion
+
+
+async def open_with_commit(
+    conn: Connection, caller: Caller, repo: Repo, wanted: NewPullRequest
+) -> PullRequest:
+    """Open a pull request for a commit; whoever made the commit moves the ref there."""
+    title = " ".join(wanted.title.split()) or "Pull request"
+    new = NewDiscussion(
+        title=title[:MAX_TITLE], description=wanted.description[:MAX_COMMENT], base=wanted.base
+    )
+    discussion = await discussions.add(conn, caller, repo, new)
+    commit = PullRequestCommit(oid=wanted.head_sha, subject=title)
+    await record_commit(conn, discussion.thread, commit, actor_id=caller.user_id)
+    url = discussion.url(conn.hub.settings.base_url)
+    return PullRequest(number=discussion.number, url=url)
+
+
+async def may_commit(conn: Reader, caller: Caller, repo: Repo, number: int) -> bool:
+    """Tell whether somebody may commit to a pull request without writing to the repository."""
+    thread = await store.find(conn, repo.id, number)
+    if thread is None or not thread.is_pull_request:
+        return False
+    return thread.author_id == caller.user_id and thread.status in OPEN_STATUSES
+
+
+register(opener=open_with_commit, check=may_commit)
+
+
+async def delete_ref(conn: Connection, caller: Caller, discussion: Discussion) -> None:
+    """Give up the ref of a pull request that is done with; which commits it had stays known."""
+    check_pull_request(discussion)
+    if discussion.thread.status not in CLOSED_STATUSES:
+        raise PullRequestNotClosed
+    head = await refs.find_sha(conn, discussion.repo, discussion.ref)
+    if head is None:
+        raise PullRequestRefDeleted
+    kept = discussion.kept_head or head
+    await thread_store.update(conn, replace(discussion.thread, details={"head": kept}))
+    await _move_ref(conn, caller, discussion, old=head, new=None)
+
+
+async def delete(conn: Connection, caller: Caller, discussion: Discussion) -> None:
+    """Delete a discussion with its comments; a pull request's ref goes with it."""
+    head = await refs.find_sha(conn, discussion.repo, discussion.ref)
+    if head is not None:
+        await _move_ref(conn, caller, discussion, old=head, new=None)
+    place = discussions.context_of(discussion.repo)
+    await threads.delete(conn, discussion.thread, place, actor_id=caller.user_id)
+
+
+async def _move_ref(
+    conn: Connection, caller: Caller, discussion: Discussion, *, old: str | None, new: str | None
+) -> None:
+    update = UpdatedRef(ref=discussion.ref, old_sha=old, new_sha=new)
+    await refs.update_refs(
+        conn, discussion.repo, RefTransaction(updates=(update,), actor_id=caller.user_id)
+    )
+
+
+async def head_of(conn: Reader, discussion: Discussion) -> str | None:
+    """Return the last commit of a pull request, also when its ref is gone."""
+    return discussion.kept_head or await refs.find_sha(conn, discussion.repo, discussion.ref)
+
+
+async def add_commits(
+    conn: Connection,
+    thread: Thread,
+    place: ThreadContext,
+    commits: Sequence[PullRequestCommit],
+    *,
+    actor_id: str,
+    at: datetime,
+) -> None:
+    """Write commits into a pull request's history, each once however often this is called."""
+    known = await store.list_commits(conn, thread.id)
+    fresh = [commit for commit in commits if commit.oid not in known]
+    noted = [await record_commit(conn, thread, each, actor_id=actor_id, at=at) for each in fresh]
+    if noted:
+        difference = ThreadDifference(changed=("content",), event_id=noted[0].id)
+        await threads.update(conn, thread, place, difference, actor_id=actor_id)
+
+
+async def record_commit(
+    conn: Connection,
+    thread: Thread,
+    commit: PullRequestCommit,
+    *,
+    actor_id: str,
+    at: datetime | None = None,
+) -> ThreadChange:
+    data = {"oid": commit.oid, "subject": commit.subject}
+    return await threads.record_change(conn, thread, "commit", actor_id=actor_id, data=data, at=at)

@@ -1,0 +1,96 @@
+"""View of one discussion: its history, and a pull request's comparison with its base."""
+
+import asyncio
+from pathlib import Path
+
+from hublet.community.comment_schemas import author_ids
+from hublet.community.discussions import comparison as discussions_comparison
+from hublet.community.discussions import pull_requests, service
+from hublet.community.discussions.comparison import Sides
+from hublet.community.discussions.records import (
+    OPEN_STATUSES,
+    Comparison,
+    Discussion,
+    DiscussionHistory,
+    DiscussionView,
+)
+from hublet.community.threads import store as authors
+from hublet.core.database import Database, Reader
+from hublet.core.light_dataclasses import dataclass
+from hublet.repos import service as repos
+from hublet.repos.errors import RevisionNotFound
+from hublet.repos.git import bare_repos
+from hublet.repos.records import RepoAddress, Right
+from hublet.repos.refs import service as refs
+from hublet.tokens.records import Caller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heads:
+    """Where a pull request and its base are; the base may be gone, and the commits as well."""
+
+    base: str | None
+    head: str | None
+
+
+async def get(
+    database: Database,
+    caller: Caller | None,
+    address: RepoAddress,
+    number: int,
+    *,
+    with_diff: bool,
+) -> DiscussionView:
+    async with database.read() as conn:
+        discussion = await service.get(conn, caller, address, number)
+        history = await _load_history(conn, discussion)
+        if not discussion.thread.is_pull_request:
+            return DiscussionView(discussion=discussion, history=history)
+        may_read = await repos.may(conn, caller, discussion.repo, Right.read)
+        heads = _Heads(
+            base=await refs.find_sha(conn, discussion.repo, discussion.base),
+            head=await pull_requests.head_of(conn, discussion),
+        )
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, discussion.repo.id)
+    comparison = await asyncio.to_thread(
+        _compare, folder, discussion, heads, with_diff=with_diff and may_read
+    )
+    return DiscussionView(
+        discussion=discussion, history=history, comparison=comparison, may_read=may_read
+    )
+
+
+async def _load_history(conn: Reader, discussion: Discussion) -> DiscussionHistory:
+    thread = discussion.thread
+    comments = await authors.list_comments(conn, thread.id)
+    changes = await authors.list_changes(conn, thread.id)
+    shown = author_ids(comments) | {change.author_id for change in changes} | {thread.author_id}
+    return DiscussionHistory(
+        comments=comments,
+        versions=await authors.list_revisions(conn, thread.id),
+        changes=changes,
+        accounts=await authors.find_accounts(conn, shown),
+    )
+
+
+def _compare(folder: Path, discussion: Discussion, heads: _Heads, *, with_diff: bool) -> Comparison:
+    is_open = discussion.thread.status in OPEN_STATUSES
+    try:
+        sides = _sides(folder, discussion, heads)
+        return Comparison(
+            conflicts=discussions_comparison.conflicts(folder, sides) if sides and is_open else (),
+            diff=discussions_comparison.diff(folder, sides) if sides and with_diff else None,
+        )
+    except RevisionNotFound:
+        # Git sweeps away what no ref leads to any more.
+        return Comparison()
+
+
+def _sides(folder: Path, discussion: Discussion, heads: _Heads) -> Sides | None:
+    if heads.head is None:
+        return None
+    if (merge_commit := discussion.thread.merge_commit_id) is not None:
+        return discussions_comparison.sides_before(
+            folder, merge_commit=merge_commit, head=heads.head
+        )
+    return Sides(base=heads.base, head=heads.head) if heads.base else None

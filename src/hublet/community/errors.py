@@ -1,0 +1,121 @@
+"""Errors of threads: discussions, pull requests, papers, posts, blogs and their comments."""
+
+from collections.abc import Sequence
+
+from hublet.core.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+
+
+class ThreadNotFound(NotFound):
+    def __init__(self, what: str) -> None:
+        super().__init__(f"There is no {what}, or you cannot see it.")
+
+
+class CommentNotFound(NotFound):
+    def __init__(self, comment_id: str) -> None:
+        super().__init__(f"There is no comment {comment_id} in this thread.")
+
+
+class NotYourComment(NotAllowed):
+    def __init__(self, action: str) -> None:
+        super().__init__(f"You cannot {action} this comment: it is somebody else's.")
+
+
+class CommentHidden(Conflict):
+    def __init__(self) -> None:
+        super().__init__("This comment is hidden: it cannot be edited any more.")
+
+
+class CannotReply(InvalidRequest):
+    def __init__(self) -> None:
+        super().__init__("replyTo names no comment of this thread that can be answered.")
+
+
+class CannotReplyToHidden(Conflict):
+    def __init__(self) -> None:
+        super().__init__("This comment is hidden: it cannot be answered any more.")
+
+
+class NotYourThread(NotAllowed):
+    """Somebody wants to change what is neither theirs nor their organization's."""
+
+    def __init__(self, action: str, what: str) -> None:
+        super().__init__(f"You cannot {action} this {what}: it is somebody else's.")
+
+
+_MAX_NAMES = 10
+
+
+class DiscussionNotFound(NotFound):
+    def __init__(self, full_name: str, number: int) -> None:
+        super().__init__(f"There is no discussion {number} in {full_name}.")
+
+
+class DiscussionsDisabled(NotAllowed):
+    def __init__(self, full_name: str) -> None:
+        super().__init__(f"Discussions are disabled in {full_name}.")
+
+
+class NotYourDiscussion(NotAllowed):
+    def __init__(self, action: str) -> None:
+        super().__init__(
+            f"You cannot {action}: only its author and those who may write to the repository can."
+        )
+
+
+class NotAPullRequest(Conflict):
+    def __init__(self, number: int) -> None:
+        super().__init__(f"Discussion {number} is no pull request.")
+
+
+class StatusUnchanged(Conflict):
+    """The status cannot change to what is asked for."""
+
+    def __init__(self, noun: str, status: str) -> None:
+        super().__init__(f"This {noun} is {status} already.")
+
+
+class TitleUnchanged(Conflict):
+    def __init__(self, noun: str) -> None:
+        super().__init__(f"This {noun} has that title already.")
+
+
+class PullRequestNotClosed(Conflict):
+    def __init__(self) -> None:
+        super().__init__("Close this pull request before its ref is deleted.")
+
+
+class PullRequestRefDeleted(Conflict):
+    def __init__(self) -> None:
+        super().__init__("The ref of this pull request was deleted: its commits cannot be reached.")
+
+
+class MergeConflicts(Conflict):
+    """The same places of the same files changed on both sides."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        named = ", ".join(paths[:_MAX_NAMES])
+        more = f" and {len(paths) - _MAX_NAMES} more" if len(paths) > _MAX_NAMES else ""
+        super().__init__(f"This pull request conflicts with its base in {named}{more}.")
+
+
+class InvalidPaper(InvalidRequest):
+    pass
+
+
+class InvalidDay(InvalidRequest):
+    pass
+
+
+class PaperExists(Conflict):
+    def __init__(self, paper_id: str) -> None:
+        super().__init__(f"The paper {paper_id} is here already.")
+
+
+class CannotSubmitFor(NotAllowed):
+    def __init__(self, user: str) -> None:
+        super().__init__(f"submittedBy: only hub administrators submit a paper for {user}.")
+
+
+class BlogUpdateEmpty(InvalidRequest):
+    def __init__(self) -> None:
+        super().__init__("Give title or content: nothing else of a blog can be changed.")

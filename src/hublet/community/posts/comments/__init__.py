@@ -1,1 +1,0 @@
-"""Comments under posts."""

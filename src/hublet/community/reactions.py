@@ -1,0 +1,80 @@
+"""Reactions of community: commits that are pushed to a pull request enter its history."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+
+from hublet.community.discussions import comparison, pull_requests, service, store
+from hublet.community.discussions.records import number_of
+from hublet.community.threads.service import ThreadContext
+from hublet.core import queue
+from hublet.core.clock import now
+from hublet.core.database import Connection, Database, Reader
+from hublet.core.light_dataclasses import dataclass
+from hublet.core.outbox import reacts_to
+from hublet.core.queue import NewTask, handles_slowly
+from hublet.events import RepoContentUpdated, RepoSnapshot
+from hublet.repos.git import bare_repos
+
+NOTE_COMMITS = "discussions.note-commits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestPush:
+    """A pull request that moved on."""
+
+    repo: RepoSnapshot
+    number: int
+    old_sha: str
+    new_sha: str
+    actor_id: str
+    # Pushes are looked into beside each other; this keeps them in order.
+    at: datetime
+
+
+@reacts_to(RepoContentUpdated)
+async def look_at_pull_requests(conn: Connection, event: RepoContentUpdated) -> None:
+    # Which commits came only git can tell, and git is not asked inside a transaction.
+    bodies = [msgspec.json.encode(push).decode() for push in _pushes(event)]
+    await queue.add_many(conn, [NewTask(kind=NOTE_COMMITS, body=body) for body in bodies])
+
+
+def _pushes(event: RepoContentUpdated) -> Iterator[PullRequestPush]:
+    for update in event.updated_refs:
+        number = number_of(update.ref)
+        # Whoever opens a pull request with a commit tells of it at once.
+        if number is not None and update.old_sha is not None and update.new_sha is not None:
+            yield PullRequestPush(
+                repo=event.repo,
+                number=number,
+                old_sha=update.old_sha,
+                new_sha=update.new_sha,
+                actor_id=event.actor_id,
+                at=now(),
+            )
+
+
+@handles_slowly(NOTE_COMMITS, reads=PullRequestPush)
+async def note_commits(database: Database, push: PullRequestPush) -> None:
+    async with database.read() as conn:
+        if await store.find(conn, push.repo.id, push.number) is None:
+            return
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, push.repo.id)
+    commits = await asyncio.to_thread(
+        comparison.new_commits, folder, old=push.old_sha, new=push.new_sha
+    )
+    place = ThreadContext(may_read=_nobody, repo=push.repo)
+    async with database.transaction() as conn:
+        await service.lock(conn, push.repo.id, push.number)
+        thread = await store.find(conn, push.repo.id, push.number)
+        if thread is not None:
+            await pull_requests.add_commits(
+                conn, thread, place, commits, actor_id=push.actor_id, at=push.at
+            )
+
+
+async def _nobody(_conn: Reader, _user_id: str) -> bool:
+    # Commits mention nobody.
+    return False

@@ -1,0 +1,294 @@
+"""Server protocol (uvicorn, httptools) with two extensions: the kernel sends files, and a response
+may take over its connection.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from weakref import ReferenceType, ref
+
+import httptools
+from starlette.types import Scope
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from hublet.core.http.error_responses import error_response
+from hublet.core.http.exchange import Exchange
+
+# Sends bytes of an open file as a part of the body: its descriptor, from where on, how many.
+# Returns how many the client took before it left.
+SendFile = Callable[[int, int, int], Awaitable[int]]
+
+_SEND_FILE_EXTENSION = "hublet.send-file"
+# The kernel takes what fits into the socket's buffer; this only bounds one call on a fast network.
+_MAX_BYTES_PER_CALL = 8 << 20
+
+
+def find_send_file(scope: Scope) -> SendFile | None:
+    """Return the way past this process's memory, if the server has one."""
+    found: SendFile | None = scope.get("extensions", {}).get(_SEND_FILE_EXTENSION, {}).get("send")
+    return found
+
+
+class ZeroCopyProtocol(HttpToolsProtocol):
+    """HTTP as the server speaks it, with `hublet.send-file` beside `send`."""
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        # With TLS the bytes must pass through this process.
+        if cycle.scope["method"] == "GET" and self.scheme == "http":
+            cycle.scope["extensions"] = {_SEND_FILE_EXTENSION: {"send": _FileSender(cycle)}}
+        super()._start_asgi_task(cycle, app)
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        exchange = self.cycle.scope.get("exchange") if self.cycle else None
+        if isinstance(exchange, Exchange) and exchange.on_stop is not None:
+            exchange.on_stop()
+
+
+class _FileSender:
+    __slots__ = ("_cycle",)
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        # The cycle holds the scope, and the scope holds this: a strong reference would leave
+        # every request to the garbage collector.
+        self._cycle: ReferenceType[RequestResponseCycle] = ref(cycle)
+
+    async def __call__(self, file: int, start: int, count: int) -> int:
+        cycle = self._cycle()
+        if cycle is None or not await _drain(cycle):
+            return 0
+        # The loop watches the transport's own descriptor already, so it gets another for ours.
+        with closing(_FileSocket(cycle.transport.get_extra_info("socket").fileno())) as socket:
+            try:
+                await socket.send(file, start, count)
+            except ConnectionError:
+                # The server would notice later than this, and call the answer incomplete.
+                cycle.disconnected = True
+                cycle.transport.abort()
+        cycle.expected_content_length -= socket.sent
+        return socket.sent
+
+
+async def _drain(cycle: RequestResponseCycle) -> bool:
+    """Wait until what was written before, the headers, has left; False when nobody reads it."""
+    if not cycle.disconnected:
+        cycle.transport.set_write_buffer_limits(high=0)
+        await cycle.flow.drain()
+        cycle.transport.set_write_buffer_limits()
+    return not cycle.disconnected
+
+
+class _FileSocket:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = os.dup(descriptor)
+        self.sent = 0
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    async def send(self, file: int, start: int, count: int) -> None:
+        """Send from threads, because the disk may be slow, but never wait there for the client."""
+        loop = asyncio.get_running_loop()
+        while self.sent < count:
+            at = start + self.sent
+            call = loop.run_in_executor(None, self._send_some, file, at, count - self.sent)
+            try:
+                sent = await asyncio.shield(call)
+            except asyncio.CancelledError:
+                # The descriptors must stay open for as long as the thread uses them.
+                await asyncio.wait([call])
+                raise
+            self.sent += sent
+            if not sent:
+                await self._writable(loop)
+
+    def _send_some(self, file: int, start: int, count: int) -> int:
+        try:
+            sent = os.sendfile(self._descriptor, file, start, min(count, _MAX_BYTES_PER_CALL))
+        except BlockingIOError:
+            return 0
+        if not sent:
+            raise EOFError("The file is shorter than it was said to be.")
+        return sent
+
+    async def _writable(self, loop: asyncio.AbstractEventLoop) -> None:
+        ready = asyncio.Event()
+        loop.add_writer(self._descriptor, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_writer(self._descriptor)
+
+
+# An answer may have its own: to break it off, or to speak something else than HTTP.
+
+# More than any client or server sends. Without an end a head would fill the memory, and be copied
+# with every read.
+MAX_HEAD_BYTES = 1 << 18
+
+_CONNECTION_EXTENSION = "hublet.connection"
+_HEAD_TOO_LARGE = 431
+_LINGER_SECONDS = 1.0
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
+
+
+class HeldConnection:
+    """The connection of one request."""
+
+    __slots__ = ("_cycle", "_protocol")
+
+    def __init__(self, protocol: "ServerProtocol", cycle: RequestResponseCycle) -> None:
+        # The cycle holds the scope, and the scope holds this.
+        self._protocol: ReferenceType[ServerProtocol] = ref(protocol)
+        self._cycle: ReferenceType[RequestResponseCycle] = ref(cycle)
+
+    def break_off(self) -> None:
+        """Close it in the middle of an answer, so that nobody takes that for a whole one."""
+        cycle = self._cycle()
+        if cycle is not None and not cycle.disconnected:
+            cycle.disconnected = True
+            cycle.transport.abort()
+
+    def take_over(self) -> tuple[asyncio.Transport, bytes] | None:
+        """Return the connection, and what was read of it beyond the request; None: it is gone.
+
+        It does not read until its new owner wants it to. The server still closes it when it
+        stops, so its own protocol must hear of the end.
+        """
+        cycle, protocol = self._cycle(), self._protocol()
+        if cycle is None or protocol is None or cycle.disconnected or cycle.response_started:
+            return None
+        if protocol.beyond is None or cycle.transport.is_closing():
+            return None
+        cycle.response_started = cycle.response_complete = True
+        protocol.flow.pause_reading()
+        return cycle.transport, protocol.beyond
+
+
+class ServerProtocol(ZeroCopyProtocol):
+    """HTTP as the server speaks it, with `hublet.connection` among the extensions.
+
+    A head has a limit, and a request that asks to speak something else loses no body by it.
+    """
+
+    # What came behind the last request that is read here; None: there may be more of them.
+    beyond: bytes | None = None
+    # Bytes that have come since the end of a head, or a part of a body.
+    _fruitless = 0
+    _has_body_come = False
+    _is_refused = False
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        super()._start_asgi_task(cycle, app)
+        extensions = cycle.scope.setdefault("extensions", {})
+        assert extensions is not None  # noqa: S101 - for the type checkers.
+        extensions[_CONNECTION_EXTENSION] = {"held": HeldConnection(self, cycle)}
+
+    def data_received(self, data: bytes) -> None:
+        self._unset_keepalive_if_required()
+        if len(data) > MAX_HEAD_BYTES - self._fruitless:
+            self._read_to_limit(data)
+            return
+        if self.beyond is not None:
+            self._keep(data)
+            return
+        cycle = self.cycle
+        try:
+            self.parser.feed_data(data)  # pyright: ignore[reportOptionalMemberAccess]
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+        except httptools.HttpParserUpgrade as upgrade:
+            self._read_beyond(data[upgrade.args[0] :])
+        if self.cycle is cycle and not self._has_body_come:
+            self._fruitless += len(data)
+        elif self._fruitless or self._has_body_come:
+            self._has_body_come, self._fruitless = False, 0
+
+    def _read_to_limit(self, data: bytes) -> None:
+        """Read what has an end before the limit, and only then the rest."""
+        room = MAX_HEAD_BYTES - self._fruitless
+        self.data_received(data[:room])
+        if self._fruitless >= MAX_HEAD_BYTES:
+            self._refuse()
+        if not self.transport.is_closing():
+            self.data_received(data[room:])
+
+    def on_body(self, body: bytes) -> None:
+        self._has_body_come = True
+        super().on_body(body)
+
+    def _read_beyond(self, rest: bytes) -> None:
+        """Go on behind a head that asks for something else, where the parser sees no body.
+
+        If it is answered in HTTP that ends the connection: what comes then may be anything.
+        """
+        if self.beyond is not None:
+            return
+        self.cycle.keep_alive, self._fruitless = False, 0
+        framing = [each for each in self.headers if each[0] in _FRAMING and each[1].strip(b" 0")]
+        if not framing:
+            self.beyond = b""
+            self._keep(rest)
+            return
+        self.cycle.more_body = True
+        self.cycle.message_event.clear()
+        self.parser = httptools.HttpRequestParser(_BodyCallbacks(self))
+        lines = [b"%b: %b\r\n" % each for each in framing]
+        self.data_received(b"".join([b"POST / HTTP/1.1\r\n", *lines, b"\r\n", rest]))
+
+    def _keep(self, data: bytes) -> None:
+        """Keep what comes early for whoever takes over. Only who reads hears of the end."""
+        if self._is_refused:
+            return
+        self.beyond = (self.beyond or b"") + data
+        if len(self.beyond) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+
+    def _refuse(self) -> None:
+        self.beyond, self._is_refused, self._fruitless = b"", True, 0
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if is_answering or self.scope is None or "method" in self.scope:
+            # It is not a head, or not its turn.
+            self.transport.close()
+            return
+        response = error_response(
+            f"The head of a request has at most {MAX_HEAD_BYTES >> 10} KiB.",
+            status=_HEAD_TOO_LARGE,
+            headers={"connection": "close"},
+        )
+        lines = [b"%b: %b\r\n" % each for each in response.raw_headers]
+        head = b"".join([STATUS_LINE[_HEAD_TOO_LARGE], *lines, b"\r\n"])
+        self.transport.write(head + bytes(response.body))
+        # Closed at once, with something unread, the answer might never arrive.
+        self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+
+
+class _BodyCallbacks:
+    """Hears from a parser of one body only."""
+
+    def __init__(self, protocol: ServerProtocol) -> None:
+        self._protocol = protocol
+
+    def on_body(self, body: bytes) -> None:
+        if self._protocol.beyond is None:
+            self._protocol.on_body(body)
+
+    def on_message_complete(self) -> None:
+        if self._protocol.beyond is None:
+            self._protocol.on_message_complete()
+            self._protocol.beyond = b""
+
+
+def find_connection(scope: Scope) -> HeldConnection | None:
+    """Return the connection of a request, if the server lets go of it."""
+    found: HeldConnection | None = (
+        scope.get("extensions", {}).get(_CONNECTION_EXTENSION, {}).get("held")
+    )
+    return found

@@ -1,0 +1,52 @@
+"""Mail messages before they are encoded, and the errors of sending one."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime
+
+from hublet.core.light_dataclasses import dataclass
+
+# MailRefused         the server will never take this one
+# MailUnavailable     nothing can be sent now
+# └── MailDelayed     this one cannot, others may
+
+
+class MailRefused(Exception):
+    pass
+
+
+class MailUnavailable(Exception):
+    pass
+
+
+class MailDelayed(MailUnavailable):
+    pass
+
+
+# Longer subjects help nobody, and each character may take twelve bytes in a header.
+_MAX_LINE = 250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailMessage:
+    """A mail to one address. Subject, names and text may hold whatever people wrote."""
+
+    # As in the settings: an address, with or without a name.
+    sender: str
+    recipient: str
+    recipient_name: str = ""
+    subject: str
+    text: str
+    html: str | None = None
+    # With the brackets around it.
+    message_id: str
+    sent_at: datetime
+    # Names and values are ours; a link in them stays in one piece.
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def one_line(text: str) -> str:
+    """Return the text fit for a header: one line, printable, not too long."""
+    visible = "".join(each if each.isprintable() else " " for each in text)
+    line = " ".join(visible.split())
+    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1].rstrip() + "…"

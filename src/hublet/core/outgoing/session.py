@@ -1,0 +1,235 @@
+"""Session for outgoing calls over aiohttp, and the sentences that explain its failures. Loaded
+with the first call, because aiohttp takes long to import.
+"""
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from errno import ECONNREFUSED
+from functools import lru_cache
+
+import aiohttp
+from aiohttp import (
+    ClientError,
+    ClientOSError,
+    ClientRequest,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    ServerDisconnectedError,
+)
+from multidict import istr
+from yarl import URL
+
+from hublet import __version__
+from hublet.core.clock import monotonic
+from hublet.core.outgoing.connector import AddressBlocked, GuardedConnector
+from hublet.core.outgoing.networks import AddressPolicy
+from hublet.core.outgoing.records import FailureReason, OutgoingRequest, OutgoingResponse
+from hublet.core.outgoing.resolver import Resolve
+from hublet.core.outgoing.timings import DeadlineWatch, StageTimes, start_timing
+from hublet.core.outgoing.urls import Destination, UrlRefused, parse_destination
+
+# A sentence names the host of the URL and never an address that it resolved to, nor what a
+# target that was refused would have answered.
+
+
+def explain_failure(
+    error: Exception, target: Destination, journey: StageTimes
+) -> tuple[FailureReason, str]:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return FailureReason.tls_failed, _explain_certificate(error.certificate_error, target)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return _explain_connecting(error, target)
+    if isinstance(error, aiohttp.InvalidURL):
+        return FailureReason.blocked_target, "The URL is not one that this hub calls."
+    if isinstance(error, aiohttp.ClientResponseError):
+        return FailureReason.bad_answer, f"The answer of {target.host} is not valid HTTP."
+    moment = "it answered" if journey.answered is None else "its answer was complete"
+    return FailureReason.connection_lost, f"{target.host} closed the connection before {moment}."
+
+
+def _explain_connecting(
+    error: aiohttp.ClientConnectorError, target: Destination
+) -> tuple[FailureReason, str]:
+    where = f"{target.host}:{target.port}"
+    match error.os_error:
+        case AddressBlocked():
+            blocked = f"{target.host} leads to an address that this hub does not call."
+            return FailureReason.blocked_target, blocked
+        case _ if isinstance(error, aiohttp.ClientConnectorDNSError):
+            return FailureReason.dns_failed, f"The name {target.host} could not be looked up."
+        case _ if isinstance(error, aiohttp.ClientConnectorSSLError):
+            return FailureReason.tls_failed, f"{where} does not speak TLS as this hub does."
+        case OSError(errno=code) if code == ECONNREFUSED:
+            return FailureReason.connection_refused, f"{where} refused the connection."
+        case _:
+            return FailureReason.connection_failed, f"No connection to {where} could be made."
+
+
+def _explain_certificate(error: Exception, target: Destination) -> str:
+    why = error.verify_message if isinstance(error, ssl.SSLCertVerificationError) else "not valid"
+    return f"The certificate of {target.host} is not trusted: {why}."
+
+
+def explain_timeout(target: Destination, journey: StageTimes, seconds: float) -> str:
+    if journey.answered is not None:
+        doing = f"{target.host} did not finish its answer"
+    elif journey.connected is not None:
+        doing = f"{target.host} did not answer"
+    elif journey.dialled is not None:
+        doing = f"No connection to {target.host}:{target.port} could be made"
+    else:
+        doing = f"{target.host} could not be reached"
+    return f"{doing} within {seconds:g} seconds."
+
+
+MAX_HEADERS = 100
+MAX_HEADER_BYTES = 8190
+_BUFFER_BYTES = 16_384
+_KEPT_HEADERS = (
+    *("Retry-After", "Location", "Content-Type"),
+    *("Content-Encoding", "Cache-Control", "Expires"),
+)
+_MAX_HEADER_CHARACTERS = 1024
+_OWN_HEADERS = {"User-Agent": f"Hublet/{__version__}", "Accept-Encoding": "identity"}
+
+
+@dataclass(slots=True)
+class _ReceivedResponse:
+    """What has arrived so far; it stays when the rest does not come."""
+
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytearray = field(default_factory=bytearray)
+
+
+class _PlainRequest(ClientRequest):
+    """Sends no headers of aiohttp's own; naming each to be left out takes longer."""
+
+    DEFAULT_HEADERS: dict[istr, str] = {}  # noqa: RUF012 - as aiohttp declares it.
+
+
+class OutgoingSession:
+    """One session with its pool of open connections."""
+
+    def __init__(
+        self, policy: AddressPolicy, resolve: Resolve, tls: ssl.SSLContext, *, per_host: int
+    ) -> None:
+        self._policy = policy
+        self._deadlines = DeadlineWatch()
+        self._place = lru_cache(maxsize=4096)(self._find_place)
+        self._session = ClientSession(
+            connector=GuardedConnector(policy, resolve, tls, per_host=per_host),
+            request_class=_PlainRequest,
+            cookie_jar=DummyCookieJar(),
+            # The deadline is ours: aiohttp's would round up to whole seconds.
+            timeout=ClientTimeout(total=None),
+            auto_decompress=False,
+            trust_env=False,
+            read_bufsize=_BUFFER_BYTES,
+            max_line_size=MAX_HEADER_BYTES,
+            max_field_size=MAX_HEADER_BYTES,
+            max_headers=MAX_HEADERS,
+        )
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def send(self, request: OutgoingRequest) -> OutgoingResponse:
+        journey, received = start_timing(), _ReceivedResponse()
+        place = self._place(request.url)
+        if isinstance(place, str):
+            return _build_response(received, journey, (FailureReason.blocked_target, place))
+        url, target = place
+        try:
+            with self._deadlines.within(request.deadline_seconds):
+                await self._exchange(request, url, journey, received)
+        except TimeoutError:
+            late = explain_timeout(target, journey, request.deadline_seconds)
+            return _build_response(received, journey, (FailureReason.timeout, late))
+        except (ClientError, OSError) as error:
+            return _build_response(received, journey, explain_failure(error, target, journey))
+        return _build_response(received, journey, None)
+
+    def _find_place(self, url: str) -> tuple[URL, Destination] | str:
+        """Return where the URL leads, or the sentence that tells why it is not called."""
+        try:
+            target = parse_destination(url, self._policy)
+        except UrlRefused as refusal:
+            return refusal.reason
+        try:
+            parsed = URL(url)
+        except ValueError:
+            return "The URL is not valid."
+        # What was judged must be what is dialled.
+        if (parsed.raw_host, parsed.port) != (target.host, target.port):
+            return "The URL can be read in two ways."
+        return parsed, target
+
+    async def _exchange(
+        self, request: OutgoingRequest, url: URL, journey: StageTimes, received: _ReceivedResponse
+    ) -> None:
+        try:
+            await self._exchange_once(request, url, journey, received)
+        except (ServerDisconnectedError, ClientOSError):
+            # A server may close an idle connection in the moment in which we use it. That is
+            # no failure of the target, so it gets one more try (RFC 9112, 9.3.1).
+            if not journey.reused or journey.answered is not None:
+                raise
+            journey.connected = None
+            await self._exchange_once(request, url, journey, received)
+
+    async def _exchange_once(
+        self, request: OutgoingRequest, url: URL, journey: StageTimes, received: _ReceivedResponse
+    ) -> None:
+        response = await self._session.request(
+            request.method,
+            url,
+            data=request.body or None,
+            headers={**_OWN_HEADERS, **request.headers},
+            allow_redirects=False,
+        )
+        try:
+            journey.answered = monotonic()
+            received.status = response.status
+            received.headers = _kept_headers(response)
+            await _read_body(response, request, received.body)
+        finally:
+            # At its end a body gives its connection back by itself; all else is cut off here.
+            if not response.closed:
+                response.close()
+
+
+async def _read_body(response: ClientResponse, request: OutgoingRequest, body: bytearray) -> None:
+    content, seen = response.content, 0
+    while seen < request.read_bytes and not content.at_eof():
+        piece = await content.readany()
+        seen += len(piece)
+        body += piece[: max(0, request.keep_bytes - len(body))]
+
+
+def _kept_headers(response: ClientResponse) -> dict[str, str]:
+    headers = response.headers
+    return {name.lower(): _printable(headers[name]) for name in _KEPT_HEADERS if name in headers}
+
+
+def _printable(text: str) -> str:
+    """A stranger wrote it: bytes that are no text must not reach the database or a page."""
+    text = text[:_MAX_HEADER_CHARACTERS]
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _build_response(
+    received: _ReceivedResponse, journey: StageTimes, failure: tuple[FailureReason, str] | None
+) -> OutgoingResponse:
+    reason, detail = failure or (None, "")
+    return OutgoingResponse(
+        status=received.status,
+        reason=reason,
+        detail=detail,
+        body=bytes(received.body),
+        headers=received.headers,
+        timings=journey.timings(),
+    )

@@ -1,0 +1,279 @@
+"""Lanes of a worker: quick tasks run many to a transaction, slow tasks beside each other without
+one.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+
+from hublet.core.batching import GroupCommit
+from hublet.core.cancellation import is_being_cancelled
+from hublet.core.clock import monotonic
+from hublet.core.database import Connection, Database, DatabaseUnavailable
+from hublet.core.logs import get_logger, redact_text
+from hublet.core.queue import claims
+from hublet.core.queue.claims import TaskLeases, fail
+from hublet.core.queue.tasks import Task, TaskHandler, decode, handlers
+
+log = get_logger("worker")
+
+# The text of an error may be as long as what it complains about.
+_ERROR_CHARACTERS = 2000
+
+
+def get_handler(task: Task, *, max_attempts: int) -> TaskHandler:
+    if task.attempts > max_attempts:
+        raise RuntimeError("The worker died each time it ran this task.")
+    if (handler := handlers.get(task.kind)) is None:
+        raise LookupError(f"This version has no handler for {task.kind}.")
+    return handler
+
+
+async def record_failure(
+    conn: Connection, task: Task, error: BaseException, *, max_attempts: int, broke: bool = False
+) -> None:
+    text = _error_text(error)
+    log.warning("task failed", task=task.id, kind=task.kind, error=text, exc_info=error)
+    await fail(conn, task, error=text, max_attempts=max_attempts, broke=broke)
+
+
+def _error_text(error: BaseException) -> str:
+    # An error that cannot even be printed must not take its neighbours along.
+    with suppress(Exception):
+        told = error.reason if isinstance(error, DatabaseUnavailable) else str(error)
+        return redact_text(f"{type(error).__name__}: {told}"[:_ERROR_CHARACTERS])
+    return type(error).__name__
+
+
+def log_failure(error: BaseException) -> None:
+    """Log what went wrong in the worker itself."""
+    if isinstance(error, DatabaseUnavailable):
+        log.warning("database unavailable", reason=error.reason)
+    else:
+        log.error("the worker stumbled", exc_info=error)
+
+
+def log_lease_lost(task: Task) -> None:
+    log.warning("lease lost", task=task.id, kind=task.kind)
+
+
+# Behind a long backlog the search for suspects reads all of it.
+_SUSPECTS_SECONDS = 1.0
+
+
+class LeaseLost(Exception):
+    """Another worker has taken the task over; what was done for it here is undone."""
+
+
+class QuickLane:
+    def __init__(self, database: Database, holdings: TaskLeases) -> None:
+        self._database = database
+        self._settings = database.hub.settings.worker
+        self._holdings = holdings
+        self._suspects_sought_at = monotonic()
+
+    async def seconds_until_due(self) -> float | None:
+        return await self._holdings.seconds_until_due(slow=False)
+
+    async def step(self) -> bool:
+        """Run a batch in one transaction, then perhaps a suspect in one of its own."""
+        size = self._settings.batch_size
+        batch = await self._holdings.claim(slow=False, limit=size, suspects=False)
+        await self._run_together(batch)
+        overdue = monotonic() - self._suspects_sought_at > _SUSPECTS_SECONDS
+        if len(batch) == size and not overdue:
+            return True
+        self._suspects_sought_at = monotonic()
+        return await self._run_a_suspect() or bool(batch)
+
+    async def _run_a_suspect(self) -> bool:
+        async with self._database.read() as conn:
+            if not await claims.is_suspect_due(conn):
+                return False
+        alone = await self._holdings.claim(slow=False, limit=1, suspects=True)
+        await self._run_together(alone)
+        return bool(alone)
+
+    async def _run_together(self, tasks: list[Task]) -> None:
+        """Run tasks in one transaction; when one of them fails, each in a savepoint of its own."""
+        try:
+            failed = await self._run_trusting(tasks) if len(tasks) > 1 else {}
+            if failed is not None:
+                await self._run_with_care(tasks, failed)
+        except Exception as error:
+            with suppress(DatabaseUnavailable):
+                await self._put_back(tasks, error)
+            raise
+        finally:
+            self._holdings.drop(tasks)
+
+    async def _run_trusting(self, tasks: list[Task]) -> dict[str, BaseException] | None:
+        """Run tasks as if none could fail; None when none did.
+
+        Else nothing of them was kept, and the one that failed is returned with its error. On
+        PostgreSQL the savepoint and the end of each task would take longer than most tasks.
+        """
+        failed: dict[str, BaseException] = {}
+        limit = asyncio.timeout(self._settings.lease_seconds)
+        try:
+            async with limit, self._database.transaction() as conn:
+                for task in tasks:
+                    await self._handle_noting(conn, task, failed)
+                await self._finish_together(conn, tasks)
+        except (Exception, asyncio.CancelledError):
+            if is_being_cancelled() and not limit.expired():
+                raise
+            # Whoever ran when the time was up may only have come last.
+            return {} if limit.expired() else failed
+        return None
+
+    async def _handle_noting(
+        self, conn: Connection, task: Task, failed: dict[str, BaseException]
+    ) -> None:
+        handler = get_handler(task, max_attempts=self._settings.max_attempts)
+        if handler.slow:
+            raise LookupError(f"{task.kind} belongs to the slow lane.")
+        try:
+            await handler.run(conn, decode(handler, task.body))
+        except BaseException as error:
+            failed[task.id] = error
+            raise
+
+    async def _finish_together(self, conn: Connection, tasks: list[Task]) -> None:
+        if not await claims.finish_all(conn, tasks, worker=tasks[0].claimed_by):
+            raise LeaseLost
+
+    async def _run_with_care(self, tasks: list[Task], failed: dict[str, BaseException]) -> None:
+        """Run tasks each in a savepoint; those that have failed just now are not run again."""
+        async with self._database.transaction() as conn:
+            for task in tasks:
+                if (error := failed.get(task.id)) is not None:
+                    await self._fail(conn, task, error)
+                else:
+                    await self._run(conn, task)
+
+    async def _put_back(self, tasks: list[Task], error: Exception) -> None:
+        """Nothing of them was kept; each is run alone now, and only the one to blame fails."""
+        async with self._database.transaction() as conn:
+            if len(tasks) == 1:
+                await self._fail(conn, tasks[0], error, broke=True)
+            else:
+                await claims.release(conn, tasks, counted=True)
+
+    async def _run(self, conn: Connection, task: Task) -> None:
+        try:
+            async with conn.savepoint(), asyncio.timeout(self._settings.lease_seconds):
+                await self._handle(conn, task)
+        except LeaseLost:
+            log_lease_lost(task)
+        except (Exception, asyncio.CancelledError) as error:
+            if is_being_cancelled():
+                raise
+            await self._fail(conn, task, error)
+
+    async def _handle(self, conn: Connection, task: Task) -> None:
+        handler = get_handler(task, max_attempts=self._settings.max_attempts)
+        if handler.slow:
+            await claims.move_to_lane(conn, task, slow=True)
+            return
+        await handler.run(conn, decode(handler, task.body))
+        if not await claims.finish(conn, task):
+            raise LeaseLost
+
+    async def _fail(
+        self, conn: Connection, task: Task, error: BaseException, *, broke: bool = False
+    ) -> None:
+        await record_failure(
+            conn, task, error, max_attempts=self._settings.max_attempts, broke=broke
+        )
+
+
+_BACK_OFF_SECONDS = 0.5
+
+
+class SlowLane:
+    def __init__(self, database: Database, holdings: TaskLeases) -> None:
+        self._database = database
+        self._settings = database.hub.settings.worker
+        self._holdings = holdings
+        self._endings = GroupCommit(database)
+        self._running: dict[asyncio.Task[None], Task] = {}
+        self._stopping = False
+
+    async def seconds_until_due(self) -> float | None:
+        if len(self._running) >= self._settings.concurrency:
+            await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+        return await self._holdings.seconds_until_due(slow=True)
+
+    async def step(self) -> bool:
+        """Start as many as there is room for."""
+        room = self._settings.concurrency - len(self._running)
+        tasks = await self._holdings.claim(slow=True, limit=room)
+        if self._stopping:
+            return True  # They are not begun any more, and the worker hands them back.
+        for task in tasks:
+            running = asyncio.create_task(self._run(task), name=task.kind)
+            self._running[running] = task
+            running.add_done_callback(self._forget)
+        return bool(tasks)
+
+    async def finish(self) -> None:
+        """Start nothing more, and wait for what is running."""
+        self._stopping = True
+        if self._running:
+            await asyncio.wait(self._running)
+
+    async def abandon(self) -> None:
+        """Cancel what is still running."""
+        running = list(self._running)
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await self._endings.settled()
+
+    def drop(self, lost: Collection[Task]) -> None:
+        """Stop working on what another worker has taken over."""
+        for running, task in self._running.items():
+            if task in lost:
+                log_lease_lost(task)
+                running.cancel()
+
+    def _forget(self, running: asyncio.Task[None]) -> None:
+        del self._running[running]
+        if not running.cancelled() and (error := running.exception()) is not None:
+            log_failure(error)
+
+    async def _run(self, task: Task) -> None:
+        try:
+            await self._write(await self._ending_of(task))
+        finally:
+            self._holdings.drop([task])
+
+    async def _ending_of(self, task: Task) -> Callable[[Connection], Awaitable[None]]:
+        """Run the handler and return what is to be written about it."""
+        most = self._settings.max_attempts
+        try:
+            handler = get_handler(task, max_attempts=most)
+            if not handler.slow:
+                return lambda conn: claims.move_to_lane(conn, task, slow=False)
+            await handler.run(self._database, decode(handler, task.body))
+        except (Exception, asyncio.CancelledError) as error:
+            if is_being_cancelled():
+                raise
+            failure = error
+            return lambda conn: record_failure(conn, task, failure, max_attempts=most)
+        return lambda conn: _finish(conn, task)
+
+    async def _write(self, ending: Callable[[Connection], Awaitable[None]]) -> None:
+        """Insist, because what was done on the network must not be done again for want of it."""
+        while True:
+            try:
+                return await self._endings.run(ending)
+            except DatabaseUnavailable as error:
+                log_failure(error)
+                await asyncio.sleep(_BACK_OFF_SECONDS)
+
+
+async def _finish(conn: Connection, task: Task) -> None:
+    if not await claims.finish(conn, task):
+        log_lease_lost(task)

@@ -1,0 +1,1 @@
+"""Gateway to running jobs from outside: their exposed ports, and SSH."""

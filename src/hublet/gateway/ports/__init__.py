@@ -1,0 +1,1 @@
+"""Reverse proxy for exposed ports of jobs, each a host of its own."""

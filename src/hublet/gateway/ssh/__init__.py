@@ -1,0 +1,3 @@
+"""SSH gateway: a shell in a running job, `ssh <job>@ssh.<domain of jobs>`, for those whose job it
+is.
+"""

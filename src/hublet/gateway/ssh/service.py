@@ -1,0 +1,53 @@
+"""Rules of SSH: who may attach to a job, and what the audit log keeps of that."""
+
+import hmac
+
+from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.records import Actor, Role
+from hublet.core.database import Connection, Reader
+from hublet.gateway import store
+from hublet.gateway.records import Guest, KeyHolder, RunningJob
+from hublet.jobs import store as jobs
+
+SSH_OPENED = "job.ssh"
+# Looked for in the place of what is not there, so that every refusal takes the same questions.
+_NOTHING = "-"
+
+
+async def admit(conn: Reader, job_id: str, *, fingerprint: str, data: str) -> Guest | None:
+    """Return who comes with a key, when the job runs, has SSH and is theirs.
+
+    None for whatever is missing: who has no business here does not learn what there is.
+    """
+    holder = await store.find_key_holder(conn, fingerprint)
+    running = await store.find_running(conn, job_id)
+    role = await _role(conn, holder, running)
+    if holder is None or running is None or role is None or not role.covers(Role.write):
+        return None
+    if not running.job.spec.ssh or not hmac.compare_digest(holder.data, data):
+        return None
+    return Guest(holder=holder, running=running, fingerprint=fingerprint)
+
+
+async def _role(conn: Reader, holder: KeyHolder | None, running: RunningJob | None) -> Role | None:
+    user_id = holder.user_id if holder else _NOTHING
+    owner_id = running.job.owner_id if running else _NOTHING
+    group_id = running.job.resource_group_id if running else None
+    role = await jobs.role_in_organization(conn, owner_id, user_id=user_id)
+    in_group = await jobs.role_in_group(conn, group_id or _NOTHING, user_id=user_id)
+    if owner_id == user_id:
+        return Role.admin
+    # Interface 2.2: in a resource group only its own members have a role, and administrators.
+    return role if role is None or group_id is None or role is Role.admin else in_group
+
+
+async def record_session(conn: Connection, guest: Guest, *, address: str) -> None:
+    """Keep in the audit log of an organization who came into its job."""
+    job = guest.running.job
+    owner = await jobs.find_owner(conn, job.owner_id)
+    if owner is None or not owner.is_organization:
+        return
+    actor = Actor(id=guest.holder.user_id, name=guest.holder.user_name, address=address)
+    await audit.record(
+        conn, job.owner_id, actor, SSH_OPENED, target=job.id, details={"key": guest.fingerprint}
+    )

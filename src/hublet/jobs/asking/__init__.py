@@ -1,1 +1,0 @@
-"""What is asked for becomes a job: each rule with its sentence."""

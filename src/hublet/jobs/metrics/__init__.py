@@ -1,1 +1,0 @@
-"""What a job uses while it runs."""

@@ -1,1 +1,0 @@
-"""Looks after jobs until they are over: each gets its place, its attempts and its end."""

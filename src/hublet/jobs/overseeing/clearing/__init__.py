@@ -1,1 +1,0 @@
-"""What is left of attempts, and how it goes away."""

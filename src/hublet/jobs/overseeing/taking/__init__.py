@@ -1,1 +1,0 @@
-"""Which jobs get a place, and who looks after them."""

@@ -1,1 +1,0 @@
-"""Connections to what a job listens on, wherever its network is."""

@@ -1,1 +1,0 @@
-"""HTTP between a visitor and a job, as bytes."""

@@ -1,5 +1,0 @@
-"""Going into an attempt that runs: a small program that becomes a process of the job.
-
-What runs inside is a program of its own: it knows no other module of the hub but the shim's, and
-loads nothing that takes long.
-"""

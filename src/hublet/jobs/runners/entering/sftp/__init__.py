@@ -1,1 +1,0 @@
-"""The files of a job by SFTP, version 3, served by a process of the job itself."""

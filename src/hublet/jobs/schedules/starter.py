@@ -1,0 +1,74 @@
+"""Starter of scheduled jobs: one job for each due time, however many workers there are."""
+
+from hublet.core.clock import now, to_micros
+from hublet.core.database import Connection, Database, DatabaseUnavailable, Reader
+from hublet.core.errors import HubError
+from hublet.core.logs import get_logger
+from hublet.jobs import service as jobs
+from hublet.jobs.access import JobAccess, get_creator
+from hublet.jobs.errors import NamespaceNotFound, RightsGone
+from hublet.jobs.mounts import check_commits
+from hublet.jobs.request_schemas import or_none
+from hublet.jobs.schedules import service, store
+from hublet.jobs.schedules.cron import next_after
+from hublet.jobs.schedules.records import ScheduledJob
+
+log = get_logger("jobs")
+
+_FAILED = "The hub could not start the job; the log of the hub says why."
+
+
+async def start_due(database: Database, scheduled_job_id: str, *, due_at: int) -> None:
+    """Start a job that is due at a time, unless somebody did or it is not to run then any more.
+
+    What cannot start is skipped, with the reason kept, and runs the next time.
+    """
+    async with database.read() as conn:
+        scheduled = await store.find_due(conn, scheduled_job_id, at=due_at)
+    if scheduled is None:
+        return
+    try:
+        await _run(database, scheduled)
+    except DatabaseUnavailable:
+        raise
+    except HubError as error:
+        await _skip(database, scheduled, error.message)
+    except Exception:
+        # Tried again and again it would fail again and again, and never run any more.
+        log.exception("scheduled job not started", scheduled_job=scheduled.id)
+        await _skip(database, scheduled, _FAILED)
+
+
+async def _run(database: Database, scheduled: ScheduledJob) -> None:
+    async with database.read() as conn:
+        standing = await _creator_access(conn, scheduled)
+    await check_commits(database, standing.caller, or_none(scheduled.request.volumes) or ())
+    key = f"schedule:{scheduled.id}:{to_micros(scheduled.next_run_at)}"
+    async with database.transaction() as conn:
+        if await _advance(conn, scheduled):
+            await service.run(conn, standing, scheduled, key=key)
+
+
+async def _skip(database: Database, scheduled: ScheduledJob, reason: str) -> None:
+    async with database.transaction() as conn:
+        if await _advance(conn, scheduled):
+            await store.set_last_skip(conn, scheduled.id, reason)
+
+
+async def _advance(conn: Connection, scheduled: ScheduledJob) -> bool:
+    """Go on to the next time that is still to come: one job makes up for all that were missed."""
+    # A clock that was set back must not bring the same time again.
+    due = next_after(scheduled.schedule, max(now(), scheduled.next_run_at))
+    if not await store.advance(conn, scheduled, to=due):
+        return False
+    await service.add_start_task(conn, scheduled.id, at=due)
+    return True
+
+
+async def _creator_access(conn: Reader, scheduled: ScheduledJob) -> JobAccess:
+    """What the creator may do counts as it is now."""
+    creator = await get_creator(conn, scheduled.creator_id)
+    try:
+        return await jobs.get_access_of_creator(conn, creator, scheduled.owner_id)
+    except NamespaceNotFound:
+        raise RightsGone from None

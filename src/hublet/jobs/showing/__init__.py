@@ -1,1 +1,0 @@
-"""How a job is shown, and how it is followed."""

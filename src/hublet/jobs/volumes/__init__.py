@@ -1,1 +1,0 @@
-"""What volumes become on this machine before an attempt, and what is kept of them after it."""

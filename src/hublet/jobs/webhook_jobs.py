@@ -1,0 +1,83 @@
+"""Jobs that webhooks start: from the webhook's own spec, or as a copy of a job of its owner."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from hublet.core.database import Database, Reader
+from hublet.core.light_dataclasses import dataclass
+from hublet.jobs import service
+from hublet.jobs.access import JobAccess, get_creator
+from hublet.jobs.errors import NamespaceNotFound, RightsGone, SourceNotFound
+from hublet.jobs.mounts import check_commits
+from hublet.jobs.records import Initiator, InitiatorType
+from hublet.jobs.request_schemas import JobRequest, or_none
+from hublet.jobs.requests import REQUEST_ADAPTER, request_from
+
+# What the owner of a webhook sees of its jobs; the rest of what it adds may be private to the
+# repository, or large, and is kept like a secret.
+_VISIBLE = frozenset({"WEBHOOK_ID", "WEBHOOK_REPO_ID", "WEBHOOK_REPO_TYPE"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookStart:
+    """One of `job`, in wire names, and `source_id` is set."""
+
+    webhook_id: str
+    owner_id: str
+    creator_id: str
+    # The delivery: the same one never starts a second job.
+    key: str
+    job: Mapping[str, Any] | None = field(default=None, repr=False)
+    source_id: str | None = None
+    environment: Mapping[str, str] = field(repr=False)
+    secrets: Mapping[str, str] = field(repr=False)
+
+
+async def start(database: Database, asked: WebhookStart) -> str:
+    """Start the job of a delivery, or find the one that it started; return its id.
+
+    What the creator of the webhook may do counts as it is now. Refusals are HubErrors.
+    """
+    async with database.read() as conn:
+        if (first := await service.find_by_key(conn, asked.key)) is not None:
+            return first.id
+        standing = await _creator_access(conn, asked)
+        request = await _request(conn, asked)
+    await check_commits(database, standing.caller, or_none(request.volumes) or ())
+    added = dict(asked.environment)
+    shown = {name: added.pop(name) for name in _VISIBLE & added.keys()}
+    async with database.transaction() as conn:
+        job = await service.create(
+            conn,
+            standing=standing,
+            initiator=Initiator(type=InitiatorType.webhook, id=asked.webhook_id),
+            request=request,
+            key=asked.key,
+            extra_environment=shown,
+            # Nothing that somebody calls WEBHOOK_PAYLOAD takes the place of the payload.
+            secrets={**asked.secrets, **added},
+        )
+    return job.id
+
+
+async def _creator_access(conn: Reader, asked: WebhookStart) -> JobAccess:
+    creator = await get_creator(conn, asked.creator_id)
+    try:
+        return await service.get_access_of_creator(conn, creator, asked.owner_id)
+    except NamespaceNotFound:
+        raise RightsGone from None
+
+
+async def _request(conn: Reader, asked: WebhookStart) -> JobRequest:
+    """Interface 6.1: of a source neither the secrets nor the volumes are taken."""
+    if asked.job is not None:
+        # A webhook may name both; then it is the space that runs.
+        has_space = bool(asked.job.get("spaceId"))
+        job = {name: value for name, value in asked.job.items() if name != "dockerImage"}
+        return REQUEST_ADAPTER.validate_python(job if has_space else dict(asked.job))
+    source_id = asked.source_id or ""
+    source = await service.find_source(conn, source_id, owner_id=asked.owner_id)
+    if source is None:
+        raise SourceNotFound(source_id)
+    return request_from(source, with_volumes=False)

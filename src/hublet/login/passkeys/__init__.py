@@ -1,1 +1,0 @@
-"""Passkeys: a device shows who somebody is, without a password."""

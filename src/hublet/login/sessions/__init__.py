@@ -1,1 +1,0 @@
-"""Browsers that are signed in: begun, looked up, renewed, listed and ended."""

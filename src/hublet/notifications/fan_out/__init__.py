@@ -1,1 +1,0 @@
-"""From a fact to the inboxes and mails of those who want to hear of it."""

@@ -1,1 +1,0 @@
-"""Filters: what the words of a request mean in an inbox."""

@@ -1,1 +1,0 @@
-"""Pages of an inbox: what is on them, and how much there is."""

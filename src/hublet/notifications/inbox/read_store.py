@@ -1,0 +1,212 @@
+"""SQL that reads inboxes: pages with their counts, and what a filter names."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from hublet.accounts.names import name_key
+from hublet.community.threads.records import ThreadKind
+from hublet.core.database import Reader, Row
+from hublet.notifications.inbox.conditions import (
+    REPO_COLUMNS,
+    ROLE_JOINS,
+    Condition,
+    chosen_by,
+    may_see,
+    split_in_order,
+)
+from hublet.notifications.inbox.records import END_OF_TIME, InboxEntry, InboxPage, Selection
+from hublet.notifications.records import BLOG, PAPER, POST
+from hublet.repos.names import repo_name_key
+from hublet.repos.records import RepoType
+
+
+async def list_repos_named(
+    conn: Reader, full_name: str, types: list[RepoType], *, user_id: str
+) -> list[str]:
+    """Return the repositories of these types that have or had this name, and the user may see."""
+    owner, _, name = full_name.partition("/")
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {REPO_COLUMNS} FROM names n JOIN repos r ON r.owner_id = n.account_id {ROLE_JOINS}
+        WHERE n.key = $2 AND r.name_key = $3 AND r.type IN each($4)
+        UNION ALL
+        SELECT {REPO_COLUMNS} FROM names n JOIN repo_redirects d ON d.owner_id = n.account_id
+        JOIN repos r ON r.id = d.repo_id {ROLE_JOINS}
+        WHERE n.key = $2 AND d.name_key = $3 AND d.type IN each($4)
+        """,
+        user_id, name_key(owner), repo_name_key(name), json.dumps(types),
+    )  # fmt: skip
+    return [row["repo_id"] for row in rows if may_see(row, user_id)]
+
+
+async def list_accounts_named(conn: Reader, name: str) -> list[str]:
+    rows = await conn.fetch_all("SELECT account_id FROM names WHERE key = $1", name_key(name))
+    return [row["account_id"] for row in rows]
+
+
+async def list_papers_named(conn: Reader, name: str) -> list[str]:
+    """Return the thread of a paper that has this id here, or this arXiv id."""
+    rows = await conn.fetch_all(
+        "SELECT id FROM threads WHERE kind = $1 AND (id = $2 OR paper_id = $3)",
+        ThreadKind.paper, name.lower(), name,
+    )  # fmt: skip
+    return [row["id"] for row in rows]
+
+
+async def list_blogs_named(conn: Reader, name: str) -> list[str]:
+    """Return the blogs that have this id or this slug; each author has slugs of their own."""
+    rows = await conn.fetch_all(
+        "SELECT id FROM threads WHERE kind = $1 AND (id = $2 OR slug = $3)",
+        ThreadKind.blog, name.lower(), name,
+    )  # fmt: skip
+    return [row["id"] for row in rows]
+
+
+PAGE = 25
+
+MOST_PARTICIPANTS = 100
+
+_TYPES = (*RepoType, PAPER, POST, BLOG)
+
+_TALLY = "count(*) AS total, sum(CASE WHEN read THEN 0 ELSE 1 END) AS unread"
+
+_ITEMS = "SELECT thread_id, place_id, read, updated_at, event_id FROM notifications WHERE "
+
+
+async def read_page_of(conn: Reader, user_id: str, selection: Selection, *, skip: int) -> InboxPage:
+    """Return a page and the counts, from one statement: they agree whatever else happens.
+
+    Behind the end nothing is looked for, because the count tells that there is nothing.
+    """
+    counts, condition = _counts_query(user_id, selection)
+    found, condition = _items_query(user_id, selection, condition, most=skip + PAGE)
+    shown = "unread" if selection.unread else "total"
+    place = len(condition.values) + 1
+    rows = await conn.fetch_all(
+        f"""
+        WITH counted AS (
+            SELECT CAST(coalesce(sum(total), 0) AS BIGINT) AS total,
+                CAST(coalesce(sum(unread), 0) AS BIGINT) AS unread
+            FROM ({counts}) AS tallies
+        ), page AS (
+            SELECT * FROM (
+                SELECT thread_id, place_id, read, updated_at, event_id FROM ({found}) AS found
+                ORDER BY updated_at DESC LIMIT {PAGE} OFFSET ${place}
+            ) AS rows_of_page
+            LIMIT (SELECT CASE WHEN {shown} > ${place} THEN {PAGE} ELSE 0 END FROM counted)
+        )
+        SELECT counted.total, counted.unread, page.thread_id, page.place_id, page.read,
+            page.updated_at, page.event_id
+        FROM counted LEFT JOIN page ON TRUE ORDER BY page.updated_at DESC
+        """,
+        *condition.values, skip,
+    )  # fmt: skip
+    entries = [_entry_record(row) for row in rows if row["thread_id"] is not None]
+    return InboxPage(entries=entries, total=rows[0]["total"], unread=rows[0]["unread"])
+
+
+def _counts_query(user_id: str, selection: Selection) -> tuple[str, Condition]:
+    """Return how the items are counted, read or not: from what is kept, less what is newer."""
+    if selection.threads is not None:
+        condition = chosen_by(user_id, replace(selection, unread=False))
+        return f"SELECT {_TALLY} FROM notifications WHERE {condition.sql}", condition
+    facets = selection.places or ([selection.type] if selection.type else _TYPES)
+    kept = (
+        Condition()
+        .also("user_id = ?", user_id)
+        .also("facet IN each(?)", json.dumps(sorted(facets)))
+        .also("involvement >= ?", selection.least)
+    )
+    counts = f"SELECT total, unread FROM notification_counts WHERE {kept.sql}"
+    if selection.until == END_OF_TIME:
+        return counts, kept
+    rest = replace(selection, unread=False, until=END_OF_TIME)
+    for part in split_in_order(rest):
+        kept = chosen_by(user_id, part, after=kept).also("updated_at > ?", selection.until)
+        newer = f"SELECT {_TALLY} FROM notifications WHERE {kept.sql}"
+        counts += f" UNION ALL SELECT -total, -unread FROM ({newer}) AS newer"
+    return counts, kept
+
+
+def _items_query(
+    user_id: str, selection: Selection, after: Condition, *, most: int
+) -> tuple[str, Condition]:
+    """Return how the items are found: each part by an index that has them in order.
+
+    None of several parts gives more than the whole can need, so that nobody sorts all there is.
+    """
+    *others, last = _conditions(user_id, selection, after)
+    if not others:
+        return _ITEMS + last.sql, last
+    place = f"${len(last.values) + 1}"
+    parts = [
+        f"SELECT * FROM ({_ITEMS}{part.sql} ORDER BY updated_at DESC LIMIT {place}) AS part_{number}"
+        for number, part in enumerate((*others, last))
+    ]
+    return " UNION ALL ".join(parts), Condition((), (*last.values, most))
+
+
+def _conditions(user_id: str, selection: Selection, after: Condition) -> Iterator[Condition]:
+    for each in split_in_order(selection):
+        after = chosen_by(user_id, each, after=after)
+        yield after
+
+
+def _entry_record(row: Row) -> InboxEntry:
+    return InboxEntry(
+        thread_id=row["thread_id"],
+        place_id=row["place_id"],
+        read=bool(row["read"]),
+        updated_at=row["updated_at"],
+        event_id=row["event_id"],
+    )
+
+
+async def list_subjects(
+    conn: Reader, thread_ids: Collection[str], *, user_id: str
+) -> dict[str, Row]:
+    """Return those of the threads that exist, with their repositories and their owners' names."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT t.id, t.kind, t.title, t.number, t.status, t.is_pull_request, t.slug,
+            coalesce(owning_user.name, owning_org.name) AS owner_name, {REPO_COLUMNS}
+        FROM threads t LEFT JOIN repos r ON r.id = t.repo_id
+        LEFT JOIN users owning_user ON owning_user.id = coalesce(r.owner_id, t.owner_id)
+        LEFT JOIN organizations owning_org ON owning_org.id = coalesce(r.owner_id, t.owner_id)
+        {ROLE_JOINS}
+        WHERE t.id IN each($2)
+        """,
+        user_id, json.dumps(list(thread_ids)),
+    )  # fmt: skip
+    return {row["id"]: row for row in rows}
+
+
+async def list_messages(
+    conn: Reader, message_ids: Collection[str], *, user_id: str
+) -> dict[str, Row]:
+    rows = await conn.fetch_all(
+        "SELECT id, title FROM messages WHERE user_id = $1 AND id IN each($2)",
+        user_id, json.dumps(list(message_ids)),
+    )  # fmt: skip
+    return {row["id"]: row for row in rows}
+
+
+async def list_participants(conn: Reader, thread_ids: Collection[str]) -> Sequence[Row]:
+    """Return who opened, commented on or changed these threads, in the order they came.
+
+    Of each thread only so many: nobody looks at a hundred pictures.
+    """
+    return await conn.fetch_all(
+        """
+        SELECT came.thread_id, came.user_id, u.name
+        FROM (
+            SELECT thread_id, user_id, since,
+                row_number() OVER (PARTITION BY thread_id ORDER BY since, user_id) AS position
+            FROM thread_participants
+            WHERE thread_id IN each($1) AND (opened OR commented OR changed)
+        ) AS came JOIN users u ON u.id = came.user_id
+        WHERE came.position <= $2 ORDER BY came.thread_id, came.position
+        """,
+        json.dumps(list(thread_ids)), MOST_PARTICIPANTS,
+    )  # fmt: skip

@@ -1,1 +1,0 @@
-"""The inbox as it changes, for somebody who listens."""

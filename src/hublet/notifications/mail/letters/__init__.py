@@ -1,1 +1,0 @@
-"""What mails say, one module for each kind of them."""

@@ -1,0 +1,193 @@
+"""Sender of mails: writes each letter as things are now, and hands it to the mail server."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from hublet.core import clock
+from hublet.core.clock import now
+from hublet.core.database import Database, DatabaseUnavailable, Reader
+from hublet.core.hub import Hub
+from hublet.core.logs import get_logger
+from hublet.core.mail import (
+    MailDelayed,
+    MailMessage,
+    MailRefused,
+    MailTransport,
+    MailUnavailable,
+    mail_domain,
+    open_transport,
+)
+from hublet.notifications.mail import activity, digest, mail_queue, store, tags
+from hublet.notifications.mail.letters import MailContent, render
+from hublet.notifications.mail.links import unsubscribe_url
+from hublet.notifications.mail.records import MailKind, MailRecipient, QueuedMail
+from hublet.notifications.preferences import service as preferences
+from hublet.notifications.preferences.switches import PreferenceKey
+
+SETTINGS_PATH = "/settings/notifications"
+
+
+def write_letter(
+    hub: Hub, content: MailContent, *, mail_id: str, to: MailRecipient, key: PreferenceKey | None
+) -> MailMessage:
+    """Write the letter; the same mail always has the same message id."""
+    unsubscribe = None if key is None else unsubscribe_url(hub, to.user_id, key)
+    values = {
+        **content.values,
+        "subject": content.subject,
+        "why": content.why,
+        "unsubscribe": unsubscribe,
+        "settings": hub.settings.base_url + SETTINGS_PATH,
+    }
+    return MailMessage(
+        sender=hub.settings.mail.sender,
+        recipient=to.address,
+        recipient_name=to.fullname,
+        subject=content.subject,
+        text=render(f"{content.template}.txt", values),
+        html=render(f"{content.template}.html", values),
+        message_id=_message_id(hub, mail_id),
+        sent_at=now(),
+        headers={
+            # Nobody's absence note is to answer (RFC 3834).
+            "Auto-Submitted": "auto-generated",
+            **_threading_headers(hub, content.root),
+            **_unsubscribe_headers(unsubscribe),
+            **content.headers,
+        },
+    )
+
+
+def _message_id(hub: Hub, name: str) -> str:
+    return f"<{name}@{mail_domain(hub.settings)}>"
+
+
+def _threading_headers(hub: Hub, root: str | None) -> dict[str, str]:
+    # No mail has the id of the root; mail programs put together what answers to it all the same.
+    if root is None:
+        return {}
+    return dict.fromkeys(("In-Reply-To", "References"), _message_id(hub, root))
+
+
+def _unsubscribe_headers(unsubscribe: str | None) -> dict[str, str]:
+    # RFC 8058: one click, without a question.
+    if unsubscribe is None:
+        return {}
+    return {
+        "List-Unsubscribe": f"<{unsubscribe}>",
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    }
+
+
+async def write_message_mail(conn: Reader, mail: QueuedMail) -> MailContent | None:
+    """Return what the message says; None when it is gone."""
+    message = await store.find_message(conn, mail.about, user_id=mail.user_id)
+    if message is None:
+        return None
+    return MailContent(
+        subject=message.title,
+        template="message",
+        values={"title": message.title, "body": message.body},
+        why="You get this because it concerns your account.",
+    )
+
+
+_WRITERS = {
+    MailKind.thread: activity.write_thread_mail,
+    MailKind.message: write_message_mail,
+    MailKind.digest: digest.write_digest_mail,
+    MailKind.tags: tags.write_tags_mail,
+}
+# What somebody whose account is switched off still has to hear.
+_KEYS_WHEN_DISABLED = frozenset({PreferenceKey.locked_out, None})
+
+
+async def compose(conn: Reader, mail: QueuedMail) -> MailMessage | None:
+    """Write the letter as things are now; None when nobody is to get it any more."""
+    recipient = (await store.find_recipients(conn, [mail.user_id])).get(mail.user_id)
+    if recipient is None or not await _is_wanted(conn, mail, recipient):
+        return None
+    content = await _WRITERS[mail.kind](conn, mail)
+    if content is None:
+        return None
+    return write_letter(conn.hub, content, mail_id=mail.id, to=recipient, key=mail.key)
+
+
+async def _is_wanted(conn: Reader, mail: QueuedMail, recipient: MailRecipient) -> bool:
+    if recipient.disabled and mail.key not in _KEYS_WHEN_DISABLED:
+        return False
+    if mail.key is not None and not await preferences.who_wants(conn, mail.key, [mail.user_id]):
+        return False
+    # What somebody has read in the inbox is no news; a message of the hub is told both ways.
+    return (
+        mail.kind is not MailKind.thread
+        or not mail.in_inbox
+        or await store.is_unread(conn, mail.about, user_id=mail.user_id)
+    )
+
+
+log = get_logger("mail")
+
+# A mail that cannot go is tried again when it is twice as old, within these bounds.
+_SHORTEST_WAIT = timedelta(seconds=1)
+_LONGEST_WAIT = timedelta(hours=1)
+# What is older fails as any task does, and is parked in the end.
+_TRIED_FOR = timedelta(days=3)
+
+
+async def send(database: Database, mail_ids: Sequence[str]) -> None:
+    """Send these mails, each once; those that cannot go now are planned anew."""
+    async with database.transaction() as conn:
+        mails = await store.close(conn, mail_ids)
+    left = await _send_all(database, mails)
+    if not left:
+        return
+    wait = wait_after(clock.now() - min(mail.created_at for mail in left))
+    async with database.transaction() as conn:
+        await mail_queue.schedule(conn, [mail.id for mail in left], delay=wait)
+    log.warning("mails wait", count=len(left), seconds=round(wait.total_seconds()))
+
+
+def wait_after(age: timedelta) -> timedelta:
+    if age > _TRIED_FOR:
+        raise MailUnavailable("The mail server has not taken these mails for three days.")
+    return min(max(age, _SHORTEST_WAIT), _LONGEST_WAIT)
+
+
+async def _send_all(database: Database, mails: Sequence[QueuedMail]) -> list[QueuedMail]:
+    """Send what can be sent; return what has to wait."""
+    delayed: list[QueuedMail] = []
+    broken: Exception | None = None
+    async with open_transport(database.hub.settings) as post:
+        for place, mail in enumerate(mails):
+            try:
+                await _send(database, post, mail)
+            except MailDelayed as error:
+                log.warning("mail delayed", mail=mail.id, reason=str(error))
+                delayed.append(mail)
+            except MailUnavailable as error:
+                log.warning("mail cannot be sent", reason=str(error))
+                delayed += mails[place:]
+                break
+            except DatabaseUnavailable:
+                raise
+            except Exception as error:
+                # A mail that cannot be written must not hold up those behind it.
+                log.exception("mail failed", mail=mail.id, kind=mail.kind)
+                broken = error
+    if broken is not None:
+        raise broken
+    return delayed
+
+
+async def _send(database: Database, post: MailTransport, mail: QueuedMail) -> None:
+    async with database.read() as conn:
+        letter = await compose(conn, mail)
+    if letter is not None:
+        try:
+            await post.send(letter)
+            log.info("mail sent", mail=mail.id, kind=mail.kind, key=mail.key)
+        except MailRefused as error:
+            log.warning("mail refused", mail=mail.id, kind=mail.kind, reason=str(error))
+    async with database.transaction() as conn:
+        await store.remove(conn, [mail.id])

@@ -1,1 +1,0 @@
-"""Credentials of this hub that somebody put where everybody can read them."""

@@ -1,0 +1,361 @@
+"""Reactions of notifications: events become inbox items, messages of the hub, mails and watches."""
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from hublet.core.database import Connection, Database, Reader
+from hublet.core.outbox import reacts_to
+from hublet.core.queue import NewTask, add, handles, handles_slowly
+from hublet.events import (
+    AccessDecided,
+    AccessEnded,
+    AccessRequested,
+    CommentCreated,
+    CommentUpdated,
+    CredentialRevoked,
+    EmailAdded,
+    JobEnded,
+    MemberAdded,
+    MemberRemoved,
+    MemberRoleChanged,
+    RepoConfigUpdated,
+    RepoContentUpdated,
+    RepoDeleted,
+    RepoMoved,
+    ResourceGroupMemberRemoved,
+    SecretDetected,
+    ThreadCreated,
+    ThreadDeleted,
+    ThreadUpdated,
+    UserDisabled,
+    UserFollowed,
+    WebhookFailing,
+    WebhookRecovered,
+    WebhookSuspended,
+)
+from hublet.notifications.mail import digest, links, mail_queue, sender, tags
+from hublet.notifications.messages import leaks, store, texts
+from hublet.notifications.messages.leaks import LeakSearch
+from hublet.notifications.messages.service import notify, notify_by_mail, notify_in_inbox
+from hublet.notifications.preferences.switches import PreferenceKey
+from hublet.notifications.recipients import cleanup, service
+from hublet.notifications.recipients.records import (
+    MemberReview,
+    RepoReview,
+    ThreadActivity,
+    ThreadRemoval,
+)
+from hublet.notifications.watches import store as watches_store
+from hublet.notifications.watches.records import SubscriptionTarget, WatchType
+
+# Settings of a repository that decide who sees it.
+_VISIBILITY_SETTINGS = {"private", "visibility", "resourceGroupId"}
+
+
+@reacts_to(ThreadCreated)
+async def notify_of_thread(conn: Connection, event: ThreadCreated) -> None:
+    event_id = event.comment.id if event.comment else None
+    await service.notify(
+        conn, ThreadActivity(thread_id=event.thread.id, event_id=event_id, actor_id=event.actor_id)
+    )
+
+
+@reacts_to(CommentCreated)
+async def notify_of_comment(conn: Connection, event: CommentCreated) -> None:
+    await service.record_participation(conn, event.thread.id, event.actor_id)
+    await service.notify(
+        conn,
+        ThreadActivity(
+            thread_id=event.thread.id, event_id=event.comment.id, actor_id=event.actor_id
+        ),
+    )
+
+
+@reacts_to(CommentUpdated)
+async def notify_of_edited_comment(conn: Connection, event: CommentUpdated) -> None:
+    news = ThreadActivity(
+        thread_id=event.thread.id, event_id=event.comment.id, actor_id=event.actor_id
+    )
+    await service.notify_mentioned(conn, news, event.mentioned_ids)
+
+
+@reacts_to(ThreadUpdated)
+async def notify_of_change(conn: Connection, event: ThreadUpdated) -> None:
+    await service.record_participation(conn, event.thread.id, event.actor_id)
+    news = ThreadActivity(
+        thread_id=event.thread.id, event_id=event.event_id, actor_id=event.actor_id
+    )
+    pushed = "content" in event.changed and event.thread.is_pull_request
+    if pushed or "status" in event.changed:
+        await service.notify(conn, news)
+    else:
+        await service.notify_mentioned(conn, news, event.mentioned_ids)
+
+
+@handles(service.NOTIFY, reads=ThreadActivity)
+async def notify_next_page(conn: Connection, news: ThreadActivity) -> None:
+    await service.notify(conn, news)
+
+
+@reacts_to(ThreadDeleted)
+async def remove_thread(conn: Connection, event: ThreadDeleted) -> None:
+    await cleanup.remove_thread(conn, ThreadRemoval(thread_id=event.thread.id))
+
+
+@handles(cleanup.REMOVE_THREAD, reads=ThreadRemoval)
+async def remove_thread_next_page(conn: Connection, gone: ThreadRemoval) -> None:
+    await cleanup.remove_thread(conn, gone)
+
+
+@reacts_to(RepoDeleted)
+async def review_deleted_repo(conn: Connection, event: RepoDeleted) -> None:
+    await cleanup.review_repo(conn, RepoReview(repo_id=event.repo.id))
+
+
+@reacts_to(RepoConfigUpdated)
+async def review_repo(conn: Connection, event: RepoConfigUpdated) -> None:
+    if _VISIBILITY_SETTINGS & event.updated_config.keys():
+        await cleanup.review_repo(conn, RepoReview(repo_id=event.repo.id))
+
+
+@reacts_to(RepoMoved)
+async def review_moved_repo(conn: Connection, event: RepoMoved) -> None:
+    if event.moved_to_owner_id != event.repo.owner_id:
+        await cleanup.review_repo(conn, RepoReview(repo_id=event.repo.id))
+
+
+@handles(cleanup.REVIEW_REPO, reads=RepoReview)
+async def review_repo_next_page(conn: Connection, review: RepoReview) -> None:
+    await cleanup.review_repo(conn, review)
+
+
+@reacts_to(MemberRemoved)
+async def review_former_member(conn: Connection, event: MemberRemoved) -> None:
+    await _review_member(conn, event)
+
+
+@reacts_to(MemberRoleChanged)
+async def review_member(conn: Connection, event: MemberRoleChanged) -> None:
+    # An administrator sees every resource group, other members only their own.
+    await _review_member(conn, event)
+
+
+@reacts_to(ResourceGroupMemberRemoved)
+async def review_group_member(conn: Connection, event: ResourceGroupMemberRemoved) -> None:
+    await _review_member(conn, event)
+
+
+async def _review_member(
+    conn: Connection, event: MemberRemoved | MemberRoleChanged | ResourceGroupMemberRemoved
+) -> None:
+    review = MemberReview(user_id=event.user_id, organization_id=event.organization_id)
+    await cleanup.review_member(conn, review)
+
+
+@handles(cleanup.REVIEW_MEMBER, reads=MemberReview)
+async def review_member_next_page(conn: Connection, review: MemberReview) -> None:
+    await cleanup.review_member(conn, review)
+
+
+@handles_slowly(mail_queue.SEND)
+async def send_mails(database: Database, body: dict[str, Any]) -> None:
+    await sender.send(database, body["mail_ids"])
+
+
+@handles(digest.BEGIN)
+async def begin_digest(conn: Connection, _body: dict[str, Any]) -> None:
+    await digest.begin(conn)
+
+
+@handles(digest.GO_ON)
+async def mail_digest_page(conn: Connection, body: dict[str, Any]) -> None:
+    await digest.mail_page(conn, day=body["day"], after=body["after"])
+
+
+@reacts_to(RepoContentUpdated)
+async def queue_new_tags(conn: Connection, event: RepoContentUpdated) -> None:
+    await tags.queue_new_tags(conn, event)
+
+
+@handles(tags.NOTIFY_OF_TAGS, reads=tags.NewTags)
+async def notify_of_tags(conn: Connection, news: tags.NewTags) -> None:
+    await tags.notify_watchers(conn, news)
+
+
+@reacts_to(EmailAdded)
+async def request_verification(conn: Connection, event: EmailAdded) -> None:
+    await links.request_verification(conn, email_id=event.email_id, user_id=event.user_id)
+
+
+@handles_slowly(links.SEND_VERIFICATION)
+async def send_verification(database: Database, body: dict[str, Any]) -> None:
+    await links.send_verification(database, email_id=body["email_id"])
+
+
+SEARCH_FOR_LEAKS = "notifications.look-for-credentials"
+
+
+@reacts_to(RepoContentUpdated)
+async def queue_leak_search(conn: Connection, event: RepoContentUpdated) -> None:
+    wanted = LeakSearch(
+        repo_id=event.repo.id, updated_refs=event.updated_refs, head_sha=event.repo.head_sha
+    )
+    if not event.repo.private and wanted.starts:
+        await add(conn, NewTask(kind=SEARCH_FOR_LEAKS, body=msgspec.json.encode(wanted).decode()))
+
+
+@handles_slowly(SEARCH_FOR_LEAKS, reads=LeakSearch)
+async def search_for_leaks(database: Database, wanted: LeakSearch) -> None:
+    await leaks.search_repo(database, wanted)
+
+
+_DAY = timedelta(days=1)
+# Who follows, leaves and follows again, or asks again and again, is heard of once.
+_MONTH = timedelta(days=30)
+
+
+@reacts_to(WebhookFailing)
+async def notify_webhook_failing(conn: Connection, event: WebhookFailing) -> None:
+    """Somebody who is told by mail can still prevent the suspension; that it began may pass."""
+    people = await _webhook_recipients(conn, event)
+    said = texts.webhook_failing(event, whose=await _account_name(conn, event.owner_id))
+    if event.percent == 0:
+        await notify_in_inbox(conn, people, said, not_again_within=_DAY)
+    else:
+        await notify(conn, people, said, key=None)
+
+
+@reacts_to(WebhookSuspended)
+async def notify_webhook_suspended(conn: Connection, event: WebhookSuspended) -> None:
+    said = texts.webhook_suspended(event, whose=await _account_name(conn, event.owner_id))
+    await notify(conn, await _webhook_recipients(conn, event), said, key=None)
+
+
+@reacts_to(WebhookRecovered)
+async def notify_webhook_recovered(conn: Connection, event: WebhookRecovered) -> None:
+    said = texts.webhook_recovered(event, whose=await _account_name(conn, event.owner_id))
+    await notify_in_inbox(conn, await _webhook_recipients(conn, event), said, not_again_within=_DAY)
+
+
+@reacts_to(CredentialRevoked)
+async def notify_credential_revoked(conn: Connection, event: CredentialRevoked) -> None:
+    if event.reason == "owner":
+        return
+    people, owner = await _credential_recipients(conn, event)
+    key = PreferenceKey.secret_detected if event.reason == "reported" else None
+    await notify(conn, people, texts.credential_revoked(event, owner=owner), key=key)
+
+
+@reacts_to(SecretDetected)
+async def notify_credential_leaked(conn: Connection, event: SecretDetected) -> None:
+    people, owner = await _credential_recipients(conn, event)
+    said = texts.credential_detected(event, owner=owner)
+    # A file that holds it is changed again and again; its owner is told once.
+    await notify(conn, people, said, key=PreferenceKey.secret_detected, not_again_within=_MONTH)
+
+
+@reacts_to(AccessEnded)
+async def notify_app_access_ended(conn: Connection, event: AccessEnded) -> None:
+    await notify(conn, [event.user_id], texts.access_ended(event), key=None)
+
+
+@reacts_to(UserDisabled)
+async def notify_account_disabled(conn: Connection, event: UserDisabled) -> None:
+    await notify_by_mail(
+        conn, event.user_id, texts.account_disabled(), key=PreferenceKey.locked_out
+    )
+
+
+@reacts_to(UserFollowed)
+async def notify_new_follower(conn: Connection, event: UserFollowed) -> None:
+    said = texts.new_follower(follower=await _account_name(conn, event.follower_id))
+    # An organization has followers too, but nobody in particular who would be told.
+    await notify(
+        conn, [event.account_id], said, key=PreferenceKey.user_follows, not_again_within=_MONTH
+    )
+
+
+@reacts_to(AccessRequested)
+async def notify_access_requested(conn: Connection, event: AccessRequested) -> None:
+    # With an automatic gate there is nothing to decide.
+    if event.status != "pending":
+        return
+    people = set(await store.list_responsible(conn, event.repo.owner_id))
+    if event.repo.resource_group_id is not None:
+        people.update(await store.list_group_administrators(conn, event.repo.resource_group_id))
+    said = texts.access_requested(event.repo, requester=await _account_name(conn, event.user_id))
+    key = PreferenceKey.gated_user_access_request
+    await notify(conn, people, said, key=key, not_again_within=_DAY)
+
+
+@reacts_to(AccessDecided)
+async def notify_access_decided(conn: Connection, event: AccessDecided) -> None:
+    decisions = {"accepted": texts.access_accepted, "rejected": texts.access_rejected}
+    decided = decisions.get(event.status)
+    if decided is not None:
+        key = PreferenceKey.gated_user_access_request
+        await notify(conn, [event.user_id], decided(event.repo), key=key)
+
+
+@reacts_to(MemberAdded)
+async def notify_member_added(conn: Connection, event: MemberAdded) -> None:
+    if event.actor_id == event.user_id:
+        return
+    by = None if event.actor_id is None else await _account_name(conn, event.actor_id)
+    organization = await _account_name(conn, event.organization_id)
+    said = texts.added_to_organization(organization=organization, role=event.role, by=by)
+    await notify(conn, [event.user_id], said, key=PreferenceKey.org_request)
+
+
+@reacts_to(JobEnded)
+async def notify_job_ended(conn: Connection, event: JobEnded) -> None:
+    """Whoever asked for it hears of it; of one that was cancelled they know already."""
+    if event.stage not in texts.JOB_ENDINGS:
+        return
+    is_own = event.owner_id == event.creator_id
+    if is_own or await store.is_member(conn, event.owner_id, user_id=event.creator_id):
+        said = texts.job_ended(event, owner=await _account_name(conn, event.owner_id))
+        await notify(conn, [event.creator_id], said, key=PreferenceKey.job_status)
+
+
+async def _credential_recipients(
+    conn: Reader, event: CredentialRevoked | SecretDetected
+) -> tuple[list[str], str | None]:
+    """Return who is to hear of a credential, and whose it is unless that is the one who hears."""
+    people = await store.list_responsible(conn, event.user_id)
+    return people, None if event.user_id in people else await _account_name(conn, event.user_id)
+
+
+async def _webhook_recipients(
+    conn: Reader, event: WebhookFailing | WebhookSuspended | WebhookRecovered
+) -> set[str]:
+    """Return whom a webhook's troubles concern: its owner, or the administrators, and its creator.
+
+    A creator who has left the organization hears nothing of it any more.
+    """
+    people = set(await store.list_responsible(conn, event.owner_id))
+    if await store.is_member(conn, event.owner_id, user_id=event.creator_id):
+        people.add(event.creator_id)
+    return people
+
+
+async def _account_name(conn: Reader, account_id: str) -> str:
+    return await store.name_of(conn, account_id) or "somebody"
+
+
+@reacts_to(MemberAdded)
+async def watch_organization(conn: Connection, event: MemberAdded) -> None:
+    await watches_store.watch_as_member(conn, event.organization_id, user_id=event.user_id)
+
+
+@reacts_to(MemberRemoved)
+async def unwatch_organization(conn: Connection, event: MemberRemoved) -> None:
+    organization = SubscriptionTarget(type=WatchType.org, id=event.organization_id)
+    await watches_store.remove_watches(conn, [organization], user_id=event.user_id)
+
+
+@reacts_to(RepoDeleted)
+async def unwatch_repo(conn: Connection, event: RepoDeleted) -> None:
+    await watches_store.remove_all_watches(conn, event.repo.id)

@@ -1,0 +1,66 @@
+"""Cleanup of inboxes: removes what is gone, and what somebody may not see any more."""
+
+from dataclasses import replace
+
+import msgspec
+
+from hublet.core import queue
+from hublet.core.database import Connection
+from hublet.notifications.inbox import service as inbox
+from hublet.notifications.recipients import store
+from hublet.notifications.recipients.records import MemberReview, RepoReview, ThreadRemoval
+from hublet.notifications.recipients.service import BATCH, lock_fan_out
+from hublet.repos import service as repos
+
+REMOVE_THREAD = "notifications.forget-thread"
+REVIEW_REPO = "notifications.review-repo"
+REVIEW_MEMBER = "notifications.review-member"
+
+# Each of them is taken out on its own.
+REPOS = 50
+
+
+async def remove_thread(conn: Connection, gone: ThreadRemoval) -> None:
+    """Take a thread out of a page of inboxes, and leave the rest to the next task."""
+    await lock_fan_out(conn)
+    users = await inbox.list_users_with(
+        conn, thread_id=gone.thread_id, after=gone.after, limit=BATCH
+    )
+    await inbox.remove_thread(conn, thread_id=gone.thread_id, user_ids=users)
+    if len(users) == BATCH:
+        await _queue_rest(conn, REMOVE_THREAD, replace(gone, after=users[-1]))
+
+
+async def review_repo(conn: Connection, review: RepoReview) -> None:
+    """Take a repository out of the inboxes of those, in a page, who may not see it now."""
+    await lock_fan_out(conn)
+    repo = await store.find_repo(conn, review.repo_id)
+    if repo is not None and not repo.private:
+        return
+    users = await inbox.list_users_with(
+        conn, place_id=review.repo_id, after=review.after, limit=BATCH
+    )
+    seen_by = frozenset() if repo is None else await repos.who_may_see(conn, repo, users)
+    blind = [user for user in users if user not in seen_by]
+    await inbox.remove_place(conn, review.repo_id, user_ids=blind)
+    if len(users) == BATCH:
+        await _queue_rest(conn, REVIEW_REPO, replace(review, after=users[-1]))
+
+
+async def review_member(conn: Connection, review: MemberReview) -> None:
+    """Take out of a user's inbox what an organization does not show that user any more."""
+    await lock_fan_out(conn)
+    found = await store.list_private_repos(
+        conn, review.organization_id, user_id=review.user_id, after=review.after, limit=REPOS
+    )
+    for repo in found:
+        if not await repos.who_may_see(conn, repo, [review.user_id]):
+            await inbox.remove_place(conn, repo.id, user_ids=[review.user_id])
+    if len(found) == REPOS:
+        await _queue_rest(conn, REVIEW_MEMBER, replace(review, after=found[-1].id))
+
+
+async def _queue_rest(
+    conn: Connection, kind: str, rest: ThreadRemoval | RepoReview | MemberReview
+) -> None:
+    await queue.add(conn, queue.NewTask(kind=kind, body=msgspec.json.encode(rest).decode()))

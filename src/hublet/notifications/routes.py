@@ -1,0 +1,105 @@
+"""Routes of what a user chose: preferences, watches and mutes; and of the messages of the hub."""
+
+from typing import Any
+
+from hublet.core.http import Conn, ReadConn, Router
+from hublet.notifications.inbox.schemas import Message
+from hublet.notifications.messages import service
+from hublet.notifications.preferences import service as preferences_service
+from hublet.notifications.preferences.schemas import (
+    NotificationSettingsAnswer,
+    UpdateNotificationSettings,
+)
+from hublet.notifications.watches import service as watches_service
+from hublet.notifications.watches import store
+from hublet.notifications.watches.schemas import (
+    MuteList,
+    UpdateMuted,
+    UpdateWatched,
+    WatchList,
+    targets_of,
+)
+from hublet.tokens.auth import InboxOwner, InboxReader
+
+messages_router = Router(prefix="/api/notifications/messages", tags=["notifications"])
+
+
+@messages_router.get("/{message_id}")
+async def get_hub_message(conn: ReadConn, caller: InboxReader, message_id: str) -> Message:
+    """Show in full what the hub told the caller; its `id` is that of the post in the inbox."""
+    return Message.of(await service.get(conn, message_id, user_id=caller.user_id))
+
+
+preferences_router = Router(prefix="/api/settings/notifications", tags=["notifications"])
+
+
+@preferences_router.get("")
+async def get_notification_settings(
+    conn: ReadConn, caller: InboxReader
+) -> NotificationSettingsAnswer:
+    """Show what the caller hears of, in the inbox and by mail: every switch, as it stands."""
+    return NotificationSettingsAnswer.of(await preferences_service.get(conn, caller.user_id))
+
+
+@preferences_router.patch("")
+async def update_notification_settings(
+    conn: Conn, caller: InboxOwner, body: UpdateNotificationSettings
+) -> NotificationSettingsAnswer:
+    """Change the switches that are named and keep the others.
+
+    The request that switches `launch_prepaid_credits` on has to bring a `prepaidAmount`. While it
+    is on, another amount replaces the first; when it goes off, the amount is forgotten.
+    """
+    return NotificationSettingsAnswer.of(
+        await preferences_service.update(conn, caller.user_id, body)
+    )
+
+
+watches_router = Router(prefix="/api/settings", tags=["notifications"])
+
+_REFUSED: dict[int | str, dict[str, Any]] = {
+    404: {"description": "Something to add does not exist, or the caller cannot see it."},
+    409: {"description": "The list would be longer than it may be."},
+}
+
+
+@watches_router.get("/watch")
+async def get_watched(conn: ReadConn, caller: InboxReader) -> WatchList:
+    """List the users, organizations and repositories that the caller watches.
+
+    Members watch their organizations until they say otherwise. What the caller may not see any
+    more is not listed.
+    """
+    return WatchList.of(await store.list_watched(conn, user_id=caller.user_id))
+
+
+@watches_router.patch("/watch", responses=_REFUSED)
+async def update_watched(conn: Conn, caller: InboxOwner, body: UpdateWatched) -> WatchList:
+    """Change what the caller watches; nothing is changed when one item is refused.
+
+    First everything in `delete` goes, then everything in `add` comes. Deleting what is not watched
+    is no mistake.
+    """
+    delete, add = targets_of(body.delete), targets_of(body.add)
+    return WatchList.of(
+        await watches_service.watch(conn, user_id=caller.user_id, delete=delete, add=add)
+    )
+
+
+@watches_router.get("/mute")
+async def get_muted(conn: ReadConn, caller: InboxReader) -> MuteList:
+    """List the repositories and threads that the caller muted."""
+    return MuteList.of(await store.list_muted(conn, user_id=caller.user_id))
+
+
+@watches_router.patch("/mute", responses=_REFUSED)
+async def update_muted(conn: Conn, caller: InboxOwner, body: UpdateMuted) -> MuteList:
+    """Mute repositories and threads, or hear of them again; all of it or nothing.
+
+    A muted repository still tells of threads that the caller takes part in or is mentioned in, a
+    muted thread tells nothing.
+    """
+    delete, add = targets_of(body.delete), targets_of(body.add)
+    return MuteList.of(
+        await watches_service.mute(conn, user_id=caller.user_id, delete=delete, add=add)
+    )

@@ -1,0 +1,1 @@
+"""Watches and mutes of a user."""

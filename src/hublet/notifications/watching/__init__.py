@@ -1,1 +1,0 @@
-"""What a user watches and what a user muted."""

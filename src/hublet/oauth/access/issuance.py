@@ -1,0 +1,104 @@
+"""Issuance of tokens from an access: an access token, and mostly a refresh token.
+
+Values are drawn first and kept later: what depends on them can be written in one statement.
+"""
+
+from datetime import timedelta
+
+from hublet.core.clock import now
+from hublet.core.database import Connection
+from hublet.core.hub import Hub
+from hublet.core.light_dataclasses import dataclass
+from hublet.oauth.access import store as refreshes
+from hublet.oauth.access.records import Holder, IssuedTokens
+from hublet.oauth.records import Access, OAuthApp
+from hublet.oauth.scopes import grants_of, reaches_inbox
+from hublet.tokens import service as tokens
+from hublet.tokens.format import TokenKind
+from hublet.tokens.records import Grants, Scope, Token
+
+# A refresh token that nobody used for this long is of no use any more.
+REFRESH_IDLE = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsavedTokens:
+    """Tokens with their values, nothing of which is kept yet."""
+
+    issued: IssuedTokens
+    access_token: tuple[Token, str]
+    refresh_token: tuple[Token, str]
+
+
+async def issue_tokens(
+    conn: Connection, app: OAuthApp, access: Access, *, holder: Holder, scopes: frozenset[Scope]
+) -> IssuedTokens:
+    """Issue the first two tokens of an access."""
+    drawn = generate_tokens(conn.hub, app, access, holder=holder, scopes=scopes)
+    await save_tokens(conn, drawn, access, generation=1)
+    return drawn.issued
+
+
+def generate_tokens(
+    hub: Hub, app: OAuthApp, access: Access, *, holder: Holder, scopes: frozenset[Scope]
+) -> UnsavedTokens:
+    access_token, seconds = _generate_access_token(hub, app, access, holder=holder, scopes=scopes)
+    refresh_token = tokens.new_app_token(
+        hub,
+        kind=TokenKind.refresh,
+        user_id=holder.user_id,
+        name=app.name,
+        grants=Grants(),
+        expires_at=min(now() + REFRESH_IDLE, access.expires_at),
+        app_id=app.id,
+        access_id=access.id,
+    )
+    issued = IssuedTokens(
+        access_token=access_token[1],
+        expires_in=seconds,
+        scopes=scopes,
+        refresh_token=refresh_token[1],
+    )
+    return UnsavedTokens(issued=issued, access_token=access_token, refresh_token=refresh_token)
+
+
+async def save_tokens(
+    conn: Connection, drawn: UnsavedTokens, access: Access, *, generation: int
+) -> None:
+    """A later generation of the refresh token replaces the one before."""
+    await tokens.add_tokens(conn, [drawn.access_token, drawn.refresh_token])
+    refresh_id = drawn.refresh_token[0].id
+    await refreshes.add_refresh_token(conn, refresh_id, access_id=access.id, generation=generation)
+
+
+async def issue_access_token(
+    conn: Connection, app: OAuthApp, access: Access, *, holder: Holder, scopes: frozenset[Scope]
+) -> IssuedTokens:
+    drawn, seconds = _generate_access_token(conn.hub, app, access, holder=holder, scopes=scopes)
+    await tokens.add_tokens(conn, [drawn])
+    return IssuedTokens(access_token=drawn[1], expires_in=seconds, scopes=scopes)
+
+
+def _generate_access_token(
+    hub: Hub, app: OAuthApp, access: Access, *, holder: Holder, scopes: frozenset[Scope]
+) -> tuple[tuple[Token, str], int]:
+    """Return the token, and for how many seconds it lives."""
+    at = now()
+    life = min(timedelta(seconds=app.token_seconds), access.expires_at - at)
+    grants = grants_of(
+        scopes,
+        user=(holder.user_id, holder.user_name),
+        organizations=holder.organizations,
+        inbox=reaches_inbox(app.client_id, scopes),
+    )
+    drawn = tokens.new_app_token(
+        hub,
+        kind=TokenKind.oauth,
+        user_id=holder.user_id,
+        name=app.name,
+        grants=grants,
+        expires_at=at + life,
+        app_id=app.id,
+        access_id=access.id,
+    )
+    return drawn, int(life.total_seconds())

@@ -1,1 +1,0 @@
-"""The pages on which a person keeps the apps they registered."""

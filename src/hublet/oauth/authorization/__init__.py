@@ -1,1 +1,0 @@
-"""The authorization request: checked, asked about, answered with a code."""

@@ -1,0 +1,136 @@
+"""Records of an authorization: the checked request, the consent and its question, the code, and
+the access as its giver sees it.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from hublet.accounts.records import Organization
+from hublet.core.light_dataclasses import dataclass
+from hublet.oauth.records import Access, OAuthApp, Permission
+from hublet.oauth.redirect_uris import RedirectTarget
+from hublet.tokens.records import Scope, with_included
+
+
+class Prompt(StrEnum):
+    none = "none"
+    login = "login"
+    consent = "consent"
+    select_account = "select_account"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationRequest:
+    app: OAuthApp
+    target: RedirectTarget
+    scopes: frozenset[Scope]
+    challenge: str | None = None
+    nonce: str | None = None
+    prompts: frozenset[Prompt] = frozenset()
+    # Seconds since the person last showed who they are.
+    max_age: int | None = None
+    # Seconds since the epoch: who was sent to the login because of this request came back.
+    signed_in_after: int | None = None
+    # Those that the app asks for; the person chooses.
+    organization_ids: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAuthorizationCode:
+    permission: Permission
+    # Byte for byte as the authorization request had it.
+    redirect_uri: str
+    challenge: str | None = None
+    nonce: str | None = None
+    session_id: str | None = None
+    # When the person last showed who they are.
+    authenticated_at: datetime
+    # From where and with what the person agreed.
+    address: str | None = None
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationCode:
+    digest: str
+    content: NewAuthorizationCode
+    expires_at: datetime
+    used_at: datetime | None = None
+    # What it gave when it was used.
+    access_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    user_id: str
+    app_id: str
+    scopes: frozenset[Scope]
+    organization_ids: frozenset[str]
+    # The app's revision then.
+    revision: int
+    given_at: datetime
+
+    def covers(
+        self, app: OAuthApp, scopes: frozenset[Scope], organization_ids: frozenset[str]
+    ) -> bool:
+        return (
+            self.revision == app.revision
+            and scopes <= with_included(self.scopes)
+            and organization_ids <= self.organization_ids
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleConsent:
+    """What is remembered although the app has no access now: it would not be asked about."""
+
+    app_id: str
+    app_name: str
+    given_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrganizationChoice:
+    """An organization that a person may let an app reach."""
+
+    organization: Organization
+    chosen: bool
+    # Whether the app asks for it and did not have it before.
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsentQuestion:
+    """What the consent page shows."""
+
+    app: OAuthApp
+    # The host of its document or site, and who registered it, if anybody did.
+    host: str | None
+    owner_name: str | None
+    # Nobody but the app itself vouches for its name and picture.
+    is_unverified: bool
+    # Every answer goes to whatever program listens on the person's own machine.
+    is_local: bool
+    new_scopes: tuple[Scope, ...]
+    known_scopes: tuple[Scope, ...]
+    reaches_inbox: bool
+    choices: tuple[OrganizationChoice, ...]
+    # Organizations that the app asked for and this person does not belong to, or nobody.
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppSummary:
+    id: str
+    client_id: str
+    name: str
+    has_logo: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectedAccess:
+    access: Access
+    app: AppSummary
+    # Names by id, of those that still exist.
+    organizations: Mapping[str, str]

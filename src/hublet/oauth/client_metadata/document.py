@@ -1,0 +1,143 @@
+"""Client ID metadata document: which addresses may be a client id, and what a document must say."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hublet.core.light_dataclasses import dataclass
+from hublet.oauth.client_metadata.fields import (
+    InvalidMetadata,
+    check_grants,
+    check_no_private_keys,
+    client_name_in,
+    parse_object,
+    scopes_in,
+    strings_in,
+)
+from hublet.oauth.errors import DocumentRefused
+from hublet.oauth.redirect_uris import RedirectUriRefused, check_registrable, is_loopback
+from hublet.tokens.records import Scope
+
+MAX_ADDRESS_LENGTH = 500
+
+_LARGEST_PORT = 65535
+_HTTPS_PORT = 443
+# Below it lie services of the machine that are not meant for this.
+_FIRST_FREE_PORT = 1024
+_CHARACTERS = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
+_ADDRESS = re.compile(
+    r"(?P<origin>(?P<scheme>https?)://"
+    r"(?:(?:[A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[1-9][0-9]{0,4}))?)"
+    r"(?P<path>/[^?#]*)?(?:\?[^#]*)?"
+)
+_DOT = r"(?:\.|%2[eE])"
+_DOT_SEGMENT = re.compile(rf"/{_DOT}{{1,2}}(?:/|$)")
+
+
+def broken_client_id_rule(client_id: str, *, issuer: str) -> str | None:
+    """Return the rule that an address breaks, or None when a document may lie there."""
+    if objection := broken_link_rule(client_id, issuer=issuer):
+        return objection
+    path = _parts(client_id)["path"] or "/"
+    if path == "/":
+        return "A client id that is an address needs a path, as in /.well-known/oauth-cimd."
+    if _DOT_SEGMENT.search(path):
+        return "A client id that is an address has no . and .. in its path."
+    return None
+
+
+def broken_link_rule(address: str, *, issuer: str) -> str | None:
+    """Return the rule that any address breaks which the hub is asked to fetch from."""
+    if len(address) > MAX_ADDRESS_LENGTH:
+        return f"An address has at most {MAX_ADDRESS_LENGTH} characters."
+    if not _CHARACTERS.fullmatch(address) or "#" in address:
+        return "An address has only the characters of RFC 3986, and no fragment (#)."
+    parts = _ADDRESS.fullmatch(address)
+    if parts is None:
+        return "An address begins with https:// and a host, without a user name."
+    if parts["scheme"] == "http" and not (is_loopback(address) and is_loopback(issuer)):
+        return "An address begins with https://."
+    port = int(parts["port"] or _HTTPS_PORT)
+    if port > _LARGEST_PORT or not (port == _HTTPS_PORT or port >= _FIRST_FREE_PORT):
+        return "The port of an address is 443, or 1024 and above."
+    return None
+
+
+def origin_of(address: str) -> str:
+    """Return the scheme, host and port of an address that has passed."""
+    return _parts(address)["origin"] or ""
+
+
+def _parts(address: str) -> dict[str, str | None]:
+    parts = _ADDRESS.fullmatch(address)
+    return {"origin": None, "path": None} if parts is None else parts.groupdict()
+
+
+MAX_REDIRECT_URIS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientDocument:
+    name: str
+    redirect_uris: tuple[str, ...]
+    scopes: frozenset[Scope]
+    client_uri: str | None
+    logo_uri: str | None
+
+
+def read_document(client_id: str, body: bytes, *, issuer: str) -> ClientDocument:
+    """Check a document that lies at the address that is the client id."""
+    try:
+        stated = parse_object(body, what="document")
+        # Byte for byte: otherwise a site could speak for another one.
+        if stated.get("client_id") != client_id:
+            raise DocumentRefused("client_id must be the address of the document itself.")
+        _check_public(stated)
+        check_grants(stated)
+        check_no_private_keys(stated)
+        return ClientDocument(
+            name=client_name_in(stated),
+            redirect_uris=_redirect_uris(stated),
+            scopes=scopes_in(stated),
+            client_uri=_client_uri(stated, client_id, issuer=issuer),
+            logo_uri=_link(stated, "logo_uri", issuer=issuer),
+        )
+    except InvalidMetadata as error:
+        raise DocumentRefused(error.reason) from None
+
+
+def _check_public(stated: Mapping[str, Any]) -> None:
+    for field in ("client_secret", "client_secret_expires_at"):
+        if field in stated:
+            raise DocumentRefused(f"{field}: everybody can read it here, so there is none.")
+    methods = stated.get("token_endpoint_auth_methods_supported")
+    if isinstance(methods, list) and "none" in methods:
+        return
+    if stated.get("token_endpoint_auth_method", "none") != "none":
+        raise DocumentRefused("token_endpoint_auth_method must be none.")
+
+
+def _redirect_uris(stated: Mapping[str, Any]) -> tuple[str, ...]:
+    uris = strings_in(stated, "redirect_uris")
+    if not uris or len(uris) > MAX_REDIRECT_URIS:
+        raise DocumentRefused(f"redirect_uris must list 1 to {MAX_REDIRECT_URIS} URIs.")
+    for place, uri in enumerate(uris):
+        try:
+            check_registrable(uri, field=f"redirect_uris[{place}]")
+        except RedirectUriRefused as refusal:
+            raise DocumentRefused(refusal.message) from None
+    return tuple(dict.fromkeys(uris))
+
+
+def _client_uri(stated: Mapping[str, Any], client_id: str, *, issuer: str) -> str | None:
+    """A page of another site says nothing about who is behind the app."""
+    uri = _link(stated, "client_uri", issuer=issuer)
+    return uri if uri is not None and origin_of(uri) == origin_of(client_id) else None
+
+
+def _link(stated: Mapping[str, Any], field: str, *, issuer: str) -> str | None:
+    """What is no address to fetch from is not shown; it is no reason to refuse an app."""
+    uri = stated.get(field)
+    if not isinstance(uri, str) or broken_link_rule(uri, issuer=issuer):
+        return None
+    return uri

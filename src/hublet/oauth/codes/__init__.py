@@ -1,1 +1,0 @@
-"""Authorization codes: issued to a browser, redeemed by an app, once."""

@@ -1,1 +1,0 @@
-"""What a person is asked before an app may act for them, and what they agreed to."""

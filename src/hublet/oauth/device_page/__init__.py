@@ -1,1 +1,0 @@
-"""The page where a person enters the code that a device shows."""

@@ -1,0 +1,76 @@
+"""Decisions about devices: a person enters a user code, with limited guesses, and allows or
+denies.
+"""
+
+from hublet.core.database import Connection, Reader
+from hublet.core.light_dataclasses import dataclass
+from hublet.core.limits import Limiter, RateLimit
+from hublet.login.records import Session
+from hublet.oauth.apps import store as apps
+from hublet.oauth.authorize import consents
+from hublet.oauth.authorize.consent_form import ConsentDecision
+from hublet.oauth.authorize.records import ConsentQuestion
+from hublet.oauth.devices import service as devices
+from hublet.oauth.devices import store as waiting
+from hublet.oauth.devices.records import Device
+from hublet.oauth.errors import DeviceAlreadyDecided, TooManyGuesses
+from hublet.oauth.records import OAuthApp
+
+# There are 20^8 codes, and a few of them wait at a time (RFC 8628, 5.1). A wrong code names no app,
+# so there is no budget of an app.
+
+GUESSES_OF_USER = RateLimit(name="device-user", quota=5, window_seconds=900)
+GUESSES_OF_ADDRESS = RateLimit(name="device-address", quota=20, window_seconds=3600)
+
+
+def count_guess(limiter: Limiter, *, user_id: str, address: str) -> None:
+    """Count a guess before it is judged: a right one is refused too once the budget is spent."""
+    verdicts = (limiter.count(GUESSES_OF_USER, user_id), limiter.count(GUESSES_OF_ADDRESS, address))
+    spent = [verdict.reset_seconds for verdict in verdicts if not verdict.allowed]
+    if spent:
+        raise TooManyGuesses(max(spent))
+
+
+def forgive_guess(limiter: Limiter, *, user_id: str, address: str) -> None:
+    """Take a guess back that was right."""
+    limiter.forgive(GUESSES_OF_USER, user_id)
+    limiter.forgive(GUESSES_OF_ADDRESS, address)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceQuestion:
+    device: Device
+    question: ConsentQuestion
+
+
+async def find_question(conn: Reader, typed: str, *, user_id: str) -> DeviceQuestion | None:
+    """Return what waits under a code. It is always asked about, whatever was agreed to before."""
+    device = await devices.find_by_user_code(conn, typed)
+    app = None if device is None else await apps.find_by_id(conn, device.app_id)
+    if device is None or app is None:
+        return None
+    question = await consents.build_question(conn, app, user_id=user_id, scopes=device.scopes)
+    return DeviceQuestion(device=device, question=question)
+
+
+async def decide(conn: Connection, answer: ConsentDecision, *, session: Session) -> OAuthApp:
+    """Keep the decision about a device; the first one counts."""
+    ticket = answer.ticket
+    device = await waiting.find(conn, [ticket.subject])
+    app = None if device is None else await apps.find_by_id(conn, device.app_id)
+    if device is None or app is None or app.revision != ticket.revision:
+        raise DeviceAlreadyDecided
+    chosen = await consents.own_organizations(
+        conn, answer.organization_ids or frozenset(), user_id=session.user_id
+    )
+    decided = await devices.decide(
+        conn,
+        device,
+        approved=answer.organization_ids is not None,
+        user_id=session.user_id,
+        organization_ids=chosen,
+        authenticated_at=session.authenticated_at,
+    )
+    if not decided:
+        raise DeviceAlreadyDecided
+    return app

@@ -1,1 +1,0 @@
-"""Where everything is, for clients that find it by themselves."""

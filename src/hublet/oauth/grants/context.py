@@ -1,0 +1,128 @@
+"""Context of a grant: the token request, its result, and what the requests of one process share."""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from datetime import datetime
+from typing import TypeVar
+
+from hublet.accounts.records import Plan
+from hublet.core.batching import GroupCommit
+from hublet.core.clock import micros
+from hublet.core.database import Connection, Database
+from hublet.core.light_dataclasses import dataclass
+from hublet.core.limits import Limiter
+from hublet.oauth.access.records import IssuedTokens
+from hublet.oauth.clients import ClientCredentials
+from hublet.oauth.devices.records import Device
+from hublet.oauth.errors import OAuthError, invalid_request, invalid_target
+from hublet.oauth.records import OAuthApp
+from hublet.tokens.records import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRequest:
+    parameters: Mapping[str, str]
+    presented: ClientCredentials
+    address: str
+    agent: str | None = None
+
+    def find(self, name: str) -> str | None:
+        return self.parameters.get(name)
+
+    def get(self, name: str) -> str:
+        if name not in self.parameters:
+            raise invalid_request(f"{name} is required.")
+        return self.parameters[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantResult:
+    """What is issued, and what an ID token beside it would tell."""
+
+    app: OAuthApp
+    user_id: str
+    issued: IssuedTokens
+    organization_ids: Collection[str] = ()
+    nonce: str | None = None
+    authenticated_at: datetime | None = None
+    session_id: str | None = None
+    # Scopes that an ID token does not speak of.
+    untold: frozenset[Scope] = frozenset()
+    # RFC 8693 wants it told; other grants have no such field.
+    issued_token_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeTerms:
+    """What an organization that an app is bound to says about token exchange."""
+
+    organization_id: str
+    organization_name: str
+    plan: Plan
+    # How long a token lives.
+    seconds: int
+
+
+def check_target(request: TokenRequest, *, base_url: str) -> None:
+    """Refuse a token for somebody else (RFC 8707): what we issue is for this hub only."""
+    for name in ("resource", "audience"):
+        for target in (request.find(name) or "").split():
+            if target != base_url and not target.startswith(f"{base_url}/"):
+                raise invalid_target(f"{name} must be an address of this hub.")
+
+
+_MAX_TRACKED_CODES = 50_000
+# Networks hold one request up and not the next.
+_TOLERANCE_MICROS = 500_000
+
+
+class PollTracker:
+    """The last poll of each code, in the memory of this process: waiting costs no write.
+
+    Beyond the largest number of codes the one that was idle longest is forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._last: OrderedDict[str, int] = OrderedDict()
+
+    def is_too_early(self, device: Device) -> bool:
+        """Note a poll, and tell whether it came before the interval was over."""
+        now, last = micros(), self._last.pop(device.digest, None)
+        self._last[device.digest] = now
+        if len(self._last) > _MAX_TRACKED_CODES:
+            self._last.popitem(last=False)
+        # A clock that was turned back is nobody's haste.
+        return (
+            last is not None and 0 <= now - last < device.interval * 1_000_000 - _TOLERANCE_MICROS
+        )
+
+    def forget(self, device: Device) -> None:
+        self._last.pop(device.digest, None)
+
+
+T = TypeVar("T")
+
+
+class GrantContext:
+    def __init__(self, database: Database, limiter: Limiter) -> None:
+        self.database = database
+        self.limiter = limiter
+        self.polls = PollTracker()
+        # SQLite has one writer, so requests share its commits; PostgreSQL has many, and requests
+        # that wait for each other would only be slower there.
+        self._writes = GroupCommit(database) if database.kind == "sqlite" else None
+
+    async def write(self, work: Callable[[Connection], Awaitable[T | OAuthError]]) -> T:
+        """Run the work in a transaction.
+
+        An error that the work raises undoes what it did. One that it returns is told after the
+        commit: a refusal can itself change something, as the end of an access does.
+        """
+        outcome = await (self._alone(work) if self._writes is None else self._writes.run(work))
+        if isinstance(outcome, OAuthError):
+            raise outcome
+        return outcome
+
+    async def _alone(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        async with self.database.transaction() as conn:
+            return await work(conn)

@@ -1,0 +1,111 @@
+"""Refresh token grant (RFC 6749, 6); the token is replaced each time it is used (RFC 9700,
+4.14.2).
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+
+from hublet.core.clock import now
+from hublet.core.database import Connection
+from hublet.oauth.access import refresh_tokens, service
+from hublet.oauth.access.issuance import generate_tokens, issue_access_token, save_tokens
+from hublet.oauth.access.records import EndReason, Holder, IssuedTokens, RefreshToken
+from hublet.oauth.clients import authenticate
+from hublet.oauth.errors import OAuthError, invalid_grant
+from hublet.oauth.grants.context import GrantContext, GrantResult, TokenRequest, check_target
+from hublet.oauth.records import OAuthApp
+from hublet.oauth.scopes import requested_scopes
+from hublet.tokens.records import Scope
+
+# An answer gets lost, or several processes refresh at once: none of them is a thief.
+GRACE = timedelta(seconds=60)
+
+
+async def redeem(desk: GrantContext, request: TokenRequest) -> GrantResult:
+    check_target(request, base_url=desk.database.hub.settings.base_url)
+    value = request.get("refresh_token")
+    return await desk.write(partial(_redeem, request, value))
+
+
+async def _redeem(request: TokenRequest, value: str, conn: Connection) -> GrantResult | OAuthError:
+    app = await authenticate(conn, request.presented)
+    refresh = await refresh_tokens.find(conn, value)
+    if refresh is None or refresh.access.permission.app_id != app.id or not refresh.is_alive:
+        raise _invalid_refresh_token()
+    permission = refresh.access.permission
+    scopes = requested_scopes(request.find("scope"), allowed=permission.scopes)
+    if not await service.use(conn, refresh.access.id):
+        raise _invalid_refresh_token()
+    if refresh.replaced_at is None:
+        successor = await _issue_successor(conn, app, refresh, scopes=scopes, presented=value)
+        if successor is not None:
+            return successor
+    # It was used before, or another process was faster just now.
+    refresh = await refresh_tokens.find(conn, value) or refresh
+    if refresh.replaced_at is None or refresh.replaced_at + GRACE <= now():
+        await service.end(conn, [refresh.access.id], EndReason.reuse)
+        return _invalid_refresh_token()
+    return await _repeat_response(conn, app, refresh, scopes=scopes, presented=value)
+
+
+async def _issue_successor(
+    conn: Connection,
+    app: OAuthApp,
+    refresh: RefreshToken,
+    *,
+    scopes: frozenset[Scope],
+    presented: str,
+) -> GrantResult | None:
+    """Replace the refresh token; None when somebody else was faster."""
+    holder = await _get_holder(conn, refresh)
+    drawn = generate_tokens(conn.hub, app, refresh.access, holder=holder, scopes=scopes)
+    sealed = refresh_tokens.seal_response(drawn.issued, presented=presented)
+    if not await refresh_tokens.replace(conn, refresh, sealed_answer=sealed):
+        return None
+    await save_tokens(conn, drawn, refresh.access, generation=refresh.generation + 1)
+    return _result(app, refresh, drawn.issued, tuple(holder.organizations))
+
+
+async def _repeat_response(
+    conn: Connection,
+    app: OAuthApp,
+    refresh: RefreshToken,
+    *,
+    scopes: frozenset[Scope],
+    presented: str,
+) -> GrantResult:
+    """Give the same answer once more: one successor, however many ask for it."""
+    holder = await _get_holder(conn, refresh)
+    issued = refresh_tokens.unseal_response(refresh.sealed_answer or b"", presented=presented)
+    if issued.scopes != scopes:
+        # Who asks for other scopes gets them, beside the same refresh token.
+        narrowed = await issue_access_token(conn, app, refresh.access, holder=holder, scopes=scopes)
+        issued = replace(narrowed, refresh_token=issued.refresh_token)
+    return _result(app, refresh, issued, tuple(holder.organizations))
+
+
+async def _get_holder(conn: Connection, refresh: RefreshToken) -> Holder:
+    permission = refresh.access.permission
+    if permission.organization_ids:
+        return await service.get_holder(conn, permission)
+    # Most select no organization: then all there is to know came with the refresh token.
+    return Holder(user_id=permission.user_id, user_name=refresh.user_name, organizations={})
+
+
+def _result(
+    app: OAuthApp, refresh: RefreshToken, issued: IssuedTokens, organization_ids: tuple[str, ...]
+) -> GrantResult:
+    access = refresh.access
+    return GrantResult(
+        app=app,
+        user_id=access.permission.user_id,
+        issued=issued,
+        organization_ids=organization_ids,
+        authenticated_at=access.authenticated_at,
+        session_id=access.session_id,
+    )
+
+
+def _invalid_refresh_token() -> OAuthError:
+    return invalid_grant("The refresh token is unknown, has expired, or was revoked or replaced.")

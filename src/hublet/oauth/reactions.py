@@ -1,0 +1,64 @@
+"""Reactions of OAuth: events that end an access or expire a secret, and the daily tasks."""
+
+from typing import Any
+
+from hublet.accounts.records import Plan
+from hublet.core.database import Connection, Database
+from hublet.core.outbox import reacts_in_transaction_to, reacts_to
+from hublet.core.queue import handles_slowly
+from hublet.events import (
+    CredentialRevoked,
+    CredentialsReported,
+    MemberRemoved,
+    OrganizationPlanChanged,
+)
+from hublet.oauth import pruning
+from hublet.oauth.access import service, store
+from hublet.oauth.access.records import EndReason
+from hublet.oauth.apps import client_secrets
+from hublet.oauth.keys import service as keys_service
+
+
+@reacts_in_transaction_to(CredentialRevoked)
+async def end_access(conn: Connection, event: CredentialRevoked) -> None:
+    """Who lost one credential of an app has lost the others beside it: all of them end.
+
+    The owner is told of the credential, so nobody is told of the access once more.
+    """
+    access_id = await store.find_id_of_token(conn, event.token_id)
+    if access_id is not None:
+        reason = EndReason.owner if event.reason == "owner" else EndReason.reported
+        await service.end(conn, [access_id], reason)
+
+
+@reacts_in_transaction_to(OrganizationPlanChanged)
+async def end_exchanged(conn: Connection, event: OrganizationPlanChanged) -> None:
+    """Interface 5.4: token exchange is part of the Enterprise plans."""
+    if not Plan(event.plan).has_service_accounts:
+        await service.end_exchanged(conn, event.organization_id)
+
+
+@reacts_in_transaction_to(MemberRemoved)
+async def end_exchanged_of_member(conn: Connection, event: MemberRemoved) -> None:
+    """What an app got for a member does not come back when the member does."""
+    await service.end_exchanged(conn, event.organization_id, user_id=event.user_id)
+
+
+@handles_slowly(pruning.SWEEP_ACCESSES)
+async def sweep_accesses(database: Database, _body: dict[str, Any]) -> None:
+    await pruning.sweep_accesses(database)
+
+
+@reacts_to(CredentialsReported)
+async def expire_reported(conn: Connection, event: CredentialsReported) -> None:
+    await client_secrets.expire_reported(conn, event.digests, address=event.address)
+
+
+@handles_slowly(keys_service.REPLACE)
+async def replace_keys(database: Database, _body: dict[str, Any]) -> None:
+    await keys_service.replace_keys(database)
+
+
+@handles_slowly(pruning.PRUNE_APPS)
+async def prune_apps(database: Database, _body: dict[str, Any]) -> None:
+    await pruning.prune_apps(database)

@@ -1,0 +1,254 @@
+"""HTTP for the OAuth endpoints that apps call: tokens, device logins, introspection, revocation,
+registration, discovery, keys, userinfo.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import Depends, Request, Response
+
+from hublet.core.database import Reader
+from hublet.core.http import Conn, FastRoute, ReadConn, Router
+from hublet.core.http.error_responses import set_error_form
+from hublet.core.http.exchange import exchange_of
+from hublet.core.http.transactions import Db
+from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
+from hublet.core.pages import Document, document_response
+from hublet.core.schema import Done
+from hublet.oauth import service
+from hublet.oauth.auth import CLIENT_AUTHENTICATION, desk_of, read_request
+from hublet.oauth.claims import claims_of
+from hublet.oauth.client_metadata import registration
+from hublet.oauth.client_metadata.registration import METADATA_BODY, RegisteredClient
+from hublet.oauth.discovery import Discovery, Jwks, discovery_document
+from hublet.oauth.errors import to_oauth_error
+from hublet.oauth.keys import service as keys
+from hublet.oauth.schemas import (
+    REFUSALS,
+    TOKEN_FORM,
+    DeviceAuthorization,
+    Introspection,
+    Tokens,
+    Userinfo,
+    form_body,
+)
+from hublet.tokens.auth import Credentials, OpenIdUser, caller_of
+from hublet.tokens.errors import ScopeNeeded
+from hublet.tokens.records import Caller, Scope, TokenRole
+
+token_router = Router(tags=["oauth"])
+
+
+# RFC 6749, 5.1: nothing on the way keeps a token.
+_NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+
+
+async def issue_tokens(request: Request) -> Response:
+    """Issue tokens for a code, a refresh token, a device code, or by token exchange.
+
+    Apps with a secret send `Authorization: Basic`, or `client_secret` in the body; others send
+    `client_id`, or nothing where a code with PKCE tells who they are.
+    """
+    return _json_response(await service.issue_tokens(desk_of(request), await read_request(request)))
+
+
+async def start_device_login(request: Request) -> Response:
+    """Start a login on a device without a browser: a code for the app, a short one for a person."""
+    return _json_response(
+        await service.start_device_login(desk_of(request), await read_request(request))
+    )
+
+
+def _json_response(body: dict[str, Any]) -> Response:
+    return Response(
+        msgspec.json.encode(body), media_type="application/json", headers=dict(_NO_STORE)
+    )
+
+
+token_router.add_api_route(
+    "/oauth/token",
+    issue_tokens,
+    methods=["POST"],
+    response_model=Tokens,
+    responses=REFUSALS,
+    openapi_extra=TOKEN_FORM,
+    dependencies=CLIENT_AUTHENTICATION,
+    route_class_override=FastRoute,
+)
+token_router.add_api_route(
+    "/oauth/device",
+    start_device_login,
+    methods=["POST"],
+    response_model=DeviceAuthorization,
+    responses=REFUSALS,
+    openapi_extra=form_body("scope", required=[]),
+    dependencies=CLIENT_AUTHENTICATION,
+    route_class_override=FastRoute,
+)
+
+for path in ("/oauth/token", "/oauth/device"):
+    set_error_form(path, to_oauth_error)
+
+
+introspection_router = Router(tags=["oauth"])
+
+
+async def introspect_oauth_token(request: Request) -> bytes:
+    """Tell an app with a secret whether a token of its own works, and what it may do."""
+    database = desk_of(request).database
+    return msgspec.json.encode(await service.introspect(database, await read_request(request)))
+
+
+introspection_router.add_api_route(
+    "/oauth/introspect",
+    introspect_oauth_token,
+    methods=["POST"],
+    response_model=Introspection,
+    responses=REFUSALS,
+    openapi_extra=form_body("token", "token_type_hint", required=["token"]),
+    dependencies=CLIENT_AUTHENTICATION,
+    route_class_override=FastRoute,
+)
+
+set_error_form("/oauth/introspect", to_oauth_error)
+
+
+revocation_router = Router(tags=["oauth"])
+
+
+async def revoke_oauth_token(request: Request) -> bytes:
+    """Revoke a token that the app got; with a refresh token, everything issued with it.
+
+    The answer is the same for a token that is unknown, expired or somebody else's.
+    """
+    await service.revoke(desk_of(request), await read_request(request))
+    return b"{}"
+
+
+revocation_router.add_api_route(
+    "/oauth/revoke",
+    revoke_oauth_token,
+    methods=["POST"],
+    response_model=Done,
+    responses=REFUSALS,
+    openapi_extra=form_body("token", "token_type_hint", required=["token"]),
+    dependencies=CLIENT_AUTHENTICATION,
+    route_class_override=FastRoute,
+)
+
+set_error_form("/oauth/revoke", to_oauth_error)
+
+
+REGISTRATION_PATH = "/oauth/register"
+REGISTRATIONS = RateLimit(name="register", quota=20, window_seconds=3600)
+_REGISTRATION_REFUSALS: dict[int | str, dict[str, Any]] = {
+    **{status: REFUSALS[status] for status in (400, 413, 429, 503)},
+    403: REFUSALS[400] | {"description": "Apps cannot register by themselves at this hub."},
+}
+
+registration_router = Router(tags=["oauth"])
+set_error_form(REGISTRATION_PATH, to_oauth_error)
+
+
+@registration_router.post(
+    REGISTRATION_PATH,
+    status_code=201,
+    openapi_extra=METADATA_BODY,
+    responses=_REGISTRATION_REFUSALS,
+)
+async def register_oauth_client(request: Request, conn: Conn) -> RegisteredClient:
+    """Register an app that describes itself (RFC 7591); no token is needed.
+
+    An app that nobody uses is removed after 30 days.
+    """
+    limiter: Limiter = request.app.state.limiter
+    raise_when_exceeded(limiter.count(REGISTRATIONS, exchange_of(request).address))
+    return RegisteredClient.of(await registration.register(conn, await request.body()))
+
+
+discovery_router = Router(tags=["oauth"])
+
+_NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "The version in `If-None-Match` is current."}
+}
+
+
+def _discovery_of(request: Request) -> Document:
+    # Settings do not change while a hub runs, so its first reader pays for all.
+    if not hasattr(request.app.state, "discovery"):
+        settings = request.app.state.settings
+        body = discovery_document(settings.base_url, registration=settings.oauth.registration)
+        request.app.state.discovery = Document(
+            body=msgspec.json.encode(body), media_type="application/json"
+        )
+    document: Document = request.app.state.discovery
+    return document
+
+
+_DiscoveryDocument = Annotated[Document, Depends(_discovery_of)]
+
+
+@discovery_router.get(
+    "/.well-known/openid-configuration", response_model=Discovery, responses=_NOT_MODIFIED
+)
+async def get_openid_configuration(request: Request, document: _DiscoveryDocument) -> Response:
+    """Tell OpenID Connect clients where everything is, and what this hub can do."""
+    return document_response(request, document)
+
+
+@discovery_router.get(
+    "/.well-known/oauth-authorization-server", response_model=Discovery, responses=_NOT_MODIFIED
+)
+async def get_authorization_server(request: Request, document: _DiscoveryDocument) -> Response:
+    """Tell OAuth clients the same, at the address of RFC 8414."""
+    return document_response(request, document)
+
+
+@discovery_router.get("/oauth/jwks", response_model=Jwks, responses=_NOT_MODIFIED)
+async def get_jwks(request: Request, database: Db) -> Response:
+    """Get the public keys that check ID tokens; the next one is shown a day before it signs."""
+    body = msgspec.json.encode({"keys": await keys.public_keys(database)})
+    return document_response(request, Document(body=body, media_type="application/json"))
+
+
+userinfo_router = Router(tags=["oauth"])
+
+
+async def _caller_of_form(request: Request, _shown: Credentials) -> Caller:
+    """Take the token from the header, or from a form, where RFC 6750, 2.2, allows it too."""
+    exchange = exchange_of(request)
+    if exchange.authorization is None:
+        async with request.form() as form:
+            if isinstance(token := form.get("access_token"), str):
+                exchange.authorization = f"Bearer {token}"
+    caller = await caller_of(request)
+    if Scope.openid not in caller.scopes:
+        raise ScopeNeeded([Scope.openid])
+    return caller
+
+
+_FormUser = Annotated[Caller, Depends(_caller_of_form)]
+
+
+@userinfo_router.get("/oauth/userinfo", response_model=Userinfo)
+async def get_userinfo(conn: ReadConn, caller: OpenIdUser) -> dict[str, Any]:
+    """Tell who the token acts for, as far as its scopes reach."""
+    return await _claims_of_caller(conn, caller)
+
+
+@userinfo_router.post("/oauth/userinfo", response_model=Userinfo)
+async def post_userinfo(conn: ReadConn, caller: _FormUser) -> dict[str, Any]:
+    """Tell the same; the token may stand in a form as `access_token`."""
+    return await _claims_of_caller(conn, caller)
+
+
+async def _claims_of_caller(conn: Reader, caller: Caller) -> dict[str, Any]:
+    selected = [grant.entity_id for grant in caller.token.grants.scoped]
+    scopes = caller.scopes
+    if caller.token.organization_id is not None:
+        # A token that is confined to an organization tells of no other.
+        scopes = scopes - {Scope.read_memberships}
+    if caller.token.role is not TokenRole.fine_grained:
+        # A person's own token selects nothing: it reaches every organization of its user.
+        scopes = scopes | {Scope.read_memberships}
+    return await claims_of(conn, caller.user_id, scopes, selected)

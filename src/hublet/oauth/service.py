@@ -1,0 +1,209 @@
+"""Rules of the OAuth endpoints: issue tokens for a grant, start a device login, introspect and
+revoke a token.
+"""
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from hublet.core.database import Connection, Database, Reader
+from hublet.core.database.engine import CREDENTIALS_CHANNEL
+from hublet.core.limits import RateLimit, raise_when_exceeded
+from hublet.oauth.access import refresh_tokens as refreshes
+from hublet.oauth.access import service as accesses
+from hublet.oauth.access.records import EndReason
+from hublet.oauth.apps.service import resolve_app
+from hublet.oauth.clients import authenticate
+from hublet.oauth.devices import service as devices
+from hublet.oauth.devices.records import StartedDevice
+from hublet.oauth.errors import InvalidClient, OAuthError, UnknownApp
+from hublet.oauth.grants import GRANTS
+from hublet.oauth.grants.context import GrantContext, GrantResult, TokenRequest
+from hublet.oauth.keys.id_tokens import issue_id_token
+from hublet.oauth.records import OAuthApp
+from hublet.oauth.scopes import format_scopes, scopes_requested_by
+from hublet.tokens import service as tokens
+from hublet.tokens import store as token_store
+from hublet.tokens.format import TokenKind
+from hublet.tokens.records import Scope, Token
+
+
+async def issue_tokens(desk: GrantContext, request: TokenRequest) -> dict[str, Any]:
+    grant = GRANTS.get(request.get("grant_type"))
+    if grant is None:
+        raise OAuthError("unsupported_grant_type", "grant_type must be one of: " + _grant_names())
+    answer = await grant(desk, request)
+    shown = _token_response(answer)
+    if Scope.openid in answer.issued.scopes:
+        shown["id_token"] = await _issue_id_token(desk, answer)
+    return shown
+
+
+def _grant_names() -> str:
+    return ", ".join(GRANTS)
+
+
+def _token_response(answer: GrantResult) -> dict[str, Any]:
+    issued = answer.issued
+    shown: dict[str, Any] = {
+        "access_token": issued.access_token,
+        "token_type": "bearer",
+        "expires_in": issued.expires_in,
+        "scope": format_scopes(issued.scopes),
+    }
+    if issued.refresh_token is not None:
+        shown["refresh_token"] = issued.refresh_token
+    if answer.issued_token_type is not None:
+        shown["issued_token_type"] = answer.issued_token_type
+    return shown
+
+
+async def _issue_id_token(desk: GrantContext, answer: GrantResult) -> str:
+    # After the commit: signing takes longer than everything else together.
+    return await issue_id_token(
+        desk.database,
+        app=answer.app,
+        user_id=answer.user_id,
+        scopes=answer.issued.scopes - answer.untold,
+        organization_ids=answer.organization_ids,
+        nonce=answer.nonce,
+        authenticated_at=answer.authenticated_at,
+        access_token=answer.issued.access_token,
+        session_id=answer.session_id,
+    )
+
+
+DEVICE_PAGE = "/device"
+DEVICE_LOGINS = RateLimit(name="device", quota=120, window_seconds=900)
+
+
+async def start_device_login(desk: GrantContext, request: TokenRequest) -> dict[str, Any]:
+    raise_when_exceeded(desk.limiter.count(DEVICE_LOGINS, request.address))
+    if request.presented.client_id is not None:
+        await _resolve_client(desk, request.presented.client_id)
+    started = await desk.write(partial(_start_device_login, request))
+    address = desk.database.hub.settings.base_url + DEVICE_PAGE
+    return {
+        "device_code": started.device_code,
+        "user_code": started.user_code,
+        "verification_uri": address,
+        "verification_uri_complete": f"{address}?user_code={started.user_code}",
+        "expires_in": int(devices.DEVICE_CODE_LIFE.total_seconds()),
+        "interval": devices.INTERVAL_SECONDS,
+    }
+
+
+async def _resolve_client(desk: GrantContext, client_id: str) -> None:
+    """Make the app known, which may be a document on the web, before a transaction is open."""
+    try:
+        await resolve_app(desk.database, client_id)
+    except UnknownApp:
+        raise InvalidClient from None
+
+
+async def _start_device_login(request: TokenRequest, conn: Connection) -> StartedDevice:
+    app = await authenticate(conn, request.presented)
+    scopes = scopes_requested_by(app, request.find("scope"))
+    return await devices.start(conn, app, scopes, address=request.address, agent=request.agent)
+
+
+INACTIVE: dict[str, Any] = {"active": False}
+
+
+async def introspect(database: Database, request: TokenRequest) -> dict[str, Any]:
+    """Tell what a token of the app's own may do; of any other, that it does not work."""
+    value = request.get("token")
+    async with database.read() as conn:
+        app = await authenticate(conn, request.presented)
+        if not app.confidential:
+            raise InvalidClient("Introspection is for apps with a secret.")
+        return await _introspect_access_token(conn, app, value) or await _introspect_refresh_token(
+            conn, app, value
+        )
+
+
+async def _introspect_access_token(
+    conn: Reader, app: OAuthApp, value: str
+) -> dict[str, Any] | None:
+    caller = await tokens.find_caller(conn, value)
+    if caller is None or caller.token.app_id != app.id or caller.token.expires_at is None:
+        return None
+    token = caller.token
+    return _active_response(
+        conn,
+        app,
+        {
+            "scope": format_scopes(_granted_scopes(token)),
+            "username": caller.user_name,
+            "sub": caller.user_id,
+        },
+        issued_at=token.created_at,
+        expires_at=caller.token.expires_at,
+    ) | {"token_type": "bearer"}
+
+
+def _granted_scopes(token: Token) -> frozenset[Scope]:
+    """Return the scopes as they were granted.
+
+    What a token that is confined to an organization may do elsewhere follows from those.
+    """
+    everywhere = token.grants.everywhere if token.organization_id is None else frozenset[Scope]()
+    return everywhere.union(*(grant.scopes for grant in token.grants.scoped))
+
+
+async def _introspect_refresh_token(conn: Reader, app: OAuthApp, value: str) -> dict[str, Any]:
+    refresh = await refreshes.find(conn, value)
+    if refresh is None or not refresh.is_alive or refresh.replaced_at is not None:
+        return INACTIVE
+    permission = refresh.access.permission
+    if permission.app_id != app.id:
+        return INACTIVE
+    return _active_response(
+        conn,
+        app,
+        {
+            "scope": format_scopes(permission.scopes),
+            "username": refresh.user_name,
+            "sub": permission.user_id,
+        },
+        issued_at=refresh.created_at,
+        expires_at=refresh.expires_at,
+    )
+
+
+def _active_response(
+    conn: Reader,
+    app: OAuthApp,
+    about: dict[str, Any],
+    *,
+    issued_at: datetime,
+    expires_at: datetime,
+) -> dict[str, Any]:
+    base_url = conn.hub.settings.base_url
+    return {
+        "active": True,
+        "client_id": app.client_id,
+        **about,
+        "iat": int(issued_at.timestamp()),
+        "exp": int(expires_at.timestamp()),
+        "iss": base_url,
+        "aud": base_url,
+    }
+
+
+async def revoke(desk: GrantContext, request: TokenRequest) -> None:
+    """Revoke a token of the app's own; any other is left alone, and the answer is the same."""
+    value = request.get("token")
+    await desk.write(partial(_revoke, request, value))
+
+
+async def _revoke(request: TokenRequest, value: str, conn: Connection) -> None:
+    app = await authenticate(conn, request.presented)
+    token = await tokens.find_by_value(conn, value)
+    if token is None or token.app_id != app.id:
+        return
+    if token.kind is TokenKind.refresh and token.access_id is not None:
+        await accesses.end(conn, [token.access_id], EndReason.revoked)
+    elif await token_store.revoke(conn, token.id):
+        # RFC 7009, 2.1: an access token goes alone, its refresh token works on.
+        conn.wake(CREDENTIALS_CHANNEL)

@@ -1,1 +1,0 @@
-"""The token endpoint and the start of a device login."""

@@ -1,1 +1,0 @@
-"""Who the holder of a token acts for."""

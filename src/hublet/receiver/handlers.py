@@ -1,0 +1,309 @@
+"""Handlers: their parameters from a request (dependency injection by annotation), the call, and
+work after the response.
+"""
+
+import asyncio
+import inspect
+import logging
+import types
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from http import HTTPStatus
+from typing import Annotated, Any, Self, Union, get_args, get_origin, get_type_hints
+from urllib.parse import parse_qs
+
+from pydantic import TypeAdapter, ValidationError
+from starlette.background import BackgroundTasks
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Scope
+
+from hublet.receiver.requests import ReceivedRequest
+from hublet.receiver.responses import (
+    AnyResponse,
+    RequestRefused,
+    detail_response,
+    response_of,
+    server_error,
+)
+from hublet.receiver.schemas import WebhookPayload
+
+_SCALARS = (str, int, float, bool)
+_EMPTY = inspect.Parameter.empty
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+class Source(Enum):
+    body = auto()
+    query = auto()
+    request = auto()
+    background = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    name: str
+    source: Source
+    adapter: TypeAdapter[Any]
+    default: Any = _EMPTY
+    # The class that is to be made; a framework may have its own.
+    kind: Any = None
+
+    @property
+    def is_needed(self) -> bool:
+        return self.default is _EMPTY
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """Read the signature; what a handler cannot be given is said when it is registered."""
+    hints = _type_hints(function)
+    found = [
+        _parameter(each, hints.get(name, each.annotation), function)
+        for name, each in inspect.signature(function).parameters.items()
+        if each.kind not in {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    ]
+    kept = [each for each in found if each is not None]
+    bodies = [each.name for each in kept if each.source is Source.body]
+    if len(bodies) > 1:
+        raise TypeError(f"A handler takes one payload, {_function_name(function)} wants {bodies}.")
+    return tuple(kept)
+
+
+def _type_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    called = function if inspect.isroutine(function) else type(function).__call__
+    try:
+        return get_type_hints(called, include_extras=True)
+    except (NameError, TypeError):
+        # Names that only a type checker sees: the names of the parameters tell enough.
+        return {}
+
+
+def _parameter(
+    given: inspect.Parameter, annotation: Any, function: Callable[..., Any]
+) -> Parameter | None:
+    if given.kind not in _BY_NAME:
+        raise TypeError(f"{_function_name(function)} cannot be given {given.name} by its name.")
+    for each in (given.default, *_annotated_notes(annotation)):
+        if type(each).__module__.partition(".")[0] == "fastapi":
+            marker = type(each).__name__
+            raise TypeError(
+                f"{_function_name(function)} asks for {marker}(…), which needs FastAPI itself."
+            )
+    if annotation is _EMPTY or isinstance(annotation, str):
+        if given.name != "request" and given.default is not _EMPTY:
+            return None
+        annotation = Request if given.name == "request" else WebhookPayload
+    plain = _bare_type(annotation)
+    source = _source(plain, given.name)
+    made = plain if source is Source.background else None
+    # What is not validated needs no adapter that could do it.
+    adapter: TypeAdapter[Any] = TypeAdapter(
+        annotation if source in {Source.body, Source.query} else Any
+    )
+    return Parameter(
+        name=given.name, source=source, adapter=adapter, default=given.default, kind=made
+    )
+
+
+def _source(plain: Any, name: str) -> Source:
+    if isinstance(plain, type):
+        if issubclass(plain, Request):
+            return Source.request
+        if issubclass(plain, BackgroundTasks):
+            return Source.background
+        if issubclass(plain, (*_SCALARS, Enum)):
+            return Source.query
+    # Client contract 2.3: a parameter of this name receives the request.
+    return Source.request if name == "request" else Source.body
+
+
+def _bare_type(annotation: Any) -> Any:
+    """Return the class itself of `Annotated[X, …]` and `X | None`."""
+    if get_origin(annotation) is Annotated:
+        return _bare_type(get_args(annotation)[0])
+    if get_origin(annotation) in {Union, types.UnionType}:
+        others = [each for each in get_args(annotation) if each is not type(None)]
+        return _bare_type(others[0]) if len(others) == 1 else annotation
+    return annotation
+
+
+def _annotated_notes(annotation: Any) -> Iterator[Any]:
+    """Yield what stands beside the class in `Annotated[X, …]`, wherever in an annotation."""
+    if get_origin(annotation) is Annotated:
+        yield from annotation.__metadata__
+    for each in get_args(annotation):
+        yield from _annotated_notes(each)
+
+
+def _function_name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+log = logging.getLogger("hublet.receiver")
+
+_Errors = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerCall:
+    """A handler with its arguments; `background` is to run after the answer."""
+
+    handler: "Handler"
+    arguments: dict[str, Any]
+    background: BackgroundTasks | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handler:
+    path: str
+    function: Callable[..., Any]
+    parameters: tuple[Parameter, ...]
+    is_async: bool
+    reads_body: bool
+
+    @classmethod
+    def of(cls, path: str, function: Callable[..., Any]) -> Self:
+        parameters = parameters_of(function)
+        return cls(
+            path=path,
+            function=function,
+            parameters=parameters,
+            reads_body=any(each.source is Source.body for each in parameters),
+            is_async=inspect.iscoroutinefunction(function)
+            or inspect.iscoroutinefunction(getattr(function, "__call__", None)),  # noqa: B004 - an object may be a coroutine function too
+        )
+
+    def prepare(self, received: ReceivedRequest) -> HandlerCall:
+        """Find every argument; what is wrong with the request is told at once, as a whole."""
+        arguments: dict[str, Any] = {}
+        wrong: _Errors = []
+        background = None
+        for each in self.parameters:
+            if each.source is Source.request:
+                arguments[each.name] = received.as_request()
+            elif each.source is Source.background:
+                arguments[each.name] = background = background or each.kind()
+            else:
+                _validate(each, received, arguments, wrong)
+        if wrong:
+            raise RequestRefused(detail_response(HTTPStatus.UNPROCESSABLE_ENTITY, wrong))
+        return HandlerCall(handler=self, arguments=arguments, background=background)
+
+
+def _validate(
+    parameter: Parameter, received: ReceivedRequest, arguments: dict[str, Any], wrong: _Errors
+) -> None:
+    place = "body" if parameter.source is Source.body else "query"
+    try:
+        if place == "body":
+            arguments[parameter.name] = _from_body(parameter, received.body)
+        else:
+            arguments[parameter.name] = _from_query(parameter, received)
+    except ValidationError as found:
+        at = [place] if place == "body" else [place, parameter.name]
+        wrong.extend(
+            {"type": each["type"], "loc": [*at, *each["loc"]], "msg": each["msg"]}
+            for each in found.errors(include_url=False, include_input=False)
+        )
+    except _Missing:
+        loc = [place] if place == "body" else [place, parameter.name]
+        wrong.append({"type": "missing", "loc": loc, "msg": "Field required"})
+
+
+class _Missing(Exception):
+    pass
+
+
+def _from_body(parameter: Parameter, body: bytes) -> Any:
+    if body:
+        return parameter.adapter.validate_json(body)
+    return _default(parameter)
+
+
+def _from_query(parameter: Parameter, received: ReceivedRequest) -> Any:
+    query = parse_qs(received.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    if parameter.name in query:
+        return parameter.adapter.validate_python(query[parameter.name][-1])
+    return _default(parameter)
+
+
+def _default(parameter: Parameter) -> Any:
+    if parameter.is_needed:
+        raise _Missing
+    return parameter.default
+
+
+async def respond(call: HandlerCall) -> AnyResponse:
+    """Run the handler to its end; whatever it raises becomes an answer that says no reason."""
+    try:
+        return response_of(await run_handler(call))
+    except HTTPException as refusal:
+        return detail_response(refusal.status_code, refusal.detail, refusal.headers)
+    except Exception:
+        log.exception("The handler of %s failed.", call.handler.path)
+        return server_error()
+
+
+async def run_handler(call: HandlerCall) -> Any:
+    """Return what the handler returns, and raise what it raises."""
+    handler = call.handler
+    if handler.is_async:
+        return await handler.function(**call.arguments)
+    return await asyncio.to_thread(handler.function, **call.arguments)
+
+
+async def run_to_end(call: HandlerCall, scope: Scope) -> bool:
+    """Run the handler and what it left for later; tell whether all of that went well.
+
+    What it returns goes nowhere, so its form does not matter: only what is still to be done in it.
+    """
+    try:
+        result = await run_handler(call)
+        return (
+            _is_success(result)
+            and await _drain_result(result, scope)
+            and await run_background(call)
+        )
+    except HTTPException as refusal:
+        return refusal.status_code < HTTPStatus.BAD_REQUEST and await run_background(call)
+    except Exception:
+        log.exception("The handler of %s failed.", call.handler.path)
+        return False
+
+
+async def run_background(call: HandlerCall) -> bool:
+    """Do what the handler left for later, and tell whether that went well."""
+    try:
+        if call.background is not None:
+            await call.background()
+    except Exception:
+        log.exception("A background task of %s failed.", call.handler.path)
+        return False
+    return True
+
+
+def _is_success(result: Any) -> bool:
+    return not isinstance(result, Response) or result.status_code < HTTPStatus.BAD_REQUEST
+
+
+async def _drain_result(result: Any, scope: Scope) -> bool:
+    if isinstance(result, Response):
+        # Sent to nobody: a body is made to its end, and the task behind the answer runs.
+        await result(scope, _receive_nothing, _drop_message)
+    elif isinstance(result, Generator):
+        await asyncio.to_thread(deque, result, 0)
+    elif isinstance(result, Awaitable | AsyncIterator):
+        kind = type(result).__name__
+        raise TypeError(f"It returned a {kind}, which nobody runs; is it to be an async function?")
+    return True
+
+
+async def _receive_nothing() -> Message:
+    return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
+
+
+async def _drop_message(_message: Message) -> None:
+    pass

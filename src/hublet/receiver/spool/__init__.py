@@ -1,1 +1,0 @@
-"""Deliveries that were answered first: kept on the disk until their handler has done its work."""

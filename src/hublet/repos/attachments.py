@@ -1,0 +1,79 @@
+"""Attachments: pictures, videos, sounds and PDFs that discussions and comments show."""
+
+import asyncio
+import string
+from collections.abc import AsyncIterable
+
+from hublet.core.clock import now
+from hublet.core.database import Database, Reader
+from hublet.core.ids import random_text
+from hublet.repos import blobs_store
+from hublet.repos.blobs import spool_upload
+from hublet.repos.errors import AttachmentNotFound, EmptyAttachment, NotAnAttachment
+from hublet.repos.records import Attachment
+from hublet.tokens.records import Caller
+
+# What the public client sends, by its own list, and documents. SVG is missing on purpose: it can
+# carry scripts.
+SUFFIXES = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+    "video/mp4": ".mp4",
+    "video/quicktime": ".mov",
+    "video/webm": ".webm",
+    "audio/mpeg": ".mp3",
+    "audio/wav": ".wav",
+    "application/pdf": ".pdf",
+}
+
+# The limits that the public client tells of: 10 MB, and 50 MB for videos.
+LARGEST = 10 << 20
+LARGEST_VIDEO = 50 << 20
+
+
+def check_media_type(content_type: str) -> str:
+    """Return the media type without its parameters, or refuse one that cannot be attached."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type not in SUFFIXES:
+        raise NotAnAttachment(SUFFIXES)
+    return media_type
+
+
+def size_limit(media_type: str) -> int:
+    return LARGEST_VIDEO if media_type.startswith("video/") else LARGEST
+
+
+_NAME_LENGTH = 32
+
+
+async def add(
+    database: Database, caller: Caller, media_type: str, content: AsyncIterable[bytes]
+) -> Attachment:
+    """Keep a file of one of the allowed types; no transaction is open while it arrives."""
+    data_dir = database.hub.settings.database.data_dir
+    async with spool_upload(content, data_dir, largest=size_limit(media_type)) as spool:
+        if not spool.size:
+            raise EmptyAttachment
+        blob = await asyncio.to_thread(spool.keep)
+    attachment = Attachment(
+        name=random_text(_NAME_LENGTH, string.ascii_letters + string.digits) + SUFFIXES[media_type],
+        user_id=caller.user_id,
+        sha256=blob.sha256,
+        size=blob.size,
+        media_type=media_type,
+        created_at=now(),
+    )
+    async with database.transaction() as conn:
+        await blobs_store.add(conn, [blob])
+        await blobs_store.add_attachment(conn, attachment)
+    return attachment
+
+
+async def get(conn: Reader, name: str) -> Attachment:
+    """Return the attachment to whoever has its address: a text may be read without a token."""
+    attachment = await blobs_store.find_attachment(conn, name)
+    if attachment is None:
+        raise AttachmentNotFound(name)
+    return attachment

@@ -1,1 +1,0 @@
-"""Pictures, videos and sounds that discussions and comments show."""

@@ -1,0 +1,130 @@
+"""SQL of blobs, of the repositories that may point to them, and of attachments."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from hublet.core.clock import from_micros, micros, to_micros
+from hublet.core.database import Connection, Reader
+from hublet.repos.records import Attachment, Blob, LinkedBlob
+
+
+async def add(conn: Connection, blobs: Iterable[Blob]) -> None:
+    """Note that these blobs lie in the folder."""
+    await conn.execute_many(
+        """
+        INSERT INTO blobs (sha256, size, git_sha1, created_at) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (sha256) DO UPDATE SET git_sha1 = coalesce(excluded.git_sha1, blobs.git_sha1)
+        """,
+        [(blob.sha256, blob.size, blob.git_sha1, micros()) for blob in blobs],
+    )
+
+
+async def link(conn: Connection, repo_id: str, digests: Iterable[str]) -> None:
+    """Note that a repository brought these blobs along, and may point to them."""
+    await conn.execute_many(
+        """
+        INSERT INTO repo_blobs (repo_id, sha256, pushed_at) VALUES ($1, $2, $3)
+        ON CONFLICT DO NOTHING
+        """,
+        [(repo_id, digest, micros()) for digest in digests],
+    )
+
+
+async def find_in_repo(conn: Reader, repo_id: str, digests: Iterable[str]) -> dict[str, Blob]:
+    """Return, by digest, those blobs that the repository may point to."""
+    rows = await conn.fetch_all(
+        """
+        SELECT b.sha256, b.size, b.git_sha1
+        FROM repo_blobs r JOIN blobs b ON b.sha256 = r.sha256
+        WHERE r.repo_id = $1 AND r.sha256 IN each($2)
+        """,
+        repo_id, _json_array(digests),
+    )  # fmt: skip
+    return {row["sha256"]: Blob(**dict(row)) for row in rows}
+
+
+async def list_of_repo(
+    conn: Reader, repo_id: str, *, after: str = "", limit: int
+) -> list[LinkedBlob]:
+    """Return the blobs that a repository may point to, in the order of their digests."""
+    rows = await conn.fetch_all(
+        """
+        SELECT b.sha256, b.size, r.pushed_at
+        FROM repo_blobs r JOIN blobs b ON b.sha256 = r.sha256
+        WHERE r.repo_id = $1 AND r.sha256 > $2 ORDER BY r.sha256 LIMIT $3
+        """,
+        repo_id, after, limit,
+    )  # fmt: skip
+    return [
+        LinkedBlob(sha256=row["sha256"], size=row["size"], pushed_at=from_micros(row["pushed_at"]))
+        for row in rows
+    ]
+
+
+async def unlink(conn: Connection, repo_id: str, digests: Iterable[str]) -> int:
+    """Take from a repository the right to point to these blobs; return to how many it had one."""
+    return await conn.execute(
+        "DELETE FROM repo_blobs WHERE repo_id = $1 AND sha256 IN each($2)",
+        repo_id,
+        _json_array(digests),
+    )
+
+
+async def remove_unused(conn: Connection, *, before: int, limit: int) -> list[str]:
+    """Forget old blobs that nothing points to; return their digests."""
+    rows = await conn.fetch_all(
+        """
+        DELETE FROM blobs WHERE sha256 IN (
+            SELECT b.sha256 FROM blobs b
+            WHERE b.created_at < $1
+                AND NOT EXISTS (SELECT 1 FROM repo_blobs r WHERE r.sha256 = b.sha256)
+                AND NOT EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = b.sha256)
+                AND NOT EXISTS (SELECT 1 FROM attachments a WHERE a.sha256 = b.sha256)
+            ORDER BY b.sha256 LIMIT $2
+        )
+        RETURNING sha256
+        """,
+        before, limit,
+    )  # fmt: skip
+    return [row["sha256"] for row in rows]
+
+
+async def find_known(conn: Reader, digests: Iterable[str]) -> set[str]:
+    """Return those digests that stand for a blob of this hub."""
+    rows = await conn.fetch_all(
+        "SELECT sha256 FROM blobs WHERE sha256 IN each($1)", _json_array(digests)
+    )
+    return {row["sha256"] for row in rows}
+
+
+def _json_array(digests: Iterable[str]) -> str:
+    return msgspec.json.encode(list(digests)).decode()
+
+
+async def add_attachment(conn: Connection, attachment: Attachment) -> None:
+    await conn.execute(
+        """
+        INSERT INTO attachments (name, user_id, sha256, size, media_type, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        """,
+        attachment.name, attachment.user_id, attachment.sha256, attachment.size,
+        attachment.media_type, to_micros(attachment.created_at),
+    )  # fmt: skip
+
+
+async def find_attachment(conn: Reader, name: str) -> Attachment | None:
+    row = await conn.fetch_one(
+        "SELECT name, user_id, sha256, size, media_type, created_at FROM attachments WHERE name = $1",
+        name,
+    )
+    if row is None:
+        return None
+    return Attachment(
+        name=row["name"],
+        user_id=row["user_id"],
+        sha256=row["sha256"],
+        size=row["size"],
+        media_type=row["media_type"],
+        created_at=from_micros(row["created_at"]),
+    )

@@ -1,0 +1,1 @@
+"""Browsing of repositories: trees, history, downloads, information and lists."""

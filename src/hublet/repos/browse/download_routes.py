@@ -1,0 +1,126 @@
+"""HTTP for downloads: the files of a revision, at the addresses of the public service."""
+
+from functools import partial
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import Depends, Request, Response
+
+from hublet.core.http import Db, Router
+from hublet.core.http.exchange import exchange_of
+from hublet.core.http.file_responses import (
+    FILE_RESPONSES,
+    blob_response,
+    content_disposition,
+    content_response,
+)
+from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo
+from hublet.repos.browse import downloads
+from hublet.repos.browse.auth import IN_REVISION, RevisionPath, revision_and_path
+from hublet.repos.browse.downloads import BINARY, TEXT, DownloadCounter, media_type_of
+from hublet.repos.browse.records import StoredFile
+from hublet.repos.browse.revisions import get_revision
+from hublet.repos.records import RepoAddress, Right
+from hublet.tokens.auth import MaybeCaller
+
+# Where the public service sends its clients on to.
+CACHED_REPO = "/api/resolve-cache/{kind:kind}/{namespace:owner}/{name}"
+
+router = Router(tags=GIT_TAGS, responses=MOVED | FILE_RESPONSES)
+
+
+async def _revision_path(
+    request: Request, database: Db, caller: MaybeCaller, address: RepoAddress, rest: str
+) -> RevisionPath:
+    revision, path = revision_and_path(request, rest)
+    at = await get_revision(database, caller, address, revision, right=Right.read)
+    return RevisionPath(at=at, path=path)
+
+
+async def _root_path(
+    request: Request, database: Db, caller: MaybeCaller, address: RootRepo, rest: str
+) -> RevisionPath:
+    return await _revision_path(request, database, caller, address, rest)
+
+
+async def _cached_path(
+    request: Request, database: Db, caller: MaybeCaller, address: GitRepo, rest: str
+) -> RevisionPath:
+    return await _revision_path(request, database, caller, address, rest)
+
+
+@router.get(ROOT_REPO + "/resolve" + IN_REVISION, response_class=Response)
+async def download_file(
+    request: Request,
+    database: Db,
+    place: Annotated[RevisionPath, Depends(_root_path)],
+    *,
+    download: bool = False,
+) -> Response:
+    """Download a file of a revision: whole, or the part that `Range` names.
+
+    The path is the revision and, behind it, the file; slashes within a revision are `%2F`.
+    With `download=true` a browser saves the file instead of showing it.
+    """
+    return await _send(
+        request, await downloads.get_file(database, place.at, place.path), to_save=download
+    )
+
+
+@router.get(CACHED_REPO + IN_REVISION, response_class=Response)
+async def download_cached_file(
+    request: Request, database: Db, place: Annotated[RevisionPath, Depends(_cached_path)]
+) -> Response:
+    """Download a file of a revision, as under `resolve`."""
+    return await _send(request, await downloads.get_file(database, place.at, place.path))
+
+
+@router.get(ROOT_REPO + "/raw" + IN_REVISION, response_class=Response)
+async def download_raw_file(
+    request: Request, place: Annotated[RevisionPath, Depends(_root_path)]
+) -> Response:
+    """Download a file as git holds it: of a large file, the pointer to its content."""
+    file = await downloads.get_raw_file(place.at, place.path)
+    lfs = file.entry.lfs
+    return await content_response(
+        request,
+        partial(downloads.read_git_file, file),
+        size=file.entry.size if lfs is None else lfs.pointer_size,
+        etag=file.entry.oid,
+        file_name=_name(file),
+        media_type=media_type_of(file.entry.path) if lfs is None else TEXT,
+        headers={"X-Repo-Commit": file.commit},
+    )
+
+
+def _name(file: StoredFile) -> str:
+    return file.entry.path.rpartition("/")[2]
+
+
+async def _send(request: Request, file: StoredFile, *, to_save: bool = False) -> Response:
+    media_type, name, lfs = media_type_of(file.entry.path), _name(file), file.entry.lfs
+    headers = {"X-Repo-Commit": file.commit}
+    if to_save:
+        headers["Content-Disposition"] = content_disposition(name, BINARY)
+    if lfs is None or file.blob is None:
+        send = partial(content_response, request, partial(downloads.read_git_file, file))
+        version = file.entry.oid
+    else:
+        send = partial(blob_response, request, file.blob)
+        version = lfs.sha256
+        headers |= {"X-Linked-Etag": f'"{version}"', "X-Linked-Size": str(lfs.size)}
+    response = await send(
+        size=file.entry.size, etag=version, file_name=name, media_type=media_type, headers=headers
+    )
+    _count(request, response, file.repo.id)
+    return response
+
+
+def _count(request: Request, response: Response, repo_id: str) -> None:
+    """Count what begins to be sent; neither a version that is known nor a download resumed."""
+    exchange = exchange_of(request)
+    if exchange.without_body or response.status_code == HTTPStatus.NOT_MODIFIED:
+        return
+    if response.headers.get("Content-Range", "bytes 0-").startswith("bytes 0-"):
+        counter: DownloadCounter = request.app.state.downloads
+        counter.count(repo_id, who=exchange.user or exchange.address)

@@ -1,0 +1,148 @@
+"""Downloads: where the bytes of a file lie, its media type, and how often it is fetched."""
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+from mimetypes import MimeTypes
+from pathlib import PurePosixPath
+
+from hublet.core.clock import monotonic
+from hublet.core.database import Database, DatabaseUnavailable
+from hublet.core.logs import get_logger
+from hublet.repos import blobs as blob_folder
+from hublet.repos import blobs_store as blobs
+from hublet.repos.browse import store
+from hublet.repos.browse.records import Revision, StoredFile
+from hublet.repos.errors import ContentMissing, EntryNotFound
+from hublet.repos.git import bare_repos, trees
+from hublet.repos.git.trees import LfsPointer
+
+BINARY = "application/octet-stream"
+TEXT = "text/plain; charset=utf-8"
+
+# The table that Python brings along; what a machine adds to it must not change an answer.
+_KNOWN = MimeTypes(filenames=())
+_INLINE = ("image/", "audio/", "video/")
+_SUFFIXES_OF_TEXT = (
+    ".bash .c .cc .cfg .conf .cpp .cs .csv .cu .cuh .css .go .h .hpp .htm .html .ini .ipynb .java "
+    ".jinja .jl .js .json .jsonl .jsx .kt .log .lua .md .mjs .ndjson .nix .php .pl .proto .py .pyi "
+    ".r .rb .rs .rst .scala .sh .sql .srt .swift .tex .toml .ts .tsv .tsx .txt .vtt .xhtml .xml "
+    ".yaml .yml .zsh"
+)
+_NAMES_OF_TEXT = (
+    "authors changelog codeowners contributing copying dockerfile license makefile notice readme "
+    ".dockerignore .editorconfig .env .gitattributes .gitignore .gitmodules"
+)
+
+_TEXT_SUFFIXES = frozenset(_SUFFIXES_OF_TEXT.split())
+_TEXT_NAMES = frozenset(_NAMES_OF_TEXT.split())
+
+
+def media_type_of(path: str) -> str:
+    """Return the type to send a file with, the same whatever is in it.
+
+    Pages and scripts are plain text here: on the hub's own origin nobody else's may run.
+    """
+    name = PurePosixPath(path).name.lower()
+    suffix = PurePosixPath(name).suffix
+    if suffix in _TEXT_SUFFIXES or name in _TEXT_NAMES:
+        return TEXT
+    guessed, encoding = _KNOWN.guess_type(f"file{suffix}")
+    if guessed is None or encoding is not None:
+        return BINARY
+    if guessed.startswith(_INLINE) or guessed == "application/pdf":
+        return guessed
+    return TEXT if guessed.startswith("text/") else BINARY
+
+
+log = get_logger("downloads")
+
+_FLUSH_SECONDS = 5.0
+# Whoever fetches the many files of a repository downloads it once.
+_WINDOW_SECONDS = 300.0
+_MOST_REMEMBERED = 100_000
+
+
+class DownloadCounter:
+    """Gathers counts in memory and writes them every few seconds, in one transaction.
+
+    What one user or address fetches from a repository within five minutes counts once. A
+    process that is killed loses the counts of the last seconds; nothing rests on them.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._counts: Counter[str] = Counter()
+        self._seen: set[tuple[str, str]] = set()
+        self._window_ends = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._flushing: asyncio.Task[None] | None = None
+
+    def count(self, repo_id: str, *, who: str) -> None:
+        if monotonic() >= self._window_ends or len(self._seen) >= _MOST_REMEMBERED:
+            self._seen.clear()
+            self._window_ends = monotonic() + _WINDOW_SECONDS
+        if (repo_id, who) in self._seen:
+            return
+        self._seen.add((repo_id, who))
+        self._counts[repo_id] += 1
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(_FLUSH_SECONDS, self._begin_flush)
+
+    async def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._flushing is not None:
+            await asyncio.wait([self._flushing])
+        await self.flush()
+
+    def _begin_flush(self) -> None:
+        self._timer = None
+        self._flushing = asyncio.create_task(self.flush(), name="download-counts")
+
+    async def flush(self) -> None:
+        if not self._counts:
+            return
+        counts, self._counts = self._counts, Counter()
+        try:
+            async with self._database.transaction() as conn:
+                await store.add_counts(conn, sorted(counts.items()))
+        except DatabaseUnavailable as error:
+            log.warning("downloads not written", reason=error.reason)
+
+
+async def get_file(database: Database, at: Revision, path: str) -> StoredFile:
+    """Return the file with its content, wherever that lies."""
+    file = await get_raw_file(at, path)
+    if file.entry.lfs is None:
+        return file
+    return await _with_content(database, file, file.entry.lfs)
+
+
+async def get_raw_file(at: Revision, path: str) -> StoredFile:
+    """Return the file as git holds it: of a large one, the pointer."""
+    return await asyncio.to_thread(_get_file, at, path)
+
+
+def _get_file(at: Revision, path: str) -> StoredFile:
+    # A tag may have an id of its own; clients want that of the commit it stands for.
+    commit = str(trees.get_commit(bare_repos.open_repository(at.folder), at.commit).id)
+    entry = trees.get_entry(at.folder, commit, path)
+    if entry.type != "file":
+        raise EntryNotFound(path, commit=commit)
+    return StoredFile(repo=at.repo, commit=commit, entry=entry, folder=at.folder)
+
+
+async def _with_content(database: Database, file: StoredFile, lfs: LfsPointer) -> StoredFile:
+    # A pointer can be written by anybody who knows a digest; that is no right to the content.
+    async with database.read() as conn:
+        found = await blobs.find_in_repo(conn, file.repo.id, [lfs.sha256])
+    if lfs.sha256 not in found or found[lfs.sha256].size != lfs.size:
+        raise ContentMissing(file.entry.path)
+    path = blob_folder.blob_path(database.hub.settings.database.data_dir, lfs.sha256)
+    return replace(file, blob=path)
+
+
+async def read_git_file(file: StoredFile) -> bytes:
+    return await asyncio.to_thread(trees.read_blob, file.folder, file.entry.oid)

@@ -1,0 +1,103 @@
+"""Lists of repositories: nobody sees in a list what they cannot see by its name."""
+
+import re
+
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import Role
+from hublet.core.clock import to_micros
+from hublet.core.database import Reader
+from hublet.core.paging import InvalidCursor
+from hublet.repos import access
+from hublet.repos.browse import store
+from hublet.repos.browse.records import (
+    ListOrder,
+    ListPosition,
+    ListSort,
+    OwnerListPosition,
+    RepoFilter,
+)
+from hublet.repos.records import Reach, Repo
+from hublet.tokens.errors import ScopeNeeded
+from hublet.tokens.records import Caller, Scope
+
+_LIST_CURSOR = re.compile(r"(\d{1,18}):([0-9a-f]{24})")
+_OWNER_LIST_CURSOR = re.compile(r"([a-z]{1,20}):(\d{1,18}):([0-9a-f]{24})")
+
+
+def write_list_cursor(repo: Repo, sort: ListSort) -> str:
+    values = {
+        ListSort.creation: to_micros(repo.created_at),
+        ListSort.update: to_micros(repo.updated_at),
+        ListSort.likes: repo.likes,
+        ListSort.downloads: repo.downloads,
+    }
+    return f"{values[sort]}:{repo.id}"
+
+
+def read_list_cursor(text: str) -> ListPosition | None:
+    """Return None at the start of a list; refuse what `write_position` did not write."""
+    if not text:
+        return None
+    match = _LIST_CURSOR.fullmatch(text)
+    if match is None:
+        raise InvalidCursor
+    return ListPosition(value=int(match[1]), repo_id=match[2])
+
+
+def write_owner_list_cursor(repo: Repo) -> str:
+    return f"{repo.type}:{to_micros(repo.created_at)}:{repo.id}"
+
+
+def read_owner_list_cursor(text: str) -> OwnerListPosition:
+    """Return the start of a list for no text; refuse what `write_own_position` did not write."""
+    if not text:
+        return OwnerListPosition()
+    match = _OWNER_LIST_CURSOR.fullmatch(text)
+    if match is None:
+        raise InvalidCursor
+    return OwnerListPosition(type=match[1], value=int(match[2]), repo_id=match[3])
+
+
+async def list_repos(
+    conn: Reader,
+    caller: Caller | None,
+    wanted: RepoFilter,
+    *,
+    order: ListOrder,
+    after: str = "",
+    limit: int = 100,
+) -> list[Repo]:
+    """Return repositories of a type that the caller may see; `after` is from `write_position`."""
+    reach = await _reach(conn, caller)
+    position = read_list_cursor(after)
+    return await store.list_of_type(conn, wanted, reach, order=order, after=position, limit=limit)
+
+
+async def _reach(conn: Reader, caller: Caller | None) -> Reach | None:
+    if caller is None:
+        return None
+    return access.private_reach_of(caller, await store.roles_of_user(conn, caller.user_id))
+
+
+async def get_owner_id(conn: Reader, caller: Caller, organization: str | None) -> str:
+    """Return whose repositories are asked for: the caller's own, or those of an organization."""
+    owner_id = caller.user_id
+    if organization is not None:
+        found = await organizations.get_as(
+            conn, organization, user_id=caller.user_id, needed=Role.read
+        )
+        owner_id = found.id
+    if not caller.may(Scope.read_repos, on=owner_id):
+        raise ScopeNeeded([Scope.read_repos])
+    return owner_id
+
+
+async def list_of_owner(
+    conn: Reader, caller: Caller, owner_id: str, *, after: str, limit: int
+) -> list[Repo]:
+    """Return the repositories of an owner whom `get_owner_id` gave, of all types."""
+    reach = await _reach(conn, caller)
+    if reach is None:
+        return []
+    position = read_owner_list_cursor(after)
+    return await store.list_of_owner(conn, owner_id, reach, after=position, limit=limit)

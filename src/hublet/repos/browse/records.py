@@ -1,0 +1,160 @@
+"""Records of browsing: revisions, stored files, filters and order of lists, properties of a
+repository.
+"""
+
+from enum import StrEnum
+from pathlib import Path
+
+from hublet.core.light_dataclasses import dataclass
+from hublet.repos.git.history import CommitInfo
+from hublet.repos.git.trees import GitEntry
+from hublet.repos.records import Repo, RepoType
+
+
+class Property(StrEnum):
+    """What the public clients may ask for with `expand`; what this hub lacks is left out."""
+
+    author = "author"
+    base_models = "baseModels"
+    card_data = "cardData"
+    children_model_count = "childrenModelCount"
+    citation = "citation"
+    config = "config"
+    created_at = "createdAt"
+    datasets = "datasets"
+    description = "description"
+    disabled = "disabled"
+    downloads = "downloads"
+    downloads_all_time = "downloadsAllTime"
+    eval_results = "evalResults"
+    gated = "gated"
+    gguf = "gguf"
+    inference = "inference"
+    inference_provider_mapping = "inferenceProviderMapping"
+    last_modified = "lastModified"
+    library_name = "library_name"
+    likes = "likes"
+    main_size = "mainSize"
+    mask_token = "mask_token"  # noqa: S105 - a token of a text, no secret
+    model_index = "model-index"
+    models = "models"
+    papers_with_code_id = "paperswithcode_id"
+    pipeline_tag = "pipeline_tag"
+    private = "private"
+    region = "region"
+    resource_group = "resourceGroup"
+    runtime = "runtime"
+    safetensors = "safetensors"
+    sdk = "sdk"
+    sha = "sha"
+    siblings = "siblings"
+    spaces = "spaces"
+    subdomain = "subdomain"
+    tags = "tags"
+    transformers_info = "transformersInfo"
+    trending_score = "trendingScore"
+    used_storage = "usedStorage"
+    widget_data = "widgetData"
+
+
+IN_LISTS = frozenset(
+    {
+        Property.author,
+        Property.created_at,
+        Property.disabled,
+        Property.downloads,
+        Property.gated,
+        Property.last_modified,
+        Property.library_name,
+        Property.likes,
+        Property.pipeline_tag,
+        Property.private,
+        Property.sdk,
+        Property.sha,
+        Property.tags,
+    }
+)
+IN_DETAIL = IN_LISTS | {
+    Property.card_data,
+    Property.runtime,
+    Property.siblings,
+    Property.used_storage,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """A commit of a repository, and the folder where git holds it."""
+
+    repo: Repo
+    commit: str
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryWithCommit:
+    entry: GitEntry
+    # The commit that last changed it, where that was asked for and is not too long ago.
+    last_commit: CommitInfo | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """A file of a commit: small ones lie in git, large ones in the folder of blobs."""
+
+    repo: Repo
+    commit: str
+    entry: GitEntry
+    # Git's folder of the repository.
+    folder: Path
+    # Where the content lies, if that is not git.
+    blob: Path | None = None
+
+
+class ListSort(StrEnum):
+    """What a list is sorted by; the value is the column."""
+
+    creation = "created_at"
+    update = "updated_at"
+    likes = "likes"
+    downloads = "downloads"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoFilter:
+    """Which repositories are asked for; what is empty lets everything through."""
+
+    type: RepoType
+    # The name of a user or an organization.
+    author: str = ""
+    # Each must be a part of owner/name.
+    words: tuple[str, ...] = ()
+    # Must be a part of the name alone.
+    name_part: str = ""
+    # Each must be among the tags, in any case.
+    tags: tuple[str, ...] = ()
+    gated: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOrder:
+    sort: ListSort = ListSort.creation
+    ascending: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPosition:
+    """Where a page ended: the value it is sorted by, and the id of its last repository."""
+
+    value: int
+    repo_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerListPosition:
+    """Where a page of an owner's list ended: at a type, and there at a moment and an id."""
+
+    # Empty at the start, which is before everything.
+    type: str = ""
+    value: int = 0
+    repo_id: str = ""

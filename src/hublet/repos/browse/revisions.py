@@ -1,0 +1,126 @@
+"""Revisions: their address, their tree, their history and the cursors of their pages."""
+
+import asyncio
+from collections.abc import Sequence
+from urllib.parse import quote, unquote
+
+from hublet.core.database import Database
+from hublet.core.paging import InvalidCursor
+from hublet.repos import service as repos
+from hublet.repos.browse.records import EntryWithCommit, Revision
+from hublet.repos.git import bare_repos, history, trees
+from hublet.repos.git.history import CommitInfo
+from hublet.repos.git.trees import GitEntry
+from hublet.repos.records import RepoAddress, Right
+from hublet.repos.refs import service as refs
+from hublet.repos.refs.service import SHA
+from hublet.tokens.records import Caller
+
+# Refs with slashes of their own that people write without encoding them.
+_UNENCODED_REFS = (("refs", "pr"), ("refs", "convert"))
+
+
+def split_revision_and_path(raw_path: str, rest: str) -> tuple[str, str]:
+    """Return the revision and the path that the end of an address names.
+
+    `rest` is that end as the framework decoded it; there `feat%2Fx/a.txt` and `feat/x%2Fa.txt`
+    look the same. In the raw path the revision is what stands before the first slash.
+    """
+    segments = _raw_end(raw_path, rest)
+    count = 3 if tuple(segments[:2]) in _UNENCODED_REFS else 1
+    revision, path = "/".join(segments[:count]), "/".join(segments[count:])
+    return unquote(revision), unquote(path).removesuffix("/")
+
+
+def _raw_end(raw_path: str, rest: str) -> list[str]:
+    segments = raw_path.split("/")
+    for start in range(len(segments)):
+        if unquote("/".join(segments[start:])) == rest:
+            return segments[start:]
+    return rest.split("/")
+
+
+# More commits than that have no page of their own.
+_MOST_DIGITS = 9
+
+
+def write_tree_cursor(commit: str, last: str) -> str:
+    # Names of files may hold what a cursor may not.
+    return f"{commit}:{quote(last, safe='/')}"
+
+
+def read_tree_cursor(position: str) -> tuple[str, str]:
+    commit, colon, last = position.partition(":")
+    if not colon or not SHA.fullmatch(commit):
+        raise InvalidCursor
+    return commit, unquote(last)
+
+
+def read_commit_count(text: str) -> int:
+    """Return how many were shown before; nothing was before the first page."""
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
+        raise InvalidCursor
+    return int(text)
+
+
+# Names, sizes and history are open to everybody who may see a repository, as they are on the
+# public service; the gate of a gated repository stands before the content.
+
+
+async def get_revision(
+    database: Database,
+    caller: Caller | None,
+    address: RepoAddress,
+    revision: str,
+    *,
+    right: Right = Right.see,
+) -> Revision:
+    """Return the commit that a revision means now; whether it exists only git can tell."""
+    async with database.read() as conn:
+        repo = await repos.get(conn, caller, address, right)
+        commit = await refs.get_sha(conn, repo, revision)
+    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
+    return Revision(repo=repo, commit=commit, folder=folder)
+
+
+async def list_entries(
+    at: Revision, path: str, *, recursive: bool, after: str, limit: int
+) -> list[GitEntry]:
+    return await asyncio.to_thread(
+        trees.list_tree,
+        at.folder,
+        at.commit,
+        path=path,
+        recursive=recursive,
+        after=after,
+        limit=limit,
+    )
+
+
+async def find_entries(at: Revision, paths: Sequence[str]) -> list[GitEntry]:
+    """Return what is there of these paths; a folder may be written with a slash at its end."""
+    bare = [path.removesuffix("/") for path in paths]
+    return await asyncio.to_thread(trees.find_entries, at.folder, at.commit, bare)
+
+
+async def with_last_commits(at: Revision, entries: Sequence[GitEntry]) -> list[EntryWithCommit]:
+    paths = [entry.path for entry in entries]
+    commits = await asyncio.to_thread(history.last_commits, at.folder, at.commit, paths)
+    return [EntryWithCommit(entry=entry, last_commit=commits.get(entry.path)) for entry in entries]
+
+
+async def list_commits(at: Revision, *, skip: int, limit: int) -> list[CommitInfo]:
+    return await asyncio.to_thread(
+        history.list_commits, at.folder, at.commit, skip=skip, limit=limit
+    )
+
+
+async def size_of(at: Revision, path: str) -> int:
+    return await asyncio.to_thread(_size_of, at, path)
+
+
+def _size_of(at: Revision, path: str) -> int:
+    entries = trees.list_tree(at.folder, at.commit, path=path, recursive=True)
+    return sum(entry.size for entry in entries)

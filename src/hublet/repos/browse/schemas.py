@@ -1,0 +1,304 @@
+"""Schemas of repositories, alone and in lists, and of their folders, files and commits."""
+
+from collections.abc import Callable, Collection, Sequence
+from html import escape
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import MISSING, Field
+
+from hublet.accounts.records import ResourceGroup
+from hublet.core.clock import wire
+from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.repos.browse.records import EntryWithCommit, Property
+from hublet.repos.git import trees
+from hublet.repos.git.history import CommitInfo
+from hublet.repos.git.objects import user_of
+from hublet.repos.git.trees import GitEntry
+from hublet.repos.records import Repo, RepoType
+from hublet.repos.schemas import GateName, RepoResourceGroup, RepoTypeName, VisibilityName
+
+# Answers are put together as plain values: one may have as many files as a repository, and those
+# are turned into bytes in a thread, without a model for each.
+
+
+class LfsFile(Schema):
+    size: int
+    sha256: str
+    pointerSize: int
+
+
+class RepoFile(Schema):
+    rfilename: str
+    # These with `blobs=true` only.
+    size: int | MISSING = MISSING
+    blobId: str | MISSING = MISSING
+    lfs: LfsFile | MISSING = MISSING
+
+
+class SpaceHardware(Schema):
+    current: str | None
+    requested: str | None
+
+
+class SpaceRuntime(Schema):
+    """The app of a space, which this hub does not run."""
+
+    stage: Literal["STOPPED"]
+    hardware: SpaceHardware
+
+
+class SecurityStatus(Schema):
+    """This hub does not scan files."""
+
+    scansDone: bool
+    filesWithIssues: list[str]
+
+
+class RepoInfo(Schema):
+    """A repository; with `expand` only its ids and what was asked for."""
+
+    object_id: Annotated[ObjectId, Field(alias="_id")]
+    # In the form owner/name.
+    id: str
+    author: str | MISSING = MISSING
+    sha: str | MISSING = MISSING
+    createdAt: Timestamp | MISSING = MISSING
+    lastModified: Timestamp | MISSING = MISSING
+    private: bool | MISSING = MISSING
+    gated: GateName | MISSING = MISSING
+    disabled: bool | MISSING = MISSING
+    downloads: int | MISSING = MISSING
+    downloadsAllTime: int | MISSING = MISSING
+    likes: int | MISSING = MISSING
+    trendingScore: int | MISSING = MISSING
+    # Tags and card are those of main, whatever the revision.
+    tags: list[str] | MISSING = MISSING
+    cardData: dict[str, Any] | MISSING = MISSING
+    pipeline_tag: str | MISSING = MISSING
+    library_name: str | MISSING = MISSING
+    model_index: Annotated[Any | MISSING, Field(alias="model-index")] = MISSING
+    sdk: str | MISSING = MISSING
+    runtime: SpaceRuntime | MISSING = MISSING
+    usedStorage: int | MISSING = MISSING
+    resourceGroup: RepoResourceGroup | MISSING = MISSING
+    # Of more than 50,000 files only so many are listed; a tree has all.
+    siblings: list[RepoFile] | MISSING = MISSING
+    securityRepoStatus: SecurityStatus | MISSING = MISSING
+
+
+def _card_text(repo: Repo, key: str) -> str | None:
+    value = (repo.card or {}).get(key)
+    return value if isinstance(value, str) else None
+
+
+def _runtime(repo: Repo) -> dict[str, Any] | None:
+    if repo.type is not RepoType.space:
+        return None
+    return {"stage": "STOPPED", "hardware": {"current": None, "requested": None}}
+
+
+def _model_text(key: str) -> Callable[[Repo], str | None]:
+    return lambda repo: _card_text(repo, key) if repo.type is RepoType.model else None
+
+
+def _sdk(repo: Repo) -> str | None:
+    return (_card_text(repo, "sdk") or repo.sdk) if repo.type is RepoType.space else None
+
+
+# What is None is left out.
+_VALUES: dict[Property, Callable[[Repo], Any]] = {
+    Property.author: lambda repo: repo.owner_name,
+    Property.sha: lambda repo: repo.head_sha,
+    Property.created_at: lambda repo: wire(repo.created_at),
+    Property.last_modified: lambda repo: wire(repo.updated_at),
+    Property.private: lambda repo: repo.is_private,
+    Property.gated: lambda repo: repo.gated or False,
+    Property.disabled: lambda _: False,
+    Property.downloads: lambda repo: repo.downloads,
+    Property.downloads_all_time: lambda repo: repo.downloads,
+    Property.likes: lambda repo: repo.likes,
+    Property.trending_score: lambda repo: repo.likes,
+    Property.tags: lambda repo: repo.tags,
+    Property.card_data: lambda repo: repo.card,
+    Property.pipeline_tag: _model_text("pipeline_tag"),
+    Property.library_name: _model_text("library_name"),
+    Property.model_index: lambda repo: (repo.card or {}).get("model-index"),
+    Property.sdk: _sdk,
+    Property.runtime: _runtime,
+    Property.used_storage: lambda repo: repo.size,
+}
+
+
+def render_information(repo: Repo, shown: Collection[Property]) -> dict[str, Any]:
+    """Return what the repository's own record tells of these properties."""
+    values = {name.value: get(repo) for name, get in _VALUES.items() if name in shown}
+    known = {name: value for name, value in values.items() if value is not None}
+    return {"_id": repo.id, "id": repo.full_name, **known}
+
+
+def render_resource_group(group: ResourceGroup) -> dict[str, Any]:
+    return {"id": group.id, "name": group.name}
+
+
+def render_security_status() -> dict[str, Any]:
+    return {"scansDone": False, "filesWithIssues": []}
+
+
+def render_files(entries: Sequence[GitEntry], *, with_blobs: bool) -> list[dict[str, Any]]:
+    return [_render_file(entry) if with_blobs else {"rfilename": entry.path} for entry in entries]
+
+
+def _render_file(entry: GitEntry) -> dict[str, Any]:
+    file: dict[str, Any] = {"rfilename": entry.path, "size": entry.size, "blobId": entry.oid}
+    if entry.lfs is not None:
+        file["lfs"] = {
+            "size": entry.lfs.size,
+            "sha256": entry.lfs.sha256,
+            "pointerSize": entry.lfs.pointer_size,
+        }
+    return file
+
+
+_WHOLE = 100
+
+
+class OwnRepo(Schema):
+    """A repository in the list of its owner, with the bytes it takes."""
+
+    id: str
+    type: RepoTypeName
+    visibility: VisibilityName
+    updatedAt: Timestamp
+    storage: int
+    # Of everything the owner stores.
+    storagePercent: float
+
+    @classmethod
+    def of(cls, repo: Repo, *, all_bytes: int) -> Self:
+        return cls.model_validate(
+            {
+                "id": repo.full_name,
+                "type": repo.type.value,
+                "visibility": repo.visibility.value,
+                "updatedAt": repo.updated_at,
+                "storage": repo.size,
+                "storagePercent": round(_WHOLE * repo.size / all_bytes, 2) if all_bytes else 0,
+            }
+        )
+
+
+MOST_PATHS = 1000
+
+Sha1 = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Lfs(Schema):
+    """Where the content lies that a pointer in git stands for."""
+
+    oid: Sha256
+    size: int
+    pointerSize: int
+
+
+class LastCommit(Schema):
+    """The commit that last changed a file or folder."""
+
+    id: Sha1
+    title: str
+    date: Timestamp
+
+
+class SecurityFileStatus(Schema):
+    """What a scan found; this hub scans nothing."""
+
+    status: Literal["unscanned"] = "unscanned"
+    avScan: None = None
+    pickleImportScan: None = None
+
+
+class TreeEntry(Schema):
+    """A file or a folder; the size of a file in LFS is that of its content."""
+
+    type: Literal["file", "directory"]
+    oid: Sha1
+    size: int
+    path: str
+    lfs: Lfs | MISSING = MISSING
+    lastCommit: LastCommit | MISSING = MISSING
+    securityFileStatus: SecurityFileStatus | MISSING = MISSING
+
+    @classmethod
+    def of(cls, listed: EntryWithCommit, *, expand: bool) -> "TreeEntry":
+        entry, last = listed.entry, listed.last_commit
+        is_scanned = expand and entry.type == "file"
+        # Lists are long, and these values come from git: checking them costs more than they do.
+        return cls.model_construct(
+            type=entry.type,
+            oid=entry.oid,
+            size=entry.size,
+            path=entry.path,
+            lfs=MISSING if entry.lfs is None else _lfs(entry.lfs),
+            lastCommit=MISSING if last is None else _last_commit(last),
+            securityFileStatus=SecurityFileStatus() if is_scanned else MISSING,
+        )
+
+
+def _lfs(lfs: trees.LfsPointer) -> Lfs:
+    return Lfs.model_construct(oid=lfs.sha256, size=lfs.size, pointerSize=lfs.pointer_size)
+
+
+def _last_commit(commit: CommitInfo) -> LastCommit:
+    return LastCommit.model_construct(id=commit.id, title=commit.title, date=commit.date)
+
+
+class PathsInfo(Schema):
+    paths: Annotated[list[str], Field(min_length=1, max_length=MOST_PATHS)]
+    expand: bool = False
+
+
+class TreeSize(Schema):
+    """How many bytes the files below a folder have together."""
+
+    path: str
+    size: int
+
+
+class CommitAuthor(Schema):
+    """A user of this hub, or the name that stands in a commit from elsewhere."""
+
+    user: str
+
+
+class Formatted(Schema):
+    """The same texts, safe to put into a page."""
+
+    title: str
+    message: str
+
+
+class Commit(Schema):
+    id: Sha1
+    title: str
+    message: str
+    authors: list[CommitAuthor]
+    date: Timestamp
+    parents: list[Sha1]
+    formatted: Formatted | MISSING = MISSING
+
+    @classmethod
+    def of(cls, commit: CommitInfo, *, formatted: bool) -> Self:
+        shown: dict[str, Any] = {
+            "id": commit.id,
+            "title": commit.title,
+            "message": commit.message,
+            "authors": [{"user": user_of(commit.author_email) or commit.author_name}],
+            "date": commit.date,
+            "parents": list(commit.parents),
+        }
+        if formatted:
+            shown["formatted"] = {
+                "title": escape(commit.title),
+                "message": escape(commit.message),
+            }
+        return cls.model_validate(shown)

@@ -1,0 +1,176 @@
+"""SQL of lists of repositories and of download counts."""
+
+import json
+from collections.abc import Iterable
+
+from hublet.accounts.names import name_key
+from hublet.accounts.records import Role
+from hublet.core.database import Connection, Reader
+from hublet.repos.browse.records import (
+    ListOrder,
+    ListPosition,
+    ListSort,
+    OwnerListPosition,
+    RepoFilter,
+)
+from hublet.repos.names import repo_name_key
+from hublet.repos.records import Reach, Repo
+from hublet.repos.store import COLUMNS, OWNER, record
+
+# Of what is public there is an index in each order, and of what is not only a caller's own owners
+# are looked at: a page costs the same however many repositories a hub has. Words and tags have no
+# index; they are looked for along that order until the page is full.
+
+
+class _Parameters:
+    """The values of a statement that is put together, each behind its number."""
+
+    def __init__(self) -> None:
+        self.all: list[object] = []
+
+    def put(self, value: object) -> str:
+        self.all.append(value)
+        return f"${len(self.all)}"
+
+    def put_list(self, values: Iterable[str]) -> str:
+        return f"each({self.put(json.dumps(list(values)))})"
+
+
+async def roles_of_user(conn: Reader, user_id: str) -> dict[str, Role]:
+    """Return a user's roles by the id of the organization."""
+    rows = await conn.fetch_all(
+        "SELECT organization_id, role FROM memberships WHERE user_id = $1", user_id
+    )
+    return {row["organization_id"]: Role(row["role"]) for row in rows}
+
+
+async def list_of_type(
+    conn: Reader,
+    wanted: RepoFilter,
+    reach: Reach | None,
+    *,
+    order: ListOrder,
+    after: ListPosition | None,
+    limit: int,
+) -> list[Repo]:
+    """Return what everybody may see, and of the rest what lies within reach."""
+    values = _Parameters()
+    key = _key(wanted, order)
+    conditions = [*_conditions(values, wanted), *_after_position(values, key, order, after)]
+    sorting = _sorting(key, order)
+    most = values.put(limit)
+    parts = ["r.visibility = 'public'"]
+    if reach is not None:
+        parts.append(f"r.visibility <> 'public' AND {_within_reach(values, reach)}")
+    # Each part has its own limit, so that neither is read to its end.
+    union = " UNION ALL ".join(
+        f"""
+        SELECT * FROM (
+            SELECT r.* FROM repos r WHERE {" AND ".join([part, *conditions])}
+            ORDER BY {sorting} LIMIT {most}
+        ) AS part
+        """
+        for part in parts
+    )
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {COLUMNS} FROM ({union}) AS r {OWNER}
+        ORDER BY {sorting} LIMIT {most}
+        """,
+        *values.all,
+    )
+    return [record(row) for row in rows]
+
+
+async def list_of_owner(
+    conn: Reader, owner_id: str, reach: Reach, *, after: OwnerListPosition, limit: int
+) -> list[Repo]:
+    """Return an owner's repositories of all types, by type, the oldest first."""
+    values = _Parameters()
+    owner, most = values.put(owner_id), values.put(limit)
+    place = ", ".join(values.put(value) for value in (after.type, after.value, after.repo_id))
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {COLUMNS} FROM repos r {OWNER}
+        WHERE r.owner_id = {owner} AND (r.type, r.created_at, r.id) > ({place})
+          AND (r.visibility = 'public' OR {_within_reach(values, reach)})
+        ORDER BY r.type, r.created_at, r.id LIMIT {most}
+        """,
+        *values.all,
+    )
+    return [record(row) for row in rows]
+
+
+async def size_of_owner(conn: Reader, owner_id: str) -> int:
+    """Return how many bytes all repositories of an owner have together."""
+    size: int = await conn.fetch_value(
+        "SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM repos WHERE owner_id = $1", owner_id
+    )
+    return size
+
+
+def _key(wanted: RepoFilter, order: ListOrder) -> str:
+    # The sign keeps both engines from the index of an order that only creation has by owner:
+    # they would look through all repositories for those of one author.
+    by_owner = wanted.author and order.sort is not ListSort.creation
+    return f"+r.{order.sort}" if by_owner else f"r.{order.sort}"
+
+
+def _sorting(key: str, order: ListOrder) -> str:
+    direction = "ASC" if order.ascending else "DESC"
+    return f"{key} {direction}, r.id {direction}"
+
+
+def _after_position(
+    values: _Parameters, key: str, order: ListOrder, after: ListPosition | None
+) -> list[str]:
+    if after is None:
+        return []
+    place = f"({values.put(after.value)}, {values.put(after.repo_id)})"
+    return [f"({key}, r.id) {'>' if order.ascending else '<'} {place}"]
+
+
+def _conditions(values: _Parameters, wanted: RepoFilter) -> list[str]:
+    found = [f"r.type = {values.put(wanted.type)}"]
+    if wanted.author:
+        author = values.put(name_key(wanted.author))
+        found.append(f"r.owner_id = (SELECT account_id FROM names WHERE key = {author})")
+    if wanted.gated is not None:
+        found.append(f"r.gated IS {'NOT NULL' if wanted.gated else 'NULL'}")
+    for word in wanted.words:
+        pattern = values.put(_containing(repo_name_key(word)))
+        owner = "(SELECT n.key FROM names n WHERE n.account_id = r.owner_id)"
+        found.append(rf"{owner} || '/' || r.name_key LIKE {pattern} ESCAPE '\'")
+    if wanted.name_part:
+        pattern = values.put(_containing(repo_name_key(wanted.name_part)))
+        found.append(rf"r.name_key LIKE {pattern} ESCAPE '\'")
+    for tag in wanted.tags:
+        # Tags are kept as JSON, whose letters are all ASCII: both engines lower them alike.
+        pattern = values.put(_containing(json.dumps(tag).lower()))
+        found.append(rf"lower(r.tags) LIKE {pattern} ESCAPE '\'")
+    return found
+
+
+def _containing(text: str) -> str:
+    for special in r"\%_":
+        text = text.replace(special, f"\\{special}")
+    return f"%{text}%"
+
+
+def _within_reach(values: _Parameters, reach: Reach) -> str:
+    owners = values.put_list({*reach.readable, *reach.where_created})
+    readable, created = values.put_list(reach.readable), values.put_list(reach.where_created)
+    return f"""
+        r.owner_id IN {owners}
+        AND (r.owner_id IN {readable}
+             OR (r.owner_id IN {created} AND r.created_with = {values.put(reach.created_with)}))
+        AND (r.resource_group_id IS NULL OR r.owner_id IN {values.put_list(reach.administered)}
+             OR r.resource_group_id IN (
+                SELECT m.resource_group_id FROM resource_group_members m
+                WHERE m.user_id = {values.put(reach.user_id)}))
+    """
+
+
+async def add_counts(conn: Connection, counts: Iterable[tuple[str, int]]) -> None:
+    """Add to the downloads of repositories, by id; one that is gone by now is passed over."""
+    await conn.execute_many("UPDATE repos SET downloads = downloads + $2 WHERE id = $1", counts)

@@ -1,1 +1,0 @@
-"""The metadata at the top of README.md: read, checked, and turned into tags."""

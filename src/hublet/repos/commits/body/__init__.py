@@ -1,1 +1,0 @@
-"""Reading the body of a commit: NDJSON of any size, piece by piece."""

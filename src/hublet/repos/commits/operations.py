@@ -1,0 +1,130 @@
+"""Operations of a commit: its header, the files it adds and deletes, and the content they bring."""
+
+import binascii
+from pathlib import Path
+
+from hublet.core.light_dataclasses import dataclass
+from hublet.repos.blobs import Spool
+
+# What is small stays in memory, what is larger goes to the disk while it arrives.
+
+MOST_IN_MEMORY = 1 << 20
+
+
+class InvalidBase64(Exception):
+    pass
+
+
+class FileContent:
+    """The bytes of one file: write them, then read them or keep them."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._memory = bytearray()
+        self.spool: Spool | None = None
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        self.size += len(data)
+        if self.spool is not None:
+            self.spool.write(data)
+        elif self.size <= MOST_IN_MEMORY:
+            self._memory += data
+        else:
+            self.spool = Spool(self._data_dir)
+            self.spool.write(self._memory)
+            self.spool.write(data)
+            self._memory = bytearray()
+
+    def read_all(self) -> bytes:
+        """Return everything; only for what is known to be small."""
+        return bytes(self._memory) if self.spool is None else self.spool.read_all()
+
+    def spooled(self) -> Spool:
+        """Return the bytes on the disk, wherever they were before."""
+        if self.spool is None:
+            self.spool = Spool(self._data_dir)
+            self.spool.write(self._memory)
+        return self.spool
+
+    def close(self) -> None:
+        if self.spool is not None:
+            self.spool.close()
+
+
+class Base64Decoder:
+    """Decodes text that is cut anywhere; four characters at a time belong together."""
+
+    def __init__(self, content: FileContent) -> None:
+        self._content = content
+        self._rest = b""
+        self._is_padded = False
+
+    def feed(self, text: bytes) -> None:
+        if self._rest:
+            text = self._rest + text
+        whole = len(text) - len(text) % 4
+        self._rest = text[whole:]
+        if not whole:
+            return
+        if self._is_padded:
+            raise InvalidBase64
+        self._is_padded = text[whole - 1 : whole] == b"="
+        try:
+            self._content.write(binascii.a2b_base64(text[:whole], strict_mode=True))
+        except binascii.Error:
+            raise InvalidBase64 from None
+
+    def end(self) -> FileContent:
+        if self._rest:
+            raise InvalidBase64
+        return self._content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitHeader:
+    """The first line: what the commit says, and which state it is meant for."""
+
+    summary: str
+    description: str = ""
+    parent: str | None = None
+
+    @property
+    def message(self) -> str:
+        return f"{self.summary}\n\n{self.description}" if self.description else self.summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddFile:
+    path: str
+    content: FileContent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddLfsFile:
+    """A file whose content arrived before, through LFS."""
+
+    path: str
+    sha256: str
+    # None: as large as it is; copies on the hub do not say.
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteFile:
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteFolder:
+    path: str
+
+
+Operation = AddFile | AddLfsFile | DeleteFile | DeleteFolder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitResult:
+    oid: str
+    url: str
+    pull_request_url: str | None = None

@@ -1,0 +1,227 @@
+"""Commit parser: reads the NDJSON body while it arrives, in chunks of any size and in bounded
+memory.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Struct
+
+from hublet.repos.commits.operations import (
+    AddFile,
+    AddLfsFile,
+    Base64Decoder,
+    CommitHeader,
+    DeleteFile,
+    DeleteFolder,
+    FileContent,
+    InvalidBase64,
+    Operation,
+)
+from hublet.repos.commits.scanner import LONGEST_LINE, BrokenString, LineTooLong, Scanner
+from hublet.repos.errors import CommitTooLarge, InvalidCommit, InvalidCommitLine
+
+Sha1 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{40}\Z")]
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+
+
+class HeaderValue(Struct, forbid_unknown_fields=True):
+    summary: Annotated[str, msgspec.Meta(min_length=1)]
+    description: str = ""
+    parent_commit: Sha1 | None = msgspec.field(default=None, name="parentCommit")
+
+
+class FileValue(Struct, forbid_unknown_fields=True):
+    path: str
+    content: str
+    encoding: Literal["base64"]
+
+
+class LfsFileValue(Struct, forbid_unknown_fields=True):
+    path: str
+    oid: Sha256
+    algo: Literal["sha256"] = "sha256"
+    size: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+
+class PathValue(Struct, forbid_unknown_fields=True):
+    path: str
+
+
+class HeaderLine(Struct, tag_field="key", tag="header", forbid_unknown_fields=True):
+    value: HeaderValue
+
+
+class FileLine(Struct, tag_field="key", tag="file", forbid_unknown_fields=True):
+    value: FileValue
+
+
+class LfsFileLine(Struct, tag_field="key", tag="lfsFile", forbid_unknown_fields=True):
+    value: LfsFileValue
+
+
+class DeletedFileLine(Struct, tag_field="key", tag="deletedFile", forbid_unknown_fields=True):
+    value: PathValue
+
+
+class DeletedFolderLine(Struct, tag_field="key", tag="deletedFolder", forbid_unknown_fields=True):
+    value: PathValue
+
+
+CommitLine = HeaderLine | FileLine | LfsFileLine | DeletedFileLine | DeletedFolderLine
+
+_decoder: msgspec.json.Decoder[CommitLine] = msgspec.json.Decoder(CommitLine)
+
+
+def decode_line(line: bytes) -> CommitLine:
+    """Return what a line says; raise msgspec's DecodeError or ValidationError."""
+    return _decoder.decode(line)
+
+
+MOST_OPERATIONS = 100_000
+
+_KEYS = "header, file, lfsFile, deletedFile or deletedFolder"
+
+
+class CommitParser:
+    """Feed it the body, then `finish`; each operation is handed on when its line is complete.
+
+    Whoever takes an AddFile closes its content. An error leaves the parser of no use.
+    """
+
+    def __init__(
+        self, data_dir: Path, take: Callable[[Operation], None], *, largest_file: int
+    ) -> None:
+        self.header: CommitHeader | None = None
+        self._data_dir = data_dir
+        self._take = take
+        self._largest_file = largest_file
+        self._scanner = Scanner(self)
+        self._line = 1
+        self._operations = 0
+        self._decoder: Base64Decoder | None = None
+        self._content: FileContent | None = None
+
+    def feed(self, data: bytes) -> None:
+        self._guarded(lambda: self._scanner.feed(data))
+
+    def finish(self) -> CommitHeader:
+        self._guarded(self._scanner.finish)
+        if self.header is None:
+            raise InvalidCommit("The body is empty; its first line must be the header.")
+        return self.header
+
+    def close(self) -> None:
+        """Forget what was not handed on."""
+        if self._content is not None:
+            self._content.close()
+
+    def _guarded(self, scan: Callable[[], None]) -> None:
+        try:
+            scan()
+        except LineTooLong:
+            raise self._wrong(
+                f"it must have at most {LONGEST_LINE} bytes beside the content of a file."
+            ) from None
+        except BrokenString:
+            raise self._wrong("it is not valid JSON; a string in it does not end.") from None
+        except InvalidBase64:
+            raise self._wrong("content must be base64.") from None
+
+    def begin_content(self) -> None:
+        if self._content is not None:
+            raise self._wrong("content must be there once.")
+        self._content = FileContent(self._data_dir)
+        self._decoder = Base64Decoder(self._content)
+
+    def take_content(self, text: bytes) -> None:
+        if self._decoder is None or self._content is None:
+            raise self._wrong("content must be one string.")
+        self._decoder.feed(text)
+        if self._content.size > self._largest_file:
+            raise CommitTooLarge(
+                f"Line {self._line}: a file must have at most {self._largest_file} bytes."
+            )
+
+    def end_content(self) -> None:
+        if self._decoder is not None:
+            self._decoder.end()
+        self._decoder = None
+
+    def end_line(self, line: bytes) -> None:
+        if line.strip():
+            self._understand(self._decoded(line))
+        self._line += 1
+
+    def _decoded(self, line: bytes) -> CommitLine:
+        try:
+            return decode_line(line)
+        except msgspec.ValidationError as error:
+            raise self._wrong(_explain(str(error))) from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise self._wrong("it is not valid JSON.") from None
+
+    def _understand(self, line: CommitLine) -> None:
+        if isinstance(line, HeaderLine):
+            self._take_header(line.value)
+            return
+        if self.header is None:
+            raise self._wrong("the header must come first.")
+        self._operations += 1
+        if self._operations > MOST_OPERATIONS:
+            raise CommitTooLarge(
+                f"Line {self._line}: a commit must have at most {MOST_OPERATIONS} operations."
+            )
+        self._take(self._operation(line))
+
+    def _take_header(self, value: HeaderValue) -> None:
+        if self.header is not None:
+            raise self._wrong("there must be one header only.")
+        if "\x00" in value.summary + value.description:
+            raise self._wrong("text must not contain the NUL character.")
+        if not value.summary.strip():
+            raise self._wrong("summary must not be blank.")
+        self.header = CommitHeader(
+            summary=value.summary, description=value.description, parent=value.parent_commit
+        )
+
+    def _operation(self, line: CommitLine) -> Operation:
+        match line:
+            case FileLine(value=value):
+                return AddFile(path=value.path, content=self._content_of(value))
+            case LfsFileLine(value=value):
+                return AddLfsFile(path=value.path, sha256=value.oid, size=value.size)
+            case DeletedFileLine(value=value):
+                return DeleteFile(path=value.path)
+            case DeletedFolderLine(value=value):
+                return DeleteFolder(path=value.path.removesuffix("/"))
+            case _:  # pragma: no cover - headers were taken before
+                raise self._wrong(f"key must be {_KEYS}.")
+
+    def _content_of(self, value: FileValue) -> FileContent:
+        content = self._content
+        if content is None:
+            # The member's name was spelled with escapes, so it looked like any other string.
+            content = FileContent(self._data_dir)
+            decoder = Base64Decoder(content)
+            decoder.feed(value.content.encode())
+            decoder.end()
+        self._content = None
+        return content
+
+    def _wrong(self, rule: str) -> InvalidCommitLine:
+        return InvalidCommitLine(self._line, rule)
+
+
+def _explain(message: str) -> str:
+    """Turn msgspec's words into the rule: `$.value.path` is how it says which field."""
+    if message.startswith("Invalid value") and message.endswith("`$.key`"):
+        return f"key must be {_KEYS}."
+    rule, _, place = message.rpartition(" - at ")
+    field = place.strip("`").removeprefix("$").removeprefix(".")
+    if rule.startswith("Invalid enum value"):
+        # What was sent is not repeated: it may be long.
+        rule = "Invalid value"
+    return f"{field}: {rule}." if rule else f"{place}."

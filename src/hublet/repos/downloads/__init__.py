@@ -1,1 +1,0 @@
-"""Files of repositories, sent to who may read them."""

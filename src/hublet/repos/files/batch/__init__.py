@@ -1,1 +1,0 @@
-"""Many changes of files in one request: all of them, or none."""

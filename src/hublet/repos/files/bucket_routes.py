@@ -1,0 +1,126 @@
+"""HTTP for buckets as such, and the same for containers."""
+
+from typing import Annotated
+
+from fastapi import Query, Request
+from pydantic import MISSING
+
+from hublet.core.http import Conn, Db, ReadConn, Router
+from hublet.core.http.paging import PAGED_RESPONSES
+from hublet.core.schema import Done
+from hublet.repos import lifecycle, settings
+from hublet.repos import service as repos
+from hublet.repos.access import requested_visibility
+from hublet.repos.auth import MOVED
+from hublet.repos.browse import lists
+from hublet.repos.browse.auth import ListPage
+from hublet.repos.browse.lists import write_list_cursor
+from hublet.repos.browse.records import ListOrder, ListSort, RepoFilter
+from hublet.repos.files import service
+from hublet.repos.files.auth import BUCKET, FilesRepo, mirror_for_containers, type_of
+from hublet.repos.files.schemas import Bucket, CreateBucket, UpdateBucket
+from hublet.repos.lifecycle import NewRepo
+from hublet.repos.records import Repo, RepoAddress, Right, SettingsChange, Visibility
+from hublet.repos.schemas import RepoResourceGroupEnvelope, RepoTaken, RepoUrl, SetRepoResourceGroup
+from hublet.tokens.auth import AnyCaller, MaybeCaller, actor_of
+
+buckets = Router(tags=["buckets"], responses=MOVED)
+
+
+@buckets.post(BUCKET, responses={409: {"model": RepoTaken}})
+async def create_bucket(
+    database: Db, caller: AnyCaller, address: FilesRepo, body: CreateBucket | None = None
+) -> RepoUrl:
+    """Create a bucket, public unless said otherwise; the namespace `me` is one's own."""
+    repo = await lifecycle.create(database, caller, _new_repo(address, body or CreateBucket()))
+    url = repo.url(database.hub.settings.base_url)
+    return RepoUrl(url=url, name=repo.full_name, id=repo.id)
+
+
+def _new_repo(address: RepoAddress, body: CreateBucket) -> NewRepo:
+    return NewRepo(
+        type=address.type,
+        namespace=None if address.namespace == service.ME else address.namespace,
+        name=address.name,
+        visibility=_visibility(body) or Visibility.public,
+        resource_group_id=None if body.resourceGroupId is MISSING else body.resourceGroupId,
+    )
+
+
+def _visibility(body: CreateBucket | UpdateBucket) -> Visibility | None:
+    return requested_visibility(
+        visibility=None if body.visibility is MISSING else body.visibility,
+        private=None if body.private is MISSING else body.private,
+    )
+
+
+@buckets.get(BUCKET)
+async def get_bucket(conn: ReadConn, caller: MaybeCaller, address: FilesRepo) -> Bucket:
+    """Tell of a bucket: who sees it, how many files it has and how large they are together."""
+    return Bucket.of(await repos.get(conn, caller, address, Right.see))
+
+
+@buckets.delete(BUCKET)
+async def delete_bucket(conn: Conn, caller: AnyCaller, address: FilesRepo) -> Done:
+    """Delete a bucket with all its files."""
+    repo = await repos.get_as_named(conn, caller, address, Right.manage)
+    await repos.delete(conn, caller, repo)
+    return Done()
+
+
+@buckets.put(f"{BUCKET}/settings")
+async def update_bucket_settings(
+    conn: Conn, caller: AnyCaller, address: FilesRepo, body: UpdateBucket
+) -> Bucket:
+    """Change who sees a bucket."""
+    repo = await repos.get(conn, caller, address, Right.manage)
+    wanted = SettingsChange(visibility=_visibility(body))
+    return Bucket.of(await settings.update_settings(conn, caller, repo, wanted))
+
+
+@buckets.get(f"{BUCKET}/resource-group")
+async def get_bucket_resource_group(
+    conn: ReadConn, caller: AnyCaller, address: FilesRepo
+) -> RepoResourceGroupEnvelope:
+    """Show the resource group of a bucket, to its members and to administrators."""
+    repo = await repos.get(conn, caller, address, Right.see)
+    return RepoResourceGroupEnvelope.of(await settings.find_resource_group(conn, caller, repo))
+
+
+@buckets.post(f"{BUCKET}/resource-group")
+async def set_bucket_resource_group(
+    request: Request, conn: Conn, caller: AnyCaller, address: FilesRepo, body: SetRepoResourceGroup
+) -> RepoResourceGroupEnvelope:
+    """Put a bucket into a resource group, or out of one, as the organization's administrator."""
+    repo = await repos.get(conn, caller, address, Right.manage)
+    actor = actor_of(request, caller)
+    group = await settings.set_resource_group(conn, actor, caller, repo, body.resourceGroupId)
+    return RepoResourceGroupEnvelope.of(group)
+
+
+_OLDEST_FIRST = ListOrder(sort=ListSort.creation, ascending=True)
+
+
+@buckets.get("/api/buckets/{namespace}", responses=PAGED_RESPONSES)
+async def list_buckets(
+    request: Request,
+    conn: ReadConn,
+    caller: MaybeCaller,
+    page: ListPage,
+    namespace: str,
+    search: Annotated[str, Query(max_length=200)] = "",
+) -> list[Bucket]:
+    """List the buckets of a user or organization that the caller may see, oldest first."""
+    owner = await service.get_owner_name(conn, caller, namespace)
+    wanted = RepoFilter(type=type_of(request), author=owner, name_part=search)
+    found = await lists.list_repos(
+        conn, caller, wanted, order=_OLDEST_FIRST, after=page.after, limit=page.reach
+    )
+    return [Bucket.of(repo) for repo in page.cut(found, position=_position)]
+
+
+def _position(repo: Repo) -> str:
+    return write_list_cursor(repo, _OLDEST_FIRST.sort)
+
+
+containers = mirror_for_containers(buckets)

@@ -1,1 +1,0 @@
-"""Buckets and containers as such: created, found, listed, deleted."""

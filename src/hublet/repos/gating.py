@@ -1,0 +1,166 @@
+"""Gated repositories: requests for access, and the decisions about them.
+
+Whoever decides manages the repository; the routes have checked it.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from hublet.accounts.records import User
+from hublet.accounts.users import service as accounts
+from hublet.core.clock import now
+from hublet.core.database import Connection, Reader
+from hublet.core.ids import new_object_id
+from hublet.core.outbox import publish
+from hublet.events import AccessDecided, AccessRequested
+from hublet.repos import gating_store
+from hublet.repos import service as repos
+from hublet.repos.errors import (
+    AccessRequestNotFound,
+    AlreadyHasAccess,
+    InvalidDecision,
+    RepoNotGated,
+)
+from hublet.repos.records import AccessStatus, Gated, GateRequest, Repo, Right
+from hublet.tokens.records import Caller
+
+
+def check_gated(repo: Repo) -> None:
+    if repo.gated is None:
+        raise RepoNotGated(repo.full_name)
+
+
+async def request_access(
+    conn: Connection, caller: Caller, repo: Repo, fields: dict[str, Any]
+) -> AccessStatus:
+    """Ask to read a repository; return what became of it, now or when it was asked before."""
+    check_gated(repo)
+    if await repos.may_user(conn, caller.user_id, repo, Right.read):
+        raise AlreadyHasAccess(caller.user_name, repo.full_name)
+    status = AccessStatus.accepted if repo.gated is Gated.auto else AccessStatus.pending
+    request = _new_request(repo, user_id=caller.user_id, status=status, fields=fields)
+    if await gating_store.add(conn, request):
+        return await _publish_request(conn, repo, request)
+    known = await gating_store.find(conn, repo.id, user_id=caller.user_id)
+    if known is None:
+        raise AccessRequestNotFound("request of yours any more", repo.full_name)
+    # The gate may have become automatic while the request was waiting.
+    opened = replace(known, status=status)
+    if known.status is AccessStatus.pending is not status and await gating_store.decide(
+        conn, known, opened
+    ):
+        return await _publish_request(conn, repo, opened)
+    return known.status
+
+
+def _new_request(
+    repo: Repo,
+    *,
+    user_id: str,
+    status: AccessStatus,
+    fields: dict[str, Any] | None,
+    decided_by: str | None = None,
+) -> GateRequest:
+    return GateRequest(
+        id=new_object_id(),
+        repo_id=repo.id,
+        user_id=user_id,
+        status=status,
+        fields=fields,
+        decided_by=decided_by,
+        created_at=now(),
+    )
+
+
+async def _publish_request(conn: Connection, repo: Repo, request: GateRequest) -> AccessStatus:
+    await publish(
+        conn,
+        AccessRequested(
+            repo=repos.snapshot(repo),
+            request_id=request.id,
+            user_id=request.user_id,
+            status=request.status,
+        ),
+    )
+    return request.status
+
+
+async def cancel(conn: Connection, caller: Caller, repo: Repo) -> None:
+    """Withdraw the caller's own request, as long as nobody has decided about it."""
+    if not await gating_store.remove_pending(conn, repo.id, user_id=caller.user_id):
+        raise AccessRequestNotFound("pending request of yours", repo.full_name)
+
+
+async def get_request(
+    conn: Reader, repo: Repo, *, user: str | None, request_id: str | None
+) -> GateRequest:
+    """Return the request of a user, or the one of this id; exactly one of both is to be given."""
+    check_gated(repo)
+    if (user is None) is (request_id is None):
+        raise InvalidDecision("Exactly one of user and requestId is needed.")
+    if user is not None:
+        requester = await _user(conn, user)
+        found = await gating_store.find(conn, repo.id, user_id=requester.id)
+    else:
+        found = await gating_store.find_by_id(conn, repo.id, request_id=request_id or "")
+    if found is None:
+        raise AccessRequestNotFound("request of this user", repo.full_name)
+    return found
+
+
+async def _user(conn: Reader, name: str) -> User:
+    return await accounts.get_visible_user(conn, name, to_administrator=False)
+
+
+async def decide(
+    conn: Connection,
+    caller: Caller,
+    repo: Repo,
+    request: GateRequest,
+    *,
+    status: AccessStatus,
+    reason: str | None = None,
+) -> None:
+    """Accept or reject a request, or put it back among the pending ones."""
+    if reason is not None and status is not AccessStatus.rejected:
+        raise InvalidDecision("rejectionReason is only for the status rejected.")
+    decided = replace(request, status=status, rejection_reason=reason, decided_by=caller.user_id)
+    if request.status is status or not await gating_store.decide(conn, request, decided):
+        raise AccessRequestNotFound(f"request that is not {status} already", repo.full_name)
+    await _publish_decision(conn, caller, repo, decided)
+
+
+async def grant(conn: Connection, caller: Caller, repo: Repo, user_name: str) -> None:
+    """Let somebody in, whether they asked or not."""
+    check_gated(repo)
+    user = await _user(conn, user_name)
+    known = await gating_store.find(conn, repo.id, user_id=user.id)
+    if known is not None and known.status is not AccessStatus.accepted:
+        await decide(conn, caller, repo, known, status=AccessStatus.accepted)
+        return
+    granted = _new_request(
+        repo,
+        user_id=user.id,
+        status=AccessStatus.accepted,
+        fields=None,
+        decided_by=caller.user_id,
+    )
+    has_access = await repos.may_user(conn, user.id, repo, Right.read)
+    if has_access or not await gating_store.add(conn, granted):
+        raise AlreadyHasAccess(user.name, repo.full_name)
+    await _publish_decision(conn, caller, repo, granted)
+
+
+async def _publish_decision(
+    conn: Connection, caller: Caller, repo: Repo, request: GateRequest
+) -> None:
+    await publish(
+        conn,
+        AccessDecided(
+            repo=repos.snapshot(repo),
+            request_id=request.id,
+            user_id=request.user_id,
+            status=request.status,
+            actor_id=caller.user_id,
+        ),
+    )

@@ -1,1 +1,0 @@
-"""Gated repositories: who asked to read one, and who was let in."""

@@ -1,0 +1,110 @@
+"""Bare repositories on the disk: where each lies, how one is created, opened, repacked and
+removed.
+"""
+
+import os
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+import pygit2
+
+from hublet.repos.git import process
+from hublet.repos.git.object_writer import ObjectWriter
+from hublet.repos.git.objects import FILE, CommitDraft, TreeItem, commit_data, tree_data
+from hublet.repos.git.packs import sync_folder
+
+# The same patterns that the public service gives a new repository.
+_LARGE_FILE_PATTERNS = (
+    "*.7z *.arrow *.bin *.bz2 *.ckpt *.ftz *.gz *.h5 *.joblib *.lfs.* *.mlmodel *.model "
+    "*.msgpack *.npy *.npz *.onnx *.ot *.parquet *.pb *.pickle *.pkl *.pt *.pth *.rar "
+    "*.safetensors saved_model/**/* *.tar.* *.tar *.tflite *.tgz *.wasm *.xz *.zip *.zst "
+    "*tfevents*"
+)
+LARGE_FILE_ATTRIBUTES = "filter=lfs diff=lfs merge=lfs -text"
+GIT_ATTRIBUTES = "".join(
+    f"{pattern} {LARGE_FILE_ATTRIBUTES}\n" for pattern in _LARGE_FILE_PATTERNS.split()
+)
+
+MAIN = "refs/heads/main"
+
+
+def folder_of(data_dir: Path, repo_id: str) -> Path:
+    # Absolute, because git runs inside the folder. The last characters of an id differ most, so
+    # folders fill evenly.
+    return data_dir.absolute() / "repos" / repo_id[-2:] / f"{repo_id}.git"
+
+
+def create_empty(folder: Path) -> None:
+    """Make an empty bare repository whose main branch is called main."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    pygit2.init_repository(folder, bare=True, initial_head="main")
+
+
+def open_repository(folder: Path) -> pygit2.Repository:
+    """Open without looking upwards, and without the configuration of whoever runs the hub."""
+    return pygit2.Repository(str(folder), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
+
+
+def remove(folder: Path) -> None:
+    """Remove a repository; one that is gone already is fine."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def create_with_first_commit(folder: Path, *, author: str, at: datetime) -> str:
+    """Make a bare repository with one commit that holds .gitattributes; return its id.
+
+    Everything is safe on the disk when this returns.
+    """
+    create_empty(folder)
+    _sync_repository(folder)
+    draft = CommitDraft(author=author, at=at, message="initial commit")
+    with ObjectWriter(folder) as writer:
+        blob = writer.add("blob", GIT_ATTRIBUTES.encode())
+        items = {b".gitattributes": TreeItem(FILE, bytes.fromhex(blob))}
+        tree = writer.add("tree", tree_data(items))
+        commit = writer.add("commit", commit_data(draft, tree=tree, parents=()))
+        writer.finish()
+    return commit
+
+
+def _sync_repository(folder: Path) -> None:
+    # Without these two files git does not take the folder for a repository.
+    for name in ("HEAD", "config"):
+        with (folder / name).open("rb") as file:
+            os.fsync(file.fileno())
+    for changed in (folder / "objects", folder / "refs", folder, folder.parent):
+        sync_folder(changed)
+
+
+# Git itself begins at these numbers too.
+MOST_LOOSE = 6700
+MOST_PACKS = 50
+# What nothing points to may belong to a change that is just being written.
+UNREACHABLE_KEPT = "2.weeks.ago"
+
+
+def needs_repack(folder: Path) -> bool:
+    packs = sum(1 for _ in (folder / "objects" / "pack").glob("*.pack"))
+    return packs > MOST_PACKS or _estimate_loose_objects(folder) > MOST_LOOSE
+
+
+def _estimate_loose_objects(folder: Path) -> int:
+    # Objects spread evenly over 256 folders, so one of them tells enough.
+    try:
+        return 256 * sum(1 for _ in (folder / "objects" / "17").iterdir())
+    except FileNotFoundError:
+        return 0
+
+
+async def repack(folder: Path) -> None:
+    """Pack what refs reach and drop what nothing has pointed to for long.
+
+    Git's own list of refs must be current. Readers and writers go on meanwhile.
+    """
+    await process.run_git(
+        folder,
+        *("-c", "pack.threads=1", "repack", "-q", "-d", "-l", "-A"),
+        f"--unpack-unreachable={UNREACHABLE_KEPT}",
+    )
+    await process.run_git(folder, "prune", f"--expire={UNREACHABLE_KEPT}")

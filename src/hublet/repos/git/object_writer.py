@@ -1,0 +1,119 @@
+"""Object writer: makes git objects durable before anything points to them.
+
+Measured with 1,000 small files: libgit2 with its own fsync 1.16 s, files written and synced by
+hand 0.77 s, one pack 0.01 s. For the three objects of a small commit: 3.0, 1.2 and 2.6 ms. So a
+few objects become files, and many become a pack.
+"""
+
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hublet.repos.git.objects import ObjectKind, header_of, oid_of
+from hublet.repos.git.packs import FULL_PACK, PackWriter, sync_folder
+
+MOST_LOOSE_OBJECTS = 32
+MOST_LOOSE_BYTES = 1 << 20
+
+_FAST = 1
+
+
+class ObjectWriter:
+    """Takes objects one by one; nobody sees them before `finish`, which makes them durable.
+
+    Whether an object exists already is not asked: one that nothing points to may just be on
+    its way out. It can be used again after `finish`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._waiting: dict[str, tuple[ObjectKind, bytes]] = {}
+        self._bytes = 0
+        self._pack: PackWriter | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.discard()
+
+    def add(self, kind: ObjectKind, data: bytes) -> str:
+        """Take an object; return its name."""
+        name = oid_of(kind, data)
+        if self._pack is not None:
+            self._add_to_pack(kind, name, data)
+        elif name not in self._waiting:
+            self._waiting[name] = (kind, data)
+            self._bytes += len(data)
+            if len(self._waiting) > MOST_LOOSE_OBJECTS or self._bytes > MOST_LOOSE_BYTES:
+                self._begin_pack()
+        return name
+
+    def finish(self) -> None:
+        if self._pack is not None:
+            self._pack.finish()
+            self._pack = None
+        elif self._waiting:
+            _write_loose(self._folder / "objects", self._waiting)
+        self._forget()
+
+    def discard(self) -> None:
+        if self._pack is not None:
+            self._pack.discard()
+            self._pack = None
+        self._forget()
+
+    def _begin_pack(self) -> None:
+        waiting = self._waiting
+        self._pack = PackWriter(self._folder)
+        self._forget()
+        for name, (kind, data) in waiting.items():
+            self._pack.add(kind, name, data)
+
+    def _add_to_pack(self, kind: ObjectKind, name: str, data: bytes) -> None:
+        assert self._pack is not None  # noqa: S101 - the only caller looked
+        if self._pack.size > FULL_PACK:
+            self._pack.finish()
+            self._pack = PackWriter(self._folder)
+        self._pack.add(kind, name, data)
+
+    def _forget(self) -> None:
+        self._waiting = {}
+        self._bytes = 0
+
+
+def _write_loose(objects: Path, waiting: dict[str, tuple[ObjectKind, bytes]]) -> None:
+    touched = {objects}
+    for name, (kind, data) in waiting.items():
+        target = objects / name[:2] / name[2:]
+        target.parent.mkdir(exist_ok=True)
+        touched.add(target.parent)
+        try:
+            # As git does: what is made new again is not swept away as old.
+            os.utime(target)
+        except FileNotFoundError:
+            _write_file(target, zlib.compress(header_of(kind, len(data)) + data, _FAST))
+    for folder in touched:
+        sync_folder(folder)
+
+
+def _write_file(target: Path, packed: bytes) -> None:
+    # The name is one that git itself sweeps away when a process dies here.
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix="tmp_obj_", delete=False) as file:
+        try:
+            file.write(packed)
+            file.flush()
+            os.fsync(file.fileno())
+            os.fchmod(file.fileno(), 0o444)
+            Path(file.name).replace(target)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise

@@ -1,1 +1,0 @@
-"""What is known of one repository, and whether somebody may reach it."""

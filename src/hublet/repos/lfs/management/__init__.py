@@ -1,1 +1,0 @@
-"""The large files of a repository as its writers see them: which there are, and which go."""

@@ -1,1 +1,0 @@
-"""The bytes of large files, up and down, at addresses that need no token."""

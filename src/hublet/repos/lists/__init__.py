@@ -1,1 +1,0 @@
-"""Lists of repositories: of a type for everybody, of an owner for those who belong there."""

@@ -1,0 +1,96 @@
+"""Clone and fetch: git upload-pack, fed with the request and streamed as it answers, in a limited
+number of slots.
+"""
+
+import asyncio
+import re
+from asyncio.subprocess import DEVNULL
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import IO
+
+from hublet.core.logs import get_logger
+from hublet.repos.errors import GitBusy, GitUnavailable
+from hublet.repos.git.process import GitFailed, start_git
+from hublet.repos.push.wire import FLUSH, packet
+
+# A slot is held for as long as the client takes, so there are more of them than processors.
+MOST_SLOTS = 32
+PATIENCE_SECONDS = 20.0
+
+
+class GitSlots:
+    def __init__(
+        self, *, most: int = MOST_SLOTS, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        self._free = asyncio.Semaphore(most)
+        self._patience_seconds = patience_seconds
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Hold a slot; GitBusy when none becomes free soon."""
+        try:
+            async with asyncio.timeout(self._patience_seconds):
+                await self._free.acquire()
+        except TimeoutError:
+            raise GitBusy from None
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
+log = get_logger("git")
+
+_PIECE = 1 << 16
+_PROTOCOL = re.compile(r"[a-z0-9=:.-]{1,100}")
+_NEWEST = "version=2"
+
+
+async def advertisement(folder: Path, protocol: str | None) -> bytes:
+    """Return what a client hears before it fetches."""
+    options = ("--stateless-rpc", "--http-backend-info-refs")
+    try:
+        async with start_git(
+            folder,
+            "upload-pack",
+            *options,
+            str(folder),
+            stdin=DEVNULL,
+            variables=_protocol_variables(protocol),
+        ) as git:
+            told = await git.stdout.read()
+            await git.end()
+    except GitFailed as error:
+        log.warning("git failed", folder=folder.name, error=str(error))
+        raise GitUnavailable from None
+    # The newest protocol does without the line that names the service.
+    is_newest = protocol is not None and _NEWEST in protocol.split(":")
+    return told if is_newest else packet(b"# service=git-upload-pack\n") + FLUSH + told
+
+
+async def stream_pack(
+    slots: GitSlots, folder: Path, asked: IO[bytes], *, protocol: str | None
+) -> AsyncGenerator[bytes]:
+    """Yield git's answer to a request; git is ended when nobody wants the rest."""
+    command = ("upload-pack", "--stateless-rpc", str(folder))
+    variables = _protocol_variables(protocol)
+    with asked:
+        try:
+            async with (
+                slots.one(),
+                start_git(folder, *command, stdin=asked, variables=variables) as git,
+            ):
+                while piece := await git.stdout.read(_PIECE):
+                    yield piece
+                await git.end()
+        except GitFailed as error:
+            # Git has told the client itself, as far as it was the client's fault.
+            log.warning("git failed", folder=folder.name, error=str(error))
+
+
+def _protocol_variables(protocol: str | None) -> dict[str, str]:
+    if protocol is None or not _PROTOCOL.fullmatch(protocol):
+        return {}
+    return {"GIT_PROTOCOL": protocol}

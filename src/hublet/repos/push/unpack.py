@@ -1,0 +1,83 @@
+"""Unpacking of a push: git checks and indexes its objects in quarantine."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from hublet.repos.errors import BadPack
+from hublet.repos.git import quarantine
+from hublet.repos.git.process import GitFailed, start_git
+from hublet.repos.push import wire
+from hublet.repos.push.wire import PacketReader
+
+# What lies in git is small files and their history; five gigabytes of it are a great many.
+LARGEST_PACK = 5 << 30
+
+# Of a push that is refused anyway: a client that is still sending does not hear why.
+LARGEST_DRAINED = 256 << 20
+
+# A pack says in its first twelve bytes how many objects follow.
+_HEADER = 12
+_EMPTY = b"\0\0\0\0"
+# Faults of very old git versions, which do no harm; repositories with them are still around.
+_IGNORED_FAULTS = "badTimezone=ignore,missingSpaceBeforeDate=ignore,zeroPaddedFilemode=ignore"
+
+
+@asynccontextmanager
+async def quarantine_objects(folder: Path) -> AsyncIterator[Path]:
+    """Give a place for the objects of a push; whatever is not accepted goes with it."""
+    objects = await asyncio.to_thread(quarantine.create, folder)
+    try:
+        yield objects
+    finally:
+        await asyncio.shield(asyncio.to_thread(quarantine.remove, objects))
+
+
+async def unpack(folder: Path, objects: Path, packets: PacketReader) -> None:
+    """Let git check and index the pack that follows; raise BadPack for one that is broken."""
+    header = await packets.peek(_HEADER)
+    if not header or header[-len(_EMPTY) :] == _EMPTY:
+        await drain(packets)
+        return
+    try:
+        await _index(folder, objects, packets)
+    except GitFailed as error:
+        # The client listens only once it has sent everything.
+        await drain(packets)
+        raise BadPack(_summarize(str(error))) from None
+
+
+async def _index(folder: Path, objects: Path, packets: PacketReader) -> None:
+    arguments = (
+        *("index-pack", "--stdin", "--fix-thin", f"--strict={_IGNORED_FAULTS}"),
+        f"--max-input-size={LARGEST_PACK}",
+    )
+    variables = quarantine.variables(folder, objects)
+    async with start_git(folder, *arguments, variables=variables) as git:
+        try:
+            async for piece in packets.rest():
+                git.stdin.write(piece)
+                await git.stdin.drain()
+            git.stdin.close()
+        except (BrokenPipeError, ConnectionResetError):
+            # Git has seen enough; its end says why.
+            pass
+        await git.stdout.read()
+        await git.end()
+
+
+async def drain(packets: PacketReader) -> None:
+    """Read what is left, and forget it; RequestTooLarge when that is not worth the while."""
+    left = packets.rest()
+    async for _ in wire.limit_size(left, largest=LARGEST_DRAINED):
+        pass
+
+
+def _summarize(complaints: str) -> str:
+    """Return the first thing that git says is wrong, without its own words around it."""
+    lines = [line for line in complaints.splitlines() if "/" not in line]
+    first = next(iter(lines), "it is not a valid pack")
+    for word in ("fatal: ", "error: "):
+        first = first.removeprefix(word)
+    return f"git refused the objects of this push: {first}"

@@ -1,0 +1,112 @@
+"""Settings of a repository: visibility, gate, discussions and resource group."""
+
+from dataclasses import replace
+
+from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import Actor, ResourceGroup, Role
+from hublet.accounts.resource_groups import service as resource_groups
+from hublet.core.database import Connection, Reader
+from hublet.core.outbox import publish
+from hublet.events import RepoConfigUpdated
+from hublet.repos import store
+from hublet.repos.access import check_visibility
+from hublet.repos.errors import InvalidRepo
+from hublet.repos.records import Repo, SettingsChange
+from hublet.repos.service import snapshot
+from hublet.tokens.records import Caller
+
+
+async def update_settings(
+    conn: Connection, caller: Caller, repo: Repo, wanted: SettingsChange
+) -> Repo:
+    """Change settings and tell exactly what changed; return the repository as it is then."""
+    _check(repo, wanted)
+    changed = _with_changes(repo, wanted)
+    updated = _differences(repo, changed)
+    if not updated:
+        return repo
+    await store.change_settings(conn, repo.id, wanted)
+    await _publish_update(conn, changed, updated, actor_id=caller.user_id)
+    return changed
+
+
+def _check(repo: Repo, wanted: SettingsChange) -> None:
+    if wanted.visibility is not None:
+        check_visibility(repo.type, wanted.visibility)
+    if repo.type.has_git:
+        return
+    if wanted.gated:
+        raise InvalidRepo(f"gated is not for a {repo.type}.")
+    if wanted.discussions_disabled is not None:
+        raise InvalidRepo(f"discussionsDisabled is not for a {repo.type}, which has none.")
+
+
+def _with_changes(repo: Repo, wanted: SettingsChange) -> Repo:
+    return replace(
+        repo,
+        visibility=wanted.visibility or repo.visibility,
+        gated=repo.gated if wanted.gated is None else wanted.gated or None,
+        discussions_disabled=(
+            repo.discussions_disabled
+            if wanted.discussions_disabled is None
+            else wanted.discussions_disabled
+        ),
+    )
+
+
+def _differences(before: Repo, after: Repo) -> dict[str, str | bool | None]:
+    settings: dict[str, tuple[str | bool, str | bool]] = {
+        "private": (before.is_private, after.is_private),
+        "visibility": (before.visibility, after.visibility),
+        "gated": (before.gated or False, after.gated or False),
+        "discussionsDisabled": (before.discussions_disabled, after.discussions_disabled),
+    }
+    return {name: new for name, (old, new) in settings.items() if old != new}
+
+
+async def _publish_update(
+    conn: Connection, repo: Repo, updated: dict[str, str | bool | None], *, actor_id: str
+) -> None:
+    await publish(
+        conn,
+        RepoConfigUpdated(repo=snapshot(repo), updated_config=updated, actor_id=actor_id),
+    )
+
+
+async def find_resource_group(conn: Reader, caller: Caller, repo: Repo) -> ResourceGroup | None:
+    """Return the group to the organization's administrators and to those who are in it."""
+    if repo.resource_group_id is None:
+        return None
+    organization = await organizations.get_as(
+        conn, repo.owner_name, user_id=caller.user_id, needed=Role.read
+    )
+    return await resource_groups.get_visible(
+        conn, organization, repo.resource_group_id, user_id=caller.user_id
+    )
+
+
+async def set_resource_group(
+    conn: Connection, actor: Actor, caller: Caller, repo: Repo, group_id: str | None
+) -> ResourceGroup | None:
+    """Put a repository into a resource group, or out of its group, as an administrator."""
+    if repo.owner_type != "org":
+        raise InvalidRepo("Only the repositories of an organization can be in a resource group.")
+    organization = await organizations.get_as(
+        conn, repo.owner_name, user_id=caller.user_id, needed=Role.admin
+    )
+    group = None
+    if group_id is not None:
+        # Taking one out is possible on every plan, putting one in is not.
+        await resource_groups.get_organization(conn, repo.owner_name, user_id=caller.user_id)
+        group = await resource_groups.get(conn, organization, group_id)
+    if group_id == repo.resource_group_id:
+        return group
+    await store.set_resource_group(conn, repo.id, group_id)
+    await audit.record(
+        conn, organization.id, actor, "repo.resource-group", target=repo.full_name,
+        details={"resource_group": group.name if group else None},
+    )  # fmt: skip
+    changed = replace(repo, resource_group_id=group_id)
+    await _publish_update(conn, changed, {"resourceGroupId": group_id}, actor_id=caller.user_id)
+    return group

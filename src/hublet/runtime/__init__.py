@@ -1,0 +1,1 @@
+"""Runtime of jobs: the supervisor, the runners that execute attempts, and what those need."""

@@ -1,0 +1,94 @@
+"""Folder of an attempt: the status that its shim keeps there, the process behind it, and files for
+long variables.
+"""
+
+import json
+import os
+import signal
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hublet.core.light_dataclasses import dataclass
+from hublet.runtime.shim.system import read, start_time
+
+STATUS_FILE, STOP_FILE = "status.json", "stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessIdentity:
+    """A process of this boot of the machine; start in ticks since the boot."""
+
+    pid: int
+    start: int
+    boot: str
+
+    def lives(self) -> bool:
+        return self.boot == boot_id() and start_time(self.pid) == self.start > 0
+
+    def open(self) -> int | None:
+        """Return a file descriptor of the process, which cannot become another's; None: it ended."""
+        if not self.lives():
+            return None
+        try:
+            fd = os.pidfd_open(self.pid)
+        except OSError:
+            return None
+        # Looked at again: it may have ended, and another begun, before the descriptor was there.
+        if self.lives():
+            return fd
+        os.close(fd)
+        return None
+
+    def send(self, number: signal.Signals) -> bool:
+        if (fd := self.open()) is None:
+            return False
+        try:
+            signal.pidfd_send_signal(fd, number)
+        except ProcessLookupError:
+            return False
+        finally:
+            os.close(fd)
+        return True
+
+
+@cache
+def boot_id() -> str:
+    return read("/proc/sys/kernel/random/boot_id").decode().strip()
+
+
+def read_status(folder: Path) -> dict[str, Any] | None:
+    """Return what the shim last said; None when it has said nothing, or nothing that was kept."""
+    try:
+        status: dict[str, Any] = json.loads(read(str(folder / STATUS_FILE)))
+    except ValueError:
+        return None
+    return status
+
+
+def identity_of(status: dict[str, Any]) -> ProcessIdentity:
+    return ProcessIdentity(pid=status["pid"], start=status["start"], boot=status["boot"])
+
+
+# The kernel takes no longer string, and it ends each with a zero.
+MAX_VARIABLE_BYTES = 131_071
+
+
+def spill_long_variables(
+    environment: Mapping[str, str], *, home: Path, seen_at: str
+) -> dict[str, str]:
+    """Return the environment of an attempt with each value in it that fits.
+
+    In the place of a NAME whose value does not there is NAME_FILE, a path in the home of the
+    attempt, which it sees at `seen_at`. Blocks.
+    """
+    fitting = dict[str, str]()
+    for name, value in environment.items():
+        if len(f"{name}={value}".encode()) <= MAX_VARIABLE_BYTES:
+            fitting[name] = value
+            continue
+        home.mkdir(mode=0o700, exist_ok=True)
+        (home / f".{name}").write_text(value, encoding="utf-8")
+        fitting[f"{name}_FILE"] = f"{seen_at}/.{name}"
+    return fitting

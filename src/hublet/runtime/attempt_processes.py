@@ -1,0 +1,183 @@
+"""Processes of an attempt on this machine: where to attach, what they use, and removal of what a
+killed shim left.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hublet.core import clock, folders
+from hublet.core.light_dataclasses import dataclass
+from hublet.core.logs import get_logger
+from hublet.runtime.attempt_folder import ProcessIdentity, boot_id, identity_of
+from hublet.runtime.records import AttachPoint, Phase, Usage
+from hublet.runtime.shim.system import descendants, kill, read, start_time, write
+
+
+def attach_point_of(status: dict[str, Any] | None, *, is_plain: bool) -> AttachPoint | None:
+    """Return the way into an attempt of a shim; None: it does not run, or is not set up yet."""
+    if status is None or status["phase"] != "running" or not identity_of(status).lives():
+        return None
+    pid = status["main"] if is_plain else _first_process(status["main"])
+    return _attach_point(pid, groups=status.get("groups") or ())
+
+
+def attach_point_of_container(pid: int, container: str) -> AttachPoint | None:
+    """Return the way into a container; None: it has ended, or its engine is elsewhere.
+
+    The number that an engine on another machine tells is somebody else's here. The process of
+    the container is in a group, or has mounts, that carry the container's name.
+    """
+    about = read(f"/proc/{pid}/cgroup") + read(f"/proc/{pid}/mountinfo")
+    return _attach_point(pid, container=container) if container.encode() in about else None
+
+
+def _first_process(bubblewrap: int) -> int:
+    """Return the first process of the job's own view; 0 as long as it has not begun the job."""
+    children = _children(bubblewrap)
+    return children[0] if children and _children(children[0]) else 0
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in read(f"/proc/{pid}/task/{pid}/children").split()]
+
+
+def _attach_point(
+    pid: int, *, groups: Sequence[str] = (), container: str | None = None
+) -> AttachPoint | None:
+    # The start is read first: of all that is read later the identity tells whose it was.
+    process = ProcessIdentity(pid=pid, start=start_time(pid), boot=boot_id())
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        network, own = (Path(f"/proc/{each}/ns/net").readlink() for each in (pid, "self"))
+    except OSError:
+        return None
+    user = next(int(line.split()[1]) for line in lines if line.startswith("Uid:"))
+    inside = AttachPoint(
+        process=process,
+        user=user,
+        groups=tuple(groups),
+        has_own_network=network != own,
+        container=container,
+    )
+    return inside if process.lives() else None
+
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICK = 1_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSample:
+    at: float
+    # Since the attempt began.
+    cpu_micros: int
+    memory_bytes: int
+
+
+def sample_usage(status: dict[str, Any] | None) -> UsageSample | None:
+    """Look at an attempt; None when it does not run."""
+    if status is None or status["phase"] != "running" or not identity_of(status).lives():
+        return None
+    groups: Sequence[str] = status.get("groups") or []
+    pids = descendants(status["pid"])
+    cpu = next((found for group in groups if (found := _group_cpu(group)) is not None), None)
+    memory = next((found for group in groups if (found := _group_memory(group)) is not None), None)
+    return UsageSample(
+        at=clock.monotonic(),
+        cpu_micros=sum(map(_process_cpu, pids)) if cpu is None else cpu,
+        memory_bytes=sum(map(_process_memory, pids)) if memory is None else memory,
+    )
+
+
+def usage_between(before: UsageSample | None, after: UsageSample) -> Usage:
+    """Return what was used between two looks; the first look can only tell the memory."""
+    cores = 0.0
+    if before and after.at > before.at:
+        cores = max(after.cpu_micros - before.cpu_micros, 0) / (after.at - before.at) / 1_000_000
+    return Usage(cpu_millicores=round(cores * 1000), memory_bytes=after.memory_bytes)
+
+
+def _group_cpu(group: str) -> int | None:
+    if first := read(f"{group}/cpuacct.usage"):
+        return int(first) // 1000
+    second = dict(_parse_pairs(read(f"{group}/cpu.stat")))
+    return second.get(b"usage_usec")
+
+
+def _group_memory(group: str) -> int | None:
+    used = read(f"{group}/memory.current") or read(f"{group}/memory.usage_in_bytes")
+    if not used:
+        return None
+    # Files that were read may be dropped at any time: nobody counts them as used.
+    kept = dict(_parse_pairs(read(f"{group}/memory.stat")))
+    return max(int(used) - kept.get(b"total_inactive_file", kept.get(b"inactive_file", 0)), 0)
+
+
+def _parse_pairs(text: bytes) -> list[tuple[bytes, int]]:
+    return [(name, int(value)) for name, value in map(bytes.split, text.splitlines())]
+
+
+def _process_cpu(pid: int) -> int:
+    fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * _TICK if fields else 0
+
+
+def _process_memory(pid: int) -> int:
+    fields = read(f"/proc/{pid}/statm").split()
+    return int(fields[1]) * _PAGE if fields else 0
+
+
+log = get_logger("jobs")
+
+# Set for plain processes: it tells what an attempt started, however far that went away.
+ATTEMPT_VARIABLE = "HUBLET_ATTEMPT"
+_PATIENCE_SECONDS = 5.0
+
+
+def kill_leftovers(folder: Path, status: dict[str, Any]) -> None:
+    """Kill everything of an attempt that nobody looks after any more, and free its groups.
+
+    Nothing is left of one whose shim saw it to its end, so nothing is looked for.
+    """
+    deadline = clock.monotonic() + _PATIENCE_SECONDS
+    groups = [Path(group) for group in status.get("groups") or []]
+    is_left = status["phase"] != Phase.exited
+    while is_left and clock.monotonic() < deadline:
+        is_left = _kill_groups(groups) or _kill_marked(folder)
+    for group in groups:
+        with suppress(OSError):
+            group.rmdir()
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder in which a job may have closed whatever it liked; it may be gone already.
+
+    What cannot be removed is left: nobody waits for it, and the place of the attempt is free.
+    """
+    try:
+        folders.remove_tree(folder)
+    except OSError as error:
+        log.warning("what an attempt left stays", folder=str(folder), error=str(error))
+
+
+def _kill_groups(groups: list[Path]) -> bool:
+    found = False
+    for group in groups:
+        pids = read(f"{group}/cgroup.procs").split()
+        found = found or bool(pids)
+        if not write(f"{group}/cgroup.kill", "1"):
+            for pid in pids:
+                kill(int(pid))
+    return found
+
+
+def _kill_marked(folder: Path) -> bool:
+    mark = f"{ATTEMPT_VARIABLE}={folder}".encode()
+    pids = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
+    found = [pid for pid in pids if mark in read(f"/proc/{pid}/environ").split(b"\0")]
+    for pid in found:
+        kill(pid)
+    return bool(found)

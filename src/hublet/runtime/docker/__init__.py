@@ -1,0 +1,1 @@
+"""Docker runner, and what attaches to its containers."""

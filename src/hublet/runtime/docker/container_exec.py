@@ -1,0 +1,177 @@
+"""Attachment to a container through the engine's exec."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import aiodocker
+import aiohttp
+from aiodocker.execs import Exec
+from aiodocker.stream import Stream
+
+from hublet.core.ids import new_object_id
+from hublet.core.logs import get_logger
+from hublet.runtime.attach.attachments import AttachRequest, CannotAttach, TerminalSize
+
+if TYPE_CHECKING:
+    from aiodocker.containers import DockerContainer
+
+log = get_logger("jobs.ssh")
+
+_CHUNK = 1 << 16
+_STANDARD_ERROR = 2
+# An engine has no way to end what it began, and processes go astray: this tells which they are.
+_SESSION_VARIABLE = "HUBLET_SESSION"
+_SHELL = "[ -x /bin/bash ] && exec /bin/bash; exec /bin/sh"
+# The hub cannot bring a server of files along: the image may have one.
+_SFTP = (
+    "for p in /usr/lib/openssh /usr/lib/ssh /usr/libexec/openssh /usr/libexec; do "
+    "[ -x $p/sftp-server ] && exec $p/sftp-server; done; "
+    "echo 'The image of the job has no sftp-server.' >&2; exit 127"
+)
+_KILL = (
+    'for p in /proc/[0-9]*; do grep -qa "$0" "$p/environ" 2>/dev/null && '
+    'kill -"$1" "${p#/proc/}"; done; true'
+)
+
+
+async def attach_to_container(container: str, wish: AttachRequest) -> "ContainerAttachment":
+    """Begin something in a container of the usual engine. Raises CannotAttach."""
+    engine = aiodocker.Docker()
+    mark = f"{_SESSION_VARIABLE}={new_object_id()}"
+    try:
+        place = engine.containers.container(container)
+        begun = await place.exec(
+            _argv(wish),
+            stdin=True,
+            tty=wish.terminal is not None,
+            environment=[*(f"{n}={v}" for n, v in wish.environment.items()), mark],
+        )
+        stream = begun.start(detach=False)
+        await stream.__aenter__()
+    except (aiodocker.DockerError, aiohttp.ClientError, OSError) as error:
+        await engine.close()
+        raise CannotAttach(f"The job cannot be entered: the engine says: {error}") from error
+    visit = ContainerAttachment(engine=engine, place=place, begun=begun, stream=stream, mark=mark)
+    if wish.terminal is not None:
+        visit.resize(wish.terminal.size)
+    return visit
+
+
+def _argv(wish: AttachRequest) -> list[str]:
+    if wish.sftp:
+        return ["/bin/sh", "-c", _SFTP]
+    return list(wish.argv) or ["/bin/sh", "-c", _SHELL]
+
+
+def _socket_pair() -> tuple[socket.socket, socket.socket]:
+    ours, theirs = socket.socketpair()
+    for each in (ours, theirs):
+        each.setblocking(False)
+    return ours, theirs
+
+
+@dataclass(kw_only=True)
+class ContainerAttachment:
+    """The engine's stream, taken apart into three sockets."""
+
+    engine: aiodocker.Docker
+    place: "DockerContainer"
+    begun: Exec
+    stream: Stream
+    mark: str
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        # In, out and error: the ends of the guest, then those of the container.
+        self._ends = [_socket_pair() for _ in range(3)]
+        self.stdin, self.stdout, stderr = (ours.fileno() for ours, _ in self._ends)
+        self.stderr: int | None = stderr
+        self._output = asyncio.create_task(self._carry_out())
+        self._input = asyncio.create_task(self._carry_in())
+
+    def send(self, number: signal.Signals) -> None:
+        self._later(self._kill(number))
+
+    def resize(self, size: TerminalSize) -> None:
+        self._later(self.begun.resize(w=size[0], h=size[1]))
+
+    def end_input(self) -> None:
+        with suppress(OSError):
+            self._ends[0][0].shutdown(socket.SHUT_WR)
+
+    async def ended(self) -> int:
+        await asyncio.wait([self._output])
+        await self._kill(signal.SIGKILL)
+        try:
+            told = await self.begun.inspect()
+        except (aiodocker.DockerError, aiohttp.ClientError, OSError):
+            return -signal.SIGKILL
+        return -signal.SIGKILL if told["ExitCode"] is None else int(told["ExitCode"])
+
+    def close(self) -> None:
+        for ours, _ in self._ends:
+            ours.close()
+        self._output.cancel()
+        self._input.cancel()
+        self._later(self._clear())
+
+    async def wait_closed(self) -> None:
+        await asyncio.gather(*self._tasks)
+
+    async def _carry_out(self) -> None:
+        loop = asyncio.get_running_loop()
+        ends = {number: theirs for number, (_, theirs) in enumerate(self._ends)}
+        with suppress(OSError, aiohttp.ClientError):
+            while (message := await self.stream.read_out()) is not None:
+                to = _STANDARD_ERROR if message.stream == _STANDARD_ERROR else 1
+                await loop.sock_sendall(ends[to], message.data)
+        for number in (1, _STANDARD_ERROR):
+            ends[number].close()
+
+    async def _carry_in(self) -> None:
+        theirs = self._ends[0][1]
+        loop = asyncio.get_running_loop()
+        with suppress(OSError, aiohttp.ClientError, RuntimeError):
+            while data := await loop.sock_recv(theirs, _CHUNK):
+                await self.stream.write_in(data)
+            self._end_stream()
+
+    def _end_stream(self) -> None:
+        # The public way closes the other direction as well.
+        response = self.stream._resp  # noqa: SLF001 - as said.
+        if response is not None and response.connection is not None:
+            transport = response.connection.transport
+            if transport is not None and transport.can_write_eof():
+                transport.write_eof()
+
+    async def _kill(self, number: signal.Signals) -> None:
+        """Signal everything of the session, however far it went away."""
+        with suppress(aiodocker.DockerError, aiohttp.ClientError, OSError):
+            argv = ["/bin/sh", "-c", _KILL, self.mark, str(int(number))]
+            killing = await self.place.exec(argv, stdout=True, stderr=True)
+            await killing.start(detach=True)
+
+    async def _clear(self) -> None:
+        await asyncio.gather(self._output, self._input, return_exceptions=True)
+        await self._kill(signal.SIGKILL)
+        await self.stream.close()
+        for _, theirs in self._ends:
+            theirs.close()
+        await self.engine.close()
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(_log_failure(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _log_failure(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except (aiodocker.DockerError, aiohttp.ClientError, OSError) as error:
+        log.info("the engine did not do something for a guest", error=str(error))

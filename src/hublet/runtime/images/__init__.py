@@ -1,0 +1,1 @@
+"""Images of jobs: OCI layouts and archives, unpacked into root file systems that attempts share."""

@@ -1,0 +1,120 @@
+"""Cache of unpacked images: attempts hold those that they use, the others are pruned."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+
+from hublet.core import clock
+from hublet.core.config.kinds import ImageSource
+from hublet.runtime.images import rootfs
+
+# An attempt has a link of this name to its image, in its own folder.
+LINK = "image"
+# What no setting names may be named again, by an operator who changes their mind.
+_MAX_AGE_UNNAMED = timedelta(days=1)
+_MAX_AGE_NAMED = timedelta(days=7)
+_USED, _GONE, _PARTIAL, _LOCK = ".used", ".gone", ".partial", ".lock"
+
+
+def acquire_image(target: str, *, cache: Path, attempt: Path) -> rootfs.Image:
+    """Return the image of a target, to be kept as long as the attempt's folder is there.
+
+    Blocks. Raises CannotRun.
+    """
+    if target == rootfs.HOST:
+        return rootfs.get_image(target, cache=cache)
+    with _locked(cache, fcntl.LOCK_SH):
+        image = rootfs.get_image(target, cache=cache)
+        if image.root.parent == cache:
+            with suppress(FileExistsError):
+                (attempt / LINK).symlink_to(image.root)
+            _note_use(image.root)
+    return image
+
+
+def prune(cache: Path, *, image_map: Sequence[ImageSource], attempts: Iterable[Path]) -> None:
+    """Clear away what no attempt uses and nobody has asked for in a while. Blocks."""
+    if not cache.exists():
+        return
+    _discard(cache)
+    with _locked(cache, fcntl.LOCK_EX):
+        # Nobody unpacks anything now: what is half done was left by a hub that was killed.
+        for half in cache.glob(f"*{_PARTIAL}"):
+            half.rename(half.with_suffix(_GONE))
+        kept = {root for root in map(_linked_image, attempts) if root is not None}
+        named = rootfs.named_roots(image_map, cache=cache)
+        for root in _roots(cache):
+            if root not in kept and _age(root) > (
+                _MAX_AGE_NAMED if root in named else _MAX_AGE_UNNAMED
+            ):
+                _retire(root)
+        for link in cache.iterdir():
+            if link.is_symlink() and not link.exists():
+                link.unlink()
+                _sibling(link, _LOCK).unlink(missing_ok=True)
+    _discard(cache)
+
+
+def _discard(cache: Path) -> None:
+    for gone in cache.glob(f"*{_GONE}"):
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+@contextmanager
+def _locked(cache: Path, how: int) -> Iterator[None]:
+    """Many may use images at a time; who clears some away is alone for that moment."""
+    cache.mkdir(parents=True, exist_ok=True)
+    fd = os.open(cache / _LOCK, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, how)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _roots(cache: Path) -> list[Path]:
+    return [
+        path
+        for path in cache.iterdir()
+        if path.is_dir() and not path.is_symlink() and path.suffix != _GONE
+    ]
+
+
+def _linked_image(attempt: Path) -> Path | None:
+    try:
+        return (attempt / LINK).readlink()
+    except OSError:
+        return None
+
+
+def _note_use(root: Path) -> None:
+    note = _sibling(root, _USED)
+    moment = _now()
+    note.touch()
+    os.utime(note, (moment, moment))
+
+
+def _age(root: Path) -> timedelta:
+    note = _sibling(root, _USED)
+    if not note.exists():
+        _note_use(root)
+    return timedelta(seconds=_now() - note.stat().st_mtime)
+
+
+def _now() -> float:
+    # Files know the real time, which test mode does not move.
+    return (clock.now() - clock.offset()).timestamp()
+
+
+def _retire(root: Path) -> None:
+    root.rename(_sibling(root, _GONE))
+    for suffix in (_USED, ".json", _LOCK):
+        _sibling(root, suffix).unlink(missing_ok=True)
+
+
+def _sibling(root: Path, suffix: str) -> Path:
+    return root.with_name(f"{root.name}{suffix}")

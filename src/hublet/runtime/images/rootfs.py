@@ -1,0 +1,152 @@
+"""Root file system of a job: the operator maps names of images to folders and archives, which are
+unpacked once.
+"""
+
+import fcntl
+import hashlib
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from hublet.core.config.kinds import ImageSource
+from hublet.core.light_dataclasses import dataclass
+from hublet.runtime.images import layers, oci
+from hublet.runtime.records import CannotRun, LaunchOrder
+
+HOST = "host"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    root: Path
+    defaults: oci.ImageDefaults = field(default_factory=oci.ImageDefaults)
+
+
+def target_of(images: Sequence[ImageSource], name: str) -> str:
+    """Return the target of the first that matches; raises CannotRun."""
+    for image in images:
+        if fnmatchcase(name, image.pattern):
+            return image.target
+    raise CannotRun(f"This hub has no image {name}.")
+
+
+def get_image(target: str, *, cache: Path) -> Image:
+    """Return the image of a target, unpacking it the first time it is needed.
+
+    A target is a folder or an archive, of a root or of an OCI layout. Blocks. Raises CannotRun.
+    """
+    if target == HOST:
+        return Image(root=Path("/"))
+    path = Path(target)
+    try:
+        if oci.is_layout(path):
+            return _unpack_manifest(oci.read_manifest(path), cache=cache)
+        return Image(root=path) if path.is_dir() else _unpack_archive(path, cache=cache)
+    except layers.UNREADABLE as error:
+        raise CannotRun(f"The image cannot be read: {error}.") from error
+
+
+def argv_of(order: LaunchOrder, image: Image) -> tuple[str, ...]:
+    """Return what an attempt runs: its own command, or else the image's. Raises CannotRun."""
+    argv, said = order.argv, image.defaults
+    if order.after_entrypoint:
+        argv = (*said.entrypoint, *(argv or said.command))
+    if not argv:
+        raise CannotRun("The image does not say what to run: give the job a command.")
+    return argv
+
+
+def named_roots(images: Sequence[ImageSource], *, cache: Path) -> set[Path]:
+    """Return the roots of the images that the operator names, as far as they can be read. Blocks."""
+    found = set[Path]()
+    for image in images:
+        path = Path(image.target)
+        with suppress(CannotRun, *layers.UNREADABLE):
+            if oci.is_layout(path):
+                found.add(_manifest_root(oci.read_manifest(path), cache=cache))
+            elif path.is_file():
+                found.add(_archive_root(path, cache=cache).resolve())
+    return found
+
+
+def _archive_root(archive: Path, *, cache: Path) -> Path:
+    # An archive that was replaced is another image; attempts that run keep the old one.
+    seen = archive.stat()
+    words = f"{archive.resolve()} {seen.st_size} {seen.st_mtime_ns} {seen.st_ino}"
+    return cache / hashlib.sha256(words.encode()).hexdigest()[:32]
+
+
+def _unpack_archive(archive: Path, *, cache: Path) -> Image:
+    place = _archive_root(archive, cache=cache)
+    with _make_once(place) as partial:
+        if partial is not None:
+            with archive.open("rb") as file:
+                layers.unpack(file, into=partial, allowance=layers.UnpackBudget())
+            if (manifest := _find_manifest(partial)) is None:
+                partial.rename(place)
+            else:
+                image = _unpack_manifest(manifest, cache=cache)
+                place.unlink(missing_ok=True)
+                place.symlink_to(image.root.name)
+    return _load_image(place.resolve())
+
+
+def _find_manifest(folder: Path) -> oci.ImageManifest | None:
+    """Return the manifest of what came out of an archive; None: it is a root."""
+    if oci.is_layout(folder):
+        return oci.read_manifest(folder)
+    return oci.read_docker_manifest(folder) if oci.is_docker_archive(folder) else None
+
+
+def _manifest_root(manifest: oci.ImageManifest, *, cache: Path) -> Path:
+    return cache / manifest.digest.replace(":", "-")
+
+
+def _unpack_manifest(manifest: oci.ImageManifest, *, cache: Path) -> Image:
+    place = _manifest_root(manifest, cache=cache)
+    with _make_once(place) as partial:
+        if partial is not None:
+            cwd = oci.defaults_of(manifest.config).cwd
+            oci.unpack_layers(manifest, into=partial)
+            if cwd is not None:
+                layers.make_folder(partial, cwd)
+            _config_path(place).write_bytes(manifest.config)
+            partial.rename(place)
+    return _load_image(place)
+
+
+def _load_image(root: Path) -> Image:
+    config = _config_path(root)
+    if not config.exists():
+        return Image(root=root)
+    return Image(root=root, defaults=oci.defaults_of(config.read_bytes()))
+
+
+def _config_path(root: Path) -> Path:
+    return root.with_name(f"{root.name}.json")
+
+
+@contextmanager
+def _make_once(place: Path) -> Iterator[Path | None]:
+    """Yield a folder to make into the one at the place, or None when that is there already."""
+    if place.is_dir():
+        yield None
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.with_name(f"{place.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if place.is_dir():
+            yield None
+            return
+        partial = place.with_name(f"{place.name}.partial")
+        # Left by a hub that was killed.
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        partial.chmod(0o755)
+        try:
+            yield partial
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)

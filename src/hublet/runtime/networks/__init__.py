@@ -1,0 +1,1 @@
+"""Networks of jobs: addresses, network groups and egress rules, made of what the kernel has."""

@@ -1,0 +1,139 @@
+"""Options of bubblewrap that give an attempt its own view of the machine."""
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from hublet.core.light_dataclasses import dataclass
+from hublet.runtime.records import BindMount, CannotRun
+
+# Who the job is in its own view, and where it is at home.
+USER = 1000
+HOME = "/home/job"
+CONTENT = "/app"
+# Made fresh for each job, so never taken from the image.
+OWN_FOLDERS = ("/proc", "/dev", "/sys", "/tmp")  # noqa: S108 - inside of the sandbox.
+# With more entries beside a mount than this, the image is the wrong place for it.
+_MAX_ENTRIES = 500
+_READABLE = 0o005
+# Of so many combinations of an image and mounts it is known how the image is shown.
+_CACHE_SIZE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxView:
+    """What an attempt sees: a root that it cannot change, and on top of it what is its own."""
+
+    root: Path
+    # Where bubblewrap finds the root, which may be another place than for the hub.
+    shown: Path
+    # Of the root, but not for the job.
+    hidden: tuple[Path, ...]
+    binds: tuple[BindMount, ...]
+    hostname: str
+    network: bool
+    devices: tuple[str, ...] = ()
+    cwd: str = HOME
+
+
+def options(view: SandboxView) -> list[str]:
+    words = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+    words += ["--unshare-cgroup-try", *([] if view.network else ["--unshare-net"])]
+    words += ["--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    words += ["--uid", str(USER), "--gid", str(USER), "--hostname", view.hostname]
+    words += [word for part in _root_options(view) for word in part]
+    words += ["--proc", "/proc", "--dev", "/dev"]
+    for device in view.devices:
+        words += ["--dev-bind", device, device]
+    for bind in sorted(view.binds, key=lambda bind: bind.target):
+        words += ["--ro-bind" if bind.read_only else "--bind", str(bind.source), bind.target]
+    return [*words, "--chdir", view.cwd]
+
+
+def _root_options(view: SandboxView) -> Iterator[tuple[str, ...]]:
+    """Show the root entry by entry, so that mounts can be made where it has no folder for them."""
+    root = os.fspath(view.root)
+    missing = tuple(bind.target for bind in view.binds if not _has_mount_point(root, bind.target))
+    hidden = tuple(map(os.fspath, view.hidden))
+    folders = _split_folders(root, hidden, missing)
+    shown = os.fspath(view.shown).rstrip("/")
+    stamp = tuple(map(_changed_at, folders))
+    for kind, place, link in _root_entries(root, hidden, missing, stamp):
+        if kind == "--dir":
+            yield (kind, place)
+        else:
+            yield (kind, link or f"{shown}{place}", place)
+
+
+def _has_mount_point(root: str, target: str) -> bool:
+    """Tell whether a mount can go there as it is: it and each folder on the way no link."""
+    place = Path(root, target.lstrip("/"))
+    on_the_way = [step for step in (place, *place.parents) if step.is_relative_to(root)]
+    return not any(step.is_symlink() for step in on_the_way) and place.exists()
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def _split_folders(
+    root: str, hidden: tuple[str, ...], missing: tuple[str, ...]
+) -> tuple[Path, ...]:
+    """Return the folders that are shown entry by entry: something in them is not as in the image."""
+    inside = [Path(path) for path in hidden] + [Path(root, path.lstrip("/")) for path in missing]
+    own = [Path(root, path.lstrip("/")) for path in OWN_FOLDERS]
+    around = {parent for path in (*inside, *own) for parent in path.parents}
+    return tuple(folder for folder in around if folder.is_relative_to(root))
+
+
+def _changed_at(folder: Path) -> int:
+    """Return when a folder last changed, in whatever way: what was found there holds until then."""
+    try:
+        return folder.stat().st_ctime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=_CACHE_SIZE)
+def _root_entries(
+    root: str, hidden: tuple[str, ...], missing: tuple[str, ...], _stamp: tuple[int, ...]
+) -> tuple[tuple[str, str, str], ...]:
+    """Return how, where and as a link to what each entry of a root is shown."""
+    targets = [PurePosixPath(target) for target in missing]
+    left_out = {*map(Path, hidden), *(Path(root, own.lstrip("/")) for own in OWN_FOLDERS)}
+    return tuple(
+        (kind, place, str(path.readlink()) if kind == "--symlink" else "")
+        for kind, path, place in _folder_entries(
+            Path(root), targets=targets, hidden=left_out, root=Path(root)
+        )
+    )
+
+
+def _folder_entries(
+    folder: Path, *, targets: Sequence[PurePosixPath], hidden: set[Path], root: Path
+) -> Iterator[tuple[str, Path, str]]:
+    entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    if len(entries) > _MAX_ENTRIES:
+        raise CannotRun(f"Nothing can be mounted in /{folder.relative_to(root)}: it is too full.")
+    for entry in entries:
+        path = Path(entry.path)
+        place = PurePosixPath("/", path.relative_to(root))
+        mounted = any(place in target.parents for target in targets)
+        if mounted and entry.is_symlink():
+            raise CannotRun(f"Nothing can be mounted in {place}: it is a link in the image.")
+        parted = mounted or any(path in other.parents for other in hidden)
+        # A link where something is mounted would lead the mount astray.
+        is_left_out = path in hidden or place in targets
+        kind = None if is_left_out else _entry_option(entry, parted=parted)
+        if kind:
+            yield (kind, path, str(place))
+        if kind == "--dir":
+            yield from _folder_entries(path, targets=targets, hidden=hidden, root=root)
+
+
+def _entry_option(entry: os.DirEntry[str], *, parted: bool) -> str | None:
+    """Return how an entry is shown; None: not at all."""
+    if entry.is_symlink():
+        return "--symlink"
+    if parted and entry.is_dir():
+        # What is closed to others would be closed to the job, and to who mounts for it.
+        return "--dir" if entry.stat().st_mode & _READABLE == _READABLE else None
+    return "--ro-bind-try" if entry.is_dir() or entry.is_file() else None

@@ -1,0 +1,252 @@
+"""Sandbox runner: an attempt in namespaces of its own, made by bubblewrap."""
+
+import os
+import shutil
+import stat
+import subprocess
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hublet.core.config.kinds import ImageSource
+from hublet.core.light_dataclasses import dataclass
+from hublet.runtime import cgroups, seccomp
+from hublet.runtime.attempt_folder import spill_long_variables
+from hublet.runtime.images import cache, rootfs
+from hublet.runtime.networks.allocation import find_obstacle
+from hublet.runtime.networks.membership import NetworkAttachment, Networks
+from hublet.runtime.records import BindMount, CannotRun, LaunchOrder, RunnerCapabilities
+from hublet.runtime.sandbox import bubblewrap
+from hublet.runtime.sandbox.shim_runner import ProcessSpec, ShimRunner
+from hublet.runtime.shim.child import STAGE
+
+NAME = "sandbox"
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Users that no account of the machine has; a hub that runs as root gives each job another one.
+_FIRST_USER, _USERS = 0x60000000, 0x1000000
+# Nobody's business but the machine's.
+_HIDDEN = ("/root", "/home", "/run", "/boot", "/lost+found", "/var/run", "/var/tmp")  # noqa: S108
+_NO_GROUPS = "Jobs share the network of the machine, because jobs.network is shared."
+_LIMITS_WITHOUT_CGROUPS = (("RLIMIT_NPROC", 2 * cgroups.MAX_PROCESSES),)
+
+
+def sandbox_runner(
+    data_dir: Path,
+    *,
+    image_map: Sequence[ImageSource],
+    network: bool,
+    networks: Networks | None = None,
+    settings_file: Path | None = None,
+) -> ShimRunner:
+    """Return the runner; with `network` jobs share that of the machine, and have no others."""
+    arrangement = _SandboxBuilder(
+        data_dir=data_dir,
+        image_map=tuple(image_map),
+        network=network,
+        private=_hidden_paths(data_dir, settings_file),
+    )
+    return ShimRunner(
+        name=NAME,
+        data_dir=data_dir,
+        arrange=arrangement.of,
+        look=lambda: _probe(network=network, networks=networks),
+        tidy=arrangement.tidy_up,
+        networks=networks,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SandboxBuilder:
+    data_dir: Path
+    image_map: tuple[ImageSource, ...]
+    network: bool
+    # What jobs that see this machine as their image do not see of it.
+    private: tuple[Path, ...]
+
+    def of(self, order: LaunchOrder, place: NetworkAttachment | None) -> ProcessSpec:
+        if order.group and place is None:
+            raise CannotRun(f"The job cannot be in a network group. {_NO_GROUPS}")
+        program = _find_bubblewrap()
+        user = user_of(order.job_id) if os.geteuid() == 0 else 0
+        image = self._image(order)
+        argv = rootfs.argv_of(order, image)
+        view = self._view(order, image, place)
+        home = order.folder / "home"
+        # The home of the image is not the job's: nobody could write there.
+        said = image.defaults.environment | {"HOME": bubblewrap.HOME} | order.environment
+        variables = spill_long_variables(said, home=home, seen_at=bubblewrap.HOME)
+        _chown_mounts(view, user=user)
+        staged: list[str] = []
+        if user:
+            view, staged = _stage_sources(view)
+        limited = bool(cgroups.own_hierarchies())
+        return ProcessSpec(
+            argv=argv,
+            environment={"PATH": _PATH} | variables,
+            cwd=Path("/"),
+            bubblewrap=program,
+            options=bubblewrap.options(view),
+            filter=seccomp.filter_for(),
+            user=user,
+            stage=staged,
+            rlimits=() if limited else _LIMITS_WITHOUT_CGROUPS,
+        )
+
+    def _image(self, order: LaunchOrder) -> rootfs.Image:
+        target = rootfs.target_of(self.image_map, order.image)
+        return cache.acquire_image(target, cache=self._cache, attempt=order.folder)
+
+    def tidy_up(self, attempts: Sequence[Path]) -> None:
+        cache.prune(self._cache, image_map=self.image_map, attempts=attempts)
+
+    @property
+    def _cache(self) -> Path:
+        return self.data_dir.resolve() / "jobs" / "images"
+
+    def _view(
+        self, order: LaunchOrder, image: rootfs.Image, place: NetworkAttachment | None
+    ) -> bubblewrap.SandboxView:
+        root = image.root
+        for name in ("tmp", "home"):
+            (order.folder / name).mkdir(mode=0o700, exist_ok=True)
+        own = [
+            BindMount(source=order.folder / "tmp", target="/tmp", read_only=False),  # noqa: S108
+            BindMount(source=order.folder / "home", target=bubblewrap.HOME, read_only=False),
+        ]
+        content = order.content
+        if place:
+            own += _name_mounts(place)
+        elif self.network:
+            own += _resolver_mount()
+        if content:
+            # Its own copy may be written to, as in the image that would be built of it.
+            shared = not content.is_relative_to(order.folder)
+            own.append(BindMount(source=content, target=bubblewrap.CONTENT, read_only=shared))
+        hidden = self.private if root == Path("/") else ()
+        return bubblewrap.SandboxView(
+            root=root,
+            shown=root,
+            hidden=hidden,
+            binds=(*own, *order.binds),
+            hostname=order.hostname,
+            network=self.network or place is not None,
+            devices=_check_devices(order),
+            cwd=bubblewrap.CONTENT if content else image.defaults.cwd or bubblewrap.HOME,
+        )
+
+
+def _hidden_paths(data_dir: Path, settings_file: Path | None) -> tuple[Path, ...]:
+    # A file may be found under several names, by links.
+    files = {settings_file, settings_file.resolve()} if settings_file else set[Path]()
+    return (data_dir.resolve(), *sorted(files), *map(Path, _HIDDEN))
+
+
+def _check_devices(order: LaunchOrder) -> tuple[str, ...]:
+    for device in order.devices:
+        if not Path(device).exists():
+            raise CannotRun(f"This machine has no {device}, which the flavor of the job gets.")
+    return order.devices
+
+
+def _resolver_mount() -> list[BindMount]:
+    """Return what a job needs to find others by name: this machine's own way to do so."""
+    source = Path("/etc/resolv.conf")
+    if not source.exists():
+        return []
+    return [BindMount(source=source.resolve(), target=str(source), read_only=True)]
+
+
+def _name_mounts(place: NetworkAttachment) -> list[BindMount]:
+    """Return the same for a job with a network of its own."""
+    files = {"/etc/hosts": place.hosts, "/etc/resolv.conf": place.resolver}
+    return [BindMount(source=file, target=name, read_only=True) for name, file in files.items()]
+
+
+def user_of(job_id: str) -> int:
+    return _FIRST_USER + zlib.crc32(job_id.encode()) % _USERS
+
+
+def _chown_mounts(view: bubblewrap.SandboxView, *, user: int) -> None:
+    """Give the job what it may write to. Files with a second name are left: that is not the job's."""
+    if not user:
+        return
+    for bind in view.binds:
+        if bind.read_only:
+            continue
+        for _, folders, files, fd in os.fwalk(bind.source):
+            os.chown(fd, user, user)
+            for name in (*folders, *files):
+                found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                if stat.S_ISLNK(found.st_mode) or found.st_nlink == 1:
+                    os.chown(name, user, user, dir_fd=fd, follow_symlinks=False)
+
+
+def _stage_sources(view: bubblewrap.SandboxView) -> tuple[bubblewrap.SandboxView, list[str]]:
+    """Name each source as the shim shows it to a user who may not walk to where it lies."""
+    sources = [bind.source for bind in view.binds]
+    binds = tuple(
+        replace(bind, source=Path(STAGE, str(number))) for number, bind in enumerate(view.binds)
+    )
+    shown = view.root
+    if shown != Path("/"):
+        shown = Path(STAGE, str(len(sources)))
+        sources.append(view.root)
+    return replace(view, binds=binds, shown=shown), [str(source) for source in sources]
+
+
+def _find_bubblewrap() -> str:
+    if (found := shutil.which("bwrap")) is None:
+        raise CannotRun("The sandbox runner needs bubblewrap; install the package bubblewrap.")
+    return found
+
+
+def _probe(*, network: bool, networks: Networks | None) -> RunnerCapabilities:
+    try:
+        program = _find_bubblewrap()
+    except CannotRun as error:
+        return RunnerCapabilities(usable=False, sentence=str(error))
+    view = bubblewrap.SandboxView(
+        root=Path("/"),
+        shown=Path("/"),
+        hidden=(),
+        binds=(),
+        hostname="probe",
+        network=network,
+        cwd="/",
+    )
+    tried = subprocess.run(  # noqa: S603 - a fixed program with fixed arguments.
+        [program, *bubblewrap.options(view), "true"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={"PATH": _PATH},
+    )
+    if tried.returncode:
+        return RunnerCapabilities(
+            usable=False,
+            sentence=f"bubblewrap does not work here: {tried.stderr.strip()}. It needs user "
+            "namespaces, which the kernel or a container around the hub may forbid.",
+        )
+    without_groups = _why_no_groups(networks)
+    if without_groups and networks and networks.policy.outbound:
+        sentence = f"jobs.network is outbound, but that does not work. {without_groups}"
+        return RunnerCapabilities(usable=False, sentence=sentence)
+    limits = bool(cgroups.own_hierarchies())
+    sentence = "Jobs run in namespaces of their own, with a root that they cannot change."
+    return RunnerCapabilities(
+        usable=True,
+        sentence=sentence if limits else f"{sentence} {cgroups.NO_LIMITS}",
+        limits=limits,
+        volumes=True,
+        network_groups=not without_groups,
+        without_groups=without_groups,
+    )
+
+
+def _why_no_groups(networks: Networks | None) -> str:
+    """Say why there are no network groups; nothing when there are."""
+    if networks is None:
+        return _NO_GROUPS
+    reason = find_obstacle(networks.policy)
+    return f"Networks for jobs cannot be made: {reason}." if reason else ""

@@ -1,0 +1,286 @@
+"""Shim runner, the common part of process and sandbox: a shim for each attempt, known by its
+folder.
+"""
+
+import asyncio
+import fcntl
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from hublet.core import clock
+from hublet.core.light_dataclasses import dataclass
+from hublet.runtime import attempt_processes, cgroups
+from hublet.runtime.attempt_folder import STOP_FILE, boot_id, identity_of, read_status
+from hublet.runtime.launch_threads import run_in_launch_thread
+from hublet.runtime.networks.allocation import allocated_network
+from hublet.runtime.networks.membership import NetworkAttachment, Networks
+from hublet.runtime.records import (
+    AttachPoint,
+    LaunchOrder,
+    Observation,
+    Phase,
+    RunnerCapabilities,
+    Usage,
+)
+from hublet.runtime.sandbox.shim_starter import ShimStarterPool
+from hublet.runtime.shim.program import is_locked
+
+# Why nobody saw an attempt end.
+_KILLED = "what looked after it was killed"
+_RESTARTED = "the machine was started anew"
+_ELSEWHERE = "it runs on another machine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSpec:
+    """How a shim starts an attempt; without bubblewrap it is a plain process."""
+
+    argv: tuple[str, ...]
+    environment: dict[str, str] = field(repr=False)
+    cwd: Path
+    bubblewrap: str | None = None
+    options: list[str] = field(default_factory=list)
+    filter: bytes | None = None
+    # Of the machine; 0: the user that the hub is.
+    user: int = 0
+    stage: list[str] = field(default_factory=list)
+    rlimits: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class ShimRunner:
+    """A runner of this machine. The handle is the folder of the attempt."""
+
+    name: str
+    data_dir: Path
+    arrange: Callable[[LaunchOrder, NetworkAttachment | None], ProcessSpec]
+    look: Callable[[], RunnerCapabilities]
+    # None: there are none but that of the machine, or none at all.
+    networks: Networks | None = None
+    # Clears away what no attempt in these folders uses.
+    tidy: Callable[[list[Path]], None] = lambda _attempts: None
+    # Whether the shim's own child is the job, and not what makes a place for it.
+    is_plain: bool = False
+    _starters: ShimStarterPool = field(default_factory=ShimStarterPool)
+    _watched: dict[str, int] = field(default_factory=dict)
+    _changed: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+    _samples: dict[str, attempt_processes.UsageSample] = field(default_factory=dict)
+
+    async def probe(self) -> RunnerCapabilities:
+        ability = await asyncio.to_thread(self.look)
+        if ability.usable:
+            await asyncio.to_thread(self._starters.warm_up)
+        return ability
+
+    async def launch(self, order: LaunchOrder) -> str:
+        handle = await run_in_launch_thread(self._launch, order)
+        self._watch(handle)
+        return handle
+
+    async def inspect(self, handle: str) -> Observation:
+        observation = await asyncio.to_thread(observe, Path(handle))
+        if observation.phase in {Phase.pending, Phase.running}:
+            self._watch(handle)
+        return observation
+
+    async def watch(self) -> AsyncIterator[str]:
+        while True:
+            yield await self._changed.get()
+
+    async def stop(self, handle: str, *, grace_seconds: float) -> None:
+        await asyncio.to_thread(_stop, Path(handle), grace_seconds)
+
+    async def remove(self, handle: str) -> None:
+        await asyncio.to_thread(self._remove, Path(handle))
+
+    async def handles(self) -> list[str]:
+        return await asyncio.to_thread(self._handles)
+
+    async def tidy_up(self) -> None:
+        await asyncio.to_thread(lambda: self.tidy([Path(handle) for handle in self._handles()]))
+
+    async def usage(self, handle: str) -> Usage | None:
+        sample = await asyncio.to_thread(
+            lambda: attempt_processes.sample_usage(read_status(Path(handle)))
+        )
+        if sample is None:
+            self._samples.pop(handle, None)
+            return None
+        before, self._samples[handle] = self._samples.get(handle), sample
+        return attempt_processes.usage_between(before, sample)
+
+    async def inside(self, handle: str) -> AttachPoint | None:
+        status = await asyncio.to_thread(read_status, Path(handle))
+        return await asyncio.to_thread(
+            attempt_processes.attach_point_of, status, is_plain=self.is_plain
+        )
+
+    @property
+    def _index(self) -> Path:
+        return self.data_dir.absolute() / "jobs" / "runners" / self.name
+
+    def _launch(self, order: LaunchOrder) -> str:
+        # The shim does not stay in the folder in which the hub was started.
+        order = replace(order, folder=order.folder.absolute(), log=order.log.absolute())
+        order.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        order.log.parent.mkdir(parents=True, exist_ok=True)
+        turn = os.open(order.folder / "launch", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            # Nothing is prepared for an attempt that another hub has begun in the meantime.
+            fcntl.flock(turn, fcntl.LOCK_EX)
+            if read_status(order.folder) is None:
+                self._begin(order)
+        finally:
+            os.close(turn)
+        return str(order.folder)
+
+    def _begin(self, order: LaunchOrder) -> None:
+        with allocated_network(self.networks, order) as place:
+            spec = _shim_spec(order, self.arrange(order, place), place)
+            # Before it begins, so that nothing runs which could not be found again.
+            self._index.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                self._link_to(order.folder).symlink_to(order.folder)
+            self._starters.start(spec)
+
+    def _link_to(self, folder: Path) -> Path:
+        return self._index / f"{folder.parent.name}-{folder.name.removeprefix('attempt-')}"
+
+    def _remove(self, folder: Path) -> None:
+        if status := read_status(folder):
+            identity_of(status).send(signal.SIGKILL)
+            attempt_processes.kill_leftovers(folder, status)
+        if self.networks is not None:
+            self.networks.leave(folder.absolute())
+        self._link_to(folder.absolute()).unlink(missing_ok=True)
+        attempt_processes.remove_folder(folder)
+
+    def _handles(self) -> list[str]:
+        if self.networks is not None:
+            self.networks.tend()
+        if not self._index.exists():
+            return []
+        targets = [_read_link(link) for link in self._index.iterdir()]
+        return sorted(str(target) for target in targets if target)
+
+    def _watch(self, handle: str) -> None:
+        """Have the loop tell when the shim ends; without it, whoever asks again learns it too."""
+        if handle in self._watched or (status := read_status(Path(handle))) is None:
+            return
+        if (fd := identity_of(status).open()) is None:
+            self._changed.put_nowait(handle)
+            return
+        self._watched[handle] = fd
+        asyncio.get_running_loop().add_reader(fd, self._ended, handle)
+
+    def _ended(self, handle: str) -> None:
+        fd = self._watched.pop(handle)
+        asyncio.get_running_loop().remove_reader(fd)
+        os.close(fd)
+        if self.networks is None or not self.networks.is_any():
+            self._changed.put_nowait(handle)
+            return
+        loop = asyncio.get_running_loop()
+        # Before anybody hears that it has ended nobody finds it any more.
+        left = loop.run_in_executor(None, self.networks.leave, Path(handle))
+        left.add_done_callback(lambda _: self._changed.put_nowait(handle))
+
+
+def _shim_spec(
+    order: LaunchOrder, launch: ProcessSpec, place: NetworkAttachment | None
+) -> dict[str, Any]:
+    rlimits = [("RLIMIT_CORE", 0), *launch.rlimits]
+    if not cgroups.own_hierarchies():
+        rlimits.append(("RLIMIT_DATA", order.memory_bytes))
+    groups = cgroups.groups_for(
+        cgroups.own_hierarchies(),
+        name=f"hublet-{order.job_id}-{order.number}",
+        cores=order.cores,
+        memory_bytes=order.memory_bytes,
+    )
+    return {
+        "folder": str(order.folder),
+        "log": str(order.log),
+        "log_bytes": order.log_bytes,
+        "timeout": order.timeout_seconds,
+        "grace": order.grace_seconds,
+        "offset": clock.offset() // timedelta(microseconds=1),
+        "groups": groups,
+        "adopt": launch.bubblewrap is None,
+        "sandboxed": launch.bubblewrap is not None,
+        "argv": list(launch.argv),
+        "environment": launch.environment,
+        "cwd": str(launch.cwd),
+        "bubblewrap": launch.bubblewrap,
+        "options": launch.options,
+        "filter": launch.filter,
+        "user": launch.user,
+        "stage": launch.stage,
+        "rlimits": rlimits,
+        "network": place.inside if place else "",
+        "switch": place.switch if place else "",
+    }
+
+
+def observe(folder: Path) -> Observation:
+    status = read_status(folder)
+    if status is None:
+        return Observation(phase=Phase.gone)
+    if status["phase"] != Phase.exited and not identity_of(status).lives():
+        # It may have said so, and ended, since it was asked.
+        status = read_status(folder) or status
+        if status["phase"] != Phase.exited:
+            return _observe_unattended(folder, status)
+    return Observation(
+        phase=Phase(status["phase"]),
+        started_at=_optional_time(status.get("started_at")),
+        ended_at=_optional_time(status.get("ended_at")),
+        exit_code=status.get("exit_code"),
+        signal=status.get("signal"),
+        out_of_memory=status.get("out_of_memory", False),
+        timed_out=status.get("timed_out", False),
+        stopped=status.get("stopped", False),
+        reason=status.get("reason"),
+    )
+
+
+def _observe_unattended(folder: Path, status: dict[str, Any]) -> Observation:
+    """Return what there is to say of an attempt whose shim is not among the living of this machine.
+
+    Workers of several machines share the data folder, and with it the locks of their shims.
+    """
+    is_of_this_boot = status["boot"] == boot_id()
+    if not is_of_this_boot and is_locked(str(folder)):
+        return Observation(phase=Phase.unknown, reason=_ELSEWHERE)
+    attempt_processes.kill_leftovers(folder, status)
+    return Observation(
+        phase=Phase.gone,
+        started_at=_optional_time(status.get("started_at")),
+        reason=_KILLED if is_of_this_boot else _RESTARTED,
+    )
+
+
+def _read_link(link: Path) -> Path | None:
+    try:
+        return link.readlink()
+    except FileNotFoundError:
+        return None  # Removed by another since it was listed.
+
+
+def _optional_time(micros: int | None) -> datetime | None:
+    return None if micros is None else clock.from_micros(micros)
+
+
+def _stop(folder: Path, grace_seconds: float) -> None:
+    # Kept in the folder, so that an attempt which begins only now sees it too.
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (folder / f"{STOP_FILE}.new").write_text(str(grace_seconds))
+    (folder / f"{STOP_FILE}.new").rename(folder / STOP_FILE)
+    if status := read_status(folder):
+        identity_of(status).send(signal.SIGTERM)

@@ -1,0 +1,112 @@
+"""Child of the shim before it becomes the job: limits, namespaces, user, program."""
+
+import errno
+import os
+import resource
+import signal
+from typing import Any, NoReturn
+
+from .system import call, write
+
+PDEATHSIG = 1
+NEWNS, REC, PRIVATE, BIND = 0x20000, 0x4000, 0x40000, 0x1000
+NEWNET = 0x40000000
+# In a view of the machine that only this attempt has; what lies there for others is not touched.
+STAGE = "/tmp"  # noqa: S108
+
+
+def become(
+    spec: dict[str, Any], *, groups: list[str], shim: int, fds: tuple[int, int, int]
+) -> NoReturn:
+    """Turn this process into the job, or say why not into the last of the pipes."""
+    output, told, failure = fds
+    try:
+        prepare(spec, groups=groups, shim=shim)
+        argv, environment = program(spec, told=told)
+        for number in (0, 1, 2):
+            os.dup2(output if number else os.open(os.devnull, os.O_RDONLY), number)
+        os.chdir(spec["cwd"])
+        os.execvpe(argv[0], argv, environment)  # noqa: S606 - a job is what its owner asked for.
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        os.write(failure, f"{spec['argv'][0]} could not be started: {reason}".encode()[:4096])
+    os._exit(127)
+
+
+def prepare(spec: dict[str, Any], *, groups: list[str], shim: int) -> None:
+    os.setsid()
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for path in groups:
+        # A process with one thread may join by `tasks`, for which the kernel waits for nobody;
+        # the second version has no such file.
+        if not (write(f"{path}/tasks", "0") or write(f"{path}/cgroup.procs", "0")):
+            raise OSError(errno.EPERM, f"it may not join {path}")
+    for name, value in spec["rlimits"]:
+        resource.setrlimit(getattr(resource, name), (value, value))
+    enter(spec)
+    if spec["adopt"]:
+        # A shim that is killed takes the job along; it may have been killed just now.
+        call("prctl", PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != shim:
+            os._exit(127)
+
+
+def enter(spec: dict[str, Any]) -> None:
+    """Go where the job is to be, as whom it is to be."""
+    if spec["network"] >= 0:
+        call("setns", spec["network"], NEWNET)
+    if spec["user"]:
+        stage(spec["stage"])
+        drop_to(spec["user"])
+
+
+def stage(sources: list[str]) -> None:
+    """Show folders under other names, so that a user who may not walk to them can be given them."""
+    call("unshare", NEWNS)
+    call("mount", b"none", b"/", None, REC | PRIVATE, None)
+    # Opened before the new folder hides what may lie in the old one.
+    opened = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source in sources]
+    call("mount", b"none", STAGE.encode(), b"tmpfs", 0, b"mode=755,size=64k")
+    for number, fd in enumerate(opened):
+        target = f"{STAGE}/{number}"
+        if os.path.isdir(f"/proc/self/fd/{fd}"):  # noqa: PTH112 - pathlib is much to load.
+            os.mkdir(target)  # noqa: PTH102
+        else:
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY))
+        call("mount", b"/proc/self/fd/%d" % fd, target.encode(), None, BIND | REC, None)
+        os.close(fd)
+
+
+def drop_to(user: int) -> None:
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+
+
+def program(spec: dict[str, Any], *, told: int) -> tuple[list[str], dict[str, str]]:
+    """Return what to execute and its environment.
+
+    The job sees the arguments of bubblewrap, and bubblewrap must not obey the job's environment
+    (LD_PRELOAD would run outside of the sandbox): what is the job's own goes through a file.
+    """
+    if not spec["sandboxed"]:
+        return spec["argv"], spec["environment"]
+    options = spec["options"]
+    for name, value in spec["environment"].items():
+        options += ["--setenv", name, value]
+    words = [spec["bubblewrap"], "--args", in_memory("\0".join(options).encode() + b"\0")]
+    if spec["filter"]:
+        words += ["--seccomp", in_memory(spec["filter"])]
+    os.set_inheritable(told, True)
+    return [*words, "--json-status-fd", str(told), "--", *spec["argv"]], {}
+
+
+def in_memory(data: bytes) -> str:
+    fd = os.memfd_create("hublet", 0)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return str(fd)

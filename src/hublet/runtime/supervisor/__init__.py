@@ -1,0 +1,1 @@
+"""Supervision of jobs: from a due job through its attempts to its end."""

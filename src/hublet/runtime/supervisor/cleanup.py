@@ -1,0 +1,89 @@
+"""Cleanup after attempts: removes what they left behind and stops those that no job has."""
+
+from hublet.core.batching import GroupCommit
+from hublet.core.clock import micros
+from hublet.core.database import Connection, Database
+from hublet.core.logs import get_logger
+from hublet.jobs.records import JOBS
+from hublet.runtime.records import Runner
+from hublet.runtime.supervisor import runner_calls, store
+from hublet.runtime.supervisor.records import Attempt
+from hublet.runtime.supervisor.transitions import ENDED_PHASES
+
+log = get_logger("jobs")
+
+# What a runner has and the database has not may just be about to be written down.
+_DOUBT = 60_000_000
+_FORGOTTEN = 3_600_000_000
+
+
+async def clear_attempt(writes: GroupCommit, runner: Runner, attempt: Attempt) -> None:
+    """Clear away an attempt that has ended; what cannot be cleared now is found by `sweep`."""
+    if await runner_calls.remove(runner, attempt.handle):
+        await writes.run(lambda conn: _free_capacity(conn, attempt))
+
+
+async def _free_capacity(conn: Connection, attempt: Attempt) -> None:
+    await store.set_removed(conn, attempt, at=micros())
+    # Its place is free.
+    conn.wake(JOBS)
+
+
+async def stop_or_clear(
+    writes: GroupCommit, runner: Runner, attempt: Attempt, *, grace_seconds: float
+) -> None:
+    """Clear an attempt away if it has ended, else end it."""
+    seen = await runner_calls.inspect(runner, attempt.handle)
+    if seen.phase in ENDED_PHASES:
+        await clear_attempt(writes, runner, attempt)
+    else:
+        await runner_calls.stop(runner, attempt.handle, grace_seconds=grace_seconds)
+
+
+class Cleanup:
+    """What one Supervisor looks for from time to time."""
+
+    def __init__(self, database: Database, runner: Runner) -> None:
+        self._database = database
+        self._runner = runner
+        self._writes = GroupCommit(database)
+        self._grace_seconds = database.hub.settings.jobs.grace_seconds
+        # Since when the runner is known to have what nobody else knows.
+        self._strange: dict[str, int] = {}
+
+    async def sweep(self) -> None:
+        await self._clear_leftovers()
+        await self._end_strangers()
+
+    async def _clear_leftovers(self) -> None:
+        async with self._database.read() as conn:
+            left = await store.list_leftovers(conn, runner=self._runner.name)
+            is_any_forgotten = await store.has_forgotten(conn, before=micros() - _FORGOTTEN)
+        for attempt in left:
+            await stop_or_clear(
+                self._writes, self._runner, attempt, grace_seconds=self._grace_seconds
+            )
+        if is_any_forgotten:
+            async with self._database.transaction() as conn:
+                await store.remove_forgotten(conn, before=micros() - _FORGOTTEN)
+
+    async def _end_strangers(self) -> None:
+        """End attempts that no row tells of, once there is no doubt that none will."""
+        there = set(await self._runner.handles())
+        async with self._database.read() as conn:
+            known = await store.list_handles(conn, runner=self._runner.name)
+            launching_since = await store.oldest_launch(conn)
+        now = micros()
+        self._strange = {each: self._strange.get(each, now) for each in there - known}
+        for handle, since in self._strange.items():
+            may_be_launched = launching_since is not None and launching_since <= since
+            if now - since >= _DOUBT and not may_be_launched:
+                await self._end_stranger(handle)
+
+    async def _end_stranger(self, handle: str) -> None:
+        log.warning("ending an attempt that nobody knows of", handle=handle)
+        seen = await runner_calls.inspect(self._runner, handle)
+        if seen.phase in ENDED_PHASES:
+            await runner_calls.remove(self._runner, handle)
+            return
+        await runner_calls.stop(self._runner, handle, grace_seconds=self._grace_seconds)

@@ -1,0 +1,48 @@
+"""Calls to a runner, each with a timeout; failures are logged, never raised."""
+
+import asyncio
+
+from hublet.core.logs import get_logger
+from hublet.runtime.records import Observation, Phase, Runner
+
+log = get_logger("jobs")
+
+TIMEOUT_SECONDS = 5.0
+
+
+async def inspect(runner: Runner, handle: str, *, seconds: float = TIMEOUT_SECONDS) -> Observation:
+    """Return what the runner sees; a runner that fails or is silent cannot tell right now."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await runner.inspect(handle)
+    except TimeoutError:
+        return Observation(phase=Phase.unknown)
+    except Exception as error:  # noqa: BLE001 - whatever a runner raises, the job may well run on
+        log_runner_failure("a runner could not inspect an attempt", handle, error)
+        return Observation(phase=Phase.unknown, reason=type(error).__name__)
+
+
+async def stop(
+    runner: Runner, handle: str, *, grace_seconds: float, seconds: float = TIMEOUT_SECONDS
+) -> None:
+    """Ask for the end of an attempt; what becomes of that only `inspect` tells."""
+    try:
+        async with asyncio.timeout(seconds):
+            await runner.stop(handle, grace_seconds=grace_seconds)
+    except Exception as error:  # noqa: BLE001 - it is asked again until it has ended
+        log_runner_failure("a runner could not stop an attempt", handle, error)
+
+
+async def remove(runner: Runner, handle: str) -> bool:
+    """Clear away what is left of an attempt; False when that has to be tried again."""
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS * 12):
+            await runner.remove(handle)
+    except Exception as error:  # noqa: BLE001 - it is asked again until it succeeds
+        log_runner_failure("a runner could not clear an attempt away", handle, error)
+        return False
+    return True
+
+
+def log_runner_failure(what: str, handle: str, error: BaseException) -> None:
+    log.warning(what, handle=handle, error=f"{type(error).__name__}: {error}")

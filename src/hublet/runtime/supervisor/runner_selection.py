@@ -1,0 +1,186 @@
+"""Selection of the hub's runner, the null runner, and the check whether a job can run here."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from hublet.core.clock import monotonic
+from hublet.core.config import Settings
+from hublet.core.config.kinds import ImageSource
+from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.errors import ImageNotFound, NoNetworkGroups, NoRunner
+from hublet.runtime.images.rootfs import target_of
+from hublet.runtime.networks.membership import Networks
+from hublet.runtime.networks.records import NetworkPolicy
+from hublet.runtime.records import (
+    AttachPoint,
+    CannotRun,
+    CannotRunYet,
+    LaunchOrder,
+    Observation,
+    Phase,
+    Runner,
+    RunnerCapabilities,
+    Usage,
+)
+from hublet.runtime.sandbox import process_runner
+from hublet.runtime.sandbox import runner as sandbox_runner
+
+_NO_DOCKER = "The Docker runner needs the package aiodocker: pip install 'hublet[docker]'."
+_HOST = (ImageSource(pattern="*", target="host"),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerChoice:
+    """A runner with what it can do here; None: there is none that could be asked."""
+
+    runner: Runner | None
+    ability: RunnerCapabilities
+
+
+async def choose_runner(settings: Settings) -> RunnerChoice:
+    """Return the runner of this hub; the ability tells in words why it may be of no use."""
+    asked = settings.jobs.runner
+    if asked == "docker":
+        return await _choose_docker(settings)
+    if asked == process_runner.NAME:
+        return await _probe(process_runner.process_runner(settings.database.data_dir.absolute()))
+    choice = await _probe(_sandbox_runner(settings))
+    if asked == "auto" and not choice.ability.usable and settings.server.test_mode:
+        # Never elsewhere: a plain process may do whatever the hub may.
+        return await _probe(process_runner.process_runner(settings.database.data_dir.absolute()))
+    return choice
+
+
+async def _choose_docker(settings: Settings) -> RunnerChoice:
+    try:
+        # Its library is an extra, and costs a while to load.
+        from hublet.runtime.docker.runner import docker_runner  # noqa: PLC0415 - as above
+
+        runner = docker_runner(
+            settings.database.data_dir.absolute(),
+            image_map=settings.jobs.images,
+            network=settings.jobs.network != "none",
+        )
+    except ImportError:
+        return RunnerChoice(
+            runner=None, ability=RunnerCapabilities(usable=False, sentence=_NO_DOCKER)
+        )
+    except ValueError as error:
+        # Where the engine is to be found is told by variables that anybody may set wrongly.
+        sentence = f"The Docker engine cannot be reached: {error}"
+        return RunnerChoice(
+            runner=None, ability=RunnerCapabilities(usable=False, sentence=sentence)
+        )
+    return await _probe(runner)
+
+
+def _sandbox_runner(settings: Settings) -> Runner:
+    data_dir = settings.database.data_dir.absolute()
+    is_shared = settings.jobs.network == "shared"
+    return sandbox_runner.sandbox_runner(
+        data_dir,
+        image_map=image_map(settings),
+        network=is_shared,
+        networks=None
+        if is_shared
+        else Networks(data_dir=data_dir, policy=NetworkPolicy.of(settings)),
+        settings_file=settings.file,
+    )
+
+
+def image_map(settings: Settings) -> tuple[ImageSource, ...]:
+    """Return what images are on this machine; test mode knows one that stands for all."""
+    images = settings.jobs.images
+    return _HOST if settings.server.test_mode and not images else images
+
+
+async def _probe(runner: Runner) -> RunnerChoice:
+    return RunnerChoice(runner=runner, ability=await runner.probe())
+
+
+class NullRunner:
+    name = "none"
+
+    def __init__(self, ability: RunnerCapabilities) -> None:
+        self._ability = ability
+
+    async def probe(self) -> RunnerCapabilities:
+        return self._ability
+
+    async def launch(self, order: LaunchOrder) -> str:  # noqa: ARG002 - as every runner has it
+        raise CannotRunYet(self._ability.sentence)
+
+    async def inspect(self, handle: str) -> Observation:  # noqa: ARG002 - as above
+        # Whatever another runner began may well go on.
+        return Observation(phase=Phase.unknown, reason=self._ability.sentence)
+
+    async def watch(self) -> AsyncIterator[str]:
+        await asyncio.Event().wait()
+        yield ""
+
+    async def stop(self, handle: str, *, grace_seconds: float) -> None:
+        """Nothing can be done from here."""
+
+    async def remove(self, handle: str) -> None:
+        """Nothing can be done from here."""
+
+    async def handles(self) -> list[str]:
+        return []
+
+    async def tidy_up(self) -> None:
+        """Nothing can be done from here."""
+
+    async def usage(self, handle: str) -> Usage | None:  # noqa: ARG002 - as above
+        return None
+
+    async def inside(self, handle: str) -> AttachPoint | None:  # noqa: ARG002 - as above
+        return None
+
+
+_PROBE_AGAIN_SECONDS = 30.0
+
+
+class RunnerAvailability:
+    """Remembers which runner there is; where none can be used it looks again now and then."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._choice: RunnerChoice | None = None
+        self._looked_at = 0.0
+        self._looking = asyncio.Lock()
+
+    async def check(self, image: str | None, *, is_in_group: bool) -> None:
+        """Refuse a job that nothing here would run; without an image it runs a space.
+
+        No transaction may be open: a runner is tried out. One that the settings name may work
+        on another machine, where the workers are, so only its absence is held against it.
+        """
+        choice = await self._chosen()
+        runner, is_auto = choice.runner, self._settings.jobs.runner == "auto"
+        if runner is None or (is_auto and not choice.ability.usable):
+            raise NoRunner(choice.ability.sentence)
+        if is_in_group and choice.ability.usable and not choice.ability.network_groups:
+            raise NoNetworkGroups(choice.ability.without_groups)
+        if image and runner.name == sandbox_runner.NAME:
+            try:
+                target_of(image_map(self._settings), image)
+            except CannotRun:
+                raise ImageNotFound(image) from None
+
+    async def usage(self, runner: str, handle: str) -> Usage | None:
+        """Return what an attempt uses now; None when it runs with something else."""
+        chosen = (await self._chosen()).runner
+        return await chosen.usage(handle) if chosen is not None and chosen.name == runner else None
+
+    async def inside(self, runner: str, handle: str) -> AttachPoint | None:
+        """Return the way into an attempt; None when it does not run, or not on this machine."""
+        chosen = (await self._chosen()).runner
+        return await chosen.inside(handle) if chosen is not None and chosen.name == runner else None
+
+    async def _chosen(self) -> RunnerChoice:
+        async with self._looking:
+            is_old = monotonic() >= self._looked_at + _PROBE_AGAIN_SECONDS
+            if self._choice is None or (is_old and not self._choice.ability.usable):
+                self._choice = await choose_runner(self._settings)
+                self._looked_at = monotonic()
+            return self._choice

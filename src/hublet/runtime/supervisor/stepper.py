@@ -1,0 +1,270 @@
+"""Stepper of one job: each step does what is next and returns when to look again."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hublet.core.batching import GroupCommit
+from hublet.core.clock import micros, to_micros
+from hublet.core.database import Connection, Database
+from hublet.core.light_dataclasses import dataclass
+from hublet.core.logs import get_logger
+from hublet.jobs.logs.reader import log_path
+from hublet.jobs.records import Job
+from hublet.jobs.stages import Trigger, start_retry_delay
+from hublet.runtime.records import (
+    CannotRun,
+    CannotRunYet,
+    Observation,
+    Phase,
+    Runner,
+    RunnerCapabilities,
+)
+from hublet.runtime.sandbox import process_runner
+from hublet.runtime.sandbox import runner as sandbox_runner
+from hublet.runtime.supervisor import runner_calls, store, transitions
+from hublet.runtime.supervisor.cleanup import clear_attempt, stop_or_clear
+from hublet.runtime.supervisor.launcher import Launcher
+from hublet.runtime.supervisor.orders import attempt_folder, limits_of
+from hublet.runtime.supervisor.records import Attempt, AttemptEnd, HeldJob, StageChange
+from hublet.runtime.supervisor.runner_selection import NullRunner
+from hublet.runtime.volumes.write_back import write_back
+
+
+async def write_back_volumes(database: Database, job: Job, attempt: Attempt) -> None:
+    """Write the volumes back; what could not be written is told at the end of the log."""
+    if not job.spec.mounts:
+        return
+    settings = database.hub.settings
+    refusals = await write_back(database, job, folder=attempt_folder(settings, attempt))
+    if refusals:
+        log = log_path(settings.database.data_dir, job.id)
+        await asyncio.to_thread(_append_to_log, log, refusals)
+
+
+def _append_to_log(log: Path, lines: list[str]) -> None:
+    with log.open("a", encoding="utf-8") as file:
+        file.writelines(f"{micros()} {' '.join(line.split())}\n" for line in lines)
+
+
+log = get_logger("jobs")
+
+# What changes without a hint of the runner is seen this late.
+POLL_SECONDS = 2.0
+_CLOSE_POLL_SECONDS = 0.25
+_LAUNCH_SECONDS = 0.25
+# A cancel is over 5 s after the grace, of which a silent runner may still take up two.
+_CANCEL_MARGIN = 2_500_000
+_CANCEL_PATIENCE_SECONDS = 1.0
+_SECOND = 1_000_000
+# What one of them began the other finds, in the same folder.
+_SHIM_RUNNERS = frozenset({process_runner.NAME, sandbox_runner.NAME})
+
+# From the job as it is when something is changed to what is changed.
+ChangeRule = Callable[[HeldJob], Sequence[StageChange]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _AppliedChanges:
+    job: Job
+    changes: Sequence[StageChange]
+
+
+class JobStepper:
+    """Looks after the jobs of one Supervisor; `wake` is told of those to look at again."""
+
+    def __init__(
+        self, database: Database, runner: Runner, *, worker: str, wake: Callable[[str], None]
+    ) -> None:
+        self._database = database
+        self._runner = runner
+        self._worker = worker
+        self._settings = database.hub.settings
+        # Under load many jobs change at a time, and one commit is enough for them.
+        self._writes = GroupCommit(database)
+        self._launches = Launcher(database, runner, writes=self._writes, done=wake)
+        # For the hints of the runner.
+        self.jobs_by_handle: dict[str, str] = {}
+
+    async def step(self, job_id: str) -> float | None:
+        """Do what is next; return the seconds until the next look, None when it is let go of."""
+        async with self._database.read() as conn:
+            held = await store.find_held(conn, job_id, worker=self._worker)
+        if held is None:
+            self._launches.leave(job_id)
+            return None
+        if held.attempt is None:
+            return await self._follow(held, _release_unplaced)
+        if held.job.cancel_requested_at is not None:
+            return await self._cancel(held, held.attempt)
+        if not held.attempt.handle:
+            return await self._launch(held, held.attempt)
+        return await self._observe(held, held.attempt)
+
+    async def abandon(self) -> None:
+        await self._launches.abandon()
+        await self._writes.settled()
+
+    async def _launch(self, held: HeldJob, attempt: Attempt) -> float | None:
+        limits = limits_of(held.job, self._settings)
+        said: str | None = None
+        try:
+            handle = await self._launches.result(held.job, attempt, seconds=_LAUNCH_SECONDS)
+        except CannotRun as error:
+            return await self._follow(held, _refusal(str(error)))
+        except CannotRunYet as error:
+            said = str(error)
+        except Exception:
+            log.exception("an attempt could not be launched", job=held.job.id)
+            said = "the runner stumbled; the log of the hub says why"
+        else:
+            if handle is not None:
+                attempt = replace(attempt, handle=handle)
+                return await self._observe(replace(held, attempt=attempt), attempt)
+        if micros() >= attempt.launched_at + limits.start:
+            await self._launches.cancel(held.job.id)
+            late = transitions.late_change(
+                said or held.job.message, limits, ending=_unstarted_end()
+            )
+            return await self._follow(held, lambda _: [late])
+        return (
+            POLL_SECONDS if said is None else await self._follow(held, _retry_later(said, limits))
+        )
+
+    async def _observe(self, held: HeldJob, attempt: Attempt) -> float | None:
+        self.jobs_by_handle[attempt.handle] = held.job.id
+        limits = limits_of(held.job, self._settings)
+        if transitions.is_overdue(attempt, limits, at=micros()):
+            grace = self._settings.jobs.grace_seconds
+            await runner_calls.stop(self._runner_of(attempt), attempt.handle, grace_seconds=grace)
+        seen = await runner_calls.inspect(self._runner_of(attempt), attempt.handle)
+        if not transitions.decide_changes(held, seen, limits, at=micros()):
+            return _CLOSE_POLL_SECONDS if seen.phase is Phase.pending else POLL_SECONDS
+        return await self._follow_sight(held, seen)
+
+    async def _follow_sight(self, held: HeldJob, seen: Observation) -> float | None:
+        if seen.phase in transitions.ENDED_PHASES and held.attempt is not None:
+            await write_back_volumes(self._database, held.job, held.attempt)
+        limits = limits_of(held.job, self._settings)
+        return await self._follow(
+            held,
+            lambda again: transitions.decide_changes(again, seen, limits, at=micros()),
+            has_ended=seen.phase in transitions.ENDED_PHASES,
+        )
+
+    async def _cancel(self, held: HeldJob, attempt: Attempt) -> float | None:
+        asked_at = to_micros(held.job.cancel_requested_at or held.job.created_at)
+        grace = self._settings.jobs.grace_seconds
+        is_past = micros() >= asked_at + round(grace * _SECOND) + _CANCEL_MARGIN
+        launch = self._launches.find(held.job.id)
+        if not attempt.handle and (launch is None or not launch.is_ordered):
+            await self._launches.cancel(held.job.id)
+            return await self._follow(held, _cancel_unstarted)
+        if is_past:
+            return await self._follow(
+                held, lambda _: [transitions.unconfirmed_cancel(attempt, at=micros())]
+            )
+        if not attempt.handle:
+            return await self._cancel_launch(held, attempt)
+        runner, patience = self._runner_of(attempt), _CANCEL_PATIENCE_SECONDS
+        await runner_calls.stop(runner, attempt.handle, grace_seconds=grace, seconds=patience)
+        seen = await runner_calls.inspect(runner, attempt.handle, seconds=patience)
+        if seen.phase in transitions.ENDED_PHASES:
+            return await self._follow_sight(held, seen)
+        return _CLOSE_POLL_SECONDS
+
+    async def _cancel_launch(self, held: HeldJob, attempt: Attempt) -> float | None:
+        """Wait for what the runner makes of an attempt: it may be there to be stopped."""
+        try:
+            handle = await self._launches.result(held.job, attempt, seconds=_LAUNCH_SECONDS)
+        except Exception:  # noqa: BLE001 - whatever it was, nothing has begun
+            return await self._follow(held, _cancel_unstarted)
+        return _CLOSE_POLL_SECONDS if handle is None else 0
+
+    async def _follow(
+        self, held: HeldJob, judge: ChangeRule, *, has_ended: bool = False
+    ) -> float | None:
+        """Change the job as it is now; then clear away an attempt that ended."""
+        changed = await self._writes.run(lambda conn: self._change(conn, held.job.id, judge))
+        if not isinstance(changed, _AppliedChanges):
+            return changed
+        attempt, changes = held.attempt, changed.changes
+        endings = [change.ending for change in changes if change.ending]
+        if attempt is not None and attempt.handle and endings:
+            self.jobs_by_handle.pop(attempt.handle, None)
+            await self._clear(attempt, has_ended=has_ended)
+        elif attempt is not None and any(ending.leaves_nothing for ending in endings):
+            await self._launches.clear_away(attempt)
+        is_let_go = changed.job.stage.is_terminal or any(change.lets_go for change in changes)
+        return None if is_let_go else POLL_SECONDS
+
+    async def _change(
+        self, conn: Connection, job_id: str, judge: ChangeRule
+    ) -> _AppliedChanges | float | None:
+        """Do what is judged of a job; else return when to look again, None when it is let go of."""
+        again = await store.find_held(conn, job_id, worker=self._worker)
+        if again is None:
+            return None
+        job, changes = again.job, judge(again)
+        for change in changes:
+            changed = await store.transition(conn, job, change)
+            if changed is None:
+                return _CLOSE_POLL_SECONDS
+            job = changed
+        return _AppliedChanges(job=job, changes=changes)
+
+    async def _clear(self, attempt: Attempt, *, has_ended: bool) -> None:
+        if has_ended:
+            await clear_attempt(self._writes, self._runner_of(attempt), attempt)
+        else:
+            grace = self._settings.jobs.grace_seconds
+            runner = self._runner_of(attempt)
+            await stop_or_clear(self._writes, runner, attempt, grace_seconds=grace)
+
+    def _runner_of(self, attempt: Attempt) -> Runner:
+        """Return who has an attempt; what a runner began that is not used now, nobody can ask."""
+        names = {attempt.runner, self._runner.name}
+        if len(names) == 1 or names <= _SHIM_RUNNERS or isinstance(self._runner, NullRunner):
+            return self._runner
+        sentence = f"{attempt.runner} began it, and jobs.runner names another"
+        return NullRunner(RunnerCapabilities(usable=False, sentence=sentence))
+
+
+def _unstarted_end() -> AttemptEnd:
+    return AttemptEnd(ended_at=micros(), leaves_nothing=True)
+
+
+def _cancel_unstarted(held: HeldJob) -> list[StageChange]:
+    ending = None if held.attempt is None else _unstarted_end()
+    return [StageChange(trigger=Trigger.canceled, message=None, ending=ending)]
+
+
+def _release_unplaced(held: HeldJob) -> list[StageChange]:
+    if held.job.cancel_requested_at is not None:
+        return _cancel_unstarted(held)
+    return [StageChange(trigger=Trigger.progress, message=held.job.message, lets_go=True)]
+
+
+def _refusal(reason: str) -> ChangeRule:
+    return lambda _: [
+        StageChange(
+            trigger=Trigger.refused,
+            message=reason,
+            ending=replace(_unstarted_end(), reason=reason),
+        )
+    ]
+
+
+def _retry_later(said: str, limits: transitions.AttemptLimits) -> ChangeRule:
+    """Try again after a while, but not after the time to begin is over."""
+
+    def change(held: HeldJob) -> list[StageChange]:
+        now = micros()
+        since = now if held.attempt is None else held.attempt.launched_at
+        wait = min(start_retry_delay(now - since), since + limits.start - now)
+        return [
+            StageChange(trigger=Trigger.progress, message=said, wait=max(wait, 0), lets_go=True)
+        ]
+
+    return change

@@ -1,0 +1,141 @@
+"""Transitions of a job, decided from an observation: no clock, no database, no runner."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from hublet.core.clock import to_micros
+from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.records import Job, Stage
+from hublet.jobs.stages import (
+    UNCONFIRMED,
+    Trigger,
+    late_message,
+    reason_of,
+    retry_delay,
+    retry_message,
+    silence_message,
+    trigger_of_end,
+)
+from hublet.runtime.records import Observation, Phase
+from hublet.runtime.supervisor.records import Attempt, AttemptEnd, HeldJob, StageChange
+
+STARTING = "starting"
+# A runner keeps the deadline itself; only one that does not is helped, after this long.
+_OVERDUE_MARGIN = 2_000_000
+
+ENDED_PHASES = frozenset({Phase.exited, Phase.gone})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptLimits:
+    """What counts for one job, in microseconds and bytes."""
+
+    start: int
+    timeout: int
+    memory_bytes: int
+
+
+def decide_changes(
+    held: HeldJob, seen: Observation, limits: AttemptLimits, *, at: int
+) -> list[StageChange]:
+    """Return what is to change, in this order; usually nothing."""
+    attempt = held.attempt
+    if attempt is None:
+        return []
+    if seen.phase in ENDED_PHASES:
+        return _changes_when_ended(held.job, attempt, seen, limits, at=at)
+    if seen.phase is Phase.running:
+        return _changes_when_running(held.job, attempt, seen, at=at)
+    if held.job.stage is Stage.scheduling and at >= attempt.launched_at + limits.start:
+        said = silence_message(seen) if seen.phase is Phase.unknown else seen.reason
+        return [late_change(said, limits, ending=AttemptEnd(ended_at=None, reason=said))]
+    if seen.phase is Phase.pending:
+        return _message_change(held.job, seen.reason or STARTING)
+    return _message_change(held.job, silence_message(seen))
+
+
+def late_change(said: str | None, limits: AttemptLimits, *, ending: AttemptEnd) -> StageChange:
+    message = late_message(said, seconds=limits.start // 1_000_000)
+    return StageChange(trigger=Trigger.late, message=message, ending=ending)
+
+
+def _message_change(job: Job, message: str | None) -> list[StageChange]:
+    same = job.message == message
+    return [] if same else [StageChange(trigger=Trigger.progress, message=message)]
+
+
+def _changes_when_running(
+    job: Job, attempt: Attempt, seen: Observation, *, at: int
+) -> list[StageChange]:
+    if job.stage is Stage.running:
+        # Nothing is left to say of a runner that answers again.
+        return _message_change(job, None)
+    started_at = _clamp(attempt.launched_at, seen.started_at, at)
+    return [StageChange(trigger=Trigger.started, message=None, started_at=started_at)]
+
+
+def _changes_when_ended(
+    job: Job, attempt: Attempt, seen: Observation, limits: AttemptLimits, *, at: int
+) -> list[StageChange]:
+    changes = list[StageChange]()
+    if job.stage is Stage.scheduling and seen.started_at is not None:
+        # It began and ended between two looks.
+        changes = _changes_when_running(job, attempt, seen, at=at)
+        attempt = replace(attempt, started_at=changes[0].started_at)
+    begun = attempt.started_at if attempt.started_at is not None else attempt.launched_at
+    ended_at = _clamp(begun, seen.ended_at, at)
+    ran = 0 if attempt.started_at is None else ended_at - attempt.started_at
+    trigger = trigger_of_end(
+        seen,
+        has_begun=attempt.started_at is not None,
+        attempts_left=job.spec.attempts - job.attempt,
+        is_overdue=ran >= limits.timeout,
+    )
+    reason = reason_of(seen, trigger, memory_bytes=limits.memory_bytes)
+    ending = AttemptEnd(ended_at=ended_at, exit_code=seen.exit_code, reason=reason)
+    return [*changes, _end_change(job, trigger, reason, ending=ending, ran=ran)]
+
+
+def _end_change(
+    job: Job, trigger: Trigger, reason: str | None, *, ending: AttemptEnd, ran: int
+) -> StageChange:
+    asked_at = job.cancel_requested_at
+    # What had ended by itself before somebody wanted it to end as it did, but is not tried again.
+    if asked_at is not None and (trigger is Trigger.failed or not _ended_before(asked_at, ending)):
+        return StageChange(trigger=Trigger.canceled, message=None, ending=ending, ran=ran)
+    if trigger is not Trigger.failed:
+        return StageChange(trigger=trigger, message=reason, ending=ending, ran=ran)
+    return StageChange(
+        trigger=trigger,
+        message=retry_message(attempt=job.attempt + 1, attempts=job.spec.attempts, reason=reason),
+        wait=retry_delay(job.failure_count + 1),
+        lets_go=True,
+        ending=ending,
+        ran=ran,
+    )
+
+
+def _ended_before(moment: datetime, ending: AttemptEnd) -> bool:
+    return ending.ended_at is not None and ending.ended_at < to_micros(moment)
+
+
+def unconfirmed_cancel(attempt: Attempt, *, at: int) -> StageChange:
+    """End a canceled job of whose attempt nobody knows whether it ended."""
+    return StageChange(
+        trigger=Trigger.canceled,
+        message=UNCONFIRMED,
+        ending=AttemptEnd(ended_at=None, reason=UNCONFIRMED),
+        ran=0 if attempt.started_at is None else max(0, at - attempt.started_at),
+    )
+
+
+def is_overdue(attempt: Attempt, limits: AttemptLimits, *, at: int) -> bool:
+    """Tell whether an attempt runs past its deadline although its runner should have ended it."""
+    started_at = attempt.started_at
+    return started_at is not None and at >= started_at + limits.timeout + _OVERDUE_MARGIN
+
+
+def _clamp(earliest: int, told: datetime | None, latest: int) -> int:
+    """Return a time as the runner told it, if it can be right: its clock is not the hub's."""
+    moment = latest if told is None else to_micros(told)
+    return max(earliest, min(moment, latest))

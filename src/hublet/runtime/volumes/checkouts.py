@@ -1,0 +1,246 @@
+"""Checkouts of repositories: the files of one commit, written once for all jobs that mount it."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+from typing import Any, TypeVar
+
+import pygit2
+from pygit2.enums import FileMode
+
+from hublet.core import clock
+from hublet.core.database import Database
+from hublet.core.folders import atomic_dir
+from hublet.core.folders import remove_tree as remove_folder
+from hublet.core.light_dataclasses import dataclass
+from hublet.core.safe_walk import MAX_DEPTH
+from hublet.repos import blobs as blob_folder
+from hublet.repos import blobs_store as blobs
+from hublet.repos.errors import RevisionNotFound
+from hublet.repos.git import bare_repos
+from hublet.repos.git.trees import POINTER_SIZES, LfsPointer, get_tree, parse_pointer
+from hublet.repos.records import Repo
+from hublet.runtime.errors import CheckoutAbandoned, CommitTooLarge, NestedTooDeeply
+from hublet.runtime.launch_threads import run_in_launch_thread
+from hublet.runtime.volumes.reflink import EXECUTABLE_MODE, FILE_MODE, copy_file
+
+# Everything here blocks on the disk; call it from a thread.
+
+# What one commit may be on the disk; of large files only the second copies count.
+MAX_ENTRIES = 1_000_000
+MAX_SIZE = 64 * 2**30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """What is to be written, and where."""
+
+    git: Path
+    commit: str
+    folder: Path
+
+
+def checkouts_folder(data_dir: Path) -> Path:
+    # Absolute, because runners have other folders to start from.
+    return data_dir.absolute() / "jobs" / "volumes"
+
+
+def checkout_of(data_dir: Path, *, repo_id: str, commit: str) -> Checkout:
+    return Checkout(
+        git=bare_repos.folder_of(data_dir, repo_id),
+        commit=commit,
+        folder=checkouts_folder(data_dir) / repo_id / commit,
+    )
+
+
+def is_present(checkout: Checkout) -> bool:
+    """Tell whether it was written already; if so it counts as used now."""
+    try:
+        touch(checkout.folder)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def touch(folder: Path) -> None:
+    # Files know the real time, which test mode does not move.
+    moment = (clock.now() - clock.offset()).timestamp()
+    os.utime(folder, (moment, moment))
+
+
+def list_large(checkout: Checkout, given_up: Event | None = None) -> dict[str, LfsPointer]:
+    """Return, by path, the files whose content lies outside git.
+
+    Raises CommitTooLarge: trees that share what is in them can be far larger than they are.
+    """
+    repository = _open(checkout)
+    large: dict[str, LfsPointer] = {}
+    written = set[str]()
+    left = MAX_SIZE
+    for path, item in _walk(checkout, get_tree(repository, checkout.commit), given_up):
+        if not isinstance(item, pygit2.Blob):
+            continue
+        _, size = repository.odb.read_header(item.id)
+        if (lfs := _lfs(item, size)) is not None:
+            large[path] = lfs
+            # What lies there as a whole already is no bomb; a second copy may be part of one.
+            size = lfs.size if lfs.sha256 in written else 0
+            written.add(lfs.sha256)
+        left -= size
+        if left < 0:
+            raise CommitTooLarge(checkout.commit, f"it has more than {MAX_SIZE >> 30} GiB")
+    return large
+
+
+def write_checkout(
+    checkout: Checkout, blobs: Mapping[str, Path], given_up: Event | None = None
+) -> None:
+    """Write the folder; `blobs` are the contents of large files by path, other pointers stay."""
+    with atomic_dir(checkout.folder) as folder:
+        root = get_tree(_open(checkout), checkout.commit)
+        for path, item in _walk(checkout, root, given_up):
+            _write_item(item, folder / path, blobs.get(path))
+        _sync(folder)
+        touch(folder)
+
+
+def _open(checkout: Checkout) -> pygit2.Repository:
+    try:
+        return bare_repos.open_repository(checkout.git)
+    except pygit2.GitError:
+        # The repository was deleted a moment ago.
+        raise RevisionNotFound(checkout.commit) from None
+
+
+def _sync(folder: Path) -> None:
+    """Make it outlast a power cut: a name that stands for half a file would be believed for ever.
+
+    The first call has most of the work done for all, so the others cost little.
+    """
+    for above, _, names in os.walk(folder):
+        for path in (Path(above), *(Path(above, name) for name in names)):
+            if not path.is_symlink():
+                descriptor = os.open(path, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+
+def _write_item(item: pygit2.Object, target: Path, blob: Path | None) -> None:
+    mode = EXECUTABLE_MODE if item.filemode == FileMode.BLOB_EXECUTABLE else FILE_MODE
+    if isinstance(item, pygit2.Tree):
+        target.mkdir()
+    elif blob is not None:
+        copy_file(blob, target, mode=mode)
+    elif isinstance(item, pygit2.Blob) and item.filemode == FileMode.LINK:
+        # Where it leads is seen from inside the job; nobody here follows it.
+        target.symlink_to(os.fsdecode(item.data))
+    elif isinstance(item, pygit2.Blob):
+        target.write_bytes(item.data)
+        target.chmod(mode)
+
+
+def _walk(
+    checkout: Checkout, root: pygit2.Tree, given_up: Event | None
+) -> Iterator[tuple[str, pygit2.Object]]:
+    """Yield each folder before what is in it, until it is given up, or too much."""
+    left = MAX_ENTRIES
+    way = [("", iter(root))]
+    while way:
+        start, items = way[-1]
+        item = next(items, None)
+        if item is None:
+            way.pop()
+            continue
+        left -= 1
+        if left < 0:
+            raise CommitTooLarge(checkout.commit, f"it has more than {MAX_ENTRIES:,} entries")
+        if given_up is not None and given_up.is_set():
+            raise CheckoutAbandoned
+        name = os.fsdecode(item.raw_name or b"")
+        # Git refuses such names too; were one in a pushed tree, it would lead out of the folder.
+        if name in {"", ".", "..", ".git"} or "/" in name or item.filemode == FileMode.COMMIT:
+            continue
+        yield start + name, item
+        if isinstance(item, pygit2.Tree):
+            if len(way) > MAX_DEPTH:
+                raise NestedTooDeeply(MAX_DEPTH)
+            way.append((f"{start}{name}/", iter(item)))
+
+
+def _lfs(item: pygit2.Blob, size: int) -> LfsPointer | None:
+    if item.filemode == FileMode.LINK or size not in POINTER_SIZES:
+        return None
+    return parse_pointer(item.data)
+
+
+def find_inside(folder: Path, path: str | None) -> Path | None:
+    """Return a folder below another one; None where there is none, or a link leads to it."""
+    found = folder
+    for part in path.split("/") if path else ():
+        found /= part
+        if found.is_symlink() or not found.is_dir():
+            return None
+    return found
+
+
+def list_unused(data_dir: Path, *, since: float) -> list[Path]:
+    """Return the folders of commits that nobody used since then, and what was never finished."""
+    return [
+        folder for folder in checkouts_folder(data_dir).glob("*/*") if _last_used(folder) < since
+    ]
+
+
+def _last_used(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")
+
+
+def remove_checkout(folder: Path) -> None:
+    with suppress(OSError):
+        remove_folder(folder)
+
+
+_T = TypeVar("_T")
+
+
+async def ensure_checkout(database: Database, repo: Repo, commit: str) -> Path:
+    """Return the folder with the files of a commit; nobody may write to it."""
+    data_dir = database.hub.settings.database.data_dir
+    wanted = checkout_of(data_dir, repo_id=repo.id, commit=commit)
+    if not await run_in_launch_thread(is_present, wanted):
+        contents = await _large_files(database, repo, wanted)
+        await _run_until_cancelled(write_checkout, wanted, contents)
+    return wanted.folder
+
+
+async def _large_files(database: Database, repo: Repo, checkout: Checkout) -> dict[str, Path]:
+    large = await _run_until_cancelled(list_large, checkout)
+    # A pointer can be written by anybody who knows a digest; that is no right to the content.
+    async with database.read() as conn:
+        held = await blobs.find_in_repo(conn, repo.id, {lfs.sha256 for lfs in large.values()})
+    data_dir = database.hub.settings.database.data_dir
+    return {
+        path: blob_folder.blob_path(data_dir, lfs.sha256)
+        for path, lfs in large.items()
+        if lfs.sha256 in held and held[lfs.sha256].size == lfs.size
+    }
+
+
+async def _run_until_cancelled(work: Callable[..., _T], *about: Any) -> _T:
+    """Do what takes long; whoever is cancelled meanwhile has it end at the next file."""
+    given_up = Event()
+    working = asyncio.ensure_future(run_in_launch_thread(work, *about, given_up))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        given_up.set()
+        # It is awaited, and its last word heard, for nobody else will.
+        await asyncio.gather(working, return_exceptions=True)
+        raise

@@ -1,0 +1,156 @@
+"""Preparation of an attempt: its mounts, and what its space runs, lie ready on this machine."""
+
+import errno
+import shutil
+from pathlib import Path
+from typing import Any
+
+from hublet.core.database import Database, DatabaseUnavailable, Reader
+from hublet.core.errors import HubError
+from hublet.core.folders import atomic_dir
+from hublet.jobs import mounts
+from hublet.jobs.access import get_creator
+from hublet.jobs.errors import SpaceNotFound, VolumeNotFound, VolumeNotWritable
+from hublet.jobs.records import Job, Mount, Spec, VolumeType
+from hublet.repos import service as repos
+from hublet.repos.cards import read_card
+from hublet.repos.records import Repo, Right
+from hublet.repos.refs import service as refs
+from hublet.runtime.launch_threads import run_in_launch_thread
+from hublet.runtime.records import BindMount, CannotRun, CannotRunYet
+from hublet.runtime.volumes import bucket_mounts, checkouts
+from hublet.runtime.volumes.mount_frames import frame_binds, mount_points_in
+from hublet.runtime.volumes.records import (
+    PreparedAttempt,
+    bucket_folder,
+    frame_folder,
+    space_folder,
+)
+from hublet.runtime.volumes.reflink import copy_file
+from hublet.tokens.records import Caller
+
+_DEFAULT_FILE = "app.py"
+
+
+def space_image(name: str) -> str:
+    """Return the name under which the operator maps an image for a space."""
+    return f"spaces/{name}"
+
+
+def space_argv(spec: Spec, space: Repo, card: dict[str, Any] | None) -> tuple[str, ...]:
+    """Return the command of the job, or else what the card of the space says to run."""
+    if spec.command is not None:
+        return (*spec.command, *(spec.arguments or ()))
+    said = card or {}
+    sdk = said.get("sdk") or space.sdk
+    if sdk in {"docker", "static"}:
+        raise CannotRun(_REASONS[sdk].format(space.full_name))
+    file = said.get("app_file")
+    file = file if isinstance(file, str) and file else _DEFAULT_FILE
+    start = ("streamlit", "run") if sdk == "streamlit" else ("python",)
+    return (*start, file, *(spec.arguments or ()))
+
+
+_REASONS = {
+    "docker": "the space {} is made by its Dockerfile, which this hub does not build: "
+    "give the job a command",
+    "static": "the space {} is static and has nothing to run: give the job a command",
+}
+
+
+_MAIN = "main"
+
+
+async def prepare(database: Database, job: Job, *, folder: Path) -> PreparedAttempt:
+    """Put what a job mounts where an attempt finds it; `folder` is the attempt's own.
+
+    May be asked again for the same attempt, also while it runs. Rights are those that the
+    creator has now. Raises CannotRun or CannotRunYet. No transaction may be open.
+    """
+    try:
+        return await _prepare(database, job, folder)
+    except DatabaseUnavailable as error:
+        raise CannotRunYet(error.message.rstrip(".")) from error
+    except HubError as error:
+        raise CannotRun(error.message.rstrip(".")) from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise CannotRun("its volumes have a path that is too long for this machine") from None
+        raise CannotRunYet(f"its volumes cannot be written: {error.strerror}") from error
+
+
+async def _prepare(database: Database, job: Job, folder: Path) -> PreparedAttempt:
+    async with database.read() as conn:
+        creator = await get_creator(conn, job.creator_id)
+        sources = [await _get_source(conn, creator, *each) for each in enumerate(job.spec.mounts)]
+    placed = [
+        bind
+        for place, repo in enumerate(sources)
+        for bind in await _binds(database, job.spec, place, repo, folder)
+    ]
+    # What lies in another mounted folder comes after that one.
+    binds = tuple(sorted(placed, key=lambda bind: bind.target))
+    if job.spec.space is not None:
+        return await _prepare_space(database, creator, job, folder, binds)
+    argv = (*(job.spec.command or ()), *(job.spec.arguments or ()))
+    return PreparedAttempt(image=job.spec.image or "", content=None, argv=argv, binds=binds)
+
+
+async def _get_source(conn: Reader, creator: Caller, place: int, mount: Mount) -> Repo:
+    repo = await mounts.find_mounted(conn, creator, mount)
+    if repo is None:
+        raise VolumeNotFound(place, mount.type, mount.source)
+    if not mount.read_only and not await repos.may(conn, creator, repo, Right.write):
+        raise VolumeNotWritable(place, mount.source)
+    return repo
+
+
+async def _binds(
+    database: Database, spec: Spec, place: int, repo: Repo, folder: Path
+) -> list[BindMount]:
+    mount = spec.mounts[place]
+    rooms = mount_points_in(mount.mount_path, [other.mount_path for other in spec.mounts])
+    if mount.type is VolumeType.bucket:
+        target = bucket_folder(folder, place)
+        source = await bucket_mounts.mount_bucket(database, repo, mount, target, rooms=rooms)
+        return [BindMount(source=source, target=mount.mount_path, read_only=bool(mount.read_only))]
+    whole = await checkouts.ensure_checkout(database, repo, mount.commit or repo.head_sha or "")
+    inside = await run_in_launch_thread(checkouts.find_inside, whole, mount.path)
+    if inside is None:
+        raise CannotRun(f"volumes[{place}]: {mount.source} has no folder {mount.path}")
+    bind = BindMount(source=inside, target=mount.mount_path, read_only=True)
+    return await run_in_launch_thread(frame_binds, bind, rooms, frame=frame_folder(folder, place))
+
+
+async def _prepare_space(
+    database: Database, creator: Caller, job: Job, folder: Path, binds: tuple[BindMount, ...]
+) -> PreparedAttempt:
+    name = job.spec.space or ""
+    async with database.read() as conn:
+        asked = Mount(type=VolumeType.space, source=name, mount_path="/app", read_only=True)
+        repo = await mounts.find_mounted(conn, creator, asked)
+        if repo is None:
+            raise SpaceNotFound(name)
+        commit = await refs.get_sha(conn, repo, _MAIN)
+    whole = await checkouts.ensure_checkout(database, repo, commit)
+    data_dir = database.hub.settings.database.data_dir
+    git = checkouts.checkout_of(data_dir, repo_id=repo.id, commit=commit).git
+    card = await run_in_launch_thread(read_card, git, commit, repo.type)
+    argv = space_argv(job.spec, repo, card.data)
+    content = space_folder(folder)
+    await run_in_launch_thread(_copy_content, whole, content)
+    return PreparedAttempt(image=space_image(name), content=content, argv=argv, binds=binds)
+
+
+def _copy_content(source: Path, target: Path) -> None:
+    """Give an attempt the files of a space as its own, to write to as well; once."""
+    if not target.exists():
+        with atomic_dir(target) as folder:
+            shutil.copytree(
+                source, folder, symlinks=True, copy_function=_copy_open, dirs_exist_ok=True
+            )
+
+
+def _copy_open(source: str, target: str) -> None:
+    # A job may not be the hub's own user; nobody else gets as far as this folder.
+    copy_file(Path(source), Path(target), mode=Path(source).stat().st_mode | 0o666)

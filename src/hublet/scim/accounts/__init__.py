@@ -1,1 +1,0 @@
-"""The accounts behind provisioned users, and their place in the organization."""

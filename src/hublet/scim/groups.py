@@ -1,0 +1,181 @@
+"""Rules of provisioned groups."""
+
+import asyncio
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from hublet.accounts.organizations import audit_store as audit
+from hublet.core.clock import micros
+from hublet.core.database import Connection, Reader
+from hublet.core.ids import new_object_id
+from hublet.scim import groups_store
+from hublet.scim.directory import check_external_id
+from hublet.scim.errors import ScimRefusal, invalid_value, not_unique
+from hublet.scim.member_changes import MemberChange, MemberOperation, members_after
+from hublet.scim.records import Directory, ProvisionedGroup, Stamp
+from hublet.scim.users import roles
+from hublet.scim.users import store as users
+from hublet.scim.users.roles import RolePlace, grant_of
+
+MAX_NAME_LENGTH = 255
+MAX_MEMBERS = 20_000
+
+# How many users are read, and given their roles, before others get their turn.
+_BATCH_SIZE = 100
+
+
+async def get(
+    conn: Reader, directory: Directory, group_id: str, *, with_members: bool = True
+) -> ProvisionedGroup:
+    group = await groups_store.find(conn, directory, group_id, with_members=with_members)
+    if group is None:
+        raise ScimRefusal(404, f"There is no group {group_id} in this directory.")
+    return group
+
+
+async def create(
+    conn: Connection, directory: Directory, draft: ProvisionedGroup
+) -> ProvisionedGroup:
+    group = await add(conn, directory, draft, [_replace_members(draft)])
+    return await get(conn, directory, group.id)
+
+
+async def add(
+    conn: Connection, directory: Directory, draft: ProvisionedGroup, changes: Sequence[MemberChange]
+) -> ProvisionedGroup:
+    """Create a group with those that are in it after changes; they are not read back."""
+    members = members_after(changes, set())
+    await _check(conn, directory, draft, members)
+    at = micros() // 1000 * 1000
+    stamp = Stamp(created_at=at, updated_at=at)
+    group = replace(draft, id=new_object_id(), members=(), stamp=stamp)
+    await groups_store.add(conn, directory, group)
+    await _record_in_audit_log(conn, directory, "scim-group.create", group, len(members))
+    await _set_members(conn, directory, before=group, after=group, had=frozenset(), wanted=members)
+    return group
+
+
+async def update(
+    conn: Connection, directory: Directory, before: ProvisionedGroup, draft: ProvisionedGroup
+) -> ProvisionedGroup:
+    """Take over what the provider says of a group, and let the roles of its members follow."""
+    await _write(conn, directory, before, draft, had=_ids(before), wanted=_ids(draft))
+    return await get(conn, directory, before.id)
+
+
+async def change(
+    conn: Connection,
+    directory: Directory,
+    before: ProvisionedGroup,
+    draft: ProvisionedGroup,
+    changes: Sequence[MemberChange],
+) -> ProvisionedGroup:
+    """Do the same for a group that was read without members; nothing happens if nothing changes."""
+    had = await groups_store.list_member_ids(conn, before.id)
+    wanted = members_after(changes, had)
+    if draft == before and wanted == had:
+        return before
+    return await _write(conn, directory, before, draft, had=had, wanted=wanted)
+
+
+async def _write(
+    conn: Connection,
+    directory: Directory,
+    before: ProvisionedGroup,
+    draft: ProvisionedGroup,
+    *,
+    had: frozenset[str],
+    wanted: frozenset[str],
+) -> ProvisionedGroup:
+    await _check(conn, directory, draft, wanted)
+    at = micros() // 1000 * 1000
+    stamp = replace(before.stamp, updated_at=at, version=before.stamp.version + 1)
+    group = replace(draft, id=before.id, members=(), stamp=stamp)
+    await groups_store.update(conn, group)
+    await _record_in_audit_log(conn, directory, "scim-group.update", group, len(wanted))
+    await _set_members(conn, directory, before=before, after=group, had=had, wanted=wanted)
+    return group
+
+
+async def delete(conn: Connection, directory: Directory, group: ProvisionedGroup) -> None:
+    members = await groups_store.list_member_ids(conn, group.id)
+    await groups_store.remove(conn, group.id)
+    await _record_in_audit_log(conn, directory, "scim-group.delete", group, len(members))
+    await _apply_roles(conn, directory, sorted(members), places=_places(directory, group))
+
+
+async def _set_members(
+    conn: Connection,
+    directory: Directory,
+    *,
+    before: ProvisionedGroup,
+    after: ProvisionedGroup,
+    had: frozenset[str],
+    wanted: frozenset[str],
+) -> None:
+    added, gone = sorted(wanted - had), sorted(had - wanted)
+    await _check_known(conn, directory, added)
+    await groups_store.add_members(conn, after.id, added)
+    await groups_store.remove_members(conn, after.id, gone)
+    renamed = before.display_name != after.display_name
+    changed = [*added, *gone, *(sorted(had & wanted) if renamed else ())]
+    await _apply_roles(conn, directory, changed, places=_places(directory, before, after))
+
+
+async def _apply_roles(
+    conn: Connection, directory: Directory, ids: Sequence[str], *, places: set[RolePlace]
+) -> None:
+    """Give users their roles, if the group gave or gives any; there may be thousands of them."""
+    for start in range(0, len(ids) if places else 0, _BATCH_SIZE):
+        found = await users.list_by_ids(conn, directory, ids[start : start + _BATCH_SIZE])
+        await roles.apply_to_users(conn, directory, found, places=places)
+        # Others have waited long enough.
+        await asyncio.sleep(0)
+
+
+async def _check_known(conn: Reader, directory: Directory, ids: Sequence[str]) -> None:
+    if missing := sorted(set(ids) - await groups_store.list_known_users(conn, directory, ids)):
+        raise invalid_value(f"members: there is no user {missing[0][:64]} in this directory.")
+
+
+def _ids(group: ProvisionedGroup) -> frozenset[str]:
+    return frozenset(member.id for member in group.members)
+
+
+def _replace_members(group: ProvisionedGroup) -> MemberChange:
+    return MemberChange(op=MemberOperation.replace, ids=_ids(group))
+
+
+def _places(directory: Directory, *groups: ProvisionedGroup) -> set[RolePlace]:
+    grants = [
+        grant_of(group.display_name, organization=directory.organization.name) for group in groups
+    ]
+    return {grant.place for grant in grants if grant is not None}
+
+
+async def _check(
+    conn: Reader, directory: Directory, group: ProvisionedGroup, members: AbstractSet[str]
+) -> None:
+    if not 0 < len(group.display_name.strip()) <= len(group.display_name) <= MAX_NAME_LENGTH:
+        raise invalid_value(f"displayName must have 1 to {MAX_NAME_LENGTH} characters.")
+    check_external_id(group.external_id)
+    if len(members) > MAX_MEMBERS:
+        raise invalid_value(f"members must have at most {MAX_MEMBERS} items.")
+    found = await groups_store.find_by_display_name(conn, directory, group.display_name)
+    if found is not None and found.id != group.id:
+        raise not_unique(f"displayName: there is a group {group.display_name} already.")
+    if group.external_id is None:
+        return
+    found = await groups_store.find_by_external_id(conn, directory, group.external_id)
+    if found is not None and found.id != group.id:
+        raise not_unique("externalId: another group has this value.")
+
+
+async def _record_in_audit_log(
+    conn: Connection, directory: Directory, action: str, group: ProvisionedGroup, members: int
+) -> None:
+    await audit.record(
+        conn, directory.organization.id, directory.actor, action, target=group.display_name,
+        details={"scim_id": group.id, "managed": directory.managed, "members": members},
+    )  # fmt: skip

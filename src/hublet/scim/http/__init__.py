@@ -1,1 +1,0 @@
-"""What all SCIM routes share."""

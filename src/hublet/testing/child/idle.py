@@ -1,0 +1,82 @@
+"""Waits until a hub is idle, and moves its clock from one due time to the next."""
+
+import asyncio
+from datetime import timedelta
+
+from hublet.core import clock
+from hublet.core.clock import micros
+from hublet.core.database import Database
+from hublet.runtime.supervisor import lease_store as jobs
+from hublet.testing.child import store
+from hublet.testing.child.hubs import RunningHub
+from hublet.webhooks.delivery import lanes_store as lanes
+
+_PAUSE_SECONDS = 0.002
+# Whatever plans itself anew again and again shall not keep a test for ever.
+_MAX_STEPS = 1000
+
+
+class StillBusy(Exception):
+    """The worker does not come to rest. The message is a sentence for the test."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The hub's worker was still busy after {seconds:g} seconds: a receiver may be slow "
+            "to answer, or wait for the very test that waits here."
+        )
+
+
+async def settle(hub: RunningHub, *, seconds: float) -> None:
+    """Wait until all that is due is done: facts, tasks, deliveries. Jobs take their own time."""
+    try:
+        async with asyncio.timeout(seconds):
+            await _settle(hub)
+    except TimeoutError:
+        raise StillBusy(seconds) from None
+
+
+async def _settle(hub: RunningHub) -> None:
+    while await _is_busy(hub.database):  # noqa: ASYNC110 - nobody tells when all is done
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _is_busy(database: Database) -> bool:
+    async with database.read() as conn:
+        return await store.is_busy(conn)
+
+
+async def forward(hub: RunningHub, by: timedelta, *, seconds: float) -> None:
+    """Move the clock from one due moment to the next, as if the time had really passed.
+
+    Only the hub's housekeeping is done once for all of it: it need not live through each day.
+    """
+    await settle(hub, seconds=seconds)
+    goal = micros() + by // timedelta(microseconds=1)
+    for _ in range(_MAX_STEPS):
+        at = await _next_due(hub)
+        if at is None or at > goal:
+            break
+        await _move_to(hub, at, seconds=seconds)
+    await _move_to(hub, goal, seconds=seconds)
+
+
+async def jump(hub: RunningHub, by: timedelta, *, seconds: float) -> None:
+    """Move the clock at once, also backwards."""
+    clock.move(by)
+    hub.database.ring_all()
+    await settle(hub, seconds=seconds)
+
+
+async def _move_to(hub: RunningHub, at: int, *, seconds: float) -> None:
+    by = timedelta(microseconds=max(0, at - micros()))
+    await jump(hub, by, seconds=seconds)
+
+
+async def _next_due(hub: RunningHub) -> int | None:
+    async with hub.database.read() as conn:
+        found = (
+            await store.next_task_at(conn, besides=hub.housekeeping),
+            await lanes.next_due(conn, besides=()),
+            await jobs.next_due_after(conn, micros()),
+        )
+    return min((at for at in found if at is not None), default=None)

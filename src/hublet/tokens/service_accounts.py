@@ -1,0 +1,53 @@
+"""Tokens of service accounts, managed by an administrator of their organization."""
+
+from pydantic import MISSING
+
+from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.records import Actor, Organization, User
+from hublet.core.database import Connection
+from hublet.tokens import service, store
+from hublet.tokens.errors import TokenNotFound
+from hublet.tokens.records import Grants, Token, TokenRole
+from hublet.tokens.schemas import CreateToken
+
+
+async def issue(
+    conn: Connection, actor: Actor, organization: Organization, account: User, request: CreateToken
+) -> tuple[Token, str]:
+    """Issue a token; return it with its value, this once."""
+    token, value = await service.issue(
+        conn,
+        user_id=account.id,
+        name=request.name,
+        role=_role(request),
+        grants=None if request.scopes is MISSING else Grants(everywhere=frozenset(request.scopes)),
+        expires_at=None if request.expiresAt is MISSING else request.expiresAt,
+    )
+    await audit.record(
+        conn, organization.id, actor, "service-account-token.create", target=account.name,
+        details={"token_id": token.id, "name": token.name, "role": token.role},
+    )  # fmt: skip
+    return token, value
+
+
+async def revoke(
+    conn: Connection, actor: Actor, organization: Organization, account: User, token_id: str
+) -> None:
+    """Revoke a token for good; doing it again changes nothing."""
+    token = await store.find(conn, token_id, user_id=account.id)
+    if token is None:
+        raise TokenNotFound(token_id)
+    if token.revoked_at is not None:
+        return
+    await service.revoke(conn, token_id=token.id, user_id=account.id, reason="organization")
+    await audit.record(
+        conn, organization.id, actor, "service-account-token.revoke", target=account.name,
+        details={"token_id": token.id, "name": token.name},
+    )  # fmt: skip
+
+
+def _role(request: CreateToken) -> TokenRole:
+    """Scopes alone say that the token is a fine-grained one."""
+    if request.scopes is not MISSING and "role" not in request.model_fields_set:
+        return TokenRole.fine_grained
+    return TokenRole(request.role)

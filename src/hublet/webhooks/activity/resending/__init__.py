@@ -1,1 +1,0 @@
-"""Sending again what was sent, or was not: replay, recover, ping."""

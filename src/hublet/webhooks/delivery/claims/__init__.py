@@ -1,1 +1,0 @@
-"""Who carries which delivery, and for how long."""

@@ -1,1 +1,0 @@
-"""What became of attempts, written many at a time."""

@@ -1,0 +1,186 @@
+"""Sender: makes one attempt, a call to a URL or the start of a job."""
+
+import asyncio
+
+from hublet.core import clock
+from hublet.core.database import Database
+from hublet.core.errors import HubError
+from hublet.core.logs import get_logger
+from hublet.core.outgoing.client import OutgoingClient
+from hublet.core.outgoing.records import FailureReason, OutgoingRequest, OutgoingResponse
+from hublet.webhooks.delivery import jobs
+from hublet.webhooks.delivery.backoff import SECOND, read_retry_after
+from hublet.webhooks.delivery.failure_messages import explain_failure, storable
+from hublet.webhooks.delivery.records import DeliveryTarget
+from hublet.webhooks.delivery.signing import headers_of
+from hublet.webhooks.records import Attempt, ClaimedDelivery, Outcome, WebhookSecrets
+from hublet.webhooks.triggers.payload import render_body
+
+log = get_logger("webhooks")
+
+_GONE = 410
+
+
+class Sender:
+    """Makes attempts; no transaction is open meanwhile, and trouble is an outcome."""
+
+    def __init__(self, database: Database) -> None:
+        settings = database.hub.settings
+        self._database = database
+        self._deadline = settings.webhooks.deadline_seconds
+        self._client = OutgoingClient(settings)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def attempt(self, delivery: ClaimedDelivery, target: DeliveryTarget) -> Outcome:
+        if target.secrets is None:
+            return _failure(
+                delivery, target, started_at=clock.micros(), reason="secret-unreadable",
+                detail="This hub cannot open the webhook's secret any more: please set it again.",
+            )  # fmt: skip
+        body = render_body(delivery.happening.payload, target.webhook_id)
+        if target.url is None:
+            return await self._start_job(delivery, target, target.secrets, body)
+        return await self._call(delivery, target, target.url, body)
+
+    async def _call(
+        self, delivery: ClaimedDelivery, target: DeliveryTarget, url: str, body: bytes
+    ) -> Outcome:
+        started_at = clock.micros()
+        answer = await self._client.send(
+            OutgoingRequest(
+                method="POST",
+                url=url,
+                headers=_headers(delivery, target, body, started_at),
+                body=body,
+                deadline_seconds=self._deadline,
+            )
+        )
+        return _outcome_of(delivery, target, answer, started_at)
+
+    async def _start_job(
+        self,
+        delivery: ClaimedDelivery,
+        target: DeliveryTarget,
+        secrets: WebhookSecrets,
+        body: bytes,
+    ) -> Outcome:
+        started_at, begun = clock.micros(), clock.monotonic()
+        try:
+            async with asyncio.timeout(self._deadline):
+                job_id = await jobs.start(
+                    self._database, _job_order(delivery, target, secrets, body.decode())
+                )
+        except jobs.JobsUnavailable:
+            reason, detail = "jobs-unavailable", "This hub does not run jobs yet."
+        except TimeoutError:
+            reason, detail = FailureReason.timeout.value, "The job could not be started in time."
+        except HubError as error:
+            reason, detail = "job-refused", error.message
+        except Exception as error:
+            log.exception("a job could not be started", webhook=target.webhook_id, exc_info=error)
+            reason, detail = "job-failed", "The job could not be started; the hub tries again."
+        else:
+            took = round((clock.monotonic() - begun) * 1e6)
+            attempt = Attempt(
+                number=delivery.attempts + 1,
+                started_at=started_at,
+                job_id=job_id,
+                total_micros=took,
+            )
+            return Outcome(delivery=delivery, attempt=attempt, succeeded=True)
+        return _failure(delivery, target, started_at=started_at, reason=reason, detail=detail)
+
+
+def _headers(
+    delivery: ClaimedDelivery, target: DeliveryTarget, body: bytes, now: int
+) -> dict[str, str]:
+    keys = [] if target.key is None else [target.key]
+    if target.old_key is not None and now < target.old_key_until:
+        keys.append(target.old_key)
+    return headers_of(
+        body,
+        delivery_id=delivery.id,
+        timestamp=now // SECOND,
+        attempt=delivery.attempts + 1,
+        secret=None if target.secrets is None else target.secrets.current,
+        keys=keys,
+    )
+
+
+def _job_order(
+    delivery: ClaimedDelivery, target: DeliveryTarget, secrets: WebhookSecrets, body: str
+) -> jobs.JobOrder:
+    environment = {
+        "WEBHOOK_PAYLOAD": body,
+        "WEBHOOK_REPO_ID": delivery.happening.repo.name,
+        "WEBHOOK_REPO_TYPE": delivery.happening.repo.type,
+        "WEBHOOK_ID": delivery.id,
+    }
+    if secrets.current is not None:
+        environment["WEBHOOK_SECRET"] = secrets.current
+    return jobs.JobOrder(
+        webhook_id=target.webhook_id,
+        owner_id=target.owner_id,
+        creator_id=target.creator_id,
+        key=delivery.id,
+        job=target.job,
+        source_id=target.job_source_id,
+        environment=environment,
+        secrets=secrets.for_job,
+    )
+
+
+def _failure(
+    delivery: ClaimedDelivery, target: DeliveryTarget, *, started_at: int, reason: str, detail: str
+) -> Outcome:
+    attempt = Attempt(
+        number=delivery.attempts + 1,
+        started_at=started_at,
+        target=target.shown,
+        reason=reason,
+        detail=storable(detail),
+        total_micros=max(0, clock.micros() - started_at),
+    )
+    return Outcome(delivery=delivery, attempt=attempt)
+
+
+def internal_error(delivery: ClaimedDelivery, target: DeliveryTarget) -> Outcome:
+    """Return the outcome of an attempt that failed inside the hub; it is tried again."""
+    return _failure(
+        delivery, target, started_at=clock.micros(), reason="internal-error",
+        detail="The hub itself failed; it tries again.",
+    )  # fmt: skip
+
+
+def _outcome_of(
+    delivery: ClaimedDelivery, target: DeliveryTarget, answer: OutgoingResponse, started_at: int
+) -> Outcome:
+    succeeded = answer.succeeded
+    timings = answer.timings
+    attempt = Attempt(
+        number=delivery.attempts + 1,
+        started_at=started_at,
+        target=target.shown,
+        status=answer.status,
+        reason=answer.reason,
+        detail=None
+        if succeeded
+        else explain_failure(answer, repo_type=delivery.happening.repo.type),
+        dns_micros=timings.dns,
+        connect_micros=timings.connect,
+        tls_micros=timings.tls,
+        first_byte_micros=timings.first_byte,
+        total_micros=timings.total,
+        # What lies behind a blocked address must not be read through this log.
+        response=b"" if answer.reason is FailureReason.blocked_target else answer.body,
+    )
+    if succeeded:
+        return Outcome(delivery=delivery, attempt=attempt, succeeded=True)
+    return Outcome(
+        delivery=delivery,
+        attempt=attempt,
+        gone=answer.status == _GONE,
+        retry_after=read_retry_after(answer.headers.get("retry-after"), now=clock.now()),
+    )

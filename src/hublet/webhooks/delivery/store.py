@@ -1,0 +1,253 @@
+"""SQL of deliveries: claimed, leased, released, and ended with their attempts."""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from datetime import timedelta
+
+from hublet.core.clock import micros, offset
+from hublet.core.database import Connection, Reader, Row
+from hublet.core.ids import new_object_id
+from hublet.events import RepoSnapshot
+from hublet.webhooks.delivery.outcomes import Ending
+from hublet.webhooks.records import (
+    Attempt,
+    ClaimedDelivery,
+    DeliveryState,
+    GivenUpReason,
+    OutgoingEvent,
+    UnsentReason,
+)
+
+LEASE = 60_000_000
+
+_CLAIMED = "id, webhook_id, event_id, tries, attempts, ping, due_at"
+_WAITING = "state = 'pending' AND claimed_by IS NULL"
+
+
+def _lease_clock() -> int:
+    """A lease ends when a worker was silent for so long; moving the clock makes nobody silent."""
+    return micros() - offset() // timedelta(microseconds=1)
+
+
+async def has_fresh(conn: Reader) -> bool:
+    found = await conn.fetch_value("SELECT 1 FROM webhook_deliveries WHERE state = 'fresh' LIMIT 1")
+    return found is not None
+
+
+async def claim_fresh(conn: Connection, *, worker: str, limit: int) -> list[Row]:
+    """Hold the oldest deliveries that nobody has looked at."""
+    rows = await conn.claim(
+        f"""
+        WITH oldest AS (
+            SELECT id FROM webhook_deliveries WHERE state = 'fresh' ORDER BY id LIMIT $1 /* claim */
+        )
+        UPDATE webhook_deliveries SET state = 'pending', claimed_by = $2, claimed_until = $3
+        WHERE id IN (SELECT id FROM oldest) RETURNING {_CLAIMED}
+        """,
+        limit, worker, _lease_clock() + LEASE,
+    )  # fmt: skip
+    return sorted(rows, key=lambda row: str(row["id"]))
+
+
+async def claim_due(conn: Connection, webhook_id: str, *, worker: str, limit: int) -> list[Row]:
+    """Hold what one webhook has had due for longest."""
+    rows = await conn.claim(
+        f"""
+        WITH due AS (
+            SELECT id FROM webhook_deliveries
+            WHERE webhook_id = $1 AND {_WAITING} AND due_at <= $2
+            ORDER BY due_at, id LIMIT $3 /* claim */
+        )
+        UPDATE webhook_deliveries SET claimed_by = $4, claimed_until = $5
+        WHERE id IN (SELECT id FROM due) RETURNING {_CLAIMED}
+        """,
+        webhook_id, micros(), limit, worker, _lease_clock() + LEASE,
+    )  # fmt: skip
+    return sorted(rows, key=lambda row: (row["due_at"], row["id"]))
+
+
+async def earliest_due(conn: Reader, webhook_id: str) -> int | None:
+    due: int | None = await conn.fetch_value(
+        f"SELECT min(due_at) FROM webhook_deliveries WHERE webhook_id = $1 AND {_WAITING}",
+        webhook_id,
+    )
+    return due
+
+
+async def release(conn: Connection, delivery_ids: Sequence[str]) -> None:
+    """Leave deliveries for later that were just taken."""
+    await conn.execute(
+        """
+        UPDATE webhook_deliveries SET claimed_by = NULL, claimed_until = NULL WHERE id IN each($1)
+        """,
+        json.dumps(delivery_ids),
+    )
+
+
+async def mark_unsent(conn: Connection, delivery_ids: Sequence[str], reason: UnsentReason) -> None:
+    await conn.execute(
+        """
+        UPDATE webhook_deliveries
+        SET state = 'unsent', reason = $2, finished_at = $3, claimed_by = NULL, claimed_until = NULL
+        WHERE id IN each($1)
+        """,
+        json.dumps(delivery_ids), reason, micros(),
+    )  # fmt: skip
+
+
+async def mark_waiting_unsent(conn: Connection, webhook_id: str, reason: UnsentReason) -> None:
+    """Do not send what waits for a webhook; what is held is seen to by its holder."""
+    await conn.execute(
+        f"""
+        UPDATE webhook_deliveries SET state = 'unsent', reason = $2, finished_at = $3
+        WHERE webhook_id = $1 AND {_WAITING}
+        """,
+        webhook_id, reason, micros(),
+    )  # fmt: skip
+
+
+async def give_up_waiting(conn: Connection, webhook_id: str, *, since: int, limit: int) -> int:
+    """Give up what a degraded target has kept waiting since then; return how many.
+
+    What was sent anew later is old only by its creation, and is tried at least once.
+    """
+    return await conn.execute(
+        f"""
+        UPDATE webhook_deliveries SET state = 'failed', reason = $4, finished_at = $5
+        WHERE id IN (
+            SELECT id FROM webhook_deliveries
+            WHERE webhook_id = $1 AND {_WAITING} AND created_at < $2 AND (tries > 0 OR due_at < $2)
+            ORDER BY id LIMIT $3
+        ) AND {_WAITING}
+        """,
+        webhook_id, since, limit, GivenUpReason.exhausted, micros(),
+    )  # fmt: skip
+
+
+async def list_events(conn: Reader, event_ids: Iterable[str]) -> dict[str, OutgoingEvent]:
+    rows = await conn.fetch_all(
+        """
+        SELECT id, payload, repo_id, repo_type, repo_name, repo_owner_id, repo_private,
+               resource_group_id
+        FROM webhook_events WHERE id IN each($1)
+        """,
+        json.dumps(list(event_ids)),
+    )
+    return {row["id"]: _event_record(row) for row in rows}
+
+
+async def extend(conn: Connection, delivery_ids: Collection[str], *, worker: str) -> None:
+    """Give a sign of life for what this worker holds."""
+    await conn.execute(
+        """
+        UPDATE webhook_deliveries SET claimed_until = $1 WHERE id IN each($2) AND claimed_by = $3
+        """,
+        _lease_clock() + LEASE, json.dumps(list(delivery_ids)), worker,
+    )  # fmt: skip
+
+
+async def release_all(conn: Connection, *, worker: str) -> list[str]:
+    """Let go of everything that a stopping or dead worker holds; return the webhook of each."""
+    rows = await conn.fetch_all(
+        """
+        UPDATE webhook_deliveries SET claimed_by = NULL, claimed_until = NULL
+        WHERE claimed_by = $1 RETURNING webhook_id
+        """,
+        worker,
+    )
+    return [row["webhook_id"] for row in rows]
+
+
+async def has_expired(conn: Reader) -> bool:
+    """Tell whether a holder gave no sign of life for a whole lease."""
+    found = await conn.fetch_value(
+        """
+        SELECT 1 FROM webhook_deliveries
+        WHERE claimed_by IS NOT NULL AND claimed_until < $1 LIMIT 1
+        """,
+        _lease_clock(),
+    )
+    return found is not None
+
+
+async def release_expired(conn: Connection, *, besides: Collection[str]) -> list[str]:
+    """Let go of such deliveries, besides these; return the webhook of each."""
+    rows = await conn.fetch_all(
+        """
+        UPDATE webhook_deliveries SET claimed_by = NULL, claimed_until = NULL
+        WHERE claimed_by IS NOT NULL AND claimed_until < $1 AND id NOT IN each($2)
+        RETURNING webhook_id
+        """,
+        _lease_clock(), json.dumps(list(besides)),
+    )  # fmt: skip
+    return [row["webhook_id"] for row in rows]
+
+
+def delivery_record(row: Row, happening: OutgoingEvent) -> ClaimedDelivery:
+    return ClaimedDelivery(
+        id=row["id"],
+        webhook_id=row["webhook_id"],
+        happening=happening,
+        tries=row["tries"],
+        attempts=row["attempts"],
+        ping=bool(row["ping"]),
+        due_at=row["due_at"],
+    )
+
+
+def _event_record(row: Row) -> OutgoingEvent:
+    return OutgoingEvent(
+        id=row["id"],
+        payload=row["payload"].encode(),
+        repo=RepoSnapshot(
+            id=row["repo_id"],
+            type=row["repo_type"],
+            name=row["repo_name"],
+            owner_id=row["repo_owner_id"],
+            private=bool(row["repo_private"]),
+            resource_group_id=row["resource_group_id"],
+        ),
+    )
+
+
+async def end_deliveries(
+    conn: Connection, delivery_ids: Sequence[str], ending: Ending, *, worker: str
+) -> set[str]:
+    """Let go of deliveries that end alike; return those that this worker still held."""
+    is_over = ending.state is not DeliveryState.pending
+    rows = await conn.fetch_all(
+        """
+        UPDATE webhook_deliveries SET state = $3, tries = tries + $5,
+            reason = CASE WHEN $3 = 'pending' AND $5 = 0 THEN reason ELSE $4 END,
+            attempts = attempts + $5, status = CASE WHEN $5 = 0 THEN status ELSE $6 END,
+            finished_at = $7, claimed_by = NULL, claimed_until = NULL
+        WHERE id IN each($1) AND claimed_by = $2 RETURNING id
+        """,
+        json.dumps(delivery_ids), worker, ending.state, ending.reason, ending.tried,
+        ending.status, micros() if is_over else None,
+    )  # fmt: skip
+    return {row["id"] for row in rows}
+
+
+async def set_due(conn: Connection, times: Iterable[tuple[str, int]]) -> None:
+    await conn.execute_many("UPDATE webhook_deliveries SET due_at = $2 WHERE id = $1", times)
+
+
+async def add_attempts(conn: Connection, attempts: Iterable[tuple[str, Attempt]]) -> None:
+    """Keep attempts, each with the id of its delivery."""
+    await conn.execute_many(
+        """
+        INSERT INTO webhook_attempts
+            (id, delivery_id, number, started_at, target, job_id, status, reason, detail,
+             dns_micros, connect_micros, tls_micros, first_byte_micros, total_micros, response)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+        """,
+        [
+            (
+                new_object_id(), delivery_id, a.number, a.started_at, a.target, a.job_id, a.status,
+                a.reason, a.detail, a.dns_micros, a.connect_micros, a.tls_micros,
+                a.first_byte_micros, a.total_micros, a.response or None,
+            )
+            for delivery_id, a in attempts
+        ],
+    )  # fmt: skip

@@ -1,1 +1,0 @@
-"""Where deliveries go, and whether they still may."""

@@ -1,0 +1,53 @@
+"""The port of a job in a real Chromium: a person signs in at the hub, and is in."""
+
+import shutil
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from acceptance.test_jobs import Person
+from acceptance.test_ports import Site, free_ports
+from processes import Place, run_hublet, serving
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium here: `apt-get install chromium` brings it"
+)
+
+PASSWORD = "correct horse battery"
+# What a websocket of the page's own hears, written into the page.
+TALK = """() => new Promise((heard, failed) => {
+    const socket = new WebSocket(location.origin.replace("http", "ws") + "/socket");
+    socket.onopen = () => socket.send("from the page");
+    socket.onmessage = (event) => heard(event.data);
+    socket.onerror = () => failed(new Error("refused"));
+})"""
+
+
+def test_a_person_signs_in_and_is_at_the_port(place: Place) -> None:
+    (port,) = free_ports(1)
+    with serving(place, "--test-mode", variables={"HUBLET_JOBS_RUNNER": "process"}) as hub:
+        flags = ("--password", PASSWORD, *place.flags)
+        assert run_hublet("user", "add", "ada", *flags, folder=place.folder).returncode == 0
+        token = run_hublet("token", "create", "ada", *place.flags, folder=place.folder).stdout
+        person = Person(address=hub.address, token=token.strip(), folder=place.folder)
+        site = Site(place=place, person=person, runner="process")
+        (address,) = site.urls(site.start(port))
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+            page = browser.new_page()
+            page.goto(f"{address}/some/page?a=b")
+            page.get_by_label("Name").fill("ada")
+            page.get_by_label("Password").fill(PASSWORD)
+            page.get_by_role("button", name="Sign in", exact=True).click()
+
+            expect(page).to_have_url(f"{address}/some/page?a=b")
+            expect(page.locator("body")).to_have_text("hello, None")
+            assert page.evaluate(TALK) == "from the page"
+            names = {each.get("name") for each in page.context.cookies(address)}
+            assert names == {"hublet_job", "hublet_job_state"}
+            browser.close()
+        person.end_jobs()

@@ -1,0 +1,171 @@
+"""A gateway before a job that really runs, and guests who come with their keys."""
+
+import asyncio
+import itertools
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import asyncssh
+import httpx2
+
+from hublet.accounts.settings import ssh_keys
+from hublet.core.database import Database
+from hublet.gateway.ssh.server import SshGateway
+from hublet.runtime.records import Runner
+from hublet.runtime.sandbox.process_runner import process_runner
+from hublet.runtime.shim.system import read
+from jobs.jobs_api import an_attempt, run, set_row
+from people import Headers, a_user
+from runtime.attempts import SOON_SECONDS, Run, launch
+
+SSH = {"enabled": True}
+
+_numbers = itertools.count(1)
+
+
+async def eventually(is_so: Callable[[], bool]) -> None:
+    deadline = monotonic() + SOON_SECONDS
+    while not is_so():
+        assert monotonic() < deadline, "Waited in vain."
+        await asyncio.sleep(0.02)
+
+
+def a_while() -> str:
+    """Return a number of seconds that nobody else sleeps."""
+    return f"77.{os.getpid()}{next(_numbers)}"
+
+
+def sleepers(seconds: str) -> list[int]:
+    """Return the processes of this machine that sleep so long."""
+    wanted = f"sleep\0{seconds}\0".encode()
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [pid for pid in pids if read(f"/proc/{pid}/cmdline") == wanted]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    private: asyncssh.SSHKey
+    # Of the registered one.
+    id: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        return self.private.get_fingerprint()
+
+
+def a_key(kind: str = "ssh-ed25519", **options: Any) -> Key:
+    return Key(private=asyncssh.generate_private_key(kind, **options))
+
+
+async def register(database: Database, name: str, key: Key | None = None) -> Key:
+    """Return a key of this user, which is made if need be."""
+    key = key or a_key()
+    user = await a_user(database, name)
+    text = key.private.export_public_key().decode()
+    async with database.transaction() as conn:
+        kept = await ssh_keys.add(conn, user_id=user.id, title="laptop", text=text)
+    return replace(key, id=kept.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class House:
+    """A gateway of a hub, and the runner of its jobs."""
+
+    database: Database
+    gateway: SshGateway
+    runner: Runner
+    data_dir: Path
+    port: int
+
+    async def entered(
+        self, job_id: str, key: Key | None, **options: Any
+    ) -> asyncssh.SSHClientConnection:
+        """Connect as a guest; close it at the end."""
+        settings: dict[str, Any] = {
+            "client_keys": [] if key is None else [key.private],
+            "known_hosts": None,
+            "agent_path": None,
+            "config": None,
+            "username": job_id,
+        }
+        return await asyncssh.connect("127.0.0.1", self.port, **(settings | options))
+
+    @asynccontextmanager
+    async def visited(self, job_id: str, key: Key) -> AsyncIterator[asyncssh.SSHClientConnection]:
+        conn = await self.entered(job_id, key)
+        try:
+            yield conn
+        finally:
+            conn.close()
+            await conn.wait_closed()
+
+    async def refusal(self, job_id: str, key: Key | None, **options: Any) -> str:
+        """Return how a guest is refused; insist that one is."""
+        try:
+            conn = await self.entered(job_id, key, **options)
+        except asyncssh.Error as error:
+            return f"{type(error).__name__}: {error.reason}"
+        conn.abort()
+        raise AssertionError("It let the guest in.")
+
+    async def output(self, job_id: str, key: Key, command: str, **options: Any) -> str:
+        """Return what a command prints that ends well."""
+        async with self.visited(job_id, key) as conn:
+            ended = await conn.run(command, check=True, **options)
+        return str(ended.stdout)
+
+    async def start(self, job_id: str, *argv: str, **changes: Any) -> Run:
+        """Let a job of the database run, as a worker would."""
+        argv = argv or ("sleep", "60")
+        started = await launch(self.runner, self.data_dir, *argv, job_id=job_id, **changes)
+        await an_attempt(
+            self.database, job_id, runner=self.runner.name, handle=started.handle, started_at=1
+        )
+        await set_row(self.database, job_id, stage="RUNNING")
+        return started
+
+    async def end_all(self) -> None:
+        for handle in await self.runner.handles():
+            await self.runner.remove(handle)
+
+
+@asynccontextmanager
+async def a_house(database: Database, runner: Runner | None = None) -> AsyncIterator[House]:
+    data_dir = database.hub.settings.database.data_dir
+    used = runner or process_runner(data_dir)
+
+    async def way(name: str, handle: str) -> Any:
+        return await used.inside(handle) if name == used.name else None
+
+    gateway = SshGateway(database, way=way)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        await gateway.start(listener)
+        house = House(
+            database=database,
+            gateway=gateway,
+            runner=used,
+            data_dir=data_dir,
+            port=listener.getsockname()[1],
+        )
+        try:
+            yield house
+        finally:
+            await gateway.stop()
+            await house.end_all()
+
+
+async def a_running_job(
+    house: House, client: httpx2.AsyncClient, headers: Headers, *argv: str, **body: Any
+) -> str:
+    """Return the id of a job with SSH that runs; name only what the test is about."""
+    asked: dict[str, Any] = {"ssh": SSH} | body
+    job = await run(client, headers, **asked)
+    await house.start(job["id"], *argv)
+    return str(job["id"])

@@ -1,0 +1,104 @@
+"""Attempts for tests of runners, one line each."""
+
+import asyncio
+import hashlib
+import itertools
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from hublet.core.config.kinds import ImageSource
+from hublet.runtime.records import LaunchOrder, Observation, Phase, Runner
+from hublet.runtime.sandbox.process_runner import process_runner
+from hublet.runtime.sandbox.runner import sandbox_runner
+
+# Generous, because the machine is shared; nothing here is a measurement.
+SOON_SECONDS = 20.0
+MIB = 2**20
+
+HOST = (ImageSource(pattern="*", target="host"),)
+
+_numbers = itertools.count(1)
+
+
+def a_runner(name: str, data_dir: Path) -> Runner:
+    if name == "process":
+        return process_runner(data_dir)
+    return sandbox_runner(data_dir, image_map=HOST, network=False)
+
+
+def an_order(data_dir: Path, *argv: str, **changes: Any) -> LaunchOrder:
+    """A valid order; name only what the test is about."""
+    fresh = hashlib.sha256(f"{data_dir} {next(_numbers)}".encode()).hexdigest()[:24]
+    job_id = changes.get("job_id", fresh)
+    folder = data_dir / "jobs" / job_id[:2] / job_id
+    defaults: dict[str, Any] = {
+        "job_id": job_id,
+        "number": 1,
+        "folder": folder / f"attempt-{changes.get('number', 1)}",
+        "log": folder / "log",
+        "image": "ubuntu",
+        "argv": argv,
+        "environment": {},
+        "cores": 1.0,
+        "memory_bytes": 256 * MIB,
+        "timeout_seconds": 60,
+        "grace_seconds": 5.0,
+        "log_bytes": 64 * MIB,
+        "hostname": job_id,
+    }
+    return LaunchOrder(**(defaults | changes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """An attempt that was launched, and what it was told."""
+
+    runner: Runner
+    order: LaunchOrder
+    handle: str
+    notes: list[str] = field(default_factory=list)
+
+    async def seen(self) -> Observation:
+        return await self.runner.inspect(self.handle)
+
+    async def ended(self) -> Observation:
+        deadline = monotonic() + SOON_SECONDS
+        while (seen := await self.seen()).phase not in {Phase.exited, Phase.gone}:
+            assert monotonic() < deadline, f"It has not ended: {seen}"
+            await asyncio.sleep(0.01)
+        return seen
+
+    async def prints(self, text: str) -> None:
+        deadline = monotonic() + SOON_SECONDS
+        while text not in self.lines():
+            assert monotonic() < deadline, f"It has not printed {text}: {self.lines()}"
+            await asyncio.sleep(0.01)
+
+    def lines(self) -> list[str]:
+        """What is in the log, without the time of each line and the line that begins it."""
+        return lines_of(self.order.log)
+
+
+def lines_of(log: Path) -> list[str]:
+    stamped = log.read_bytes().decode().split("\n")
+    assert stamped.pop() == ""
+    texts = [line.partition(" ")[2] for line in stamped]
+    return [text for text in texts if not text.startswith("===== Job started at ")]
+
+
+async def launch(runner: Runner, data_dir: Path, *argv: str, **changes: Any) -> Run:
+    order = an_order(data_dir, *argv, **changes)
+    return Run(runner=runner, order=order, handle=await runner.launch(order))
+
+
+async def outcome(
+    runner: Runner, data_dir: Path, *argv: str, **changes: Any
+) -> tuple[Observation, list[str]]:
+    """Run something to its end; return how it ended and what it printed."""
+    run = await launch(runner, data_dir, *argv, **changes)
+    seen = await run.ended()
+    lines = run.lines()
+    await runner.remove(run.handle)
+    return seen, lines

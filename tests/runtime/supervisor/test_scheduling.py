@@ -1,0 +1,230 @@
+"""Who gets a place: as many as fit, owners in turn, the oldest first."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from hublet.core import clock
+from hublet.core.config.kinds import FlavorSize
+from hublet.core.database import Database
+from runtime.supervisor.scripted_runner import ScriptedRunner
+from runtime.supervisor.supervised_jobs import a_job, a_supervisor, attempts, set_jobs, status
+
+GIB = 2**30
+FLAVORS = (
+    FlavorSize(name="cpu-basic", cores=1, memory_bytes=GIB),
+    FlavorSize(name="cpu-upgrade", cores=4, memory_bytes=4 * GIB),
+    FlavorSize(name="cpu-xl", cores=64, memory_bytes=64 * GIB),
+)
+
+
+@pytest.fixture
+def runner() -> ScriptedRunner:
+    return ScriptedRunner()
+
+
+def launched(runner: ScriptedRunner) -> list[str]:
+    """Return whose attempts were launched, the oldest job first."""
+    return sorted(job_id for job_id, _ in runner.orders)
+
+
+async def test_only_as_many_as_the_setting_allows_run_at_once(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    set_jobs(database, flavors=FLAVORS, cores=100, memory_bytes=100 * GIB, concurrent=2)
+    overseer = a_supervisor(database, runner)
+    jobs = [await a_job(database) for _ in range(4)]
+
+    await overseer.look()
+
+    assert launched(runner) == jobs[:2]
+    assert [await status(database, job) for job in jobs[2:]] == [
+        ("SCHEDULING", "waiting for capacity (0 before it)"),
+        ("SCHEDULING", "waiting for capacity (1 before it)"),
+    ]
+    runner.end(jobs[1])
+    await overseer.look()
+    await overseer.look()
+    assert launched(runner) == jobs[:3]
+    assert await status(database, jobs[3]) == ("SCHEDULING", "waiting for capacity (0 before it)")
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory"),
+    [pytest.param(2.5, 100, id="cores"), pytest.param(100, 2.9, id="memory")],
+)
+async def test_only_as_many_as_fit_the_machine_run_at_once(
+    database: Database, runner: ScriptedRunner, cores: float, memory: float
+) -> None:
+    set_jobs(database, flavors=FLAVORS, cores=cores, memory_bytes=int(memory * GIB))
+    overseer = a_supervisor(database, runner)
+    jobs = [await a_job(database) for _ in range(4)]
+
+    await overseer.look()
+    await overseer.look()
+
+    assert launched(runner) == jobs[:2]
+
+
+async def test_a_device_is_for_one_job_at_a_time_and_holds_up_nobody_else(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    cards = ("/dev/card0", "/dev/card1")
+    flavors = (
+        *FLAVORS,
+        FlavorSize(name="t4-small", cores=1, memory_bytes=GIB, devices=cards[:1]),
+        FlavorSize(name="l4x4", cores=1, memory_bytes=GIB, devices=cards),
+    )
+    room = {"flavors": flavors, "cores": 100, "memory_bytes": 100 * GIB}
+    set_jobs(database, **room, shared_devices=("/dev/control",))
+    overseer = a_supervisor(database, runner)
+    names = ["t4-small", "t4-small", "l4x4", "cpu-basic"]
+    first, second, both, plain = [await a_job(database, flavor=name) for name in names]
+
+    await overseer.look()
+    assert launched(runner) == [first, plain]
+    runner.end(first)
+    await overseer.look()
+    await overseer.look()
+    assert launched(runner) == sorted([first, second, plain])
+    runner.end(second)
+    await overseer.look()
+    await overseer.look()
+
+    assert launched(runner) == sorted([first, second, both, plain])
+    orders = {job_id: runner.attempts[job_id, 1].order.devices for job_id in (both, plain)}
+    assert orders == {both: (*cards, "/dev/control"), plain: ()}
+
+
+async def test_a_small_job_does_not_pass_a_large_one(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    set_jobs(database, flavors=FLAVORS, cores=4, memory_bytes=100 * GIB)
+    overseer = a_supervisor(database, runner)
+    first = await a_job(database)
+    large = await a_job(database, flavor="cpu-upgrade")
+    small = await a_job(database)
+
+    await overseer.look()
+    assert launched(runner) == [first]
+    runner.end(first)
+    await overseer.look()
+    await overseer.look()
+    assert launched(runner) == [first, large]
+    runner.end(large)
+    await overseer.look()
+    await overseer.look()
+    assert launched(runner) == [first, large, small]
+
+
+async def test_a_flavor_larger_than_the_machine_runs_alone(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    set_jobs(database, flavors=FLAVORS, cores=4, memory_bytes=8 * GIB)
+    overseer = a_supervisor(database, runner)
+    large = await a_job(database, flavor="cpu-xl")
+    small = await a_job(database)
+
+    await overseer.look()
+
+    assert launched(runner) == [large]
+    assert await status(database, small) == ("SCHEDULING", "waiting for capacity (0 before it)")
+
+
+async def test_owners_take_turns(database: Database, runner: ScriptedRunner) -> None:
+    set_jobs(database, flavors=FLAVORS, cores=100, memory_bytes=100 * GIB, concurrent=3)
+    overseer = a_supervisor(database, runner)
+    of_ada = [await a_job(database) for _ in range(5)]
+    of_bob = [await a_job(database, owner="bob") for _ in range(2)]
+
+    await overseer.look()
+
+    assert set(launched(runner)) == {of_ada[0], of_bob[0], of_ada[1]}
+
+
+async def test_who_has_less_at_work_comes_first(database: Database, runner: ScriptedRunner) -> None:
+    set_jobs(database, flavors=FLAVORS, cores=100, memory_bytes=100 * GIB, concurrent=3)
+    overseer = a_supervisor(database, runner)
+    of_ada = [await a_job(database) for _ in range(5)]
+    await overseer.look()
+    of_bob = [await a_job(database, owner="bob") for _ in range(2)]
+    await overseer.look()
+    assert await status(database, of_bob[0]) == (
+        "SCHEDULING",
+        "waiting for capacity (0 before it)",
+    )
+    runner.end(of_ada[0])
+    await overseer.look()
+    await overseer.look()
+
+    assert launched(runner) == [*of_ada[:3], of_bob[0]]
+
+
+async def test_an_attempt_keeps_its_place_until_it_is_cleared_away(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    set_jobs(database, flavors=FLAVORS, concurrent=1)
+    overseer = a_supervisor(database, runner)
+    first, second = [await a_job(database) for _ in range(2)]
+    await overseer.look()
+    runner.cannot_remove = True
+    runner.end(first)
+    await overseer.look()
+    assert await status(database, first) == ("COMPLETED", None)
+    await overseer.look()
+    assert launched(runner) == [first]
+
+    runner.cannot_remove = False
+    await overseer.sweep()
+    await overseer.look()
+
+    assert launched(runner) == [first, second]
+
+
+async def test_what_cannot_be_cleared_away_blocks_nobody_for_ever(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    set_jobs(database, flavors=FLAVORS, concurrent=1)
+    overseer = a_supervisor(database, runner)
+    first, second = [await a_job(database) for _ in range(2)]
+    await overseer.look()
+    runner.cannot_remove = True
+    runner.end(first)
+    await overseer.look()
+    clock.move(timedelta(seconds=61))
+    await overseer.look()
+
+    assert launched(runner) == [first, second]
+
+
+async def test_a_job_that_waits_to_be_tried_again_holds_no_place(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    set_jobs(database, flavors=FLAVORS, concurrent=1)
+    overseer = a_supervisor(database, runner)
+    first = await a_job(database, attempts=2)
+    await overseer.look()
+    runner.end(first, exit_code=1)
+    await overseer.look()
+    second = await a_job(database)
+    await overseer.look()
+
+    assert launched(runner) == [first, second]
+    clock.move(timedelta(seconds=5))
+    await overseer.look()
+    assert await status(database, first) == ("SCHEDULING", "attempt 2 of 2 after exit code 1")
+
+
+async def test_two_overseers_give_each_place_away_once(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    set_jobs(database, flavors=FLAVORS, cores=100, memory_bytes=100 * GIB, concurrent=3)
+    jobs = [await a_job(database) for _ in range(6)]
+    overseers = [a_supervisor(database, runner) for _ in range(3)]
+
+    await asyncio.gather(*(overseer.look() for overseer in overseers))
+
+    assert sorted(runner.orders.values()) == [1, 1, 1]
+    begun = [job for job in jobs if await attempts(database, job)]
+    assert begun == jobs[:3]

@@ -1,0 +1,346 @@
+"""The Supervisor at work: by itself, beside others, and in place of one that died."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from hublet.core import clock
+from hublet.core.database import Database
+from hublet.core.folders import job_folder
+from hublet.jobs.records import Job
+from hublet.runtime.launch_threads import run_in_launch_thread
+from hublet.runtime.records import CannotRun, CannotRunYet, Observation, Phase
+from hublet.runtime.supervisor import launcher
+from hublet.runtime.supervisor.supervisor import Supervisor
+from runtime.supervisor.scripted_runner import Scripted, ScriptedRunner, handle_of
+from runtime.supervisor.supervised_jobs import (
+    a_job,
+    a_supervisor,
+    attempts,
+    cancel,
+    set_jobs,
+    status,
+)
+from scratch_database import wait_until
+
+
+@asynccontextmanager
+async def at_work(database: Database, runner: ScriptedRunner) -> AsyncIterator[Supervisor]:
+    overseer = a_supervisor(database, runner)
+    overseer.start()
+    try:
+        yield overseer
+    finally:
+        await overseer.finish()
+        await overseer.abandon()
+
+
+async def launched(runner: ScriptedRunner, job_id: str, number: int) -> None:
+    async def is_there() -> bool:
+        return (job_id, number) in runner.attempts
+
+    await wait_until(is_there)
+
+
+async def reaches(database: Database, job_id: str, stage: str) -> None:
+    async def is_there() -> bool:
+        return (await status(database, job_id))[0] == stage
+
+    await wait_until(is_there)
+
+
+async def test_a_job_is_seen_through_by_itself(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    async with at_work(database, runner):
+        job_id = await a_job(database, attempts=2)
+        await launched(runner, job_id, 1)
+        runner.begin(job_id)
+        await reaches(database, job_id, "RUNNING")
+        runner.end(job_id, exit_code=1)
+        # The pause before the next attempt is a real second.
+        await launched(runner, job_id, 2)
+        runner.end(job_id, 2)
+        await reaches(database, job_id, "COMPLETED")
+
+        async def is_cleared_away() -> bool:
+            return not runner.attempts
+
+        await wait_until(is_cleared_away)
+        assert runner.tidied == 1
+
+
+async def test_the_hints_of_the_runner_are_heeded_at_once(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    async with at_work(database, runner):
+        job_id = await a_job(database)
+        await launched(runner, job_id, 1)
+        runner.begin(job_id)
+        await reaches(database, job_id, "RUNNING")
+        asked = clock.monotonic()
+        runner.end(job_id)
+        await reaches(database, job_id, "COMPLETED")
+        assert clock.monotonic() - asked < 1.5, "Sooner than the next look would have been."
+
+
+async def test_a_cancel_is_heeded_at_once(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    async with at_work(database, runner):
+        job_id = await a_job(database)
+        await launched(runner, job_id, 1)
+        runner.begin(job_id)
+        await reaches(database, job_id, "RUNNING")
+        asked = clock.monotonic()
+        await cancel(database, job_id)
+        await reaches(database, job_id, "CANCELED")
+        assert clock.monotonic() - asked < 1.5
+
+
+async def test_many_jobs_come_to_their_end(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    set_jobs(database, concurrent=5)
+    async with at_work(database, runner):
+        jobs = [await a_job(database) for _ in range(20)]
+
+        async def are_over() -> bool:
+            for key, each in list(runner.attempts.items()):
+                if each.seen.phase is Phase.pending:
+                    runner.end(*key)
+            assert len(runner.attempts) <= 5
+            return {await status(database, job) for job in jobs} == {("COMPLETED", None)}
+
+        await wait_until(are_over)
+
+
+async def test_a_stopped_overseer_lets_attempts_go_on_and_another_finds_them(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    async with at_work(database, runner) as first:
+        job_id = await a_job(database)
+        await launched(runner, job_id, 1)
+        runner.begin(job_id)
+        await reaches(database, job_id, "RUNNING")
+    async with database.transaction() as conn:
+        assert await first.hand_back(conn) == 1
+    assert runner.attempts[job_id, 1].stops == 0
+    runner.end(job_id, exit_code=7)
+
+    async with at_work(database, runner):
+        await reaches(database, job_id, "ERROR")
+    assert await status(database, job_id) == ("ERROR", "exit code 7")
+    assert runner.orders[job_id, 1] == 1
+
+
+async def launched_and_forgotten(database: Database, runner: ScriptedRunner) -> str:
+    """Return a job whose attempt was begun by a hub that was killed before it wrote that down."""
+    killed = a_supervisor(database, runner)
+    job_id = await a_job(database)
+    await killed.look()
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE job_attempts SET handle = ''")
+        await killed.hand_back(conn)
+    return job_id
+
+
+async def test_an_attempt_whose_launch_nobody_wrote_down_is_launched_under_the_same_key(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    job_id = await launched_and_forgotten(database, runner)
+
+    other = a_supervisor(database, runner)
+    await other.look()
+    runner.end(job_id)
+    await other.look()
+
+    assert await status(database, job_id) == ("COMPLETED", None)
+    assert (runner.orders[job_id, 1], runner.begun[job_id, 1]) == (2, 1)
+
+
+async def test_what_the_runner_has_and_nobody_knows_of_is_ended_after_a_doubt(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    overseer = a_supervisor(database, runner)
+    job_id = await a_job(database)
+    await overseer.look()
+    order = runner.attempts[job_id, 1].order
+    runner.attempts["stranger", 1] = Scripted(order=order, seen=Observation(phase=Phase.exited))
+
+    await overseer.sweep()
+    clock.move(timedelta(seconds=59))
+    await overseer.sweep()
+    assert runner.removed == []
+    clock.move(timedelta(seconds=2))
+    await overseer.sweep()
+
+    assert runner.removed == [handle_of("stranger", 1)]
+    assert (job_id, 1) in runner.attempts
+
+
+async def test_a_launch_that_takes_long_is_no_stranger(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    overseer = a_supervisor(database, runner)
+    runner.launch_gate = asyncio.Event()
+    job_id = await a_job(database)
+    await overseer.look()
+    other = await a_job(database)
+    runner.launch_gate.set()
+    await overseer.look()
+    # As if the first launch had begun something and not told of it yet.
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE job_attempts SET handle = '' WHERE job_id = $1", job_id)
+    await overseer.sweep()
+    clock.move(timedelta(seconds=100))
+    await overseer.sweep()
+
+    assert runner.removed == []
+    assert {(job_id, 1), (other, 1)} <= set(runner.attempts)
+    assert runner.attempts[job_id, 1].stops == 0
+
+
+async def test_what_a_killed_hub_launched_is_no_stranger_while_its_job_waits(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    job_id = await launched_and_forgotten(database, runner)
+
+    # Somebody else got its place meanwhile, so that nobody takes it.
+    other = a_supervisor(database, runner)
+    await other.sweep()
+    clock.move(timedelta(seconds=100))
+    await other.sweep()
+
+    assert runner.attempts[job_id, 1].stops == 0
+
+
+async def test_what_another_runner_began_is_left_to_it(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    before = a_supervisor(database, runner)
+    job_id = await a_job(database, attempts=2)
+    await before.look()
+    runner.begin(job_id)
+    await before.look()
+    async with database.transaction() as conn:
+        await before.hand_back(conn)
+
+    now_used = ScriptedRunner(name="other")
+    after = a_supervisor(database, now_used)
+    await after.look()
+    said = "the runner does not answer: scripted began it, and jobs.runner names another"
+    assert await status(database, job_id) == ("RUNNING", said)
+    async with database.transaction() as conn:
+        await after.hand_back(conn)
+    runner.end(job_id)
+    await before.look()
+
+    assert await status(database, job_id) == ("COMPLETED", None)
+    assert now_used.orders == {}
+
+
+async def test_what_was_prepared_for_an_attempt_that_never_began_goes(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    overseer = a_supervisor(database, runner)
+    job_id = await a_job(database)
+    folder = job_folder(database.hub.settings.database.data_dir, job_id) / "attempt-1"
+    (folder / "volumes").mkdir(parents=True)
+    runner.refusal = CannotRun("there is no image ubuntu")
+
+    await overseer.look()
+
+    assert (await status(database, job_id))[0] == "ERROR"
+    assert not folder.exists()
+
+
+async def test_what_has_begun_after_all_keeps_its_folder(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    job_id = await a_job(database)
+    runner.refusal = CannotRunYet("the disk is full")
+    overseer = a_supervisor(database, runner)
+    await overseer.look()
+    # As if a hub that was killed before it wrote so down had begun it.
+    folder = job_folder(database.hub.settings.database.data_dir, job_id) / "attempt-1"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "status.json").write_text("{}")
+    await cancel(database, job_id)
+
+    await overseer.look()
+
+    assert await status(database, job_id) == ("CANCELED", None)
+    assert folder.exists()
+
+
+async def test_what_is_still_prepared_when_it_is_canceled_goes_afterwards(
+    database_with_room: Database, runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = database_with_room
+    goes_on = threading.Event()
+    monkeypatch.setattr(launcher, "_PATIENCE_SECONDS", 0)
+
+    def prepared_slowly(folder: Path) -> None:
+        goes_on.wait(20)
+        (folder / "volumes").mkdir(parents=True)
+
+    async def prepare(_: Database, __: Job, *, folder: Path) -> None:
+        await run_in_launch_thread(prepared_slowly, folder)
+
+    monkeypatch.setattr(launcher, "prepare", prepare)
+    overseer = a_supervisor(database, runner)
+    job_id = await a_job(database)
+    folder = job_folder(database.hub.settings.database.data_dir, job_id) / "attempt-1"
+    await overseer.look()
+    await cancel(database, job_id)
+    await overseer.look()
+    assert await status(database, job_id) == ("CANCELED", None)
+    goes_on.set()
+
+    await wait_until(lambda: _is_gone_for_good(folder))
+    assert runner.orders == {}
+
+
+async def _is_gone_for_good(folder: Path) -> bool:
+    is_there = [await asyncio.to_thread(folder.exists)]
+    await asyncio.sleep(0.2)
+    is_there.append(await asyncio.to_thread(folder.exists))
+    return not any(is_there)
+
+
+async def test_a_failed_removal_is_tried_again(
+    database_with_room: Database, runner: ScriptedRunner
+) -> None:
+    database = database_with_room
+    overseer = a_supervisor(database, runner)
+    job_id = await a_job(database)
+    await overseer.look()
+    runner.cannot_remove = True
+    runner.end(job_id)
+    await overseer.look()
+    assert await status(database, job_id) == ("COMPLETED", None)
+    runner.cannot_remove = False
+
+    await overseer.sweep()
+
+    assert runner.removed == [handle_of(job_id, 1)]
+    [attempt] = await attempts(database, job_id)
+    assert attempt["removed_at"] is not None

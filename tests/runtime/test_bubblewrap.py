@@ -1,0 +1,48 @@
+"""What is known of a root is found out anew when the root has changed."""
+
+from pathlib import Path
+
+import pytest
+
+from hublet.runtime.records import BindMount
+from hublet.runtime.sandbox.bubblewrap import SandboxView, options
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name in ("usr", "var/lib", "var/secret"):
+        (tmp_path / "root" / name).mkdir(parents=True)
+    return tmp_path / "root"
+
+
+def shown(root: Path) -> list[str]:
+    """Return the entries of the root and of its /var, in which something is hidden."""
+    bind = BindMount(source=root / "usr", target="/data", read_only=True)
+    view = SandboxView(
+        root=root,
+        shown=root,
+        hidden=(root / "var" / "secret",),
+        binds=(bind,),
+        hostname="job",
+        network=False,
+    )
+    words = options(view)
+    places = words[words.index("--hostname") + 2 : words.index("--proc")]
+    return [word for word in places if word.startswith("/") and not word.startswith(str(root))]
+
+
+def test_a_folder_that_comes_and_goes_is_shown_as_long_as_it_is_there(root: Path) -> None:
+    before = shown(root)
+    assert before == ["/usr", "/var", "/var/lib"]
+    (root / "opt").mkdir()
+    (root / "var" / "cache").mkdir()
+    assert shown(root) == ["/opt", "/usr", "/var", "/var/cache", "/var/lib"]
+    (root / "opt").rmdir()
+    (root / "var" / "cache").rmdir()
+    assert shown(root) == before
+
+
+def test_a_folder_that_is_closed_is_not_shown_in_parts_any_more(root: Path) -> None:
+    assert "/var" in shown(root)
+    (root / "var").chmod(0o700)
+    assert shown(root) == ["/usr"]
