@@ -8,7 +8,7 @@ from typing import Literal
 
 from benchmarks.processes import COMMANDS, Child, free_port, running, wait_until_it_answers
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Plan
+from hublet.accounts.records import OPERATOR, OrganizationPlan
 from hublet.accounts.users import service as accounts
 from hublet.core.config import Settings, load
 from hublet.core.database import Database
@@ -70,7 +70,10 @@ async def a_token(database: Database) -> str:
     """Return the token of a user with an address and two organizations."""
     async with database.transaction() as conn:
         ada = await accounts.create_user(conn, "ada", email="ada@hub.test")
-        for name, plan in (("engines", Plan.free), ("analysts", Plan.enterprise)):
+        for name, plan in (
+            ("engines", OrganizationPlan.free),
+            ("analysts", OrganizationPlan.enterprise),
+        ):
             await organizations.create(conn, OPERATOR, name, plan=plan, owner=ada)
         _, value = await tokens.issue(conn, user_id=ada.id, name="benchmarks", role=TokenRole.write)
     return value

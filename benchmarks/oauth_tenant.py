@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from benchmarks.hubs import opened
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Plan, User
+from hublet.accounts.records import OPERATOR, OrganizationPlan, User
 from hublet.accounts.users import service as accounts
 from hublet.core.clock import now
 from hublet.core.config import Settings
@@ -56,7 +56,7 @@ async def _create_tenant(database: Database, *, apps_count: int) -> Tenant:
     async with database.transaction() as conn:
         user = await accounts.create_user(conn, "ada", email=EMAIL)
         place = await organizations.create(
-            conn, OPERATOR, "engines", plan=Plan.enterprise, owner=user
+            conn, OPERATOR, "engines", plan=OrganizationPlan.enterprise, owner=user
         )
         made = [await _app(conn, place.id) for _ in range(apps_count)]
     return Tenant(

@@ -20,7 +20,7 @@ from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.events import RepoContentUpdated, RepoSnapshot, UpdatedRef
 from hublet.webhooks import store
-from hublet.webhooks.records import Domain, Watched, WatchedType, Webhook, WebhookSecrets
+from hublet.webhooks.records import Domain, WatchedItem, WatchedType, WebhookRecord, WebhookSecrets
 from hublet.webhooks.sealed_secrets import seal
 from hublet.webhooks.triggers import service as triggers
 from hublet.worker import Worker
@@ -116,9 +116,9 @@ def a_push(repo: RepoSnapshot) -> RepoContentUpdated:
     return RepoContentUpdated(repo=repo, updated_refs=refs, actor_id=repo.owner_id)
 
 
-def _webhook(repo: RepoSnapshot, url: str) -> Webhook:
-    watched = Watched(type=WatchedType.model, name=repo.name, target=repo.id)
-    return Webhook(
+def _webhook(repo: RepoSnapshot, url: str) -> WebhookRecord:
+    watched = WatchedItem(type=WatchedType.model, name=repo.name, target=repo.id)
+    return WebhookRecord(
         id=new_object_id(),
         owner_id=repo.owner_id,
         creator_id=repo.owner_id,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Organization, Plan, Role, User
+from hublet.accounts.records import OPERATOR, Organization, OrganizationPlan, Role, User
 from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store
 from hublet.core.database import Database
@@ -59,7 +59,7 @@ async def an_organization(
     database: Database,
     name: str,
     *,
-    plan: Plan = Plan.free,
+    plan: OrganizationPlan = OrganizationPlan.free,
     members: dict[str, Role] | None = None,
 ) -> Organization:
     """Return a new organization with these members by name, created if need be."""

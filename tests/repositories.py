@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 
 from hublet.accounts.organizations import store as group_members
-from hublet.accounts.records import OPERATOR, Organization, ResourceGroup, Role
+from hublet.accounts.records import OPERATOR, Organization, ResourceGroupRecord, Role
 from hublet.accounts.resource_groups import service as resource_groups
 from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store as users
@@ -38,7 +38,7 @@ async def a_resource_group(
     name: str = "rockets",
     *,
     members: dict[str, Role] | None = None,
-) -> ResourceGroup:
+) -> ResourceGroupRecord:
     """Return a new resource group with these members of the organization by name."""
     async with database.transaction() as conn:
         group = await resource_groups.create(

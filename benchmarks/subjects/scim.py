@@ -12,7 +12,7 @@ from benchmarks.figures import Goal, Row, Spoiled
 from benchmarks.hubs import ENGINES, Engine, Site, opened, serving
 from benchmarks.workbench import Workbench
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Plan
+from hublet.accounts.records import OPERATOR, OrganizationPlan
 from hublet.accounts.users import service as accounts
 from hublet.cli.local_hub import run_loop
 from hublet.tokens import service as tokens
@@ -136,7 +136,9 @@ def _until_dead(provider: _Provider, site: Site, scim_id: str, name: str) -> flo
 async def _furnish(site: Site) -> str:
     async with opened(site.settings()) as database, database.transaction() as conn:
         olga = await accounts.create_user(conn, "olga")
-        await organizations.create(conn, OPERATOR, "acme", plan=Plan.enterprise_plus, owner=olga)
+        await organizations.create(
+            conn, OPERATOR, "acme", plan=OrganizationPlan.enterprise_plus, owner=olga
+        )
         _, value = await tokens.issue(conn, user_id=olga.id, name="scim", role=TokenRole.write)
     return value
 

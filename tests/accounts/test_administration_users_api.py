@@ -5,7 +5,7 @@ import asyncio
 import httpx2
 import pytest
 
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.clock import monotonic
 from hublet.core.database import Database, open_database
@@ -225,7 +225,9 @@ async def test_a_weak_password_is_refused(
 async def test_a_service_account_gets_neither_password_nor_rights(
     client: httpx2.AsyncClient, database: Database, admin: Headers, ada: Headers
 ) -> None:
-    await an_organization(database, "engines", plan=Plan.enterprise, members={"ada": Role.admin})
+    await an_organization(
+        database, "engines", plan=OrganizationPlan.enterprise, members={"ada": Role.admin}
+    )
     body = {"name": "bot", "role": "read"}
     await client.post("/api/organizations/engines/service-accounts", headers=ada, json=body)
 

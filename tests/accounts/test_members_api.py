@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from account_responses import audit_lines, pages_of, user_card
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import (
@@ -96,7 +96,10 @@ async def test_a_removed_member_leaves_the_resource_groups_too(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     organization = await an_organization(
-        database, "engines", plan=Plan.team, members={"ada": Role.admin, "bob": Role.read}
+        database,
+        "engines",
+        plan=OrganizationPlan.team,
+        members={"ada": Role.admin, "bob": Role.read},
     )
     groups = "/api/organizations/engines/resource-groups"
     ids: list[str] = []
@@ -228,7 +231,9 @@ async def test_a_service_account_stays_where_it_belongs(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     for name in ("engines", "looms"):
-        await an_organization(database, name, plan=Plan.enterprise, members={"ada": Role.admin})
+        await an_organization(
+            database, name, plan=OrganizationPlan.enterprise, members={"ada": Role.admin}
+        )
     await client.post(
         "/api/organizations/engines/service-accounts",
         headers=ada,

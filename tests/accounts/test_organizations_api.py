@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from account_responses import audit_lines, pages_of, user_card
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.clock import wire
 from hublet.core.database import Database
@@ -103,7 +103,9 @@ async def test_an_organization_that_breaks_a_rule_is_refused(
 async def test_a_service_account_founds_no_organization(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    await an_organization(database, "engines", plan=Plan.enterprise, members={"ada": Role.admin})
+    await an_organization(
+        database, "engines", plan=OrganizationPlan.enterprise, members={"ada": Role.admin}
+    )
     account = (
         await client.post(
             f"{PATH}/engines/service-accounts", headers=ada, json={"name": "bot", "role": "write"}
@@ -128,14 +130,14 @@ async def test_a_service_account_founds_no_organization(
 @pytest.mark.parametrize(
     ("plan", "shown"),
     [
-        (Plan.free, {}),
-        (Plan.team, {"plan": "team"}),
-        (Plan.enterprise, {"plan": "enterprise"}),
-        (Plan.enterprise_plus, {"plan": "plus"}),
+        (OrganizationPlan.free, {}),
+        (OrganizationPlan.team, {"plan": "team"}),
+        (OrganizationPlan.enterprise, {"plan": "enterprise"}),
+        (OrganizationPlan.enterprise_plus, {"plan": "plus"}),
     ],
 )
 async def test_anybody_sees_an_overview(
-    client: httpx2.AsyncClient, database: Database, plan: Plan, shown: dict[str, str]
+    client: httpx2.AsyncClient, database: Database, plan: OrganizationPlan, shown: dict[str, str]
 ) -> None:
     organization = await an_organization(
         database, "engines", plan=plan, members={"ada": Role.read, "bob": Role.write}

@@ -7,7 +7,7 @@ import pytest
 
 from hublet.accounts.errors import LastAdministrator, LastHubAdministrator, NotAMember
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Plan, Role
+from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.accounts.resource_groups import service as groups
 from hublet.accounts.settings import emails
 from hublet.accounts.users import service as administration
@@ -64,7 +64,7 @@ async def test_two_hub_administrators_cannot_demote_each_other(database: Databas
 
 async def test_nobody_joins_a_group_while_leaving_the_organization(database: Database) -> None:
     organization = await an_organization(
-        database, "engines", plan=Plan.team, members={"bob": Role.read}
+        database, "engines", plan=OrganizationPlan.team, members={"bob": Role.read}
     )
     bob = await a_user(database, "bob")
     async with database.transaction() as conn:

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from account_responses import audit_lines, user_card
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.events import ResourceGroupMemberRemoved, ResourceGroupMemberSet
@@ -19,7 +19,9 @@ PATH = "/api/organizations/engines/resource-groups"
 async def engines(database: Database, **members: Role) -> str:
     """Create the organization that ada administers, and return its id."""
     everybody = {"ada": Role.admin} | members
-    return (await an_organization(database, "engines", plan=Plan.team, members=everybody)).id
+    return (
+        await an_organization(database, "engines", plan=OrganizationPlan.team, members=everybody)
+    ).id
 
 
 async def a_group(client: httpx2.AsyncClient, headers: Headers) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from account_responses import audit_lines, pages_of
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
 from hublet.events import (
     ResourceGroupCreated,
@@ -20,7 +20,9 @@ from people import Headers, an_organization, sign_in
 PATH = "/api/organizations/engines/resource-groups"
 
 
-async def engines(database: Database, *, plan: Plan = Plan.team, **members: Role) -> str:
+async def engines(
+    database: Database, *, plan: OrganizationPlan = OrganizationPlan.team, **members: Role
+) -> str:
     """Create the organization that ada administers, and return its id."""
     everybody = {"ada": Role.admin} | members
     return (await an_organization(database, "engines", plan=plan, members=everybody)).id
@@ -89,7 +91,9 @@ async def test_a_name_is_unique_in_its_organization_only(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     await engines(database)
-    await an_organization(database, "looms", plan=Plan.team, members={"ada": Role.admin})
+    await an_organization(
+        database, "looms", plan=OrganizationPlan.team, members={"ada": Role.admin}
+    )
     await create(client, ada, "Röd")
     blue = await create(client, ada, "x" * 64)
 
@@ -189,7 +193,9 @@ async def test_a_group_of_another_organization_is_not_found(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     await engines(database)
-    await an_organization(database, "looms", plan=Plan.team, members={"ada": Role.admin})
+    await an_organization(
+        database, "looms", plan=OrganizationPlan.team, members={"ada": Role.admin}
+    )
     group = await create(client, ada)
     path = f"/api/organizations/looms/resource-groups/{group['id']}"
 
@@ -213,7 +219,7 @@ CHANGES: list[tuple[str, str, object]] = [
 async def test_the_plan_must_include_groups(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    await engines(database, plan=Plan.free)
+    await engines(database, plan=OrganizationPlan.free)
     sentence = "Resource groups need the plan team or a larger one, which engines does not have."
 
     answers = [

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from account_responses import audit_lines
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.clock import now, wire
 from hublet.core.database import Database
 from hublet.events import CredentialRevoked
@@ -21,7 +21,9 @@ WHOAMI = "/api/whoami-v2"
 
 async def engines(database: Database) -> None:
     """Create the organization that ada administers."""
-    await an_organization(database, "engines", plan=Plan.enterprise, members={"ada": Role.admin})
+    await an_organization(
+        database, "engines", plan=OrganizationPlan.enterprise, members={"ada": Role.admin}
+    )
 
 
 def bearer(value: str) -> Headers:

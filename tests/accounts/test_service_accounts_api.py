@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from account_responses import audit_lines, pages_of
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
 from hublet.events import MemberAdded, ServiceAccountCreated, UserDisabled
 from hublet.tokens.records import TokenRole
@@ -25,7 +25,9 @@ OPERATIONS: list[tuple[str, str, object]] = [
 ]
 
 
-async def engines(database: Database, *, plan: Plan = Plan.enterprise, **members: Role) -> str:
+async def engines(
+    database: Database, *, plan: OrganizationPlan = OrganizationPlan.enterprise, **members: Role
+) -> str:
     """Create the organization that ada administers, and return its id."""
     everybody = {"ada": Role.admin} | members
     return (await an_organization(database, "engines", plan=plan, members=everybody)).id
@@ -152,7 +154,9 @@ async def test_a_service_account_of_another_organization_is_not_found(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     await engines(database)
-    await an_organization(database, "looms", plan=Plan.enterprise, members={"ada": Role.admin})
+    await an_organization(
+        database, "looms", plan=OrganizationPlan.enterprise, members={"ada": Role.admin}
+    )
     account = await create(client, ada)
     other = PATH.replace("engines", "looms")
 
@@ -169,9 +173,9 @@ async def test_a_service_account_of_another_organization_is_not_found(
     assert (await client.get(other, headers=ada)).json() == []
 
 
-@pytest.mark.parametrize("plan", [Plan.free, Plan.team])
+@pytest.mark.parametrize("plan", [OrganizationPlan.free, OrganizationPlan.team])
 async def test_the_plan_must_include_service_accounts(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, plan: Plan
+    client: httpx2.AsyncClient, database: Database, ada: Headers, plan: OrganizationPlan
 ) -> None:
     await engines(database, plan=plan)
     sentence = (
@@ -190,7 +194,7 @@ async def test_the_plan_must_include_service_accounts(
 async def test_the_largest_plan_includes_them_too(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    await engines(database, plan=Plan.enterprise_plus)
+    await engines(database, plan=OrganizationPlan.enterprise_plus)
 
     assert (await client.get(PATH, headers=ada)).json() == []
 

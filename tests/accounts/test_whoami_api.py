@@ -2,7 +2,7 @@
 
 import httpx2
 
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.tokens.records import TokenRole
@@ -15,7 +15,7 @@ async def test_a_write_token_sees_everything(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     organization = await an_organization(
-        database, "engines", plan=Plan.enterprise_plus, members={"ada": Role.admin}
+        database, "engines", plan=OrganizationPlan.enterprise_plus, members={"ada": Role.admin}
     )
     user = await a_user(database, "ada")
     async with database.transaction() as conn:

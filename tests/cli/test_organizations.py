@@ -3,7 +3,7 @@ from typing import get_args
 import pytest
 
 from cli.hublet_command import Hublet, in_hub
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.cli.organizations import PlanName, RoleName
 from hublet.core.config import Settings
 from hublet.core.database import Connection
@@ -24,7 +24,7 @@ def members(hublet: Hublet) -> dict[str, str]:
 
 
 def test_the_names_of_plans_and_roles_are_those_of_the_accounts() -> None:
-    assert list(get_args(PlanName)) == list(Plan)
+    assert list(get_args(PlanName)) == list(OrganizationPlan)
     assert list(get_args(RoleName)) == list(Role)
 
 

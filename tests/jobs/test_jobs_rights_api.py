@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Plan, Role
+from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.tokens import service as tokens
@@ -149,7 +149,9 @@ async def test_in_a_resource_group_the_role_there_decides(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     members = {"ada": Role.admin, "bob": Role.write, "eve": Role.read}
-    organization = await an_organization(database, "engines", plan=Plan.team, members=members)
+    organization = await an_organization(
+        database, "engines", plan=OrganizationPlan.team, members=members
+    )
     group = await a_resource_group(database, organization, members={"eve": Role.contributor})
     group_id = group.id
     bob, eve = await sign_in(database, "bob"), await sign_in(database, "eve")
@@ -173,7 +175,9 @@ async def test_in_a_resource_group_the_role_there_decides(
 async def test_only_groups_of_the_organization_are_taken(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    await an_organization(database, "engines", plan=Plan.team, members={"ada": Role.admin})
+    await an_organization(
+        database, "engines", plan=OrganizationPlan.team, members={"ada": Role.admin}
+    )
     unknown = BODY | {"resourceGroupId": "0" * 24}
 
     assert (await ask(client, ada, ENGINES, method="POST", body=unknown))[0] == 404

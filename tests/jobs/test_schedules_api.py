@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core import clock
 from hublet.core.clock import now, wire
 from hublet.core.database import Database
@@ -406,7 +406,9 @@ async def test_in_a_resource_group_the_role_there_decides(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     members = {"ada": Role.admin, "bob": Role.write, "eve": Role.read}
-    organization = await an_organization(database, "engines", plan=Plan.team, members=members)
+    organization = await an_organization(
+        database, "engines", plan=OrganizationPlan.team, members=members
+    )
     group = await a_resource_group(database, organization, members={"eve": Role.contributor})
     bob, eve = await sign_in(database, "bob"), await sign_in(database, "eve")
 

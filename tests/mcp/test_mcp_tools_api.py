@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Plan, Role
+from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.core.database import Database
 from hublet.tokens.records import TokenRole
 from people import Headers, a_user, an_organization, sign_in
@@ -140,7 +140,10 @@ async def test_spaces_of_an_organization_follow_its_members_and_groups(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     engines = await an_organization(
-        database, "engines", plan=Plan.team, members={"ada": Role.write, "root": Role.admin}
+        database,
+        "engines",
+        plan=OrganizationPlan.team,
+        members={"ada": Role.write, "root": Role.admin},
     )
     root = await sign_in(database, "root")
     rockets = await a_resource_group(database, engines, members={})

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Actor, Plan, Role
+from hublet.accounts.records import OPERATOR, Actor, OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core import clock
 from hublet.core.database import Database
@@ -101,7 +101,7 @@ async def test_for_a_program_the_administrators_of_its_organization_are_told(
     await an_organization(
         database,
         "engines",
-        plan=Plan.enterprise,
+        plan=OrganizationPlan.enterprise,
         members={"ada": Role.admin, "bob": Role.write},
     )
     bot = await create_service_account(client, ada, "bot")
@@ -312,7 +312,9 @@ async def test_of_a_request_to_an_organization_its_administrators_and_the_groups
     client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     everybody = {"ada": Role.admin, "eve": Role.write, "tom": Role.write, "kim": Role.write}
-    engines = await an_organization(database, "engines", plan=Plan.team, members=everybody)
+    engines = await an_organization(
+        database, "engines", plan=OrganizationPlan.team, members=everybody
+    )
     group = await a_resource_group(
         database, engines, members={"eve": Role.admin, "kim": Role.write}
     )

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from community.discussions import a_discussion
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
 from notifications.recipients import Stage, a_stage
 from people import Headers, a_user, an_organization, sign_in
@@ -208,7 +208,9 @@ async def test_who_closes_a_thread_takes_part_from_then_on(stage: Stage) -> None
 async def test_a_program_hears_nothing(
     client: httpx2.AsyncClient, database: Database, ada: Headers, stage: Stage
 ) -> None:
-    await an_organization(database, "engines", plan=Plan.enterprise, members={"ada": Role.admin})
+    await an_organization(
+        database, "engines", plan=OrganizationPlan.enterprise, members={"ada": Role.admin}
+    )
     bot = await create_service_account(client, ada)
     name = bot["name"]
 

@@ -8,7 +8,13 @@ import pytest
 
 from community.discussions import a_discussion
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Organization, Plan, ResourceGroup, Role
+from hublet.accounts.records import (
+    OPERATOR,
+    Organization,
+    OrganizationPlan,
+    ResourceGroupRecord,
+    Role,
+)
 from hublet.accounts.resource_groups import service as group_members
 from hublet.core.database import Database
 from hublet.notifications.recipients import cleanup
@@ -32,7 +38,7 @@ async def lab(database: Database) -> Organization:
         "insider": Role.read,
         "writer": Role.write,
     }
-    return await an_organization(database, "lab", plan=Plan.team, members=members)
+    return await an_organization(database, "lab", plan=OrganizationPlan.team, members=members)
 
 
 @pytest.fixture
@@ -41,7 +47,7 @@ async def boss(database: Database, lab: Organization) -> Headers:
 
 
 @pytest.fixture
-async def group(database: Database, lab: Organization) -> ResourceGroup:
+async def group(database: Database, lab: Organization) -> ResourceGroupRecord:
     return await a_resource_group(database, lab, members={"insider": Role.read})
 
 
@@ -61,7 +67,9 @@ async def make_private(client: httpx2.AsyncClient, boss: Headers) -> None:
     assert response.status_code == 200, response.text
 
 
-async def put_in_group(client: httpx2.AsyncClient, boss: Headers, group: ResourceGroup) -> None:
+async def put_in_group(
+    client: httpx2.AsyncClient, boss: Headers, group: ResourceGroupRecord
+) -> None:
     response = await client.post(GROUP, headers=boss, json={"resourceGroupId": group.id})
     assert response.status_code == 200, response.text
 
@@ -88,7 +96,7 @@ async def test_a_private_one_by_members(
 
 
 async def test_one_in_a_resource_group_by_its_members_and_administrators(
-    client: httpx2.AsyncClient, stage: Stage, boss: Headers, group: ResourceGroup
+    client: httpx2.AsyncClient, stage: Stage, boss: Headers, group: ResourceGroupRecord
 ) -> None:
     await make_private(client, boss)
     await put_in_group(client, boss, group)
@@ -152,7 +160,7 @@ async def test_a_repository_that_joins_a_group_leaves_the_inboxes_of_others(
     database: Database,
     stage: Stage,
     boss: Headers,
-    group: ResourceGroup,
+    group: ResourceGroupRecord,
 ) -> None:
     await make_private(client, boss)
     await stage.comment("boss")
@@ -221,24 +229,26 @@ async def test_a_deleted_discussion_leaves_every_inbox_and_its_neighbours_stay(
     assert await right(database)
 
 
-Ending = Callable[[Database, Organization, ResourceGroup], Awaitable[None]]
+Ending = Callable[[Database, Organization, ResourceGroupRecord], Awaitable[None]]
 
 
 async def leave_the_organization(
-    database: Database, lab: Organization, _group: ResourceGroup
+    database: Database, lab: Organization, _group: ResourceGroupRecord
 ) -> None:
     user = await a_user(database, "insider")
     async with database.transaction() as conn:
         await organizations.remove_member(conn, OPERATOR, lab, user)
 
 
-async def leave_the_group(database: Database, _lab: Organization, group: ResourceGroup) -> None:
+async def leave_the_group(
+    database: Database, _lab: Organization, group: ResourceGroupRecord
+) -> None:
     user = await a_user(database, "insider")
     async with database.transaction() as conn:
         await group_members.remove_member(conn, OPERATOR, group, user)
 
 
-async def step_down(database: Database, lab: Organization, _group: ResourceGroup) -> None:
+async def step_down(database: Database, lab: Organization, _group: ResourceGroupRecord) -> None:
     user = await a_user(database, "chief")
     async with database.transaction() as conn:
         await organizations.set_member(conn, OPERATOR, lab, user, Role.write)
@@ -265,7 +275,7 @@ async def test_what_they_may_not_see_any_more_leaves_the_inbox_of(
     stage: Stage,
     boss: Headers,
     lab: Organization,
-    group: ResourceGroup,
+    group: ResourceGroupRecord,
     monkeypatch: pytest.MonkeyPatch,
     end: Ending,
     name: str,

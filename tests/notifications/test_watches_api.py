@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Plan, Role
+from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.core.database import Database
 from hublet.notifications.watches import service
 from hublet.tokens.records import TokenRole
@@ -189,7 +189,7 @@ async def test_a_private_repository_is_watched_by_those_who_see_it(
     client: httpx2.AsyncClient, database: Database, who: str, *, may: bool
 ) -> None:
     members = {"root": Role.admin, "grace": Role.read, "alan": Role.write}
-    lab = await an_organization(database, "lab", plan=Plan.team, members=members)
+    lab = await an_organization(database, "lab", plan=OrganizationPlan.team, members=members)
     group = await a_resource_group(database, lab, members={"grace": Role.read})
     repo_id = await a_repo(
         client,
@@ -304,7 +304,9 @@ async def test_another_role_does_not_bring_back_what_a_member_stopped_watching(
 async def test_a_service_account_does_not_watch_its_organization(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    await an_organization(database, "engines", plan=Plan.enterprise, members={"ada": Role.admin})
+    await an_organization(
+        database, "engines", plan=OrganizationPlan.enterprise, members={"ada": Role.admin}
+    )
 
     await create_service_account(client, ada)
     await drain(database)

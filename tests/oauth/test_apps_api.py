@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from account_responses import audit_lines
-from hublet.accounts.records import OPERATOR, Plan, Role
+from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.core.clock import to_micros
 from hublet.core.database import Database
 from hublet.first_start import prepare
@@ -483,7 +483,9 @@ async def test_the_time_of_a_change_is_kept(
 async def test_without_the_privilege_what_came_of_exchanges_ends(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    await an_organization(database, "acme", plan=Plan.enterprise, members={"ada": Role.admin})
+    await an_organization(
+        database, "acme", plan=OrganizationPlan.enterprise, members={"ada": Role.admin}
+    )
     app = await known(database, (await create_app(client, ada, organization="acme"))["clientId"])
     bob = await a_user(database, "bob")
     permission = Permission(user_id=bob.id, app_id=app.id, scopes=frozenset())

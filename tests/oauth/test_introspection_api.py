@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Plan, Role
+from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.core import clock
 from hublet.core.database import Database
 from oauth.token_flows import EXCHANGE, TOKEN, TestApp, an_app, error_of, refreshed, tokens_of
@@ -90,7 +90,7 @@ async def test_an_exchanged_token_works_as_long_as_the_membership(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     organization = await an_organization(
-        database, "engines", plan=Plan.enterprise, members={"ada": Role.read}
+        database, "engines", plan=OrganizationPlan.enterprise, members={"ada": Role.read}
     )
     ada = await a_user(database, "ada")
     async with database.transaction() as conn:

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, AuditFilter, Organization, Plan, Role
+from hublet.accounts.records import OPERATOR, AuditFilter, Organization, OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store as users
 from hublet.core import clock
@@ -42,7 +42,7 @@ async def engines(database: Database) -> Organization:
         await accounts.add_email(conn, ada, "second@example.com", verified=True)
         await accounts.add_email(conn, ada, "unproven@example.com", verified=False)
     return await an_organization(
-        database, "engines", plan=Plan.enterprise, members={"ada": Role.write}
+        database, "engines", plan=OrganizationPlan.enterprise, members={"ada": Role.write}
     )
 
 
@@ -215,9 +215,9 @@ async def test_e5_only_basic_proves_who_the_app_is(
 @pytest.mark.parametrize(
     ("changes", "plan"),
     [
-        pytest.param({"token_exchange": False}, Plan.enterprise, id="E6 no privilege"),
-        pytest.param({"organization_id": None}, Plan.enterprise, id="E6 not bound"),
-        pytest.param({}, Plan.team, id="E6 a smaller plan"),
+        pytest.param({"token_exchange": False}, OrganizationPlan.enterprise, id="E6 no privilege"),
+        pytest.param({"organization_id": None}, OrganizationPlan.enterprise, id="E6 not bound"),
+        pytest.param({}, OrganizationPlan.team, id="E6 a smaller plan"),
     ],
 )
 async def test_an_app_without_the_privilege_is_no_client_for_this(
@@ -225,7 +225,7 @@ async def test_an_app_without_the_privilege_is_no_client_for_this(
     database: Database,
     engines: Organization,
     changes: dict[str, Any],
-    plan: Plan,
+    plan: OrganizationPlan,
 ) -> None:
     options: dict[str, Any] = {"organization_id": engines.id, "token_exchange": True} | changes
     app = await an_app(database, secret=True, **options)
@@ -236,7 +236,7 @@ async def test_an_app_without_the_privilege_is_no_client_for_this(
     assert error_of(response) == (401, "invalid_client")
 
 
-async def set_plan(database: Database, organization: Organization, plan: Plan) -> None:
+async def set_plan(database: Database, organization: Organization, plan: OrganizationPlan) -> None:
     async with database.transaction() as conn:
         await organizations.set_plan(conn, OPERATOR, organization, plan)
 
@@ -247,7 +247,9 @@ async def test_e7_whoever_is_not_found_gets_the_same_answer(
     async with database.transaction() as conn:
         await accounts.create_user(conn, "bob", email="bob@example.com")
         eve = await accounts.create_user(conn, "eve", email="eve@example.com")
-    await an_organization(database, "others", plan=Plan.enterprise, members={"bob": Role.admin})
+    await an_organization(
+        database, "others", plan=OrganizationPlan.enterprise, members={"bob": Role.admin}
+    )
     async with database.transaction() as conn:
         engines = await organizations.get(conn, "engines")
         await organizations.set_member(conn, OPERATOR, engines, eve, Role.read)
@@ -370,7 +372,7 @@ async def disable_user(database: Database, _engines: Organization, _tool: TestAp
 
 
 async def lapse(database: Database, engines: Organization, _tool: TestApp) -> None:
-    await set_plan(database, engines, Plan.free)
+    await set_plan(database, engines, OrganizationPlan.free)
 
 
 async def forbid(database: Database, _engines: Organization, tool: TestApp) -> None:
@@ -430,7 +432,7 @@ async def test_another_plan_that_has_it_changes_nothing(
 ) -> None:
     value = await exchanged(client, tool)
 
-    await set_plan(database, engines, Plan.enterprise_plus)
+    await set_plan(database, engines, OrganizationPlan.enterprise_plus)
 
     assert await works(client, value)
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.oauth.claims import claims_of
@@ -18,7 +18,7 @@ PATH = "/oauth/userinfo"
 async def a_known_user(database: Database) -> dict[str, str]:
     """Ada with an address and two organizations; return the ids by name."""
     engines = await an_organization(
-        database, "engines", plan=Plan.enterprise, members={"ada": Role.write}
+        database, "engines", plan=OrganizationPlan.enterprise, members={"ada": Role.write}
     )
     looms = await an_organization(database, "looms", members={"ada": Role.read})
     user = await a_user(database, "ada")

@@ -9,7 +9,15 @@ from hublet.accounts.records import Role
 from hublet.repos import access
 from hublet.repos.records import Gated, Reach, Repo, RepoType, Right, Visibility
 from hublet.tokens.format import TokenKind
-from hublet.tokens.records import Caller, Grants, Scope, ScopedGrant, Token, TokenRole, scopes_of
+from hublet.tokens.records import (
+    Caller,
+    Grants,
+    Scope,
+    ScopedGrant,
+    TokenRecord,
+    TokenRole,
+    scopes_of,
+)
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 ADA, ACME, GROUP, APP = "ada" * 8, "acme" * 6, "grp1" * 6, "app1" * 6
@@ -46,7 +54,7 @@ def a_caller(
             for owner, scopes in (scoped or {}).items()
         ),
     )
-    token = Token(
+    token = TokenRecord(
         id=token_id,
         kind=TokenKind.access,
         user_id=ADA,

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
 from hublet.events import RepoConfigUpdated, RepoCreated, RepoDeleted
 from hublet.tokens.records import TokenRole
@@ -222,7 +222,7 @@ async def test_members_see_the_private_buckets_of_an_organization_and_of_their_g
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     members = {"ada": Role.admin, "bob": Role.read, "eve": Role.read}
-    await an_organization(database, "engines", plan=Plan.team, members=members)
+    await an_organization(database, "engines", plan=OrganizationPlan.team, members=members)
     groups = "/api/organizations/engines/resource-groups"
     group_id = (await client.post(groups, headers=ada, json={"name": "inner"})).json()["id"]
     await client.put(f"{groups}/{group_id}/members/eve", headers=ada, json={"role": "read"})
@@ -329,7 +329,9 @@ async def test_who_sees_a_bucket_can_be_changed(
 async def test_an_administrator_puts_a_bucket_into_a_resource_group(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    await an_organization(database, "engines", plan=Plan.team, members={"ada": Role.admin})
+    await an_organization(
+        database, "engines", plan=OrganizationPlan.team, members={"ada": Role.admin}
+    )
     groups = "/api/organizations/engines/resource-groups"
     group_id = (await client.post(groups, headers=ada, json={"name": "inner"})).json()["id"]
     await create(client, ada, "engines/box")

@@ -7,7 +7,7 @@ import pygit2
 import pytest
 from fastapi import FastAPI
 
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.app import with_edge
 from hublet.core.database import Database
 from hublet.repos.browse import information
@@ -242,7 +242,7 @@ async def test_a_resource_group_is_shown_to_those_who_are_in_it(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     acme = await an_organization(
-        database, "acme", plan=Plan.team, members={"ada": Role.admin, "bob": Role.read}
+        database, "acme", plan=OrganizationPlan.team, members={"ada": Role.admin, "bob": Role.read}
     )
     group = await a_resource_group(database, acme)
     repo_id = await a_repo(client, ada, "acme/engine", resourceGroupId=group.id)

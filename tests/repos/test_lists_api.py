@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx2
 import pytest
 
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
 from people import Headers, an_organization, sign_in
 from repositories import a_push, a_repo, a_resource_group
@@ -220,7 +220,7 @@ async def acme(client: httpx2.AsyncClient, database: Database, ada: Headers) -> 
         "rocketeer": Role.read,
         "boss": Role.admin,
     }
-    acme = await an_organization(database, "acme", plan=Plan.team, members=members)
+    acme = await an_organization(database, "acme", plan=OrganizationPlan.team, members=members)
     group = await a_resource_group(database, acme, members={"rocketeer": Role.read})
     await a_resource_group(database, acme, "boats", members={"writer": Role.write})
     for visibility in ("public", "private"):

@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
 from hublet.events import RepoMoved
 from outbox_events import published_events
@@ -174,7 +174,9 @@ async def test_every_type_moves(client: httpx2.AsyncClient, ada: Headers, type_:
 async def test_a_repository_that_moves_to_an_organization_keeps_nothing_of_its_group(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    acme = await an_organization(database, "acme", plan=Plan.team, members={"ada": Role.admin})
+    acme = await an_organization(
+        database, "acme", plan=OrganizationPlan.team, members={"ada": Role.admin}
+    )
     await an_organization(database, "globex", members={"ada": Role.contributor})
     group = await a_resource_group(database, acme)
     await a_repo(client, ada, "acme/engine", resourceGroupId=group.id)
@@ -189,7 +191,9 @@ async def test_a_repository_that_moves_to_an_organization_keeps_nothing_of_its_g
 async def test_a_rename_keeps_the_group(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    acme = await an_organization(database, "acme", plan=Plan.team, members={"ada": Role.read})
+    acme = await an_organization(
+        database, "acme", plan=OrganizationPlan.team, members={"ada": Role.read}
+    )
     group = await a_resource_group(database, acme, members={"ada": Role.write})
     await a_repo(client, ada, "acme/engine", resourceGroupId=group.id)
 

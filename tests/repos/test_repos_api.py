@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
 from hublet.events import RepoCreated, RepoDeleted
 from hublet.repos.git import bare_repos
@@ -213,7 +213,7 @@ async def test_in_a_resource_group_the_role_there_decides(
     status: int,
 ) -> None:
     acme = await an_organization(
-        database, "acme", plan=Plan.team, members={"ada": Role.read, "root": Role.admin}
+        database, "acme", plan=OrganizationPlan.team, members={"ada": Role.read, "root": Role.admin}
     )
     members = {"ada": group_role} if group_role else {}
     group = await a_resource_group(database, acme, members=members)
@@ -226,7 +226,7 @@ async def test_in_a_resource_group_the_role_there_decides(
 async def test_only_organizations_have_resource_groups(
     client: httpx2.AsyncClient, ada: Headers, database: Database
 ) -> None:
-    await an_organization(database, "acme", plan=Plan.team, members={"ada": Role.admin})
+    await an_organization(database, "acme", plan=OrganizationPlan.team, members={"ada": Role.admin})
 
     own = await create(client, ada, resourceGroupId="a" * 24)
     unknown = await create(client, ada, organization="acme", resourceGroupId="a" * 24)

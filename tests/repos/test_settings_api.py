@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
 from hublet.events import RepoConfigUpdated
 from outbox_events import published_events
@@ -176,7 +176,9 @@ GROUP = "/api/models/acme/engine/resource-group"
 async def test_an_administrator_puts_a_repository_into_a_group_and_out_again(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    acme = await an_organization(database, "acme", plan=Plan.team, members={"ada": Role.admin})
+    acme = await an_organization(
+        database, "acme", plan=OrganizationPlan.team, members={"ada": Role.admin}
+    )
     group = await a_resource_group(database, acme)
     await a_repo(client, ada, "acme/engine")
 
@@ -215,7 +217,7 @@ async def test_a_group_is_shown_to_those_who_are_in_it(
     status: int,
 ) -> None:
     members = {"ada": Role.admin} | ({"bob": role} if role else {})
-    acme = await an_organization(database, "acme", plan=Plan.team, members=members)
+    acme = await an_organization(database, "acme", plan=OrganizationPlan.team, members=members)
     bob = await sign_in(database, "bob")
     group = await a_resource_group(
         database, acme, members={"bob": group_role} if group_role else {}
@@ -230,10 +232,10 @@ async def test_a_group_is_shown_to_those_who_are_in_it(
 @pytest.mark.parametrize(
     ("plan", "role", "group_id", "status"),
     [
-        pytest.param(Plan.team, Role.write, None, 403, id="only a writer"),
-        pytest.param(Plan.team, Role.admin, "a" * 24, 404, id="an unknown group"),
-        pytest.param(Plan.free, Role.admin, "a" * 24, 403, id="a plan without groups"),
-        pytest.param(Plan.free, Role.admin, None, 200, id="out, on any plan"),
+        pytest.param(OrganizationPlan.team, Role.write, None, 403, id="only a writer"),
+        pytest.param(OrganizationPlan.team, Role.admin, "a" * 24, 404, id="an unknown group"),
+        pytest.param(OrganizationPlan.free, Role.admin, "a" * 24, 403, id="a plan without groups"),
+        pytest.param(OrganizationPlan.free, Role.admin, None, 200, id="out, on any plan"),
     ],
 )
 async def test_setting_a_group_has_its_rules(
@@ -241,7 +243,7 @@ async def test_setting_a_group_has_its_rules(
     database: Database,
     ada: Headers,
     *,
-    plan: Plan,
+    plan: OrganizationPlan,
     role: Role,
     group_id: str | None,
     status: int,
@@ -271,7 +273,9 @@ async def test_a_users_repository_is_in_no_group(client: httpx2.AsyncClient, ada
 async def test_a_group_with_repositories_is_not_deleted(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    acme = await an_organization(database, "acme", plan=Plan.team, members={"ada": Role.admin})
+    acme = await an_organization(
+        database, "acme", plan=OrganizationPlan.team, members={"ada": Role.admin}
+    )
     group = await a_resource_group(database, acme)
     await a_repo(client, ada, "acme/engine", resourceGroupId=group.id)
     path = f"/api/organizations/acme/resource-groups/{group.id}"

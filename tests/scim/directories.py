@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from hublet.accounts.organizations import store as organizations
-from hublet.accounts.records import Organization, Plan, Role, User
+from hublet.accounts.records import Organization, OrganizationPlan, Role, User
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from people import Headers, an_organization, sign_in
@@ -74,7 +74,7 @@ async def a_directory(
     """The directory of an organization that olga owns."""
     headers = await sign_in(database, "olga")
     organization = await an_organization(
-        database, name, plan=Plan.enterprise_plus, members={"olga": Role.admin}
+        database, name, plan=OrganizationPlan.enterprise_plus, members={"olga": Role.admin}
     )
     kind = "scim-provisioning" if managed else "scim"
     path = f"/api/organizations/{name}/{kind}/v2"

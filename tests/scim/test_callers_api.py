@@ -5,7 +5,7 @@ import json
 import httpx2
 import pytest
 
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
 from hublet.core.errors import TooManyRequests
 from hublet.core.http.error_responses import hub_error_response
@@ -47,7 +47,7 @@ async def test_only_owners_may(
 ) -> None:
     bob = await sign_in(database, "bob")
     members = {} if role is None else {"bob": role}
-    await an_organization(database, "acme", plan=Plan.enterprise_plus, members=members)
+    await an_organization(database, "acme", plan=OrganizationPlan.enterprise_plus, members=members)
 
     response = await client.get(f"/api/organizations/acme/{kind}/v2/Users", headers=bob)
 
@@ -63,7 +63,9 @@ async def test_the_token_must_be_one_that_may_write(
     client: httpx2.AsyncClient, database: Database, kind: str, token: dict[str, object]
 ) -> None:
     ada = await sign_in(database, "ada", **token)  # type: ignore[arg-type]
-    await an_organization(database, "acme", plan=Plan.enterprise_plus, members={"ada": Role.admin})
+    await an_organization(
+        database, "acme", plan=OrganizationPlan.enterprise_plus, members={"ada": Role.admin}
+    )
 
     response = await client.get(f"/api/organizations/acme/{kind}/v2/Users", headers=ada)
 
@@ -72,9 +74,11 @@ async def test_the_token_must_be_one_that_may_write(
 
 
 @BOTH
-@pytest.mark.parametrize("plan", [Plan.free, Plan.team, Plan.enterprise])
+@pytest.mark.parametrize(
+    "plan", [OrganizationPlan.free, OrganizationPlan.team, OrganizationPlan.enterprise]
+)
 async def test_the_plan_must_be_the_largest(
-    client: httpx2.AsyncClient, database: Database, kind: str, plan: Plan
+    client: httpx2.AsyncClient, database: Database, kind: str, plan: OrganizationPlan
 ) -> None:
     ada = await sign_in(database, "ada")
     await an_organization(database, "acme", plan=plan, members={"ada": Role.admin})

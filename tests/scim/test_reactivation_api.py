@@ -6,7 +6,7 @@ import pytest
 
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store as group_store
-from hublet.accounts.records import OPERATOR, ResourceGroup, Role
+from hublet.accounts.records import OPERATOR, ResourceGroupRecord, Role
 from hublet.accounts.resource_groups import service as resource_groups
 from hublet.core.database import Database
 from people import a_user
@@ -39,14 +39,14 @@ LOSSES = [
 ]
 
 
-async def _research(database: Database, directory: Directory) -> ResourceGroup:
+async def _research(database: Database, directory: Directory) -> ResourceGroupRecord:
     async with database.transaction() as conn:
         return await resource_groups.create(
             conn, OPERATOR, directory.organization, name="research", description=""
         )
 
 
-async def _role_in(database: Database, group: ResourceGroup, name: str) -> Role | None:
+async def _role_in(database: Database, group: ResourceGroupRecord, name: str) -> Role | None:
     user = await a_user(database, name)
     async with database.read() as conn:
         return await group_store.group_role_of(conn, group.id, user_id=user.id)

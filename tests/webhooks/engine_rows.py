@@ -16,9 +16,9 @@ from hublet.webhooks.delivery.engine import DeliveryEngine
 from hublet.webhooks.records import (
     DeliveryState,
     Domain,
-    Watched,
+    WatchedItem,
     WatchedType,
-    Webhook,
+    WebhookRecord,
     WebhookSecrets,
     WebhookState,
 )
@@ -73,8 +73,8 @@ async def a_webhook(
 ) -> str:
     """Return the id of a new webhook of this user."""
     user = await a_user(database, owner)
-    watched = Watched(type=WatchedType.model, name=REPO.name, target=REPO.id)
-    webhook = Webhook(
+    watched = WatchedItem(type=WatchedType.model, name=REPO.name, target=REPO.id)
+    webhook = WebhookRecord(
         id=new_object_id(),
         owner_id=owner_id or user.id,
         creator_id=user.id,

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from community.discussions import a_discussion, a_pull_request
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.database import Database
 from hublet.core.outbox import publish
 from hublet.events import RepoContentUpdated, RepoSnapshot
@@ -253,7 +253,7 @@ class TestPrivateRepositories:
         organization = await an_organization(
             database,
             "rockets",
-            plan=Plan.team,
+            plan=OrganizationPlan.team,
             members={"ada": Role.admin, "bob": Role.write, "carl": Role.read},
         )
         group = await a_resource_group(database, organization, members={"carl": Role.read})

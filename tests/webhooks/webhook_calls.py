@@ -7,7 +7,7 @@ import httpx2
 from hublet.core.clock import now
 from hublet.core.database import Database
 from hublet.jobs import store as jobs
-from hublet.jobs.records import Flavor, Initiator, InitiatorType, Job, Spec, Stage
+from hublet.jobs.records import Flavor, Initiator, InitiatorType, JobRecord, Spec, Stage
 from people import Headers, a_user
 
 PATH = "/api/settings/webhooks"
@@ -21,7 +21,7 @@ IMAGE_JOB = {"dockerImage": "ubuntu", "flavor": "cpu-basic"}
 async def a_source_job(database: Database, *, job_id: str = JOB_ID, owner: str = "ada") -> None:
     """Let a user have had a job, from which a webhook may start others."""
     user = await a_user(database, owner)
-    job = Job(
+    job = JobRecord(
         id=job_id,
         owner_id=user.id,
         creator_id=user.id,

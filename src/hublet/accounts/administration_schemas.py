@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import MISSING, Field
 
-from hublet.accounts.records import Organization, Plan, User
+from hublet.accounts.records import Organization, OrganizationPlan, User
 from hublet.accounts.schemas import AccountName, EmailAddress, NewPassword, UserTypeName
 from hublet.core.clock import from_micros
 from hublet.core.queue import ParkedTask
@@ -55,19 +55,19 @@ class AdministeredUser(Schema):
 
 class AddOrganization(Schema):
     name: AccountName
-    plan: Plan = Plan.free
+    plan: OrganizationPlan = OrganizationPlan.free
     fullname: Line | MISSING = MISSING
 
 
 class SetPlan(Schema):
-    plan: Plan
+    plan: OrganizationPlan
 
 
 class AdministeredOrganization(Schema):
     id: ObjectId
     name: str
     fullname: str
-    plan: Plan
+    plan: OrganizationPlan
     createdAt: Timestamp
 
     @classmethod

@@ -7,7 +7,7 @@ from typing import Any
 from hublet.core.light_dataclasses import dataclass
 
 
-class Plan(StrEnum):
+class OrganizationPlan(StrEnum):
     free = "free"
     team = "team"
     enterprise = "enterprise"
@@ -16,11 +16,11 @@ class Plan(StrEnum):
     @property
     def has_resource_groups(self) -> bool:
         # Interface 1: resource groups are a Team or Enterprise feature.
-        return self is not Plan.free
+        return self is not OrganizationPlan.free
 
     @property
     def has_service_accounts(self) -> bool:
-        return self in {Plan.enterprise, Plan.enterprise_plus}
+        return self in {OrganizationPlan.enterprise, OrganizationPlan.enterprise_plus}
 
 
 class Role(StrEnum):
@@ -70,8 +70,26 @@ class Organization:
     id: str
     name: str
     fullname: str
-    plan: Plan
+    plan: OrganizationPlan
     created_at: datetime
+
+
+class OwnerType(StrEnum):
+    user = "user"
+    organization = "org"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """A user or an organization, as the owner of repositories, jobs, webhooks and threads."""
+
+    id: str
+    name: str
+    type: OwnerType
+
+    @property
+    def is_organization(self) -> bool:
+        return self.type is OwnerType.organization
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +122,7 @@ OPERATOR = Actor(id=None, name="operator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceGroup:
+class ResourceGroupRecord:
     """A part of an organization with members and rules of its own."""
 
     id: str

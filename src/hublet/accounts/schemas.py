@@ -7,7 +7,7 @@ from pydantic import MISSING, Field, WithJsonSchema
 
 from hublet.accounts import names, passwords
 from hublet.accounts.avatars import avatar_url
-from hublet.accounts.records import Member, Plan, User
+from hublet.accounts.records import Member, OrganizationPlan, User
 from hublet.core.database import Row
 from hublet.core.schema import ObjectId, Schema, Timestamp
 
@@ -149,9 +149,9 @@ class AvatarUrl(Schema):
 
 # The public clients' word for the largest plan; the free plan is not shown at all.
 WIRE_PLANS = {
-    Plan.team.value: "team",
-    Plan.enterprise.value: "enterprise",
-    Plan.enterprise_plus.value: "plus",
+    OrganizationPlan.team.value: "team",
+    OrganizationPlan.enterprise.value: "enterprise",
+    OrganizationPlan.enterprise_plus.value: "plus",
 }
 
 

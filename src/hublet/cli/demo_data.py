@@ -9,7 +9,7 @@ from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import service_accounts
 from hublet.accounts.organizations import store as places
 from hublet.accounts.passwords import new_password
-from hublet.accounts.records import OPERATOR, Plan, Role
+from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.accounts.resource_groups import service as groups
 from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store as users
@@ -28,9 +28,9 @@ PEOPLE = {
     "katherine": "Katherine Johnson",
 }
 ORGANIZATIONS = {
-    "analytical-engines": ("Analytical Engines", Plan.enterprise),
-    "night-sky": ("Night Sky Survey", Plan.team),
-    "open-notebook": ("Open Notebook", Plan.free),
+    "analytical-engines": ("Analytical Engines", OrganizationPlan.enterprise),
+    "night-sky": ("Night Sky Survey", OrganizationPlan.team),
+    "open-notebook": ("Open Notebook", OrganizationPlan.free),
 }
 MEMBERS = (
     ("analytical-engines", "ada", Role.admin),

@@ -53,12 +53,12 @@ async def add(
 ) -> CommandResult:
     """Create an organization."""
     from hublet.accounts.organizations import service
-    from hublet.accounts.records import OPERATOR, Plan
+    from hublet.accounts.records import OPERATOR, OrganizationPlan
     from hublet.accounts.users.service import get_user
 
     user = await get_user(conn, owner) if owner is not None else None
     created = await service.create(
-        conn, OPERATOR, name, fullname=fullname, plan=Plan(plan), owner=user
+        conn, OPERATOR, name, fullname=fullname, plan=OrganizationPlan(plan), owner=user
     )
     return _plan_result(created, words=f"Created the organization {created.name}.")
 
@@ -85,10 +85,10 @@ async def set_plan(
 ) -> CommandResult:
     """Put an organization on another plan."""
     from hublet.accounts.organizations import service
-    from hublet.accounts.records import OPERATOR, Plan
+    from hublet.accounts.records import OPERATOR, OrganizationPlan
 
     organization = await service.get(conn, name)
-    changed = await service.set_plan(conn, OPERATOR, organization, Plan(plan))
+    changed = await service.set_plan(conn, OPERATOR, organization, OrganizationPlan(plan))
     return _plan_result(changed, words=f"{changed.name} is on the plan {changed.plan}.")
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hublet.accounts.records import User
     from hublet.core.database import Connection, Reader
-    from hublet.tokens.records import Grants, Scope, Token
+    from hublet.tokens.records import Grants, Scope, TokenRecord
 
 _User = Annotated[str, typer.Argument(metavar="USER", help="The owner's name.")]
 
@@ -187,7 +187,7 @@ def _expiry(text: str | None) -> "datetime | None":
     return now() + length
 
 
-def _row(token: "Token") -> dict[str, object]:
+def _row(token: "TokenRecord") -> dict[str, object]:
     from hublet.tokens.records import TokenRole, scopes_of
 
     fine_grained = token.role is TokenRole.fine_grained

@@ -1,4 +1,4 @@
-"""Helper program that makes sockets in the network namespace of a job and passes them to the hub.
+"""Helper program that makes sockets in a job's network namespace and passes them to the hub.
 
 A process with threads cannot join a user namespace, and a hub that is not root has to. It stands
 alone: the standard library, and no other module of the hub. Its arguments are the descriptors of

@@ -1,4 +1,4 @@
-"""Sockets in the network namespace of a job: one that was made there stays there, whoever uses it."""
+"""Sockets in the network namespace of a job: one that was made there stays there."""
 
 import ctypes
 import errno

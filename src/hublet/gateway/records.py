@@ -1,7 +1,7 @@
-"""Records of the gateway: the job that is reached, and who was let in to it by cookie or SSH key."""
+"""Records of the gateway: the job that is reached, and who may reach it by cookie or SSH key."""
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class JobPort:
 class ReachableJob:
     """A job with the attempt that it is at; one that has not begun has no handle."""
 
-    job: Job
+    job: JobRecord
     runner: str | None
     handle: str | None
 
@@ -53,7 +53,7 @@ class KeyHolder:
 class RunningJob:
     """A job that runs, with the attempt it is at."""
 
-    job: Job
+    job: JobRecord
     runner: str
     handle: str
 

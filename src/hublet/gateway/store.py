@@ -1,4 +1,4 @@
-"""SQL of the gateway: jobs with their current attempt, passes of browsers, and owners of SSH keys."""
+"""SQL of the gateway: jobs with their current attempt, browser passes, and owners of SSH keys."""
 
 import json
 from collections.abc import Sequence

@@ -9,9 +9,9 @@ from hublet.core.clock import now
 from hublet.core.database import Reader
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.errors import CreatorGone, GroupNotForUsers, GroupRoleNeeded
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 from hublet.tokens.format import TokenKind
-from hublet.tokens.records import ALL_SCOPES, Caller, Token, TokenRole
+from hublet.tokens.records import ALL_SCOPES, Caller, TokenRecord, TokenRole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class JobAccess:
         """
         return self.role if group_id is None or self.role is Role.admin else group_role
 
-    def may_change(self, job: Job, group_role: Role | None) -> bool:
+    def may_change(self, job: JobRecord, group_role: Role | None) -> bool:
         role = self.role_in(job.resource_group_id, group_role)
         if role is None:
             return False
@@ -52,7 +52,7 @@ class JobAccess:
         own = job.creator_id == self.caller.user_id and role.covers(Role.contributor)
         return own or role.covers(Role.write)
 
-    def may_see(self, job: Job, group_role: Role | None) -> bool:
+    def may_see(self, job: JobRecord, group_role: Role | None) -> bool:
         return self.role_in(job.resource_group_id, group_role) is not None
 
 
@@ -85,7 +85,7 @@ async def get_creator(conn: Reader, user_id: str) -> Caller:
 
 def _caller_for(user: User) -> Caller:
     # No token was shown: this one is nowhere stored, and its origin created nothing.
-    token = Token(
+    token = TokenRecord(
         id="",
         kind=TokenKind.access,
         user_id=user.id,

@@ -4,10 +4,10 @@ from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from hublet.core.config import Settings
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 
 
-def port_addresses(job: Job, settings: Settings) -> list[str]:
+def port_addresses(job: JobRecord, settings: Settings) -> list[str]:
     """Return one address for each exposed port; they answer once something listens there."""
     return [port_address(job.id, port, settings) for port in job.expose.ports] if job.expose else []
 
@@ -33,7 +33,7 @@ def why_no_ssh(settings: Settings) -> str | None:
     return None if settings.jobs.ssh_port or settings.server.test_mode else SSH_SWITCHED_OFF
 
 
-def ssh_address(job: Job, settings: Settings) -> str | None:
+def ssh_address(job: JobRecord, settings: Settings) -> str | None:
     """Return the address of the shell of a job that asked for one, where there is a gateway."""
     port = settings.jobs.ssh_port
     if not job.spec.ssh or not port or why_no_ssh(settings) is not None:

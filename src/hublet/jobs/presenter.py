@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from hublet.core.database import Reader
 from hublet.jobs import schemas, store
 from hublet.jobs.access import Owner
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 
 
-async def render(conn: Reader, owner: Owner, job: Job) -> schemas.Job:
+async def render(conn: Reader, owner: Owner, job: JobRecord) -> schemas.Job:
     [shown] = await render_all(conn, owner, [job])
     return shown
 
 
-async def render_all(conn: Reader, owner: Owner, jobs: Sequence[Job]) -> list[schemas.Job]:
+async def render_all(conn: Reader, owner: Owner, jobs: Sequence[JobRecord]) -> list[schemas.Job]:
     asides = await store.find_details(conn, [job.id for job in jobs])
     settings = conn.hub.settings
     return [schemas.render_record(job, owner, asides[job.id], settings) for job in jobs]

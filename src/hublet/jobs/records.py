@@ -131,7 +131,7 @@ class Spec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class JobRecord:
     id: str
     owner_id: str
     creator_id: str

@@ -16,7 +16,7 @@ from hublet.jobs.errors import (
     TextTooLong,
     TimeoutTooLong,
 )
-from hublet.jobs.records import Arch, Job, Mount, NetworkGroup, Ports, Spec
+from hublet.jobs.records import Arch, JobRecord, Mount, NetworkGroup, Ports, Spec
 from hublet.jobs.request_schemas import Expose, JobRequest, Network, or_none
 from hublet.runtime.attempt_folder import MAX_VARIABLE_BYTES
 
@@ -108,7 +108,7 @@ def _network_group(network: Network | None) -> NetworkGroup | None:
 REQUEST_ADAPTER: TypeAdapter[JobRequest] = TypeAdapter(JobRequest)
 
 
-def request_from(job: Job, *, with_volumes: bool) -> JobRequest:
+def request_from(job: JobRecord, *, with_volumes: bool) -> JobRequest:
     """Return what was asked for, without the secrets; a revision keeps its name."""
     spec = job.spec
     asked = {

@@ -157,7 +157,9 @@ class Hardware(Schema):
     unitLabel: str
 
 
-def render_record(job: records.Job, owner: Owner, aside: JobDetails, settings: Settings) -> Job:
+def render_record(
+    job: records.JobRecord, owner: Owner, aside: JobDetails, settings: Settings
+) -> Job:
     """Return a job as `Job` describes it; its secrets stay inside."""
     spec = job.spec
     shown: dict[str, Any] = {
@@ -193,7 +195,7 @@ def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _status(job: records.Job, settings: Settings) -> dict[str, Any]:
+def _status(job: records.JobRecord, settings: Settings) -> dict[str, Any]:
     return {
         "stage": job.stage,
         "message": job.message,
@@ -208,7 +210,7 @@ def _status(job: records.Job, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _durations(job: records.Job, aside: JobDetails) -> dict[str, float]:
+def _durations(job: records.JobRecord, aside: JobDetails) -> dict[str, float]:
     """What goes on is counted until now."""
     end = job.finished_at or now()
     running = job.running_micros / 1e6
@@ -250,7 +252,7 @@ def _network(network: records.NetworkGroup | None) -> dict[str, Any] | None:
     return {"group": network.group, "aliases": list(network.aliases)}
 
 
-def _initiator(job: records.Job, aside: JobDetails) -> dict[str, Any]:
+def _initiator(job: records.JobRecord, aside: JobDetails) -> dict[str, Any]:
     shown = {"type": job.initiator.type, "id": job.initiator.id}
     is_creator = job.initiator.id == job.creator_id
     return shown | ({"name": aside.creator_name} if is_creator else {})

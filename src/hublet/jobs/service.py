@@ -26,7 +26,7 @@ from hublet.jobs.errors import (
     NamespaceNotFound,
     SecretsGone,
 )
-from hublet.jobs.records import JOBS, Initiator, InitiatorType, Job, Spec, Stage
+from hublet.jobs.records import JOBS, Initiator, InitiatorType, JobRecord, Spec, Stage
 from hublet.jobs.request_schemas import Expose, JobRequest, or_none
 from hublet.jobs.requests import request_from
 from hublet.jobs.stages import Trigger
@@ -90,14 +90,14 @@ async def get_access_of_creator(conn: Reader, creator: Caller, owner_id: str) ->
     return await _get_access(conn, creator, owner.name)
 
 
-async def get(conn: Reader, standing: JobAccess, job_id: str) -> Job:
+async def get(conn: Reader, standing: JobAccess, job_id: str) -> JobRecord:
     job = await store.find(conn, job_id, owner_id=standing.owner.id)
     if job is None or not standing.may_see(job, await _group_role(conn, standing, job)):
         raise JobNotFound(job_id)
     return job
 
 
-async def get_to_change(conn: Reader, standing: JobAccess, job_id: str) -> Job:
+async def get_to_change(conn: Reader, standing: JobAccess, job_id: str) -> JobRecord:
     """Return a job that the caller may cancel, copy, describe anew and delete."""
     job = await get(conn, standing, job_id)
     if not standing.may_change(job, await _group_role(conn, standing, job)):
@@ -107,17 +107,17 @@ async def get_to_change(conn: Reader, standing: JobAccess, job_id: str) -> Job:
     return job
 
 
-async def _group_role(conn: Reader, standing: JobAccess, job: Job) -> Role | None:
+async def _group_role(conn: Reader, standing: JobAccess, job: JobRecord) -> Role | None:
     group_id, user_id = job.resource_group_id, standing.caller.user_id
     return None if group_id is None else await store.role_in_group(conn, group_id, user_id=user_id)
 
 
-async def find_by_key(conn: Reader, key: str) -> Job | None:
+async def find_by_key(conn: Reader, key: str) -> JobRecord | None:
     """Return the job that was made under a key."""
     return await store.find_by_key(conn, key)
 
 
-async def find_source(conn: Reader, job_id: str, *, owner_id: str) -> Job | None:
+async def find_source(conn: Reader, job_id: str, *, owner_id: str) -> JobRecord | None:
     """Return a job of this owner that can be started again."""
     job = await store.find(conn, job_id, owner_id=owner_id)
     return None if job is None or job.stage is Stage.deleted else job
@@ -142,7 +142,7 @@ async def create(  # noqa: PLR0913 - the one way a job comes to be; each is name
     key: str | None = None,
     extra_environment: Mapping[str, str] | None = None,
     secrets: Mapping[str, str] | None = None,
-) -> Job:
+) -> JobRecord:
     """Let a job begin as soon as there is room; the caller of the standing is its creator.
 
     `secrets` come over those of the request. The same key never makes a second job: the first
@@ -152,7 +152,7 @@ async def create(  # noqa: PLR0913 - the one way a job comes to be; each is name
         return first
     spec = await check(conn, standing, request)
     secrets = requests.secrets_of(request) | dict(secrets or {})
-    job = Job(
+    job = JobRecord(
         id=new_object_id(),
         owner_id=standing.owner.id,
         creator_id=standing.caller.user_id,
@@ -173,14 +173,14 @@ async def create(  # noqa: PLR0913 - the one way a job comes to be; each is name
     return job
 
 
-async def _get_first(conn: Reader, key: str | None) -> Job:
+async def _get_first(conn: Reader, key: str | None) -> JobRecord:
     """Return the job of a key that somebody else was just faster to use."""
     first = None if key is None else await store.find_by_key(conn, key)
     assert first is not None  # noqa: S101 - jobs are never removed while their key is in use.
     return first
 
 
-async def duplicate(conn: Connection, standing: JobAccess, job_id: str) -> Job:
+async def duplicate(conn: Connection, standing: JobAccess, job_id: str) -> JobRecord:
     """Start a copy of a job, with its secrets."""
     source = await get_to_change(conn, standing, job_id)
     return await create(
@@ -192,7 +192,7 @@ async def duplicate(conn: Connection, standing: JobAccess, job_id: str) -> Job:
     )
 
 
-async def secrets_of(conn: Reader, job: Job) -> dict[str, str]:
+async def secrets_of(conn: Reader, job: JobRecord) -> dict[str, str]:
     """Open the secrets of a job; SecretsGone when it had some and they were dropped."""
     sealed = await store.find_sealed(conn, job.id)
     if sealed is None and job.secret_names:
@@ -200,7 +200,7 @@ async def secrets_of(conn: Reader, job: Job) -> dict[str, str]:
     return unseal_secrets(conn.hub.keys, job.id, sealed)
 
 
-async def cancel(conn: Connection, standing: JobAccess, job_id: str) -> Job:
+async def cancel(conn: Connection, standing: JobAccess, job_id: str) -> JobRecord:
     """Ask for the end of a job; one that is over stays as it is."""
     job = await get_to_change(conn, standing, job_id)
     if await store.request_cancel(conn, job.id):
@@ -210,13 +210,15 @@ async def cancel(conn: Connection, standing: JobAccess, job_id: str) -> Job:
 
 async def set_labels(
     conn: Connection, standing: JobAccess, job_id: str, labels: Mapping[str, str]
-) -> Job:
+) -> JobRecord:
     job = await get_to_change(conn, standing, job_id)
     await store.set_labels(conn, job, labels)
     return replace(job, labels=dict(labels))
 
 
-async def set_expose(conn: Connection, standing: JobAccess, job_id: str, expose: Expose) -> Job:
+async def set_expose(
+    conn: Connection, standing: JobAccess, job_id: str, expose: Expose
+) -> JobRecord:
     job = await get_to_change(conn, standing, job_id)
     if job.stage.is_terminal:
         raise JobIsOver(job_id)

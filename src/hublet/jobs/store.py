@@ -14,9 +14,9 @@ from hublet.jobs.access import Owner
 from hublet.jobs.records import (
     Initiator,
     InitiatorType,
-    Job,
     JobDetails,
     JobFilter,
+    JobRecord,
     MeasuredAttempt,
     Ports,
     Spec,
@@ -33,7 +33,7 @@ JOB_COLUMNS = """
 """
 
 
-async def add(conn: Connection, job: Job, *, sealed: bytes | None, key: str | None) -> bool:
+async def add(conn: Connection, job: JobRecord, *, sealed: bytes | None, key: str | None) -> bool:
     """Add a job that is to begin now; False when there is one of this key."""
     created_at = to_micros(job.created_at)
     added = await conn.execute(
@@ -55,7 +55,7 @@ async def add(conn: Connection, job: Job, *, sealed: bytes | None, key: str | No
     return True
 
 
-async def add_event(conn: Connection, job: Job) -> None:
+async def add_event(conn: Connection, job: JobRecord) -> None:
     """Keep how far a job is now, for those who follow it."""
     await conn.execute(
         """
@@ -66,14 +66,14 @@ async def add_event(conn: Connection, job: Job) -> None:
     )  # fmt: skip
 
 
-async def find(conn: Reader, job_id: str, *, owner_id: str) -> Job | None:
+async def find(conn: Reader, job_id: str, *, owner_id: str) -> JobRecord | None:
     row = await conn.fetch_one(
         f"SELECT {JOB_COLUMNS} FROM jobs j WHERE j.id = $1 AND j.owner_id = $2", job_id, owner_id
     )
     return job_record(row) if row else None
 
 
-async def find_by_key(conn: Reader, key: str) -> Job | None:
+async def find_by_key(conn: Reader, key: str) -> JobRecord | None:
     row = await conn.fetch_one(f"SELECT {JOB_COLUMNS} FROM jobs j WHERE j.key = $1", key)
     return job_record(row) if row else None
 
@@ -100,7 +100,7 @@ _MATCHING = """
 """
 
 
-async def list_of(conn: Reader, asked: JobFilter, *, before: str, limit: int) -> list[Job]:
+async def list_of(conn: Reader, asked: JobFilter, *, before: str, limit: int) -> list[JobRecord]:
     """Return jobs, newest first, older than the one of this id; an empty id is newer than any."""
     rows = await conn.fetch_all(
         f"SELECT {JOB_COLUMNS} {_MATCHING} AND ($7 = '' OR j.id < $7) ORDER BY j.id DESC LIMIT $8",
@@ -143,7 +143,7 @@ async def find_details(conn: Reader, job_ids: Sequence[str]) -> dict[str, JobDet
     }
 
 
-async def set_labels(conn: Connection, job: Job, labels: Mapping[str, str]) -> None:
+async def set_labels(conn: Connection, job: JobRecord, labels: Mapping[str, str]) -> None:
     await conn.execute("UPDATE jobs SET labels = $2 WHERE id = $1", job.id, json.dumps(labels))
     await conn.execute("DELETE FROM job_labels WHERE job_id = $1", job.id)
     await _add_labels(conn, job.id, job.owner_id, labels)
@@ -224,8 +224,8 @@ async def role_in_group(conn: Reader, group_id: str, *, user_id: str) -> Role | 
     return Role(role) if role else None
 
 
-def job_record(row: Row) -> Job:
-    return Job(
+def job_record(row: Row) -> JobRecord:
+    return JobRecord(
         id=row["id"],
         owner_id=row["owner_id"],
         creator_id=row["creator_id"],

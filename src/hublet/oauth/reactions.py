@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hublet.accounts.records import Plan
+from hublet.accounts.records import OrganizationPlan
 from hublet.core.database import Connection, Database
 from hublet.core.outbox import reacts_in_transaction_to, reacts_to
 from hublet.core.queue import handles_slowly
@@ -34,7 +34,7 @@ async def end_access(conn: Connection, event: CredentialRevoked) -> None:
 @reacts_in_transaction_to(OrganizationPlanChanged)
 async def end_exchanged(conn: Connection, event: OrganizationPlanChanged) -> None:
     """Interface 5.4: token exchange is part of the Enterprise plans."""
-    if not Plan(event.plan).has_service_accounts:
+    if not OrganizationPlan(event.plan).has_service_accounts:
         await service.end_exchanged(conn, event.organization_id)
 
 

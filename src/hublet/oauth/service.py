@@ -25,7 +25,7 @@ from hublet.oauth.scopes import format_scopes, scopes_requested_by
 from hublet.tokens import service as tokens
 from hublet.tokens import store as token_store
 from hublet.tokens.format import TokenKind
-from hublet.tokens.records import Scope, Token
+from hublet.tokens.records import Scope, TokenRecord
 
 
 async def issue_tokens(desk: GrantContext, request: TokenRequest) -> dict[str, Any]:
@@ -142,7 +142,7 @@ async def _introspect_access_token(
     ) | {"token_type": "bearer"}
 
 
-def _granted_scopes(token: Token) -> frozenset[Scope]:
+def _granted_scopes(token: TokenRecord) -> frozenset[Scope]:
     """Return the scopes as they were granted.
 
     What a token that is confined to an organization may do elsewhere follows from those.

@@ -124,7 +124,7 @@ class RepoResourceGroupEnvelope(Schema):
     resourceGroup: RepoResourceGroup | None
 
     @classmethod
-    def of(cls, group: groups.ResourceGroup | None) -> Self:
+    def of(cls, group: groups.ResourceGroupRecord | None) -> Self:
         shown = None if group is None else RepoResourceGroup(id=group.id, name=group.name)
         return cls(resourceGroup=shown)
 

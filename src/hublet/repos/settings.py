@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import Actor, ResourceGroup, Role
+from hublet.accounts.records import Actor, ResourceGroupRecord, Role
 from hublet.accounts.resource_groups import service as resource_groups
 from hublet.core.database import Connection, Reader
 from hublet.core.outbox import publish
@@ -74,7 +74,9 @@ async def _publish_update(
     )
 
 
-async def find_resource_group(conn: Reader, caller: Caller, repo: Repo) -> ResourceGroup | None:
+async def find_resource_group(
+    conn: Reader, caller: Caller, repo: Repo
+) -> ResourceGroupRecord | None:
     """Return the group to the organization's administrators and to those who are in it."""
     if repo.resource_group_id is None:
         return None
@@ -88,7 +90,7 @@ async def find_resource_group(conn: Reader, caller: Caller, repo: Repo) -> Resou
 
 async def set_resource_group(
     conn: Connection, actor: Actor, caller: Caller, repo: Repo, group_id: str | None
-) -> ResourceGroup | None:
+) -> ResourceGroupRecord | None:
     """Put a repository into a resource group, or out of its group, as an administrator."""
     if repo.owner_type != "org":
         raise InvalidRepo("Only the repositories of an organization can be in a resource group.")

@@ -1,6 +1,4 @@
-"""Folder of an attempt: the status that its shim keeps there, the process behind it, and files for
-long variables.
-"""
+"""Folder of an attempt: status of its shim, identity of its process, files for long variables."""
 
 import json
 import os

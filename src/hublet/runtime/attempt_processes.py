@@ -1,6 +1,4 @@
-"""Processes of an attempt on this machine: where to attach, what they use, and removal of what a
-killed shim left.
-"""
+"""Processes of an attempt: where to attach, what they use, and removal of leftovers."""
 
 import os
 from collections.abc import Sequence

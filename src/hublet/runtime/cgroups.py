@@ -1,6 +1,4 @@
-"""Control groups: where those of attempts can be made on this machine, and the limits written into
-them.
-"""
+"""Control groups: where attempts can have theirs, and the limits written into them."""
 
 import re
 from functools import cache

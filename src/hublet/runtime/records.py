@@ -1,6 +1,4 @@
-"""Interface of a runner: the order to launch an attempt, what a runner observes of it, and the
-protocol itself.
-"""
+"""Interface of a runner: the order for an attempt, the observation of it, and the protocol."""
 
 from collections.abc import AsyncIterator
 from dataclasses import field

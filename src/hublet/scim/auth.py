@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 
 from hublet.accounts.errors import PlanNeeded
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import Plan, Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core.http import Db, Router
 from hublet.core.http.routers import mirror_routes
 from hublet.scim.records import Directory
@@ -31,8 +31,8 @@ async def _open(
     """Interface 5.1: an owner, a token that may write to the organization, and the plan."""
     async with database.read() as conn:
         found = await organizations.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
-    if found.plan is not Plan.enterprise_plus:
-        raise PlanNeeded("SCIM users and groups", Plan.enterprise_plus, found.name)
+    if found.plan is not OrganizationPlan.enterprise_plus:
+        raise PlanNeeded("SCIM users and groups", OrganizationPlan.enterprise_plus, found.name)
     return Directory(organization=found, managed=managed, actor=actor_of(request, caller))
 
 

@@ -122,7 +122,7 @@ def scopes_of(role: TokenRole, grants: Grants) -> frozenset[Scope]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class TokenRecord:
     id: str
     kind: TokenKind
     user_id: str
@@ -148,7 +148,7 @@ class Caller:
     user_id: str
     user_name: str
     is_admin: bool
-    token: Token
+    token: TokenRecord
     scopes: frozenset[Scope]
     # Parts of answers that depend on nothing else, kept for as long as the caller is remembered.
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)

@@ -37,7 +37,7 @@ class Token(Schema):
     lastUsedAt: Timestamp | MISSING = MISSING
 
     @classmethod
-    def of(cls, token: records.Token) -> Self:
+    def of(cls, token: records.TokenRecord) -> Self:
         return cls.model_validate(
             {
                 "id": token.id,

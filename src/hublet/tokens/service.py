@@ -22,7 +22,7 @@ from hublet.tokens.errors import (
     UnknownValue,
 )
 from hublet.tokens.format import TokenKind, hint, is_importable, new_credential
-from hublet.tokens.records import Caller, Grants, Token, TokenRole
+from hublet.tokens.records import Caller, Grants, TokenRecord, TokenRole
 
 _DIGEST = "token"
 REVOKE_TASK = "credentials.revoke"
@@ -38,7 +38,7 @@ async def issue(  # noqa: PLR0913 - a credential has as many properties, all nam
     expires_at: datetime | None = None,
     value: str | None = None,
     kind: TokenKind = TokenKind.access,
-) -> tuple[Token, str]:
+) -> tuple[TokenRecord, str]:
     """Issue a credential, or import a given value; return it with its value, this once."""
     if (role is TokenRole.fine_grained) != (grants is not None):
         raise InvalidTokenRequest("Scopes belong to fine-grained tokens, and those need some.")
@@ -47,7 +47,7 @@ async def issue(  # noqa: PLR0913 - a credential has as many properties, all nam
     if value is not None and not is_importable(value):
         raise InvalidTokenRequest("A given value must have 8 to 200 printable ASCII characters.")
     value = value or new_credential(conn.hub.settings.tokens.prefix, kind)
-    token = Token(
+    token = TokenRecord(
         id=new_object_id(),
         kind=kind,
         user_id=user_id,
@@ -75,7 +75,7 @@ async def issue_to_app(  # noqa: PLR0913 - as above
     app_id: str,
     access_id: str,
     organization_id: str | None = None,
-) -> tuple[Token, str]:
+) -> tuple[TokenRecord, str]:
     """Issue what an app holds for a user; return it with its value, this once.
 
     No fact tells of it: what people allowed an app does, and apps ask anew every few hours.
@@ -106,10 +106,10 @@ def new_app_token(  # noqa: PLR0913 - as above
     app_id: str,
     access_id: str,
     organization_id: str | None = None,
-) -> tuple[Token, str]:
+) -> tuple[TokenRecord, str]:
     """Make a credential with its value; nothing is kept of it before `add_tokens`."""
     value = new_credential(hub.settings.tokens.prefix, kind)
-    token = Token(
+    token = TokenRecord(
         id=new_object_id(),
         kind=kind,
         user_id=user_id,
@@ -126,13 +126,13 @@ def new_app_token(  # noqa: PLR0913 - as above
     return token, value
 
 
-async def add_tokens(conn: Connection, drawn: Sequence[tuple[Token, str]]) -> int:
+async def add_tokens(conn: Connection, drawn: Sequence[tuple[TokenRecord, str]]) -> int:
     """Keep credentials in one statement, of their values only digests; return how many are new."""
     digest = conn.hub.keys.digest
     return await store.add(conn, [(token, digest(_DIGEST, value).hex()) for token, value in drawn])
 
 
-async def find_by_value(conn: Reader, value: str) -> Token | None:
+async def find_by_value(conn: Reader, value: str) -> TokenRecord | None:
     """Return what has this value, of any kind, whether or not it still works."""
     return await store.find_by_digests(conn, digests_of(conn.hub.keys, value))
 
@@ -169,7 +169,7 @@ async def revoke_of_user(
     await _publish_revocations(conn, revoked, reason=reason)
 
 
-async def revoke_by_value(conn: Connection, value: str, *, reason: str) -> Token:
+async def revoke_by_value(conn: Connection, value: str, *, reason: str) -> TokenRecord:
     """Revoke the token that has this value, whoever holds it and whether or not it still works."""
     revoked = await store.revoke_by_digests(conn, digests_of(conn.hub.keys, value))
     if not revoked:
@@ -208,7 +208,7 @@ async def revoke_reported(conn: Connection, reported: ReportedCredentials) -> No
 
 
 async def _publish_revocations(
-    conn: Connection, tokens: Sequence[Token], *, reason: str, address: str | None = None
+    conn: Connection, tokens: Sequence[TokenRecord], *, reason: str, address: str | None = None
 ) -> None:
     conn.wake(CREDENTIALS_CHANNEL)
     await publish_many(

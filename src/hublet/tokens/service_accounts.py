@@ -7,13 +7,13 @@ from hublet.accounts.records import Actor, Organization, User
 from hublet.core.database import Connection
 from hublet.tokens import service, store
 from hublet.tokens.errors import TokenNotFound
-from hublet.tokens.records import Grants, Token, TokenRole
+from hublet.tokens.records import Grants, TokenRecord, TokenRole
 from hublet.tokens.schemas import CreateToken
 
 
 async def issue(
     conn: Connection, actor: Actor, organization: Organization, account: User, request: CreateToken
-) -> tuple[Token, str]:
+) -> tuple[TokenRecord, str]:
     """Issue a token; return it with its value, this once."""
     token, value = await service.issue(
         conn,

@@ -13,7 +13,7 @@ from hublet.tokens.records import (
     Grants,
     Scope,
     ScopedGrant,
-    Token,
+    TokenRecord,
     TokenRole,
     scopes_of,
 )
@@ -26,7 +26,7 @@ _COLUMNS = (
 _WIDTH = 13
 
 
-async def add(conn: Connection, tokens: Sequence[tuple[Token, str]]) -> int:
+async def add(conn: Connection, tokens: Sequence[tuple[TokenRecord, str]]) -> int:
     """Add tokens, each with its digest; return how many of the digests were not known already."""
     values = [value for token, digest in tokens for value in _row_values(token, digest)]
     return await conn.execute(
@@ -45,7 +45,7 @@ def _row_placeholders(count: int) -> str:
     return ", ".join(f"({_placeholders(_WIDTH, after=_WIDTH * row)})" for row in range(count))
 
 
-def _row_values(token: Token, digest: str) -> tuple[object, ...]:
+def _row_values(token: TokenRecord, digest: str) -> tuple[object, ...]:
     return (
         token.id, digest, token.kind, token.user_id, token.name, token.role,
         _grants_text(token.grants), token.hint, to_micros(token.created_at),
@@ -88,14 +88,14 @@ def _placeholders(count: int, *, after: int = 0) -> str:
     return ", ".join(f"${number}" for number in range(after + 1, after + count + 1))
 
 
-async def find(conn: Reader, token_id: str, *, user_id: str) -> Token | None:
+async def find(conn: Reader, token_id: str, *, user_id: str) -> TokenRecord | None:
     row = await conn.fetch_one(
         f"SELECT {_COLUMNS} FROM tokens t WHERE t.id = $1 AND t.user_id = $2", token_id, user_id
     )
     return _record(row) if row else None
 
 
-async def list_of(conn: Reader, *, user_id: str) -> list[Token]:
+async def list_of(conn: Reader, *, user_id: str) -> list[TokenRecord]:
     """Return the tokens that a user made; those of apps are shown with their access."""
     rows = await conn.fetch_all(
         f"""
@@ -115,7 +115,7 @@ async def revoke(conn: Connection, token_id: str) -> bool:
     ) == 1  # fmt: skip
 
 
-async def revoke_by_digests(conn: Connection, digests: Iterable[str]) -> list[Token]:
+async def revoke_by_digests(conn: Connection, digests: Iterable[str]) -> list[TokenRecord]:
     """Revoke what these digests belong to; return what was not revoked before."""
     rows = await conn.fetch_all(
         f"""
@@ -127,7 +127,7 @@ async def revoke_by_digests(conn: Connection, digests: Iterable[str]) -> list[To
     return [_record(row) for row in rows]
 
 
-async def find_by_digests(conn: Reader, digests: Iterable[str]) -> Token | None:
+async def find_by_digests(conn: Reader, digests: Iterable[str]) -> TokenRecord | None:
     """Return what these digests belong to, whether or not it still works."""
     row = await conn.fetch_one(
         f"SELECT {_COLUMNS} FROM tokens t WHERE t.digest IN each($1)", json.dumps(list(digests))
@@ -144,7 +144,7 @@ async def revoke_of_accesses(conn: Connection, access_ids: Iterable[str]) -> int
 
 async def revoke_of_user(
     conn: Connection, user_id: str, *, organization_id: str | None
-) -> list[Token]:
+) -> list[TokenRecord]:
     """Revoke a user's tokens, or those that were given for an organization; return them."""
     for_it = "($3 = '' OR organization_id = $3 OR grants LIKE '%' || $3 || '%')"
     rows = await conn.fetch_all(
@@ -165,8 +165,8 @@ async def set_last_used(conn: Connection, uses: Iterable[tuple[str, int]]) -> No
     )
 
 
-def _record(row: Row) -> Token:
-    return Token(
+def _record(row: Row) -> TokenRecord:
+    return TokenRecord(
         id=row["id"],
         kind=TokenKind(row["kind"]),
         user_id=row["user_id"],

@@ -44,7 +44,7 @@ class WatchedType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class WatchedItem:
     type: WatchedType
     # Of today; of the time it was added when it is gone.
     name: str
@@ -60,7 +60,7 @@ def missing_target(repo_type: str, name_key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Webhook:
+class WebhookRecord:
     """A webhook; exactly one of `url`, `job` and `job_source_id` is set."""
 
     id: str
@@ -72,7 +72,7 @@ class Webhook:
     job_source_id: str | None = None
     secret_names: tuple[str, ...] = ()
     has_secret: bool = False
-    watched: tuple[Watched, ...] = ()
+    watched: tuple[WatchedItem, ...] = ()
     domains: tuple[Domain, ...] = ()
     state: WebhookState = WebhookState.enabled
     created_at: datetime

@@ -18,7 +18,7 @@ from hublet.repos import service as repos
 from hublet.repos.errors import RepoNotFound
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.webhooks.errors import OneTargetNeeded, WatchedIsPrivate, WatchedNotFound
-from hublet.webhooks.records import Owner, Watched, WatchedType, Webhook
+from hublet.webhooks.records import Owner, WatchedItem, WatchedType, WebhookRecord
 from hublet.webhooks.schemas import CreateWebhook, UpdateWebhook, WatchedRequest
 
 
@@ -33,10 +33,10 @@ class RequestedTarget:
     # Those that the request lists in the job itself.
     job_secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
-    def is_of_a_kind_with(self, webhook: Webhook) -> bool:
+    def is_of_a_kind_with(self, webhook: WebhookRecord) -> bool:
         return (self.url is None, self.job is None) == (webhook.url is None, webhook.job is None)
 
-    def is_that_of(self, webhook: Webhook) -> bool:
+    def is_that_of(self, webhook: WebhookRecord) -> bool:
         return (self.url, self.job, self.job_source_id) == (
             webhook.url,
             webhook.job,
@@ -72,14 +72,18 @@ def find_target(
 
 
 async def find_watched(
-    conn: Reader, owner: Owner, asked: Sequence[WatchedRequest], *, before: Iterable[Watched] = ()
-) -> tuple[Watched, ...]:
+    conn: Reader,
+    owner: Owner,
+    asked: Sequence[WatchedRequest],
+    *,
+    before: Iterable[WatchedItem] = (),
+) -> tuple[WatchedItem, ...]:
     """Return what is asked for, each once, in the order it is asked for.
 
     What was watched `before` may stay when it is gone or out of sight.
     """
     by_name = {(each.type, each.name.casefold()): each for each in before}
-    looked_up: dict[tuple[WatchedType, str], Watched] = {}
+    looked_up: dict[tuple[WatchedType, str], WatchedItem] = {}
     for place, item in enumerate(asked):
         key = item.type, item.name.casefold()
         if key in looked_up:
@@ -94,7 +98,7 @@ async def find_watched(
 
 async def _find_item(
     conn: Reader, owner: Owner, item: WatchedRequest, place: int
-) -> Watched | None:
+) -> WatchedItem | None:
     if item.type.is_account:
         return await _find_account(conn, item)
     repo = await _find_repo(conn, owner, item)
@@ -102,10 +106,12 @@ async def _find_item(
         return None
     if owner.is_organization and repo.is_private and repo.owner_id != owner.id:
         raise WatchedIsPrivate(place, item.type, item.name, organization=owner.name)
-    return Watched(type=item.type, name=repo.full_name, target=repo.id, account_id=repo.owner_id)
+    return WatchedItem(
+        type=item.type, name=repo.full_name, target=repo.id, account_id=repo.owner_id
+    )
 
 
-async def _find_account(conn: Reader, item: WatchedRequest) -> Watched | None:
+async def _find_account(conn: Reader, item: WatchedRequest) -> WatchedItem | None:
     try:
         account = await (
             organizations.get(conn, item.name)
@@ -114,7 +120,7 @@ async def _find_account(conn: Reader, item: WatchedRequest) -> Watched | None:
         )
     except (UserNotFound, OrganizationNotFound):
         return None
-    return Watched(type=item.type, name=account.name, target=account.id, account_id=account.id)
+    return WatchedItem(type=item.type, name=account.name, target=account.id, account_id=account.id)
 
 
 async def _find_repo(conn: Reader, owner: Owner, item: WatchedRequest) -> Repo | None:

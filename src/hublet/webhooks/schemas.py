@@ -100,11 +100,11 @@ class WebhookEnvelope(Schema):
     webhook: Webhook
 
     @classmethod
-    def of(cls, webhook: records.Webhook, *, base_url: str) -> Self:
+    def of(cls, webhook: records.WebhookRecord, *, base_url: str) -> Self:
         return cls.model_validate({"webhook": render_webhook(webhook, base_url=base_url)})
 
 
-def render_webhook(webhook: records.Webhook, *, base_url: str) -> dict[str, Any]:
+def render_webhook(webhook: records.WebhookRecord, *, base_url: str) -> dict[str, Any]:
     """Return a webhook as `Webhook` describes it; its secrets stay inside."""
     shown: dict[str, Any] = {"id": webhook.id}
     if webhook.url is not None:
@@ -130,7 +130,7 @@ def _render_job(job: dict[str, Any], secret_names: tuple[str, ...]) -> dict[str,
     return shown | {"secrets": list(secret_names)} if secret_names else shown
 
 
-def _render_watched(watched: records.Watched, base_url: str) -> dict[str, Any]:
+def _render_watched(watched: records.WatchedItem, base_url: str) -> dict[str, Any]:
     shown: dict[str, Any] = {"name": watched.name, "type": watched.type}
     if watched.account_id is not None:
         shown["avatarUrl"] = avatar_url(base_url, watched.account_id)

@@ -20,7 +20,13 @@ from hublet.webhooks.errors import (
     TooManyWebhooks,
     WebhookNotFound,
 )
-from hublet.webhooks.records import DELIVERIES_CHANNEL, Owner, Webhook, WebhookSecrets, WebhookState
+from hublet.webhooks.records import (
+    DELIVERIES_CHANNEL,
+    Owner,
+    WebhookRecord,
+    WebhookSecrets,
+    WebhookState,
+)
 from hublet.webhooks.resolution import RequestedTarget, find_target, find_watched
 from hublet.webhooks.schemas import CreateWebhook, UpdateWebhook
 from hublet.webhooks.sealed_secrets import rotate, seal, unseal
@@ -29,11 +35,11 @@ from hublet.webhooks.sealed_secrets import rotate, seal, unseal
 MAX_SECRETS = 262_144
 
 
-async def list_of(conn: Reader, owner: Owner) -> list[Webhook]:
+async def list_of(conn: Reader, owner: Owner) -> list[WebhookRecord]:
     return await store.list_of(conn, owner_id=owner.id)
 
 
-async def get(conn: Reader, owner: Owner, webhook_id: str) -> Webhook:
+async def get(conn: Reader, owner: Owner, webhook_id: str) -> WebhookRecord:
     webhook = await store.find(conn, webhook_id, owner_id=owner.id)
     if webhook is None:
         raise WebhookNotFound(webhook_id)
@@ -48,13 +54,13 @@ async def secrets_of(conn: Reader, webhook_id: str) -> WebhookSecrets:
     return unseal(conn.hub.keys, webhook_id, sealed)
 
 
-async def create(conn: Connection, owner: Owner, request: CreateWebhook) -> Webhook:
+async def create(conn: Connection, owner: Owner, request: CreateWebhook) -> WebhookRecord:
     target = find_target(request, conn.hub.settings)
     if target is None:
         raise OneTargetNeeded
     await _check_source_job(conn, owner, target)
     await _check_limit(conn, owner)
-    webhook = Webhook(
+    webhook = WebhookRecord(
         id=new_object_id(),
         owner_id=owner.id,
         creator_id=owner.caller.user_id,
@@ -83,7 +89,7 @@ async def _check_limit(conn: Connection, owner: Owner) -> None:
 
 async def update(
     conn: Connection, owner: Owner, webhook_id: str, request: UpdateWebhook
-) -> Webhook:
+) -> WebhookRecord:
     """Change what the request names; another kind of target takes the place of the old one."""
     target = find_target(request, conn.hub.settings)
     before = await _lock(conn, owner, webhook_id)
@@ -106,11 +112,11 @@ async def update(
 
 
 def _apply_request(
-    webhook: Webhook,
+    webhook: WebhookRecord,
     secrets: WebhookSecrets,
     request: CreateWebhook | UpdateWebhook,
     target: RequestedTarget | None,
-) -> tuple[Webhook, WebhookSecrets]:
+) -> tuple[WebhookRecord, WebhookSecrets]:
     """Return the webhook and its secrets with the target and the secrets of a request."""
     if target is not None:
         if not target.is_of_a_kind_with(webhook):
@@ -127,7 +133,7 @@ def _apply_request(
 
 
 def _merge_job_secrets(
-    webhook: Webhook,
+    webhook: WebhookRecord,
     stored: Mapping[str, str],
     request: CreateWebhook | UpdateWebhook,
     target: RequestedTarget | None,
@@ -144,14 +150,14 @@ def _merge_job_secrets(
     return merged
 
 
-async def enable(conn: Connection, owner: Owner, webhook_id: str) -> Webhook:
+async def enable(conn: Connection, owner: Owner, webhook_id: str) -> WebhookRecord:
     """Let a webhook act again, and forget how its target did."""
     before = await _lock(conn, owner, webhook_id)
     await store.reset_health(conn, webhook_id)
     return await _set_state(conn, owner, before, WebhookState.enabled, "webhook.enable")
 
 
-async def disable(conn: Connection, owner: Owner, webhook_id: str) -> Webhook:
+async def disable(conn: Connection, owner: Owner, webhook_id: str) -> WebhookRecord:
     """Let a webhook rest; what it has not begun to deliver is kept as not sent."""
     before = await _lock(conn, owner, webhook_id)
     moved = await _set_state(conn, owner, before, WebhookState.disabled, "webhook.disable")
@@ -160,8 +166,8 @@ async def disable(conn: Connection, owner: Owner, webhook_id: str) -> Webhook:
 
 
 async def _set_state(
-    conn: Connection, owner: Owner, before: Webhook, state: WebhookState, action: str
-) -> Webhook:
+    conn: Connection, owner: Owner, before: WebhookRecord, state: WebhookState, action: str
+) -> WebhookRecord:
     conn.wake(DELIVERIES_CHANNEL)
     if before.state is not state:
         await store.set_state(conn, before.id, state)
@@ -177,7 +183,7 @@ async def delete(conn: Connection, owner: Owner, webhook_id: str) -> None:
     await _audit(conn, owner, "webhook.delete", webhook)
 
 
-async def _lock(conn: Connection, owner: Owner, webhook_id: str) -> Webhook:
+async def _lock(conn: Connection, owner: Owner, webhook_id: str) -> WebhookRecord:
     """Return a webhook that nobody else changes until the end: secrets are read, then written."""
     await conn.lock(f"webhook {webhook_id}")
     return await get(conn, owner, webhook_id)
@@ -187,7 +193,7 @@ async def _audit(
     conn: Connection,
     owner: Owner,
     action: str,
-    webhook: Webhook,
+    webhook: WebhookRecord,
     *,
     details: Mapping[str, Any] | None = None,
 ) -> None:

@@ -9,9 +9,9 @@ from hublet.webhooks.records import (
     DeliveryState,
     Domain,
     UnsentReason,
-    Watched,
+    WatchedItem,
     WatchedType,
-    Webhook,
+    WebhookRecord,
     WebhookState,
 )
 from hublet.webhooks.sealed_secrets import SealedSecrets
@@ -43,12 +43,12 @@ _WATCHED = """
 """
 
 
-async def list_of(conn: Reader, *, owner_id: str) -> list[Webhook]:
+async def list_of(conn: Reader, *, owner_id: str) -> list[WebhookRecord]:
     """Return the webhooks of an owner, oldest first."""
     rows = await conn.fetch_all(
         f"SELECT {_COLUMNS} {_FROM} WHERE h.owner_id = $1 ORDER BY h.id", owner_id
     )
-    watched: dict[str, list[Watched]] = {row["id"]: [] for row in rows}
+    watched: dict[str, list[WatchedItem]] = {row["id"]: [] for row in rows}
     for row in await conn.fetch_all(
         f"{_WATCHED} WHERE h.owner_id = $1 ORDER BY w.webhook_id, w.position", owner_id
     ):
@@ -57,7 +57,7 @@ async def list_of(conn: Reader, *, owner_id: str) -> list[Webhook]:
     return [_webhook_record(row, watched[row["id"]]) for row in rows]
 
 
-async def find(conn: Reader, webhook_id: str, *, owner_id: str) -> Webhook | None:
+async def find(conn: Reader, webhook_id: str, *, owner_id: str) -> WebhookRecord | None:
     row = await conn.fetch_one(
         f"SELECT {_COLUMNS} {_FROM} WHERE h.id = $1 AND h.owner_id = $2", webhook_id, owner_id
     )
@@ -93,7 +93,7 @@ async def find_sealed(conn: Reader, webhook_id: str) -> SealedSecrets | None:
     )
 
 
-async def add(conn: Connection, webhook: Webhook, sealed: SealedSecrets) -> None:
+async def add(conn: Connection, webhook: WebhookRecord, sealed: SealedSecrets) -> None:
     await conn.execute(
         """
         INSERT INTO webhooks
@@ -108,7 +108,7 @@ async def add(conn: Connection, webhook: Webhook, sealed: SealedSecrets) -> None
     await _add_watched(conn, webhook)
 
 
-async def update(conn: Connection, webhook: Webhook, sealed: SealedSecrets) -> None:
+async def update(conn: Connection, webhook: WebhookRecord, sealed: SealedSecrets) -> None:
     """Keep everything about a webhook that its owner may change but its state."""
     await conn.execute(
         """
@@ -123,7 +123,7 @@ async def update(conn: Connection, webhook: Webhook, sealed: SealedSecrets) -> N
     await _add_watched(conn, webhook)
 
 
-def _setting_values(webhook: Webhook, sealed: SealedSecrets) -> Sequence[object]:
+def _setting_values(webhook: WebhookRecord, sealed: SealedSecrets) -> Sequence[object]:
     return (
         webhook.url,
         None if webhook.job is None else json.dumps(webhook.job),
@@ -138,7 +138,7 @@ def _setting_values(webhook: Webhook, sealed: SealedSecrets) -> Sequence[object]
     )
 
 
-async def _add_watched(conn: Connection, webhook: Webhook) -> None:
+async def _add_watched(conn: Connection, webhook: WebhookRecord) -> None:
     await conn.execute_many(
         """
         INSERT INTO webhook_watched (webhook_id, position, type, name, target)
@@ -191,10 +191,10 @@ async def remove(conn: Connection, webhook_id: str) -> None:
     await conn.execute("DELETE FROM webhooks WHERE id = $1", webhook_id)
 
 
-def _webhook_record(row: Row, watched: Sequence[Watched]) -> Webhook:
+def _webhook_record(row: Row, watched: Sequence[WatchedItem]) -> WebhookRecord:
     triggered = row["last_trigger_at"]
     watches = {Domain.repo: row["watches_repo"], Domain.discussion: row["watches_discussion"]}
-    return Webhook(
+    return WebhookRecord(
         id=row["id"],
         owner_id=row["owner_id"],
         creator_id=row["creator_id"],
@@ -211,8 +211,8 @@ def _webhook_record(row: Row, watched: Sequence[Watched]) -> Webhook:
     )
 
 
-def _watched_record(row: Row) -> Watched:
-    return Watched(
+def _watched_record(row: Row) -> WatchedItem:
+    return WatchedItem(
         type=WatchedType(row["type"]),
         name=row["name"],
         target=row["target"],

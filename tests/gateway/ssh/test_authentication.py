@@ -8,7 +8,7 @@ import pytest
 
 from gateway.ssh.guests import House, a_key, a_running_job, register
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import OPERATOR, Plan, Role
+from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core import clock
 from hublet.core.database import Database
@@ -109,7 +109,9 @@ async def test_in_a_resource_group_the_role_there_decides(
     house: House, client: httpx2.AsyncClient, database: Database
 ) -> None:
     members = {"boss": Role.admin, "bob": Role.write, "eve": Role.read}
-    organization = await an_organization(database, "acme", plan=Plan.enterprise, members=members)
+    organization = await an_organization(
+        database, "acme", plan=OrganizationPlan.enterprise, members=members
+    )
     group = await a_resource_group(database, organization, members={"eve": Role.write})
     boss = await sign_in(database, "boss")
     job_id = await a_running_job(house, client, boss, path=ACME, resourceGroupId=group.id)
@@ -321,7 +323,7 @@ async def test_the_audit_log_of_the_organization_tells_who_came(
     house: House, client: httpx2.AsyncClient, database: Database
 ) -> None:
     members = {"boss": Role.admin, "bob": Role.write}
-    await an_organization(database, "acme", plan=Plan.enterprise, members=members)
+    await an_organization(database, "acme", plan=OrganizationPlan.enterprise, members=members)
     boss = await sign_in(database, "boss")
     job_id = await a_running_job(house, client, boss, path=ACME)
     key = await register(database, "bob")

@@ -12,7 +12,7 @@ from gateway.ssh.guests import SSH, House, a_house, register
 from gateway.ssh.listening_jobs import listens
 from hublet.core.database import Database
 from hublet.jobs import store
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 from hublet.runtime.networks.membership import Networks
 from hublet.runtime.sandbox.runner import sandbox_runner
 from hublet.runtime.supervisor.orders import group_hostname, group_of, group_prefix
@@ -41,7 +41,7 @@ async def house(database: Database, app: FastAPI) -> AsyncIterator[House]:
 
 async def a_member(
     house: House, client: httpx2.AsyncClient, headers: Headers, *argv: str, aliases: list[str]
-) -> Job:
+) -> JobRecord:
     """Return a job of the group that runs."""
     network = {"group": "train", "aliases": aliases}
     asked = await run(client, headers, ssh=SSH, network=network)
@@ -70,7 +70,7 @@ async def answer(conn: asyncssh.SSHClientConnection, name: str) -> bytes:
 @pytest.fixture
 async def guest(
     house: House, client: httpx2.AsyncClient, ada: Headers
-) -> AsyncIterator[tuple[asyncssh.SSHClientConnection, Job]]:
+) -> AsyncIterator[tuple[asyncssh.SSHClientConnection, JobRecord]]:
     """Somebody in a job beside one that listens."""
     serving = listens(PORT, address="0.0.0.0", python=PYTHON)
     await a_member(house, client, ada, *serving, aliases=["leader"])
@@ -79,7 +79,7 @@ async def guest(
         yield conn, job
 
 
-Guest = tuple[asyncssh.SSHClientConnection, Job]
+Guest = tuple[asyncssh.SSHClientConnection, JobRecord]
 
 
 async def test_another_is_reached_by_every_name(guest: Guest) -> None:

@@ -11,7 +11,7 @@ from hublet.jobs.records import (
     Flavor,
     Initiator,
     InitiatorType,
-    Job,
+    JobRecord,
     NetworkGroup,
     Spec,
     Stage,
@@ -27,9 +27,9 @@ SIZE = FlavorSize(name="cpu-basic", cores=2, memory_bytes=16 * 2**30)
 LONGEST_LABEL = 63
 
 
-def a_job(*, owner_id: str = "ada", resource_group_id: str | None = None, **spec: Any) -> Job:
+def a_job(*, owner_id: str = "ada", resource_group_id: str | None = None, **spec: Any) -> JobRecord:
     """A job; name only what the test is about."""
-    return Job(
+    return JobRecord(
         id="a" * 24,
         owner_id=owner_id,
         creator_id="ada",
@@ -42,7 +42,7 @@ def a_job(*, owner_id: str = "ada", resource_group_id: str | None = None, **spec
     )
 
 
-def environment(job: Job, size: FlavorSize = SIZE, **secrets: str) -> dict[str, str]:
+def environment(job: JobRecord, size: FlavorSize = SIZE, **secrets: str) -> dict[str, str]:
     return environment_of(job, size, secrets=secrets, base_url="http://hub.test")
 
 
@@ -150,7 +150,7 @@ def test_the_longest_names_fit_into_a_label_of_dns() -> None:
         pytest.param(a_job(network=NetworkGroup(group="eval")), id="another name"),
     ],
 )
-def test_groups_are_apart(other: Job) -> None:
+def test_groups_are_apart(other: JobRecord) -> None:
     job = a_job(network=GROUP)
 
     assert group_hostname(other) != group_hostname(job)

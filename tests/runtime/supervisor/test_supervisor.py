@@ -12,7 +12,7 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.folders import job_folder
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 from hublet.runtime.launch_threads import run_in_launch_thread
 from hublet.runtime.records import CannotRun, CannotRunYet, Observation, Phase
 from hublet.runtime.supervisor import launcher
@@ -302,7 +302,7 @@ async def test_what_is_still_prepared_when_it_is_canceled_goes_afterwards(
         goes_on.wait(20)
         (folder / "volumes").mkdir(parents=True)
 
-    async def prepare(_: Database, __: Job, *, folder: Path) -> None:
+    async def prepare(_: Database, __: JobRecord, *, folder: Path) -> None:
         await run_in_launch_thread(prepared_slowly, folder)
 
     monkeypatch.setattr(launcher, "prepare", prepare)

@@ -5,9 +5,9 @@ from datetime import datetime
 import pytest
 
 from hublet.core.clock import from_micros
-from hublet.jobs.records import Flavor, Initiator, InitiatorType, Job, Spec, Stage
+from hublet.jobs.records import Flavor, Initiator, InitiatorType, JobRecord, Spec, Stage
 from hublet.runtime.records import Observation, Phase
-from hublet.runtime.supervisor.records import Attempt, HeldJob
+from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 from hublet.runtime.supervisor.transitions import AttemptLimits, decide_changes
 
 LIMITS = AttemptLimits(start=10**9, timeout=10**9, memory_bytes=2**30)
@@ -16,7 +16,7 @@ NOW = 2_000_000_000
 
 
 def held() -> HeldJob:
-    job = Job(
+    job = JobRecord(
         id="a" * 24,
         owner_id="ada",
         creator_id="ada",
@@ -27,7 +27,9 @@ def held() -> HeldJob:
         message="starting",
         created_at=from_micros(LAUNCHED),
     )
-    attempt = Attempt(job_id=job.id, number=1, runner="scripted", handle="x", launched_at=LAUNCHED)
+    attempt = AttemptRecord(
+        job_id=job.id, number=1, runner="scripted", handle="x", launched_at=LAUNCHED
+    )
     return HeldJob(job=job, attempt=attempt)
 
 

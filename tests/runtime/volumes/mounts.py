@@ -7,7 +7,7 @@ import httpx2
 
 from hublet.core.database import Database
 from hublet.jobs import store
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 from hublet.runtime.volumes.preparation import prepare
 from hublet.runtime.volumes.records import PreparedAttempt
 from hublet.runtime.volumes.write_back import write_back
@@ -19,13 +19,13 @@ BOX = "/api/buckets/ada/box"
 
 async def a_job(
     client: httpx2.AsyncClient, database: Database, who: Headers, *volumes: dict[str, Any]
-) -> Job:
+) -> JobRecord:
     """A job of ada that mounts these."""
     created = await run(client, who, volumes=list(volumes))
     return await job_of(database, created["id"])
 
 
-async def job_of(database: Database, job_id: str) -> Job:
+async def job_of(database: Database, job_id: str) -> JobRecord:
     owner = await a_user(database, "ada")
     async with database.read() as conn:
         job = await store.find(conn, job_id, owner_id=owner.id)
@@ -33,16 +33,16 @@ async def job_of(database: Database, job_id: str) -> Job:
     return job
 
 
-def attempt_of(database: Database, job: Job, number: int = 1) -> Path:
+def attempt_of(database: Database, job: JobRecord, number: int = 1) -> Path:
     data_dir = database.hub.settings.database.data_dir
     return data_dir / "jobs" / job.id[:2] / job.id / f"attempt-{number}"
 
 
-async def prepared(database: Database, job: Job, number: int = 1) -> PreparedAttempt:
+async def prepared(database: Database, job: JobRecord, number: int = 1) -> PreparedAttempt:
     return await prepare(database, job, folder=attempt_of(database, job, number))
 
 
-async def mounted(database: Database, job: Job, number: int = 1) -> Path:
+async def mounted(database: Database, job: JobRecord, number: int = 1) -> Path:
     """The folder that the only volume of a job became."""
     (bind,) = (await prepared(database, job, number)).binds
     return bind.source
@@ -78,7 +78,7 @@ def model(**changes: Any) -> dict[str, Any]:
     return {"type": "model", "source": "ada/engine", "mountPath": "/data"} | changes
 
 
-async def after(database: Database, job: Job) -> list[str]:
+async def after(database: Database, job: JobRecord) -> list[str]:
     """Let the attempt have ended; return what could not be written back."""
     return await write_back(database, job, folder=attempt_of(database, job))
 

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hublet.core.database import Database
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 from hublet.runtime.records import CannotRun
 from hublet.runtime.sandbox.runner import sandbox_runner
 from hublet.runtime.volumes import mount_frames
@@ -41,7 +41,7 @@ async def engine(client: httpx2.AsyncClient, database: Database, ada: Headers) -
     return repo_id
 
 
-async def printed(database: Database, job: Job, script: str) -> list[str]:
+async def printed(database: Database, job: JobRecord, script: str) -> list[str]:
     """Run something with the volumes of a job, to its end; return what it printed."""
     data_dir = database.hub.settings.database.data_dir
     # Asked again it is the same.

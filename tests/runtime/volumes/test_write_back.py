@@ -11,7 +11,7 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database, DatabaseUnavailable
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 from hublet.runtime.records import CannotRun, CannotRunYet
 from hublet.runtime.volumes import bucket_mounts, preparation, write_back
 from hublet.runtime.volumes.records import BucketDiff, ChangedFile
@@ -32,7 +32,7 @@ from runtime.volumes.mounts import (
 
 
 @pytest.fixture
-async def job(client: httpx2.AsyncClient, database: Database, ada: Headers) -> Job:
+async def job(client: httpx2.AsyncClient, database: Database, ada: Headers) -> JobRecord:
     """One that mounts a bucket with some files."""
     await a_bucket(client, ada, a="1", deep__b="2", deep__er__c="3")
     return await a_job(client, database, ada, bucket())
@@ -40,7 +40,7 @@ async def job(client: httpx2.AsyncClient, database: Database, ada: Headers) -> J
 
 @pytest.mark.parametrize("depth", [256, 1500, 5000])
 async def test_folders_that_are_nested_too_deeply_stay_behind_alone(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, job: Job, depth: int
+    client: httpx2.AsyncClient, database: Database, ada: Headers, job: JobRecord, depth: int
 ) -> None:
     folder = await mounted(database, job)
     (folder / "a").unlink()
@@ -55,7 +55,7 @@ async def test_folders_that_are_nested_too_deeply_stay_behind_alone(
 
 
 async def test_what_is_nested_as_deep_as_may_be_comes_back_and_forth(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, job: Job
+    client: httpx2.AsyncClient, database: Database, ada: Headers, job: JobRecord
 ) -> None:
     with nested(await mounted(database, job) / "deep", 254):
         assert await after(database, job) == []
@@ -66,7 +66,7 @@ async def test_what_is_nested_as_deep_as_may_be_comes_back_and_forth(
 
 
 async def test_a_bucket_that_is_nested_too_deeply_is_not_mounted(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, job: Job
+    client: httpx2.AsyncClient, database: Database, ada: Headers, job: JobRecord
 ) -> None:
     await put_file(client, ada, "d/" * 256 + "file", "1")
 
@@ -78,7 +78,7 @@ async def test_a_bucket_that_is_nested_too_deeply_is_not_mounted(
 
 
 async def test_a_path_that_is_too_long_for_the_machine_is_not_tried_again(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, job: Job
+    client: httpx2.AsyncClient, database: Database, ada: Headers, job: JobRecord
 ) -> None:
     await put_file(client, ada, f"{'d' * 250}/" * 16 + "file", "1")
 
@@ -90,7 +90,7 @@ async def test_a_path_that_is_too_long_for_the_machine_is_not_tried_again(
 
 @pytest.mark.parametrize("mode", [0o000, 0o400, 0o300])
 async def test_nothing_in_a_closed_folder_counts_as_deleted(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, job: Job, mode: int
+    client: httpx2.AsyncClient, database: Database, ada: Headers, job: JobRecord, mode: int
 ) -> None:
     folder = await mounted(database, job)
     (folder / "a").unlink()
@@ -106,7 +106,7 @@ async def test_nothing_in_a_closed_folder_counts_as_deleted(
 
 
 async def test_a_bucket_that_was_closed_as_a_whole_stays_as_it_was(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, job: Job
+    client: httpx2.AsyncClient, database: Database, ada: Headers, job: JobRecord
 ) -> None:
     folder = await mounted(database, job)
     with not_root(database.hub.settings.database.data_dir):
@@ -119,7 +119,7 @@ async def test_a_bucket_that_was_closed_as_a_whole_stays_as_it_was(
 
 
 async def test_a_closed_file_stays_behind_alone(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, job: Job
+    client: httpx2.AsyncClient, database: Database, ada: Headers, job: JobRecord
 ) -> None:
     folder = await mounted(database, job)
     (folder / "a").write_text("4")
@@ -134,7 +134,7 @@ async def test_a_closed_file_stays_behind_alone(
 
 
 async def test_sockets_are_told_of_and_much_is_told_of_in_one_line(
-    database: Database, job: Job, monkeypatch: pytest.MonkeyPatch
+    database: Database, job: JobRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = await mounted(database, job)
     monkeypatch.chdir(folder)
@@ -162,7 +162,7 @@ def failing_with(error: Exception) -> object:
 @pytest.mark.parametrize("step", ["keep", "survey"])
 async def test_what_may_pass_is_tried_again_for_ten_minutes(
     database: Database,
-    job: Job,
+    job: JobRecord,
     monkeypatch: pytest.MonkeyPatch,
     number: int,
     step: str,
@@ -184,7 +184,7 @@ async def test_what_has_passed_is_written_back(
     client: httpx2.AsyncClient,
     database: Database,
     ada: Headers,
-    job: Job,
+    job: JobRecord,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (await mounted(database, job) / "a").write_text("4")
@@ -209,7 +209,7 @@ async def test_what_has_passed_is_written_back(
     ],
 )
 async def test_what_does_not_pass_is_not_tried_again(
-    database: Database, job: Job, monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
+    database: Database, job: JobRecord, monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
 ) -> None:
     await mounted(database, job)
     monkeypatch.setattr(bucket_mounts, "survey", failing_with(error))
@@ -221,7 +221,7 @@ async def test_a_database_that_is_away_loses_nothing(
     client: httpx2.AsyncClient,
     database: Database,
     ada: Headers,
-    job: Job,
+    job: JobRecord,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (await mounted(database, job) / "a").write_text("4")
@@ -244,7 +244,7 @@ async def test_a_time_that_no_calendar_has_is_no_obstacle(
     client: httpx2.AsyncClient,
     database: Database,
     ada: Headers,
-    job: Job,
+    job: JobRecord,
     monkeypatch: pytest.MonkeyPatch,
     moment: int,
 ) -> None:
@@ -260,7 +260,7 @@ async def test_a_time_that_no_calendar_has_is_no_obstacle(
 
 
 async def test_a_note_that_cannot_be_touched_holds_up_nobody(
-    database: Database, job: Job, monkeypatch: pytest.MonkeyPatch
+    database: Database, job: JobRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await mounted(database, job)
     ill = failing_with(OSError(errno.EIO, "The disk is ill"))

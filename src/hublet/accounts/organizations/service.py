@@ -13,7 +13,7 @@ from hublet.accounts.errors import (
 from hublet.accounts.names import check_name
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import store
-from hublet.accounts.records import Actor, Organization, Plan, Role, User, UserType
+from hublet.accounts.records import Actor, Organization, OrganizationPlan, Role, User, UserType
 from hublet.accounts.users import store as users
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
@@ -37,7 +37,7 @@ async def create(
     name: str,
     *,
     fullname: str | None = None,
-    plan: Plan = Plan.free,
+    plan: OrganizationPlan = OrganizationPlan.free,
     owner: User | None = None,
 ) -> Organization:
     """Create an organization; its owner, if there is one yet, becomes its first administrator."""
@@ -86,7 +86,7 @@ async def set_fullname(
 
 
 async def set_plan(
-    conn: Connection, actor: Actor, organization: Organization, plan: Plan
+    conn: Connection, actor: Actor, organization: Organization, plan: OrganizationPlan
 ) -> Organization:
     if plan is organization.plan:
         return organization

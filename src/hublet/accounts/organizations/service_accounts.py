@@ -5,7 +5,15 @@ from hublet.accounts.names import check_name
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store
-from hublet.accounts.records import Actor, Member, Organization, Plan, Role, User, UserType
+from hublet.accounts.records import (
+    Actor,
+    Member,
+    Organization,
+    OrganizationPlan,
+    Role,
+    User,
+    UserType,
+)
 from hublet.accounts.users import service as accounts
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
@@ -18,7 +26,7 @@ async def get_organization(conn: Reader, name: str, *, user_id: str) -> Organiza
     """Return the organization when the user administers it, and it has the plan."""
     organization = await organizations.get_as(conn, name, user_id=user_id, needed=Role.admin)
     if not organization.plan.has_service_accounts:
-        raise PlanNeeded("Service accounts", Plan.enterprise, organization.name)
+        raise PlanNeeded("Service accounts", OrganizationPlan.enterprise, organization.name)
     return organization
 
 

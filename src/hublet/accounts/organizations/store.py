@@ -1,7 +1,14 @@
 """SQL of organizations, members of them and of their resource groups, and service accounts."""
 
 from hublet.accounts.names import name_key
-from hublet.accounts.records import Member, Membership, Organization, Plan, Role, UserType
+from hublet.accounts.records import (
+    Member,
+    Membership,
+    Organization,
+    OrganizationPlan,
+    Role,
+    UserType,
+)
 from hublet.accounts.users.store import USER_COLUMNS, user_record
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
@@ -42,7 +49,7 @@ async def set_fullname(conn: Connection, organization_id: str, fullname: str) ->
     )
 
 
-async def set_plan(conn: Connection, organization_id: str, plan: Plan) -> None:
+async def set_plan(conn: Connection, organization_id: str, plan: OrganizationPlan) -> None:
     await conn.execute("UPDATE organizations SET plan = $1 WHERE id = $2", plan, organization_id)
 
 
@@ -130,7 +137,7 @@ def _organization_record(row: Row) -> Organization:
         id=row["id"],
         name=row["name"],
         fullname=row["fullname"],
-        plan=Plan(row["plan"]),
+        plan=OrganizationPlan(row["plan"]),
         created_at=from_micros(row["created_at"]),
     )
 

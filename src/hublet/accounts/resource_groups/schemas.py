@@ -31,7 +31,7 @@ class ResourceGroup(Schema):
     createdAt: Timestamp
 
     @classmethod
-    def of(cls, group: records.ResourceGroup) -> Self:
+    def of(cls, group: records.ResourceGroupRecord) -> Self:
         return cls(
             id=group.id,
             name=group.name,
@@ -45,7 +45,7 @@ class ResourceGroupDetails(ResourceGroup):
 
     @classmethod
     def with_members(
-        cls, group: records.ResourceGroup, members: Sequence[Member], *, base_url: str
+        cls, group: records.ResourceGroupRecord, members: Sequence[Member], *, base_url: str
     ) -> Self:
         return cls(
             **ResourceGroup.of(group).model_dump(),

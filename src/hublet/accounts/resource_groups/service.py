@@ -13,7 +13,14 @@ from hublet.accounts.errors import (
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store
-from hublet.accounts.records import Actor, Organization, Plan, ResourceGroup, Role, User
+from hublet.accounts.records import (
+    Actor,
+    Organization,
+    OrganizationPlan,
+    ResourceGroupRecord,
+    Role,
+    User,
+)
 from hublet.accounts.resource_groups import store as resource_groups_store
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader, UniqueViolation
@@ -34,13 +41,13 @@ async def get_organization(
     """Return the organization when the user has the role, and the organization the plan."""
     organization = await organizations.get_as(conn, name, user_id=user_id, needed=needed)
     if not organization.plan.has_resource_groups:
-        raise PlanNeeded("Resource groups", Plan.team, organization.name)
+        raise PlanNeeded("Resource groups", OrganizationPlan.team, organization.name)
     return organization
 
 
 async def list_visible(
     conn: Reader, organization: Organization, *, user_id: str, after: str, limit: int
-) -> list[ResourceGroup]:
+) -> list[ResourceGroupRecord]:
     """Return every group to an administrator, to others those that they are in."""
     role = await store.role_of(conn, organization.id, user_id=user_id)
     member_id = "" if role is Role.admin else user_id
@@ -49,7 +56,7 @@ async def list_visible(
     )
 
 
-async def get(conn: Reader, organization: Organization, group_id: str) -> ResourceGroup:
+async def get(conn: Reader, organization: Organization, group_id: str) -> ResourceGroupRecord:
     group = await resource_groups_store.find(conn, group_id, organization_id=organization.id)
     if group is None:
         raise ResourceGroupNotFound(group_id)
@@ -58,7 +65,7 @@ async def get(conn: Reader, organization: Organization, group_id: str) -> Resour
 
 async def get_visible(
     conn: Reader, organization: Organization, group_id: str, *, user_id: str
-) -> ResourceGroup:
+) -> ResourceGroupRecord:
     """Return a group to an administrator, or to somebody who is in it."""
     group = await get(conn, organization, group_id)
     role = await store.role_of(conn, organization.id, user_id=user_id)
@@ -82,8 +89,8 @@ async def role_in(
 
 async def create(
     conn: Connection, actor: Actor, organization: Organization, *, name: str, description: str
-) -> ResourceGroup:
-    group = ResourceGroup(
+) -> ResourceGroupRecord:
+    group = ResourceGroupRecord(
         id=new_object_id(),
         organization_id=organization.id,
         name=name,
@@ -105,11 +112,11 @@ async def create(
 async def update(
     conn: Connection,
     actor: Actor,
-    group: ResourceGroup,
+    group: ResourceGroupRecord,
     *,
     name: str | None,
     description: str | None,
-) -> ResourceGroup:
+) -> ResourceGroupRecord:
     """Change a group; None keeps what there is."""
     changed = replace(
         group,
@@ -135,7 +142,7 @@ async def update(
     return changed
 
 
-async def delete(conn: Connection, actor: Actor, group: ResourceGroup) -> None:
+async def delete(conn: Connection, actor: Actor, group: ResourceGroupRecord) -> None:
     if await resource_groups_store.has_repos(conn, group.id):
         raise ResourceGroupInUse(group.name)
     await resource_groups_store.remove(conn, group.id)
@@ -154,7 +161,7 @@ async def set_member(
     conn: Connection,
     actor: Actor,
     organization: Organization,
-    group: ResourceGroup,
+    group: ResourceGroupRecord,
     user: User,
     role: Role,
 ) -> None:
@@ -180,7 +187,9 @@ async def set_member(
     )
 
 
-async def remove_member(conn: Connection, actor: Actor, group: ResourceGroup, user: User) -> None:
+async def remove_member(
+    conn: Connection, actor: Actor, group: ResourceGroupRecord, user: User
+) -> None:
     if await store.group_role_of(conn, group.id, user_id=user.id) is None:
         raise NotInResourceGroup(user.name, group.name)
     await store.remove_group_member(conn, group.id, user_id=user.id)

@@ -1,13 +1,13 @@
 """SQL of resource groups."""
 
-from hublet.accounts.records import ResourceGroup
+from hublet.accounts.records import ResourceGroupRecord
 from hublet.core.clock import from_micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 
 _GROUP_COLUMNS = "g.id, g.organization_id, g.name, g.description, g.created_at"
 
 
-async def add(conn: Connection, group: ResourceGroup) -> bool:
+async def add(conn: Connection, group: ResourceGroupRecord) -> bool:
     """Add a group; False when the organization has one of this name."""
     return await conn.execute(
         """
@@ -19,7 +19,7 @@ async def add(conn: Connection, group: ResourceGroup) -> bool:
     ) == 1  # fmt: skip
 
 
-async def find(conn: Reader, group_id: str, *, organization_id: str) -> ResourceGroup | None:
+async def find(conn: Reader, group_id: str, *, organization_id: str) -> ResourceGroupRecord | None:
     row = await conn.fetch_one(
         f"SELECT {_GROUP_COLUMNS} FROM resource_groups g WHERE g.id = $1 AND g.organization_id = $2",
         group_id, organization_id,
@@ -29,7 +29,7 @@ async def find(conn: Reader, group_id: str, *, organization_id: str) -> Resource
 
 async def list_of(
     conn: Reader, organization_id: str, *, member_id: str = "", after: str = "", limit: int = 100
-) -> list[ResourceGroup]:
+) -> list[ResourceGroupRecord]:
     """Return groups by id; with a member's id only those which that one is in."""
     rows = await conn.fetch_all(
         f"""
@@ -45,7 +45,7 @@ async def list_of(
     return [_group_record(row) for row in rows]
 
 
-async def update(conn: Connection, group: ResourceGroup) -> None:
+async def update(conn: Connection, group: ResourceGroupRecord) -> None:
     """Raises UniqueViolation when the organization has another group of this name."""
     await conn.execute(
         "UPDATE resource_groups SET name = $1, name_key = $2, description = $3 WHERE id = $4",
@@ -66,8 +66,8 @@ async def remove(conn: Connection, group_id: str) -> None:
     await conn.execute("DELETE FROM resource_groups WHERE id = $1", group_id)
 
 
-def _group_record(row: Row) -> ResourceGroup:
-    return ResourceGroup(
+def _group_record(row: Row) -> ResourceGroupRecord:
+    return ResourceGroupRecord(
         id=row["id"],
         organization_id=row["organization_id"],
         name=row["name"],

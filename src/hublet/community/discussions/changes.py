@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from hublet.community.discussions import service
-from hublet.community.discussions.records import Discussion
+from hublet.community.discussions.records import DiscussionRecord
 from hublet.community.errors import PullRequestRefDeleted, StatusUnchanged, TitleUnchanged
 from hublet.community.threads import service as threads
 from hublet.community.threads.records import Thread, ThreadChange, ThreadStatus
@@ -14,7 +14,7 @@ from hublet.tokens.records import Caller
 
 
 async def rename(
-    conn: Connection, caller: Caller, discussion: Discussion, title: str
+    conn: Connection, caller: Caller, discussion: DiscussionRecord, title: str
 ) -> ThreadChange:
     await service.check_author_or_writer(conn, caller, discussion, f"rename this {discussion.noun}")
     thread = discussion.thread
@@ -35,7 +35,7 @@ async def rename(
 async def set_status(
     conn: Connection,
     caller: Caller,
-    discussion: Discussion,
+    discussion: DiscussionRecord,
     status: ThreadStatus,
     *,
     comment: str | None,
@@ -52,7 +52,7 @@ async def set_status(
     return await record_status(conn, caller, discussion, replace(discussion.thread, status=status))
 
 
-async def _check_ref(conn: Reader, discussion: Discussion) -> None:
+async def _check_ref(conn: Reader, discussion: DiscussionRecord) -> None:
     if discussion.thread.is_pull_request and (
         await refs.find_sha(conn, discussion.repo, discussion.ref) is None
     ):
@@ -62,7 +62,7 @@ async def _check_ref(conn: Reader, discussion: Discussion) -> None:
 async def record_status(
     conn: Connection,
     caller: Caller,
-    discussion: Discussion,
+    discussion: DiscussionRecord,
     after: Thread,
 ) -> ThreadChange:
     """Keep a thread whose status is another now, and write it into its history."""
@@ -79,7 +79,7 @@ async def record_status(
 
 
 async def set_pinned(
-    conn: Connection, caller: Caller, discussion: Discussion, *, pinned: bool
+    conn: Connection, caller: Caller, discussion: DiscussionRecord, *, pinned: bool
 ) -> None:
     """Keep a discussion on top of the list, or let it go; doing it again changes nothing."""
     if discussion.thread.pinned is pinned:
@@ -95,7 +95,7 @@ async def set_pinned(
 async def _update(
     conn: Connection,
     caller: Caller,
-    discussion: Discussion,
+    discussion: DiscussionRecord,
     after: Thread,
     difference: ThreadDifference,
 ) -> None:

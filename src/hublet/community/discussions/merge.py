@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hublet.community.discussions import changes, comparison, pull_requests, service, store
 from hublet.community.discussions.comparison import MergeRequest, Sides
-from hublet.community.discussions.records import OPEN_STATUSES, Discussion, PullRequestCommit
+from hublet.community.discussions.records import OPEN_STATUSES, DiscussionRecord, PullRequestCommit
 from hublet.community.errors import PullRequestRefDeleted, StatusUnchanged
 from hublet.community.threads.records import ThreadStatus
 from hublet.core.clock import now
@@ -27,7 +27,7 @@ RETRIES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergePlan:
-    discussion: Discussion
+    discussion: DiscussionRecord
     sides: Sides
 
 
@@ -72,7 +72,7 @@ async def _plan(conn: Reader, caller: Caller, address: RepoAddress, number: int)
     return MergePlan(discussion=discussion, sides=Sides(base=base, head=head))
 
 
-def _check_open(discussion: Discussion) -> None:
+def _check_open(discussion: DiscussionRecord) -> None:
     pull_requests.check_pull_request(discussion)
     if discussion.thread.status not in OPEN_STATUSES:
         raise StatusUnchanged(discussion.noun, str(discussion.thread.status))
@@ -93,7 +93,7 @@ def _write_merge(folder: Path, plan: MergePlan, *, author: str) -> MergeResult:
 async def _finish(
     conn: Connection,
     caller: Caller,
-    discussion: Discussion,
+    discussion: DiscussionRecord,
     merged: MergeResult,
     *,
     comment: str | None,
@@ -118,7 +118,7 @@ async def _finish(
     return oid
 
 
-async def _lock_both_refs(conn: Connection, discussion: Discussion, sides: Sides) -> None:
+async def _lock_both_refs(conn: Connection, discussion: DiscussionRecord, sides: Sides) -> None:
     """Go on only when both sides are where they were when git merged them."""
     for ref, sha in ((discussion.ref, sides.head), (discussion.base, sides.base)):
         if not await store.lock_ref(conn, discussion.repo.id, ref=ref, sha=sha):
@@ -126,8 +126,8 @@ async def _lock_both_refs(conn: Connection, discussion: Discussion, sides: Sides
 
 
 async def _move_base(
-    conn: Connection, caller: Caller, discussion: Discussion, merged: MergeResult
-) -> Discussion:
+    conn: Connection, caller: Caller, discussion: DiscussionRecord, merged: MergeResult
+) -> DiscussionRecord:
     new = merged.commit.oid if merged.commit else merged.sides.base
     update = UpdatedRef(ref=discussion.base, old_sha=merged.sides.base, new_sha=new)
     move = RefTransaction(updates=(update,), actor_id=caller.user_id, card=merged.card)

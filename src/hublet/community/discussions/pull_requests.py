@@ -11,7 +11,7 @@ from hublet.community.discussions.records import (
     CLOSED_STATUSES,
     MAX_TITLE,
     OPEN_STATUSES,
-    Discussion,
+    DiscussionRecord,
     NewDiscussion,
     PullRequestCommit,
 )
@@ -29,14 +29,14 @@ from hublet.repos.refs import service as refs
 from hublet.tokens.records import Caller
 
 
-def check_pull_request(discussion: Discussion) -> None:
+def check_pull_request(discussion: DiscussionRecord) -> None:
     if not discussion.thread.is_pull_request:
         raise NotAPullRequest(discussion.number)
 
 
 async def open_draft(
     conn: Connection, caller: Caller, address: RepoAddress, wanted: NewDiscussion
-) -> Discussion:
+) -> DiscussionRecord:
     """Open a pull request, as a draft, whose ref stands where main stands."""
     # Interface 5.3: whoever opens one must be able to read what it is to change.
     repo = await repos.get(conn, caller, address, Right.read)
@@ -74,7 +74,7 @@ async def may_commit(conn: Reader, caller: Caller, repo: Repo, number: int) -> b
 register(opener=open_with_commit, check=may_commit)
 
 
-async def delete_ref(conn: Connection, caller: Caller, discussion: Discussion) -> None:
+async def delete_ref(conn: Connection, caller: Caller, discussion: DiscussionRecord) -> None:
     """Give up the ref of a pull request that is done with; which commits it had stays known."""
     check_pull_request(discussion)
     if discussion.thread.status not in CLOSED_STATUSES:
@@ -87,7 +87,7 @@ async def delete_ref(conn: Connection, caller: Caller, discussion: Discussion) -
     await _move_ref(conn, caller, discussion, old=head, new=None)
 
 
-async def delete(conn: Connection, caller: Caller, discussion: Discussion) -> None:
+async def delete(conn: Connection, caller: Caller, discussion: DiscussionRecord) -> None:
     """Delete a discussion with its comments; a pull request's ref goes with it."""
     head = await refs.find_sha(conn, discussion.repo, discussion.ref)
     if head is not None:
@@ -97,7 +97,12 @@ async def delete(conn: Connection, caller: Caller, discussion: Discussion) -> No
 
 
 async def _move_ref(
-    conn: Connection, caller: Caller, discussion: Discussion, *, old: str | None, new: str | None
+    conn: Connection,
+    caller: Caller,
+    discussion: DiscussionRecord,
+    *,
+    old: str | None,
+    new: str | None,
 ) -> None:
     update = UpdatedRef(ref=discussion.ref, old_sha=old, new_sha=new)
     await refs.update_refs(
@@ -105,7 +110,7 @@ async def _move_ref(
     )
 
 
-async def head_of(conn: Reader, discussion: Discussion) -> str | None:
+async def head_of(conn: Reader, discussion: DiscussionRecord) -> str | None:
     """Return the last commit of a pull request, also when its ref is gone."""
     return discussion.kept_head or await refs.find_sha(conn, discussion.repo, discussion.ref)
 

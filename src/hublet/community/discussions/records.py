@@ -31,7 +31,7 @@ class DiscussionSort(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Discussion:
+class DiscussionRecord:
     """A thread together with the repository it belongs to."""
 
     repo: Repo
@@ -90,7 +90,7 @@ class DiscussionFilters:
 class DiscussionList:
     """A part of a list, with the accounts that it shows."""
 
-    discussions: Sequence[Discussion]
+    discussions: Sequence[DiscussionRecord]
     accounts: Accounts
     # Where in the list the part begins, and how long the list is.
     start: int
@@ -134,7 +134,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscussionView:
-    discussion: Discussion
+    discussion: DiscussionRecord
     history: DiscussionHistory
     # None for a mere discussion.
     comparison: Comparison | None = None

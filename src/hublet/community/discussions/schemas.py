@@ -90,7 +90,7 @@ class Discussion(Schema):
     repo: DiscussionRepo
 
     @classmethod
-    def of(cls, discussion: records.Discussion, accounts: Accounts, *, base_url: str) -> Self:
+    def of(cls, discussion: records.DiscussionRecord, accounts: Accounts, *, base_url: str) -> Self:
         return cls.model_validate(_card_fields(discussion, accounts, base_url))
 
 
@@ -205,7 +205,7 @@ class DiscussionDetails(Discussion):
 
 
 def _card_fields(
-    discussion: records.Discussion, accounts: Accounts, base_url: str
+    discussion: records.DiscussionRecord, accounts: Accounts, base_url: str
 ) -> dict[str, Any]:
     thread = discussion.thread
     return {

@@ -3,9 +3,9 @@
 from hublet.community.discussions import store
 from hublet.community.discussions.records import (
     CLOSED_STATUSES,
-    Discussion,
     DiscussionFilters,
     DiscussionList,
+    DiscussionRecord,
     NewDiscussion,
 )
 from hublet.community.errors import (
@@ -44,7 +44,7 @@ async def get(
     number: int,
     *,
     right: Right = Right.see,
-) -> Discussion:
+) -> DiscussionRecord:
     return await _find_in_repo(conn, await repos.get(conn, caller, address, right), number)
 
 
@@ -55,7 +55,7 @@ async def get_for_change(
     number: int,
     *,
     right: Right = Right.discuss,
-) -> Discussion:
+) -> DiscussionRecord:
     """Like `get`, for whoever has this right; nobody else changes it before this ends."""
     repo = await repos.get(conn, caller, address, right)
     await lock(conn, repo.id, number)
@@ -67,11 +67,11 @@ async def lock(conn: Connection, repo_id: str, number: int) -> None:
     await conn.lock(f"discussion {repo_id} {number}")
 
 
-async def _find_in_repo(conn: Reader, repo: Repo, number: int) -> Discussion:
+async def _find_in_repo(conn: Reader, repo: Repo, number: int) -> DiscussionRecord:
     thread = await store.find(conn, repo.id, number)
     if thread is None:
         raise DiscussionNotFound(repo.full_name, number)
-    return Discussion(repo=repo, thread=thread)
+    return DiscussionRecord(repo=repo, thread=thread)
 
 
 def check_enabled(repo: Repo) -> None:
@@ -80,7 +80,7 @@ def check_enabled(repo: Repo) -> None:
 
 
 async def check_author_or_writer(
-    conn: Reader, caller: Caller, discussion: Discussion, action: str
+    conn: Reader, caller: Caller, discussion: DiscussionRecord, action: str
 ) -> None:
     if discussion.thread.author_id == caller.user_id:
         return
@@ -90,12 +90,14 @@ async def check_author_or_writer(
 
 async def open_discussion(
     conn: Connection, caller: Caller, address: RepoAddress, wanted: NewDiscussion
-) -> Discussion:
+) -> DiscussionRecord:
     repo = await repos.get(conn, caller, address, Right.discuss)
     return await add(conn, caller, repo, wanted)
 
 
-async def add(conn: Connection, caller: Caller, repo: Repo, wanted: NewDiscussion) -> Discussion:
+async def add(
+    conn: Connection, caller: Caller, repo: Repo, wanted: NewDiscussion
+) -> DiscussionRecord:
     """Add a discussion, or a pull request without its ref, under the next number."""
     check_enabled(repo)
     number = await store.next_number(conn, repo.id)
@@ -119,13 +121,13 @@ async def add(conn: Connection, caller: Caller, repo: Repo, wanted: NewDiscussio
     await threads.open_thread(
         conn, thread, context_of(repo), actor_id=caller.user_id, message=wanted.description
     )
-    return Discussion(repo=repo, thread=thread)
+    return DiscussionRecord(repo=repo, thread=thread)
 
 
 async def comment(
     conn: Connection,
     caller: Caller,
-    discussion: Discussion,
+    discussion: DiscussionRecord,
     text: str,
     *,
     parent_id: str | None = None,
@@ -143,7 +145,7 @@ async def comment(
 
 
 async def edit_comment(
-    conn: Connection, caller: Caller, discussion: Discussion, comment_id: str, text: str
+    conn: Connection, caller: Caller, discussion: DiscussionRecord, comment_id: str, text: str
 ) -> Comment:
     check_enabled(discussion.repo)
     found = await threads.get_comment(conn, discussion.thread, comment_id)
@@ -156,7 +158,7 @@ async def edit_comment(
 
 
 async def hide_comment(
-    conn: Connection, caller: Caller, discussion: Discussion, comment_id: str
+    conn: Connection, caller: Caller, discussion: DiscussionRecord, comment_id: str
 ) -> Comment:
     """Hide one's own comment, or anybody's in a repository that one may write to."""
     found = await threads.get_comment(conn, discussion.thread, comment_id)
@@ -185,7 +187,7 @@ async def get_page(
     found = await store.list_of(conn, repo.id, wanted, start=start, limit=PAGE_SIZE)
     counts = await store.count_of(conn, repo.id, wanted)
     return DiscussionList(
-        discussions=[Discussion(repo=repo, thread=thread) for thread in found],
+        discussions=[DiscussionRecord(repo=repo, thread=thread) for thread in found],
         accounts=await thread_store.find_accounts(conn, [thread.author_id for thread in found]),
         start=start,
         count=sum(counts.get(status, 0) for status in wanted.statuses),

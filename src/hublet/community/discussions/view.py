@@ -10,8 +10,8 @@ from hublet.community.discussions.comparison import Sides
 from hublet.community.discussions.records import (
     OPEN_STATUSES,
     Comparison,
-    Discussion,
     DiscussionHistory,
+    DiscussionRecord,
     DiscussionView,
 )
 from hublet.community.threads import store as authors
@@ -60,7 +60,7 @@ async def get(
     )
 
 
-async def _load_history(conn: Reader, discussion: Discussion) -> DiscussionHistory:
+async def _load_history(conn: Reader, discussion: DiscussionRecord) -> DiscussionHistory:
     thread = discussion.thread
     comments = await authors.list_comments(conn, thread.id)
     changes = await authors.list_changes(conn, thread.id)
@@ -73,7 +73,9 @@ async def _load_history(conn: Reader, discussion: Discussion) -> DiscussionHisto
     )
 
 
-def _compare(folder: Path, discussion: Discussion, heads: _Heads, *, with_diff: bool) -> Comparison:
+def _compare(
+    folder: Path, discussion: DiscussionRecord, heads: _Heads, *, with_diff: bool
+) -> Comparison:
     is_open = discussion.thread.status in OPEN_STATUSES
     try:
         sides = _sides(folder, discussion, heads)
@@ -86,7 +88,7 @@ def _compare(folder: Path, discussion: Discussion, heads: _Heads, *, with_diff: 
         return Comparison()
 
 
-def _sides(folder: Path, discussion: Discussion, heads: _Heads) -> Sides | None:
+def _sides(folder: Path, discussion: DiscussionRecord, heads: _Heads) -> Sides | None:
     if heads.head is None:
         return None
     if (merge_commit := discussion.thread.merge_commit_id) is not None:

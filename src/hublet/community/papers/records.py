@@ -9,7 +9,7 @@ from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paper:
+class PaperRecord:
     """A thread about what was published elsewhere: nobody here is its author."""
 
     thread: Thread

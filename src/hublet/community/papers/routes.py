@@ -19,7 +19,7 @@ from hublet.community.errors import InvalidPaper
 from hublet.community.papers import records, service, store
 from hublet.community.papers.periods import span_of
 from hublet.community.papers.records import DailyPapersQuery, PaperSort
-from hublet.community.papers.records import Paper as RecordsPaper
+from hublet.community.papers.records import PaperRecord as RecordsPaper
 from hublet.community.papers.schemas import IndexPaper, Paper, PaperItem, Upvotes
 from hublet.community.papers.service import render_markdown
 from hublet.community.threads import store as threads_store
@@ -158,18 +158,18 @@ async def take_back_paper_upvote(
     return Upvotes(upvotes=voted.upvotes, isUpvotedByUser=False)
 
 
-async def _render(conn: Reader, papers: Sequence[records.Paper]) -> list[Paper]:
+async def _render(conn: Reader, papers: Sequence[records.PaperRecord]) -> list[Paper]:
     accounts = await _submitters(conn, papers)
     return [Paper.of(paper, accounts, base_url=conn.hub.settings.base_url) for paper in papers]
 
 
-async def _render_items(conn: Reader, papers: Sequence[records.Paper]) -> list[PaperItem]:
+async def _render_items(conn: Reader, papers: Sequence[records.PaperRecord]) -> list[PaperItem]:
     accounts = await _submitters(conn, papers)
     base_url = conn.hub.settings.base_url
     return [PaperItem.of(paper, accounts, base_url=base_url) for paper in papers]
 
 
-async def _submitters(conn: Reader, papers: Sequence[records.Paper]) -> dict[str, Account]:
+async def _submitters(conn: Reader, papers: Sequence[records.PaperRecord]) -> dict[str, Account]:
     return await find_accounts(conn, [paper.submitter_id for paper in papers])
 
 

@@ -75,7 +75,7 @@ class Paper(Schema):
     numComments: int
 
     @classmethod
-    def of(cls, paper: records.Paper, accounts: Accounts, *, base_url: str) -> Self:
+    def of(cls, paper: records.PaperRecord, accounts: Accounts, *, base_url: str) -> Self:
         return cls.model_validate(
             {
                 "_id": paper.thread.id,
@@ -107,7 +107,7 @@ class PaperItem(Schema):
     numComments: int
 
     @classmethod
-    def of(cls, paper: records.Paper, accounts: Accounts, *, base_url: str) -> Self:
+    def of(cls, paper: records.PaperRecord, accounts: Accounts, *, base_url: str) -> Self:
         shown = Paper.of(paper, accounts, base_url=base_url)
         return cls(
             paper=shown,

@@ -13,7 +13,7 @@ from hublet.community.comments import (
 )
 from hublet.community.errors import CannotSubmitFor, InvalidPaper, PaperExists, ThreadNotFound
 from hublet.community.papers import store
-from hublet.community.papers.records import NewPaper, Paper
+from hublet.community.papers.records import NewPaper, PaperRecord
 from hublet.community.threads import service as threads
 from hublet.community.threads import store as threads_store
 from hublet.community.threads.records import Participation, Thread, ThreadKind
@@ -45,7 +45,7 @@ _EARLIEST_PUBLICATION = datetime(1900, 1, 1, tzinfo=UTC)
 _MAX_AHEAD = timedelta(days=1)
 
 
-async def submit(conn: Connection, caller: Caller, new: NewPaper) -> Paper:
+async def submit(conn: Connection, caller: Caller, new: NewPaper) -> PaperRecord:
     """Add a paper; its submitter takes part in its thread, but nobody here is its author."""
     check_id(new.id)
     _check_published(new.published_at)
@@ -63,7 +63,7 @@ async def submit(conn: Connection, caller: Caller, new: NewPaper) -> Paper:
     )
     if not await threads_store.add(conn, thread):
         raise PaperExists(new.id)
-    paper = Paper(
+    paper = PaperRecord(
         thread=thread,
         submitter_id=submitter_id,
         published_at=new.published_at or moment,
@@ -88,27 +88,27 @@ async def _submitter_id(conn: Reader, caller: Caller, name: str | None) -> str:
     return (await accounts.get_visible_user(conn, name, to_administrator=False)).id
 
 
-async def get(conn: Reader, paper_id: str) -> Paper:
+async def get(conn: Reader, paper_id: str) -> PaperRecord:
     paper = await store.find(conn, paper_id)
     if paper is None:
         raise ThreadNotFound(f"paper {paper_id}")
     return paper
 
 
-async def delete(conn: Connection, administrator: Caller, paper: Paper) -> None:
+async def delete(conn: Connection, administrator: Caller, paper: PaperRecord) -> None:
     """Delete a paper with its comments and the votes for it."""
     thread = await lock_thread(conn, paper.thread)
     await threads.delete(conn, thread, PUBLIC_CONTEXT, actor_id=administrator.user_id)
 
 
-async def vote(conn: Connection, caller: Caller, paper: Paper, *, voted: bool) -> Paper:
+async def vote(conn: Connection, caller: Caller, paper: PaperRecord, *, voted: bool) -> PaperRecord:
     """Vote for a paper, or take the vote back."""
     await lock_thread_as_writer(conn, caller, paper.thread)
     await store.set_vote(conn, paper.thread.id, user_id=caller.user_id, voted=voted)
     return await get(conn, paper.id)
 
 
-def render_markdown(paper: Paper) -> str:
+def render_markdown(paper: PaperRecord) -> str:
     return (
         f"# {paper.thread.title}\n\n"
         f"- Paper: {paper.id}\n"

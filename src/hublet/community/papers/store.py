@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hublet.accounts.names import name_key
-from hublet.community.papers.records import DailyPapersQuery, Paper, PaperSort
+from hublet.community.papers.records import DailyPapersQuery, PaperRecord, PaperSort
 from hublet.community.threads.store import THREAD_COLUMNS, thread_record
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
@@ -19,7 +19,7 @@ _ORDER = {
 }
 
 
-async def add(conn: Connection, paper: Paper) -> None:
+async def add(conn: Connection, paper: PaperRecord) -> None:
     """Add what the thread of the paper does not hold."""
     await conn.execute(
         """
@@ -31,18 +31,18 @@ async def add(conn: Connection, paper: Paper) -> None:
     )  # fmt: skip
 
 
-def _words(paper: Paper) -> str:
+def _words(paper: PaperRecord) -> str:
     return "\n".join([paper.id, paper.thread.title, *paper.authors, paper.summary]).casefold()
 
 
-async def find(conn: Reader, paper_id: str) -> Paper | None:
+async def find(conn: Reader, paper_id: str) -> PaperRecord | None:
     row = await conn.fetch_one(
         f"SELECT {_PAPER_COLUMNS} {_FROM_PAPERS} WHERE t.paper_id = $1", paper_id
     )
     return _paper_record(row) if row else None
 
 
-async def list_newest(conn: Reader, *, after: str, limit: int) -> list[Paper]:
+async def list_newest(conn: Reader, *, after: str, limit: int) -> list[PaperRecord]:
     rows = await conn.fetch_all(
         f"""
         SELECT {_PAPER_COLUMNS} {_FROM_PAPERS} WHERE ($1 = '' OR p.thread_id < $1)
@@ -53,7 +53,7 @@ async def list_newest(conn: Reader, *, after: str, limit: int) -> list[Paper]:
     return [_paper_record(row) for row in rows]
 
 
-async def search(conn: Reader, words: Sequence[str], *, limit: int) -> list[Paper]:
+async def search(conn: Reader, words: Sequence[str], *, limit: int) -> list[PaperRecord]:
     """Return papers that hold every one of these words, the newest publications first."""
     holds = [f"p.words LIKE ${number} ESCAPE '!'" for number, _ in enumerate(words, start=2)]
     rows = await conn.fetch_all(
@@ -72,7 +72,7 @@ def _pattern(word: str) -> str:
     return f"%{word.casefold()}%"
 
 
-async def list_daily(conn: Reader, wanted: DailyPapersQuery) -> list[Paper]:
+async def list_daily(conn: Reader, wanted: DailyPapersQuery) -> list[PaperRecord]:
     """Return what was submitted in a span of time, or ever."""
     start, end = map(to_micros, wanted.span) if wanted.span else (0, 2**62)
     rows = await conn.fetch_all(
@@ -110,9 +110,9 @@ async def set_vote(conn: Connection, thread_id: str, *, user_id: str, voted: boo
     )
 
 
-def _paper_record(row: Row) -> Paper:
+def _paper_record(row: Row) -> PaperRecord:
     values: dict[str, Any] = dict(row)
-    return Paper(
+    return PaperRecord(
         submitter_id=values.pop("submitter_id"),
         published_at=from_micros(values.pop("published_at")),
         submitted_at=from_micros(values.pop("submitted_at")),

@@ -1,6 +1,4 @@
-"""Exchange with a job: one request out and its response back, both streamed, or a spliced
-connection after an upgrade.
-"""
+"""Exchange with a job: a request out and its response back, or a splice after an upgrade."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

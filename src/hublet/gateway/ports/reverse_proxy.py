@@ -1,6 +1,4 @@
-"""Reverse proxy for the ports of jobs, and the middleware that parts their hosts from the hub's
-own.
-"""
+"""Reverse proxy for the ports of jobs, and the middleware that routes their hosts to it."""
 
 import re
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,4 @@
-"""Sessions of browsers at a port: the credentials that a request carries, and how a browser gets
-its cookie.
-"""
+"""Browser sessions at a port: credentials of a request, and how a browser gets its cookie."""
 
 import re
 from urllib.parse import parse_qs, quote, urlencode

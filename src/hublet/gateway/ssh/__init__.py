@@ -1,3 +1,1 @@
-"""SSH gateway: a shell in a running job, `ssh <job>@ssh.<domain of jobs>`, for those whose job it
-is.
-"""
+"""SSH gateway: a shell in a running job, `ssh <job>@ssh.<domain of jobs>`, for its owners."""

@@ -1,6 +1,4 @@
-"""Attachment of SSH guests to jobs: processes with the job's own variables, and peers in its
-network group.
-"""
+"""Attachment of SSH guests to jobs: processes inside, and peers in the network group."""
 
 import asyncio
 import re
@@ -14,7 +12,7 @@ from hublet.core.light_dataclasses import dataclass
 from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.gateway.records import Guest, RunningJob
 from hublet.jobs import hardware, service
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 from hublet.runtime.attach.attachments import (
     Attachment,
     AttachRequest,
@@ -34,7 +32,7 @@ from hublet.runtime.supervisor.orders import environment_of, group_hostname, gro
 _CONNECT_SECONDS = 10.0
 
 
-def is_group_name(job: Job, name: str) -> bool:
+def is_group_name(job: JobRecord, name: str) -> bool:
     """Tell whether a name can be one of the job's network group."""
     if job.spec.network is None:
         return False

@@ -1,4 +1,4 @@
-"""Listening socket of the SSH gateway; the SSH library is loaded only when the first guest comes."""
+"""Listening socket of the SSH gateway; its library is loaded when the first guest comes."""
 
 import asyncio
 import socket

@@ -1,6 +1,4 @@
-"""Port forwarding over SSH: `-L` to what the job listens on, `-R` from a port in the job to the
-guest.
-"""
+"""Port forwarding over SSH: `-L` to a port of the job, `-R` from a port in the job."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""SSH server: accepts connections, authenticates guests by key, and closes those who may not stay."""
+"""SSH server: authenticates guests by key, and disconnects those who may not stay."""
 
 import asyncio
 import base64

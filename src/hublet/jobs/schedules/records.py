@@ -24,7 +24,7 @@ class ScheduleSkip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduledJob:
+class ScheduledJobRecord:
     id: str
     owner_id: str
     creator_id: str

@@ -81,7 +81,7 @@ class ScheduledJob(Schema):
     status: ScheduledJobStatus
 
     @classmethod
-    def of(cls, scheduled: records.ScheduledJob, owner: Owner, settings: Settings) -> Self:
+    def of(cls, scheduled: records.ScheduledJobRecord, owner: Owner, settings: Settings) -> Self:
         """Show a scheduled job; its secrets stay inside."""
         return cls.model_validate(
             {
@@ -97,7 +97,7 @@ class ScheduledJob(Schema):
         )
 
 
-def _spec(scheduled: records.ScheduledJob, settings: Settings) -> dict[str, Any]:
+def _spec(scheduled: records.ScheduledJobRecord, settings: Settings) -> dict[str, Any]:
     request = scheduled.request
     shown: dict[str, Any] = {
         "spaceId": or_none(request.spaceId),
@@ -118,7 +118,7 @@ def _spec(scheduled: records.ScheduledJob, settings: Settings) -> dict[str, Any]
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def _status(scheduled: records.ScheduledJob) -> dict[str, Any]:
+def _status(scheduled: records.ScheduledJobRecord) -> dict[str, Any]:
     run, skip = scheduled.last_run, scheduled.last_skip
     shown: dict[str, Any] = {
         "lastJob": run and {"id": run.job_id, "at": run.at},

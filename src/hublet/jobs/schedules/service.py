@@ -22,18 +22,20 @@ from hublet.jobs.errors import (
     ScheduledJobNotFound,
     TooManyScheduledJobs,
 )
-from hublet.jobs.records import Initiator, InitiatorType, Job
+from hublet.jobs.records import Initiator, InitiatorType, JobRecord
 from hublet.jobs.request_schemas import JobRequest, or_none
 from hublet.jobs.schedules import store
 from hublet.jobs.schedules.cron import next_after
-from hublet.jobs.schedules.records import ScheduledJob
+from hublet.jobs.schedules.records import ScheduledJobRecord
 from hublet.jobs.schedules.schemas import CreateScheduledJob
 
 MAX_SCHEDULED_JOBS = 100
 START_TASK = "jobs.start-scheduled"
 
 
-async def create(conn: Connection, standing: JobAccess, asked: CreateScheduledJob) -> ScheduledJob:
+async def create(
+    conn: Connection, standing: JobAccess, asked: CreateScheduledJob
+) -> ScheduledJobRecord:
     """Keep a job to be run by the clock; what it asks for is looked at now, and at each run.
 
     Who names a commit by its id calls `mounts.check_commits` before.
@@ -46,7 +48,7 @@ async def create(conn: Connection, standing: JobAccess, asked: CreateScheduledJo
     if await store.count_of(conn, owner_id=owner.id) >= MAX_SCHEDULED_JOBS:
         raise TooManyScheduledJobs(owner.name, MAX_SCHEDULED_JOBS)
     secrets = requests.secrets_of(asked.jobSpec)
-    scheduled = ScheduledJob(
+    scheduled = ScheduledJobRecord(
         id=new_object_id(),
         owner_id=owner.id,
         creator_id=standing.caller.user_id,
@@ -74,7 +76,9 @@ def _check_fields(request: JobRequest) -> None:
         raise NotByTheClock("network")
 
 
-async def list_of(conn: Reader, standing: JobAccess, labels: frozenset[str]) -> list[ScheduledJob]:
+async def list_of(
+    conn: Reader, standing: JobAccess, labels: frozenset[str]
+) -> list[ScheduledJobRecord]:
     """Return those that the caller sees and that have all labels, each as in `name=value`."""
     found = await store.list_of(
         conn,
@@ -85,19 +89,21 @@ async def list_of(conn: Reader, standing: JobAccess, labels: frozenset[str]) -> 
     return [scheduled for scheduled in found if labels <= _labels(scheduled)]
 
 
-def _labels(scheduled: ScheduledJob) -> set[str]:
+def _labels(scheduled: ScheduledJobRecord) -> set[str]:
     labels = or_none(scheduled.request.labels) or {}
     return {f"{name}={value}" for name, value in labels.items()}
 
 
-async def get(conn: Reader, standing: JobAccess, scheduled_job_id: str) -> ScheduledJob:
+async def get(conn: Reader, standing: JobAccess, scheduled_job_id: str) -> ScheduledJobRecord:
     scheduled = await store.find(conn, scheduled_job_id, owner_id=standing.owner.id)
     if scheduled is None or await _role(conn, standing, scheduled) is None:
         raise ScheduledJobNotFound(scheduled_job_id)
     return scheduled
 
 
-async def get_to_change(conn: Reader, standing: JobAccess, scheduled_job_id: str) -> ScheduledJob:
+async def get_to_change(
+    conn: Reader, standing: JobAccess, scheduled_job_id: str
+) -> ScheduledJobRecord:
     """Return one that the caller may change, run and delete: as with jobs."""
     scheduled = await get(conn, standing, scheduled_job_id)
     is_own = scheduled.creator_id == standing.caller.user_id
@@ -107,7 +113,7 @@ async def get_to_change(conn: Reader, standing: JobAccess, scheduled_job_id: str
     return scheduled
 
 
-async def _role(conn: Reader, standing: JobAccess, scheduled: ScheduledJob) -> Role | None:
+async def _role(conn: Reader, standing: JobAccess, scheduled: ScheduledJobRecord) -> Role | None:
     group_id, user_id = or_none(scheduled.request.resourceGroupId), standing.caller.user_id
     in_group = group_id and await job_store.role_in_group(conn, group_id, user_id=user_id)
     return standing.role_in(group_id, in_group or None)
@@ -115,7 +121,7 @@ async def _role(conn: Reader, standing: JobAccess, scheduled: ScheduledJob) -> R
 
 async def set_suspended(
     conn: Connection, standing: JobAccess, scheduled_job_id: str, *, suspended: bool
-) -> ScheduledJob:
+) -> ScheduledJobRecord:
     """Stop or go on; the times that passed meanwhile are not made up for."""
     scheduled = await get_to_change(conn, standing, scheduled_job_id)
     return await _set_times(conn, replace(scheduled, suspended=suspended))
@@ -123,19 +129,19 @@ async def set_suspended(
 
 async def set_schedule(
     conn: Connection, standing: JobAccess, scheduled_job_id: str, schedule: str
-) -> ScheduledJob:
+) -> ScheduledJobRecord:
     scheduled = await get_to_change(conn, standing, scheduled_job_id)
     return await _set_times(conn, replace(scheduled, schedule=schedule))
 
 
-async def _set_times(conn: Connection, scheduled: ScheduledJob) -> ScheduledJob:
+async def _set_times(conn: Connection, scheduled: ScheduledJobRecord) -> ScheduledJobRecord:
     changed = replace(scheduled, next_run_at=next_after(scheduled.schedule, now()))
     await store.set_times(conn, changed)
     await _add_task_unless_suspended(conn, changed)
     return changed
 
 
-async def _add_task_unless_suspended(conn: Connection, scheduled: ScheduledJob) -> None:
+async def _add_task_unless_suspended(conn: Connection, scheduled: ScheduledJobRecord) -> None:
     if not scheduled.suspended:
         await add_start_task(conn, scheduled.id, at=scheduled.next_run_at)
 
@@ -150,7 +156,7 @@ async def add_start_task(conn: Connection, scheduled_job_id: str, *, at: datetim
 
 async def set_labels(
     conn: Connection, standing: JobAccess, scheduled_job_id: str, labels: Mapping[str, str]
-) -> ScheduledJob:
+) -> ScheduledJobRecord:
     scheduled = await get_to_change(conn, standing, scheduled_job_id)
     await store.set_labels(conn, scheduled.id, labels)
     return await get(conn, standing, scheduled_job_id)
@@ -163,8 +169,8 @@ async def remove(conn: Connection, standing: JobAccess, scheduled_job_id: str) -
 
 
 async def run(
-    conn: Connection, standing: JobAccess, scheduled: ScheduledJob, *, key: str | None = None
-) -> Job:
+    conn: Connection, standing: JobAccess, scheduled: ScheduledJobRecord, *, key: str | None = None
+) -> JobRecord:
     """Start a job now, in the name of whoever has the standing; the next time stays as it is."""
     # One after the other: of two at once each would find that no job goes on.
     await conn.lock(f"runs of {scheduled.id}")

@@ -11,7 +11,7 @@ from hublet.jobs.mounts import check_commits
 from hublet.jobs.request_schemas import or_none
 from hublet.jobs.schedules import service, store
 from hublet.jobs.schedules.cron import next_after
-from hublet.jobs.schedules.records import ScheduledJob
+from hublet.jobs.schedules.records import ScheduledJobRecord
 
 log = get_logger("jobs")
 
@@ -39,7 +39,7 @@ async def start_due(database: Database, scheduled_job_id: str, *, due_at: int) -
         await _skip(database, scheduled, _FAILED)
 
 
-async def _run(database: Database, scheduled: ScheduledJob) -> None:
+async def _run(database: Database, scheduled: ScheduledJobRecord) -> None:
     async with database.read() as conn:
         standing = await _creator_access(conn, scheduled)
     await check_commits(database, standing.caller, or_none(scheduled.request.volumes) or ())
@@ -49,13 +49,13 @@ async def _run(database: Database, scheduled: ScheduledJob) -> None:
             await service.run(conn, standing, scheduled, key=key)
 
 
-async def _skip(database: Database, scheduled: ScheduledJob, reason: str) -> None:
+async def _skip(database: Database, scheduled: ScheduledJobRecord, reason: str) -> None:
     async with database.transaction() as conn:
         if await _advance(conn, scheduled):
             await store.set_last_skip(conn, scheduled.id, reason)
 
 
-async def _advance(conn: Connection, scheduled: ScheduledJob) -> bool:
+async def _advance(conn: Connection, scheduled: ScheduledJobRecord) -> bool:
     """Go on to the next time that is still to come: one job makes up for all that were missed."""
     # A clock that was set back must not bring the same time again.
     due = next_after(scheduled.schedule, max(now(), scheduled.next_run_at))
@@ -65,7 +65,7 @@ async def _advance(conn: Connection, scheduled: ScheduledJob) -> bool:
     return True
 
 
-async def _creator_access(conn: Reader, scheduled: ScheduledJob) -> JobAccess:
+async def _creator_access(conn: Reader, scheduled: ScheduledJobRecord) -> JobAccess:
     """What the creator may do counts as it is now."""
     creator = await get_creator(conn, scheduled.creator_id)
     try:

@@ -7,10 +7,10 @@ from typing import Any
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.jobs.records import Job, Stage
+from hublet.jobs.records import JobRecord, Stage
 from hublet.jobs.request_schemas import or_none
 from hublet.jobs.requests import REQUEST_ADAPTER
-from hublet.jobs.schedules.records import ScheduledJob, ScheduleRun, ScheduleSkip
+from hublet.jobs.schedules.records import ScheduledJobRecord, ScheduleRun, ScheduleSkip
 
 _COLUMNS = """
     s.id, s.owner_id, s.creator_id, s.resource_group_id, s.spec, s.labels, s.secret_names,
@@ -21,7 +21,7 @@ _COLUMNS = """
 _OWN_COLUMNS = {"secrets", "labels", "resourceGroupId"}
 
 
-async def add(conn: Connection, scheduled: ScheduledJob, *, sealed: bytes | None) -> None:
+async def add(conn: Connection, scheduled: ScheduledJobRecord, *, sealed: bytes | None) -> None:
     request = scheduled.request
     await conn.execute(
         """
@@ -44,7 +44,7 @@ async def count_of(conn: Reader, *, owner_id: str) -> int:
     return count
 
 
-async def find(conn: Reader, scheduled_job_id: str, *, owner_id: str) -> ScheduledJob | None:
+async def find(conn: Reader, scheduled_job_id: str, *, owner_id: str) -> ScheduledJobRecord | None:
     row = await conn.fetch_one(
         f"SELECT {_COLUMNS} FROM scheduled_jobs s WHERE s.id = $1 AND s.owner_id = $2",
         scheduled_job_id, owner_id,
@@ -54,7 +54,7 @@ async def find(conn: Reader, scheduled_job_id: str, *, owner_id: str) -> Schedul
 
 async def list_of(
     conn: Reader, *, owner_id: str, user_id: str, sees_every_group: bool
-) -> list[ScheduledJob]:
+) -> list[ScheduledJobRecord]:
     """Return those of an owner that somebody sees, newest first."""
     rows = await conn.fetch_all(
         f"""
@@ -70,7 +70,7 @@ async def list_of(
     return [_record(row) for row in rows]
 
 
-async def find_due(conn: Reader, scheduled_job_id: str, *, at: int) -> ScheduledJob | None:
+async def find_due(conn: Reader, scheduled_job_id: str, *, at: int) -> ScheduledJobRecord | None:
     """Return it if it is to run at this time, in microseconds; not any more: None."""
     row = await conn.fetch_one(
         f"""
@@ -89,7 +89,7 @@ async def find_sealed(conn: Reader, scheduled_job_id: str) -> bytes | None:
     return sealed
 
 
-async def advance(conn: Connection, scheduled: ScheduledJob, *, to: datetime) -> bool:
+async def advance(conn: Connection, scheduled: ScheduledJobRecord, *, to: datetime) -> bool:
     """Let it be due later; False when somebody else did, or it is not to run any more."""
     changed = await conn.execute(
         """
@@ -113,7 +113,7 @@ async def find_running(conn: Reader, scheduled_job_id: str) -> str | None:
     return job_id
 
 
-async def set_last_run(conn: Connection, scheduled_job_id: str, job: Job) -> None:
+async def set_last_run(conn: Connection, scheduled_job_id: str, job: JobRecord) -> None:
     await conn.execute(
         "UPDATE scheduled_jobs SET last_job_id = $2, last_job_at = $3 WHERE id = $1",
         scheduled_job_id, job.id, to_micros(job.created_at),
@@ -127,7 +127,7 @@ async def set_last_skip(conn: Connection, scheduled_job_id: str, reason: str) ->
     )  # fmt: skip
 
 
-async def set_times(conn: Connection, scheduled: ScheduledJob) -> None:
+async def set_times(conn: Connection, scheduled: ScheduledJobRecord) -> None:
     """Keep whether it runs by the clock, and when."""
     await conn.execute(
         "UPDATE scheduled_jobs SET schedule = $2, suspended = $3, next_run_at = $4 WHERE id = $1",
@@ -146,8 +146,8 @@ async def remove(conn: Connection, scheduled_job_id: str) -> None:
     await conn.execute("DELETE FROM scheduled_jobs WHERE id = $1", scheduled_job_id)
 
 
-def _record(row: Row) -> ScheduledJob:
-    return ScheduledJob(
+def _record(row: Row) -> ScheduledJobRecord:
+    return ScheduledJobRecord(
         id=row["id"],
         owner_id=row["owner_id"],
         creator_id=row["creator_id"],

@@ -15,7 +15,7 @@ from hublet.oauth.records import Access, OAuthApp
 from hublet.oauth.scopes import grants_of, reaches_inbox
 from hublet.tokens import service as tokens
 from hublet.tokens.format import TokenKind
-from hublet.tokens.records import Grants, Scope, Token
+from hublet.tokens.records import Grants, Scope, TokenRecord
 
 # A refresh token that nobody used for this long is of no use any more.
 REFRESH_IDLE = timedelta(days=30)
@@ -26,8 +26,8 @@ class UnsavedTokens:
     """Tokens with their values, nothing of which is kept yet."""
 
     issued: IssuedTokens
-    access_token: tuple[Token, str]
-    refresh_token: tuple[Token, str]
+    access_token: tuple[TokenRecord, str]
+    refresh_token: tuple[TokenRecord, str]
 
 
 async def issue_tokens(
@@ -81,7 +81,7 @@ async def issue_access_token(
 
 def _generate_access_token(
     hub: Hub, app: OAuthApp, access: Access, *, holder: Holder, scopes: frozenset[Scope]
-) -> tuple[tuple[Token, str], int]:
+) -> tuple[tuple[TokenRecord, str], int]:
     """Return the token, and for how many seconds it lives."""
     at = now()
     life = min(timedelta(seconds=app.token_seconds), access.expires_at - at)

@@ -7,7 +7,7 @@ from pydantic import MISSING
 from hublet.accounts.errors import PlanNeeded
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import Actor, Organization, Plan, Role
+from hublet.accounts.records import Actor, Organization, OrganizationPlan, Role
 from hublet.core.database import Connection, Reader
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.records import EndReason
@@ -40,8 +40,8 @@ async def _check_may_exchange(conn: Connection, found: ManagedApp) -> None:
         raise AppNotBound(found.app.client_id)
     organization = await organizations.get(conn, found.organization)
     # Interface 5.4: an Enterprise feature.
-    if organization.plan not in {Plan.enterprise, Plan.enterprise_plus}:
-        raise PlanNeeded("Token exchanges", Plan.enterprise, organization.name)
+    if organization.plan not in {OrganizationPlan.enterprise, OrganizationPlan.enterprise_plus}:
+        raise PlanNeeded("Token exchanges", OrganizationPlan.enterprise, organization.name)
 
 
 async def delete_app(conn: Connection, actor: Actor, client_id: str) -> ManagedApp:

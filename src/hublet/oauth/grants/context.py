@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime
 from typing import TypeVar
 
-from hublet.accounts.records import Plan
+from hublet.accounts.records import OrganizationPlan
 from hublet.core.batching import GroupCommit
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database
@@ -58,7 +58,7 @@ class ExchangeTerms:
 
     organization_id: str
     organization_name: str
-    plan: Plan
+    plan: OrganizationPlan
     # How long a token lives.
     seconds: int
 

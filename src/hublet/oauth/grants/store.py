@@ -1,6 +1,6 @@
 """SQL of the token exchange: the terms of an organization, and its member of an e-mail address."""
 
-from hublet.accounts.records import Plan
+from hublet.accounts.records import OrganizationPlan
 from hublet.core.database import Reader
 from hublet.oauth.grants.context import ExchangeTerms
 
@@ -21,7 +21,7 @@ async def find_terms(conn: Reader, organization_id: str) -> ExchangeTerms | None
     return ExchangeTerms(
         organization_id=row["id"],
         organization_name=row["name"],
-        plan=Plan(row["plan"]),
+        plan=OrganizationPlan(row["plan"]),
         seconds=DEFAULT_SECONDS if row["exchange_seconds"] is None else row["exchange_seconds"],
     )
 

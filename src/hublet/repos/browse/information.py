@@ -9,7 +9,7 @@ import msgspec
 import pygit2
 
 from hublet.accounts.errors import ResourceGroupNotFound, RoleNeeded
-from hublet.accounts.records import ResourceGroup
+from hublet.accounts.records import ResourceGroupRecord
 from hublet.core.database import Database, Reader
 from hublet.core.light_dataclasses import dataclass
 from hublet.repos import service as repos
@@ -61,7 +61,9 @@ async def get_info(
     return await asyncio.to_thread(_render, values, folder, repo.head_sha or "", asked)
 
 
-async def _visible_group(conn: Reader, caller: Caller | None, repo: Repo) -> ResourceGroup | None:
+async def _visible_group(
+    conn: Reader, caller: Caller | None, repo: Repo
+) -> ResourceGroupRecord | None:
     try:
         return await settings.find_resource_group(conn, caller, repo) if caller else None
     except (RoleNeeded, ResourceGroupNotFound):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import MISSING, Field
 
-from hublet.accounts.records import ResourceGroup
+from hublet.accounts.records import ResourceGroupRecord
 from hublet.core.clock import wire
 from hublet.core.schema import ObjectId, Schema, Timestamp
 from hublet.repos.browse.records import EntryWithCommit, Property
@@ -136,7 +136,7 @@ def render_information(repo: Repo, shown: Collection[Property]) -> dict[str, Any
     return {"_id": repo.id, "id": repo.full_name, **known}
 
 
-def render_resource_group(group: ResourceGroup) -> dict[str, Any]:
+def render_resource_group(group: ResourceGroupRecord) -> dict[str, Any]:
     return {"id": group.id, "name": group.name}
 
 

@@ -1,5 +1,4 @@
-"""Attaching to a running attempt, as `docker exec` does: a small program becomes a process of the
-job.
+"""Attachment to a running attempt, like `docker exec`: a program becomes a process of the job.
 
 What runs inside is a program of its own: it knows no other module of the hub but the shim's, and
 loads nothing that takes long.

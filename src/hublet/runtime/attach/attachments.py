@@ -1,4 +1,4 @@
-"""Attachment to an attempt, the hub's side: starts a process in the job and holds its descriptors."""
+"""Attachment to an attempt, the hub's side: starts a process in the job, holds its streams."""
 
 import asyncio
 import marshal

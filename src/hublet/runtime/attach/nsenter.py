@@ -1,5 +1,4 @@
-"""nsenter: become a process of the job, with its control groups, namespaces and user, and no more
-rights.
+"""nsenter: become a process of the job, in its namespaces and without any more rights.
 
 The order matters: who joined the namespaces could not find the groups any more, and who gave up
 the rights could not join anything.

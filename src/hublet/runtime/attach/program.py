@@ -1,6 +1,4 @@
-"""Main program of an attachment: reads its order, enters the attempt, and leaves a session leader
-there.
-"""
+"""Main program of an attachment: enters the attempt and leaves a session leader there."""
 
 import marshal
 import os

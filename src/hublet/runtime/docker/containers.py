@@ -1,6 +1,4 @@
-"""Mapping between attempts and the Docker Engine API: container config out, observation and usage
-in.
-"""
+"""Mapping of attempts to the Docker Engine API: config out, observation and usage in."""
 
 import hashlib
 import resource

@@ -1,4 +1,4 @@
-"""Layers of an image: archives are unpacked whose author is not trusted with the rest of the disk."""
+"""Layers of an image, unpacked without trust in their author."""
 
 import bz2
 import gzip

@@ -1,5 +1,4 @@
-"""OCI image layouts, and archives of `docker save`: manifest, layers, and the defaults of the
-config.
+"""OCI image layouts, and archives of `docker save`: manifest, layers and defaults.
 
 See the OCI image specification 1.1: image-layout, image-index, manifest, config and layer.
 """

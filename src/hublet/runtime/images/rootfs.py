@@ -1,6 +1,4 @@
-"""Root file system of a job: the operator maps names of images to folders and archives, which are
-unpacked once.
-"""
+"""Root file system of a job: the folder or archive that the operator maps its image to."""
 
 import fcntl
 import hashlib

@@ -1,6 +1,4 @@
-"""Allocation of a network to an attempt that is about to begin, and whether this machine can have
-networks.
-"""
+"""Allocation of a network to an attempt, and the test whether this machine can have any."""
 
 import os
 from collections.abc import Iterator

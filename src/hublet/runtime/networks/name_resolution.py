@@ -1,6 +1,4 @@
-"""Name resolution for jobs: /etc/hosts and /etc/resolv.conf of a network, the hub's address, and
-lookup by name.
-"""
+"""Name resolution for jobs: hosts and resolver files, the hub's address, lookup by name."""
 
 import os
 import socket

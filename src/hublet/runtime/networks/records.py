@@ -1,6 +1,4 @@
-"""Records of networks: the policy of a hub, the endpoints open to jobs, and the members of a
-network.
-"""
+"""Records of networks: policy of a hub, endpoints open to jobs, members of a network."""
 
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path

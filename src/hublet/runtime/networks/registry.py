@@ -1,6 +1,4 @@
-"""Registry of the members of each network: a small file for each, a lock, and whether a member is
-alive.
-"""
+"""Registry of the members of each network: a file for each, a lock, and a liveness check."""
 
 import fcntl
 import hashlib

@@ -1,6 +1,4 @@
-"""Shim runner, the common part of process and sandbox: a shim for each attempt, known by its
-folder.
-"""
+"""Shim runner, shared by process and sandbox: a shim for each attempt, known by its folder."""
 
 import asyncio
 import fcntl

@@ -1,4 +1,4 @@
-"""Main program of the shim: waits for orders, and forks a shim that sees each attempt to its end.
+"""Main program of the shim: waits for orders, and forks a shim for each attempt.
 
 The one who waits starts nothing itself: for each order it forks a shim, which therefore need not
 load anything first and shares its memory with the others. It ends with the hub; the shims do not.

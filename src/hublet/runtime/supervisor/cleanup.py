@@ -7,7 +7,7 @@ from hublet.core.logs import get_logger
 from hublet.jobs.records import JOBS
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import runner_calls, store
-from hublet.runtime.supervisor.records import Attempt
+from hublet.runtime.supervisor.records import AttemptRecord
 from hublet.runtime.supervisor.transitions import ENDED_PHASES
 
 log = get_logger("jobs")
@@ -17,20 +17,20 @@ _DOUBT = 60_000_000
 _FORGOTTEN = 3_600_000_000
 
 
-async def clear_attempt(writes: GroupCommit, runner: Runner, attempt: Attempt) -> None:
+async def clear_attempt(writes: GroupCommit, runner: Runner, attempt: AttemptRecord) -> None:
     """Clear away an attempt that has ended; what cannot be cleared now is found by `sweep`."""
     if await runner_calls.remove(runner, attempt.handle):
         await writes.run(lambda conn: _free_capacity(conn, attempt))
 
 
-async def _free_capacity(conn: Connection, attempt: Attempt) -> None:
+async def _free_capacity(conn: Connection, attempt: AttemptRecord) -> None:
     await store.set_removed(conn, attempt, at=micros())
     # Its place is free.
     conn.wake(JOBS)
 
 
 async def stop_or_clear(
-    writes: GroupCommit, runner: Runner, attempt: Attempt, *, grace_seconds: float
+    writes: GroupCommit, runner: Runner, attempt: AttemptRecord, *, grace_seconds: float
 ) -> None:
     """Clear an attempt away if it has ended, else end it."""
     seen = await runner_calls.inspect(runner, attempt.handle)

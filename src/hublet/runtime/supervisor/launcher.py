@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from hublet.core.batching import GroupCommit
 from hublet.core.database import Database
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 from hublet.runtime import attempt_processes
 from hublet.runtime.attempt_folder import read_status
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.orders import attempt_folder, order_of
-from hublet.runtime.supervisor.records import Attempt
+from hublet.runtime.supervisor.records import AttemptRecord
 from hublet.runtime.volumes.preparation import prepare
 
 # How long a launch that is given up is waited for.
@@ -23,7 +23,7 @@ _PATIENCE_SECONDS = 1.0
 class AttemptLaunch:
     """One attempt on its way to the runner; the result of the task is its handle."""
 
-    attempt: Attempt
+    attempt: AttemptRecord
     task: asyncio.Task[str] | None = None
     # Whether the runner was asked: from then on there may be something to stop.
     is_ordered: bool = False
@@ -53,7 +53,7 @@ class Launcher:
     def find(self, job_id: str) -> AttemptLaunch | None:
         return self._launches.get(job_id)
 
-    async def result(self, job: Job, attempt: Attempt, *, seconds: float) -> str | None:
+    async def result(self, job: JobRecord, attempt: AttemptRecord, *, seconds: float) -> str | None:
         """Return the handle, or None while the launch goes on; raise what made it fail.
 
         The first call begins the launch.
@@ -77,7 +77,7 @@ class Launcher:
             launch.task.add_done_callback(lambda _: self._given_up.pop(job_id, None))
             await asyncio.wait([launch.task], timeout=_PATIENCE_SECONDS)
 
-    async def clear_away(self, attempt: Attempt) -> None:
+    async def clear_away(self, attempt: AttemptRecord) -> None:
         """Remove what was prepared for an attempt that never began, once nobody prepares it.
 
         What the runner was asked for may have begun after all; nobody knows of it, so `Cleanup`
@@ -92,7 +92,7 @@ class Launcher:
                 lambda _: loop.run_in_executor(None, self._remove, attempt)
             )
 
-    def _remove(self, attempt: Attempt) -> None:
+    def _remove(self, attempt: AttemptRecord) -> None:
         folder = attempt_folder(self._database.hub.settings, attempt)
         if read_status(folder) is None:
             attempt_processes.remove_folder(folder)
@@ -104,7 +104,7 @@ class Launcher:
     async def abandon(self) -> None:
         await asyncio.gather(*map(self.cancel, list(self._launches)))
 
-    def _begin(self, job: Job, attempt: Attempt) -> AttemptLaunch:
+    def _begin(self, job: JobRecord, attempt: AttemptRecord) -> AttemptLaunch:
         launch = AttemptLaunch(attempt=attempt)
         launch.task = asyncio.create_task(self._launch(job, launch), name=f"launch-{job.id}")
         launch.task.add_done_callback(lambda task: self._ended(job.id, launch, task))
@@ -118,7 +118,7 @@ class Launcher:
         if not launch.is_awaited:
             self._done(job_id)
 
-    async def _launch(self, job: Job, launch: AttemptLaunch) -> str:
+    async def _launch(self, job: JobRecord, launch: AttemptLaunch) -> str:
         attempt = launch.attempt
         folder = attempt_folder(self._database.hub.settings, attempt)
         prepared = await prepare(self._database, job, folder=folder)

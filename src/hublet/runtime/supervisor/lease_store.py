@@ -8,7 +8,7 @@ import msgspec
 
 from hublet.core.clock import micros, offset
 from hublet.core.database import Connection, Reader, Row
-from hublet.jobs.records import JOBS, Flavor, Job
+from hublet.jobs.records import JOBS, Flavor, JobRecord
 from hublet.jobs.store import JOB_COLUMNS, job_record
 from hublet.runtime.supervisor.records import Occupant, WaitingJob
 
@@ -116,7 +116,7 @@ async def claim(conn: Connection, job_id: str, *, worker: str, lease: int) -> bo
     ) == 1  # fmt: skip
 
 
-async def add_attempt(conn: Connection, job: Job, *, runner: str) -> None:
+async def add_attempt(conn: Connection, job: JobRecord, *, runner: str) -> None:
     """Give a job its place; an attempt that could not begin so far keeps its time."""
     await conn.execute(
         """

@@ -11,9 +11,9 @@ from hublet.core.folders import job_folder
 from hublet.jobs import hardware, service
 from hublet.jobs.errors import SecretsGone
 from hublet.jobs.logs.reader import log_path
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 from hublet.runtime.records import CannotRun, GroupMembership, LaunchOrder
-from hublet.runtime.supervisor.records import Attempt
+from hublet.runtime.supervisor.records import AttemptRecord
 from hublet.runtime.supervisor.transitions import AttemptLimits
 from hublet.runtime.volumes.records import PreparedAttempt
 
@@ -26,7 +26,7 @@ _DIGITS = 12
 
 
 def environment_of(
-    job: Job, size: FlavorSize, *, secrets: Mapping[str, str], base_url: str
+    job: JobRecord, size: FlavorSize, *, secrets: Mapping[str, str], base_url: str
 ) -> dict[str, str]:
     """Return every variable of an attempt; what the hub itself says cannot be overwritten."""
     # Clients inside a job speak to the hub that runs it, unless the job says otherwise.
@@ -34,7 +34,7 @@ def environment_of(
     return asked | _hub_variables(job, size) | _network_variables(job)
 
 
-def _hub_variables(job: Job, size: FlavorSize) -> dict[str, str]:
+def _hub_variables(job: JobRecord, size: FlavorSize) -> dict[str, str]:
     facts = {
         "JOB_ID": job.id,
         "ACCELERATOR": size.name if size.devices else "none",
@@ -49,7 +49,7 @@ def memory_text(size: int) -> str:
     return f"{size // _GIB}Gi" if size % _GIB == 0 else f"{size // _MIB}Mi"
 
 
-def _network_variables(job: Job) -> dict[str, str]:
+def _network_variables(job: JobRecord) -> dict[str, str]:
     if job.spec.network is None:
         return {}
     said = {
@@ -59,23 +59,23 @@ def _network_variables(job: Job) -> dict[str, str]:
     return {f"{first}_{name}": value for first in _PREFIXES for name, value in said.items()}
 
 
-def group_hostname(job: Job) -> str:
+def group_hostname(job: JobRecord) -> str:
     """Return the name of everybody in the network group of a job that is in one."""
     return f"g{_group_digest(job)}-{_group_name(job)}"
 
 
-def group_prefix(job: Job) -> str:
+def group_prefix(job: JobRecord) -> str:
     """Return what an alias follows to be a name in the network group."""
     return f"a{_group_digest(job)}-"
 
 
-def _group_digest(job: Job) -> str:
+def _group_digest(job: JobRecord) -> str:
     # Interface 2.2: the same name means another group for another owner or resource group.
     identity = f"{job.owner_id}/{job.resource_group_id or ''}/{_group_name(job)}"
     return hashlib.sha256(identity.encode()).hexdigest()[:_DIGITS]
 
 
-def _group_name(job: Job) -> str:
+def _group_name(job: JobRecord) -> str:
     assert job.spec.network is not None  # noqa: S101 - callers look for the group first.
     return job.spec.network.group
 
@@ -83,7 +83,7 @@ def _group_name(job: Job) -> str:
 _SECOND = 1_000_000
 
 
-def limits_of(job: Job, settings: Settings) -> AttemptLimits:
+def limits_of(job: JobRecord, settings: Settings) -> AttemptLimits:
     size = hardware.offered_flavors(settings).get(job.spec.flavor)
     return AttemptLimits(
         start=settings.jobs.start_seconds * _SECOND,
@@ -92,18 +92,18 @@ def limits_of(job: Job, settings: Settings) -> AttemptLimits:
     )
 
 
-def timeout_seconds(job: Job, settings: Settings) -> int:
+def timeout_seconds(job: JobRecord, settings: Settings) -> int:
     return job.spec.timeout_seconds or settings.jobs.timeout_seconds
 
 
-def attempt_folder(settings: Settings, attempt: Attempt) -> Path:
+def attempt_folder(settings: Settings, attempt: AttemptRecord) -> Path:
     folder = job_folder(settings.database.data_dir, attempt.job_id)
     # Handed on to other processes, which start elsewhere.
     return folder.absolute() / f"attempt-{attempt.number}"
 
 
 async def order_of(
-    database: Database, job: Job, attempt: Attempt, prepared: PreparedAttempt
+    database: Database, job: JobRecord, attempt: AttemptRecord, prepared: PreparedAttempt
 ) -> LaunchOrder:
     settings = database.hub.settings
     size = hardware.offered_flavors(settings).get(job.spec.flavor)
@@ -136,7 +136,7 @@ async def order_of(
     )
 
 
-def group_of(job: Job) -> GroupMembership | None:
+def group_of(job: JobRecord) -> GroupMembership | None:
     """Return the network group of a job and the names that it has there."""
     network = job.spec.network
     if network is None:

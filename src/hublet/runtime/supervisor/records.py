@@ -1,12 +1,12 @@
 """Records of attempts, of jobs under supervision, and of changes to a job's stage."""
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.jobs.records import Flavor, Job
+from hublet.jobs.records import Flavor, JobRecord
 from hublet.jobs.stages import Trigger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class AttemptRecord:
     """Times are microseconds, as the database has them."""
 
     job_id: str
@@ -23,16 +23,16 @@ class Attempt:
 class HeldJob:
     """A job in the hands of one Supervisor, with the attempt that runs or comes next."""
 
-    job: Job
+    job: JobRecord
     # None: it has not got its place.
-    attempt: Attempt | None
+    attempt: AttemptRecord | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingJob:
     """A job that may begin as soon as there is room."""
 
-    job: Job
+    job: JobRecord
     # Why it may not begin at all; None: it may.
     obstacle: str | None = None
 

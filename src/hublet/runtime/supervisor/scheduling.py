@@ -11,7 +11,7 @@ from hublet.core.config import Settings
 from hublet.core.database import Connection, Reader
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs import hardware
-from hublet.jobs.records import Flavor, Job
+from hublet.jobs.records import Flavor, JobRecord
 from hublet.jobs.stages import Trigger
 from hublet.runtime.supervisor import lease_store
 from hublet.runtime.supervisor.records import Occupant, StageChange
@@ -77,14 +77,14 @@ def flavor_capacity(flavor: Flavor, settings: Settings, total: Capacity) -> Capa
     )
 
 
-def in_fair_order(waiting: Sequence[Job], occupying: Sequence[Occupant]) -> list[Job]:
+def in_fair_order(waiting: Sequence[JobRecord], occupying: Sequence[Occupant]) -> list[JobRecord]:
     """Put jobs, oldest first, into the order in which they get their places.
 
     Whoever has fewer at work comes first, so that an owner with a thousand jobs is no wall before
     an owner with one.
     """
     turns = Counter(each.owner_id for each in occupying)
-    ranked = list[tuple[int, Job]]()
+    ranked = list[tuple[int, JobRecord]]()
     for job in waiting:
         ranked.append((turns[job.owner_id], job))
         turns[job.owner_id] += 1
@@ -92,8 +92,8 @@ def in_fair_order(waiting: Sequence[Job], occupying: Sequence[Occupant]) -> list
 
 
 def split_by_capacity(
-    line: Sequence[Job], occupying: Sequence[Occupant], settings: Settings
-) -> tuple[list[Job], list[Job]]:
+    line: Sequence[JobRecord], occupying: Sequence[Occupant], settings: Settings
+) -> tuple[list[JobRecord], list[JobRecord]]:
     """Return who begins now and who waits.
 
     Nobody passes one that is before them in the line, unless that one waits for a device.
@@ -102,7 +102,7 @@ def split_by_capacity(
     free = total
     for flavor, count in Counter(each.flavor for each in occupying).items():
         free = free.without(flavor_capacity(flavor, settings, total).times(count))
-    begin, wait = list[Job](), list[Job]()
+    begin, wait = list[JobRecord](), list[JobRecord]()
     for place, job in enumerate(line):
         need = flavor_capacity(job.spec.flavor, settings, total)
         if not free.devices >= need.devices:
@@ -132,11 +132,11 @@ class SchedulingPlan:
 
     # Their attempt goes on, or somebody wants them to end.
     under_way: list[str] = field(default_factory=list)
-    begins: list[Job] = field(default_factory=list)
+    begins: list[JobRecord] = field(default_factory=list)
     # With the reason why they never begin.
-    refused: list[tuple[Job, str]] = field(default_factory=list)
+    refused: list[tuple[JobRecord, str]] = field(default_factory=list)
     # With what they are to be told.
-    waits: list[tuple[Job, str]] = field(default_factory=list)
+    waits: list[tuple[JobRecord, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.under_way or self.begins or self.refused or self.waits)
@@ -149,7 +149,7 @@ async def make_plan(conn: Reader, settings: Settings, *, tells: bool = True) -> 
     if not waiting:
         return made
     offered = hardware.offered_flavors(settings)
-    able = list[Job]()
+    able = list[JobRecord]()
     for each in waiting:
         flavor = each.job.spec.flavor
         missing = None if flavor in offered else f"this hub does not offer {flavor} any more"
@@ -164,7 +164,7 @@ async def make_plan(conn: Reader, settings: Settings, *, tells: bool = True) -> 
     return made
 
 
-def _waiting_messages(left: Sequence[Job]) -> list[tuple[Job, str]]:
+def _waiting_messages(left: Sequence[JobRecord]) -> list[tuple[JobRecord, str]]:
     return [
         (job, waiting_message(before))
         for before, job in enumerate(left)

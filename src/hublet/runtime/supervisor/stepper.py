@@ -11,7 +11,7 @@ from hublet.core.database import Connection, Database
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.jobs.logs.reader import log_path
-from hublet.jobs.records import Job
+from hublet.jobs.records import JobRecord
 from hublet.jobs.stages import Trigger, start_retry_delay
 from hublet.runtime.records import (
     CannotRun,
@@ -27,12 +27,12 @@ from hublet.runtime.supervisor import runner_calls, store, transitions
 from hublet.runtime.supervisor.cleanup import clear_attempt, stop_or_clear
 from hublet.runtime.supervisor.launcher import Launcher
 from hublet.runtime.supervisor.orders import attempt_folder, limits_of
-from hublet.runtime.supervisor.records import Attempt, AttemptEnd, HeldJob, StageChange
+from hublet.runtime.supervisor.records import AttemptEnd, AttemptRecord, HeldJob, StageChange
 from hublet.runtime.supervisor.runner_selection import NullRunner
 from hublet.runtime.volumes.write_back import write_back
 
 
-async def write_back_volumes(database: Database, job: Job, attempt: Attempt) -> None:
+async def write_back_volumes(database: Database, job: JobRecord, attempt: AttemptRecord) -> None:
     """Write the volumes back; what could not be written is told at the end of the log."""
     if not job.spec.mounts:
         return
@@ -67,7 +67,7 @@ ChangeRule = Callable[[HeldJob], Sequence[StageChange]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _AppliedChanges:
-    job: Job
+    job: JobRecord
     changes: Sequence[StageChange]
 
 
@@ -106,7 +106,7 @@ class JobStepper:
         await self._launches.abandon()
         await self._writes.settled()
 
-    async def _launch(self, held: HeldJob, attempt: Attempt) -> float | None:
+    async def _launch(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         limits = limits_of(held.job, self._settings)
         said: str | None = None
         try:
@@ -132,7 +132,7 @@ class JobStepper:
             POLL_SECONDS if said is None else await self._follow(held, _retry_later(said, limits))
         )
 
-    async def _observe(self, held: HeldJob, attempt: Attempt) -> float | None:
+    async def _observe(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         self.jobs_by_handle[attempt.handle] = held.job.id
         limits = limits_of(held.job, self._settings)
         if transitions.is_overdue(attempt, limits, at=micros()):
@@ -153,7 +153,7 @@ class JobStepper:
             has_ended=seen.phase in transitions.ENDED_PHASES,
         )
 
-    async def _cancel(self, held: HeldJob, attempt: Attempt) -> float | None:
+    async def _cancel(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         asked_at = to_micros(held.job.cancel_requested_at or held.job.created_at)
         grace = self._settings.jobs.grace_seconds
         is_past = micros() >= asked_at + round(grace * _SECOND) + _CANCEL_MARGIN
@@ -174,7 +174,7 @@ class JobStepper:
             return await self._follow_sight(held, seen)
         return _CLOSE_POLL_SECONDS
 
-    async def _cancel_launch(self, held: HeldJob, attempt: Attempt) -> float | None:
+    async def _cancel_launch(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         """Wait for what the runner makes of an attempt: it may be there to be stopped."""
         try:
             handle = await self._launches.result(held.job, attempt, seconds=_LAUNCH_SECONDS)
@@ -214,7 +214,7 @@ class JobStepper:
             job = changed
         return _AppliedChanges(job=job, changes=changes)
 
-    async def _clear(self, attempt: Attempt, *, has_ended: bool) -> None:
+    async def _clear(self, attempt: AttemptRecord, *, has_ended: bool) -> None:
         if has_ended:
             await clear_attempt(self._writes, self._runner_of(attempt), attempt)
         else:
@@ -222,7 +222,7 @@ class JobStepper:
             runner = self._runner_of(attempt)
             await stop_or_clear(self._writes, runner, attempt, grace_seconds=grace)
 
-    def _runner_of(self, attempt: Attempt) -> Runner:
+    def _runner_of(self, attempt: AttemptRecord) -> Runner:
         """Return who has an attempt; what a runner began that is not used now, nobody can ask."""
         names = {attempt.runner, self._runner.name}
         if len(names) == 1 or names <= _SHIM_RUNNERS or isinstance(self._runner, NullRunner):

@@ -6,10 +6,10 @@ from hublet.core.clock import from_micros, micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.outbox import publish
 from hublet.events import JobEnded
-from hublet.jobs.records import JOBS, Job, Stage
+from hublet.jobs.records import JOBS, JobRecord, Stage
 from hublet.jobs.stages import Trigger, next_stage
 from hublet.jobs.store import JOB_COLUMNS, add_event, job_record
-from hublet.runtime.supervisor.records import Attempt, HeldJob, StageChange
+from hublet.runtime.supervisor.records import AttemptRecord, HeldJob, StageChange
 
 _FAILURES = frozenset({Trigger.failed, Trigger.exhausted, Trigger.timed_out})
 
@@ -21,7 +21,7 @@ _IS_ACTIVE = "j.stage IN ('SCHEDULING', 'RUNNING')"
 _THIS_ATTEMPT = "a.job_id = j.id AND a.number = j.attempt"
 
 
-async def transition(conn: Connection, job: Job, change: StageChange) -> Job | None:
+async def transition(conn: Connection, job: JobRecord, change: StageChange) -> JobRecord | None:
     """Bring a job to where a trigger leads, with its attempt, its event and the fact.
 
     None, and nothing was done, when the job changed since it was read or goes nowhere from here.
@@ -73,7 +73,7 @@ def _finished_at(change: StageChange, now: int) -> int:
     return now if change.ending is None else change.ending.ended_at or now
 
 
-async def _set_attempt(conn: Connection, job: Job, change: StageChange) -> None:
+async def _set_attempt(conn: Connection, job: JobRecord, change: StageChange) -> None:
     ending = change.ending
     if change.started_at is not None:
         await conn.execute(
@@ -91,7 +91,7 @@ async def _set_attempt(conn: Connection, job: Job, change: StageChange) -> None:
         )  # fmt: skip
 
 
-def _ended_event(job: Job) -> JobEnded:
+def _ended_event(job: JobRecord) -> JobEnded:
     return JobEnded(
         job_id=job.id,
         owner_id=job.owner_id,
@@ -114,7 +114,7 @@ async def find_held(conn: Reader, job_id: str, *, worker: str) -> HeldJob | None
     return None if row is None else HeldJob(job=job_record(row), attempt=_attempt(row))
 
 
-async def set_handle(conn: Connection, attempt: Attempt, handle: str, *, runner: str) -> None:
+async def set_handle(conn: Connection, attempt: AttemptRecord, handle: str, *, runner: str) -> None:
     """Keep what the runner calls an attempt, also when its job went on without it meanwhile."""
     await conn.execute(
         """
@@ -137,10 +137,10 @@ async def list_canceled(conn: Reader, *, worker: str) -> list[str]:
     return [row["id"] for row in rows]
 
 
-def _attempt(row: Row) -> Attempt | None:
+def _attempt(row: Row) -> AttemptRecord | None:
     if row["a_number"] is None:
         return None
-    return Attempt(
+    return AttemptRecord(
         job_id=row["id"],
         number=row["a_number"],
         runner=row["a_runner"],
@@ -150,7 +150,7 @@ def _attempt(row: Row) -> Attempt | None:
     )
 
 
-async def set_removed(conn: Connection, attempt: Attempt, *, at: int) -> None:
+async def set_removed(conn: Connection, attempt: AttemptRecord, *, at: int) -> None:
     """Give the place of an attempt back; one that nobody saw end has ended by now."""
     await conn.execute(
         """
@@ -161,7 +161,7 @@ async def set_removed(conn: Connection, attempt: Attempt, *, at: int) -> None:
     )  # fmt: skip
 
 
-async def list_leftovers(conn: Reader, *, runner: str) -> list[Attempt]:
+async def list_leftovers(conn: Reader, *, runner: str) -> list[AttemptRecord]:
     """Return attempts whose job went on without them and that were not cleared away."""
     rows = await conn.fetch_all(
         """
@@ -173,7 +173,7 @@ async def list_leftovers(conn: Reader, *, runner: str) -> list[Attempt]:
         runner,
     )
     return [
-        Attempt(
+        AttemptRecord(
             job_id=row["job_id"],
             number=row["number"],
             runner=runner,

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from hublet.core.clock import to_micros
 from hublet.core.light_dataclasses import dataclass
-from hublet.jobs.records import Job, Stage
+from hublet.jobs.records import JobRecord, Stage
 from hublet.jobs.stages import (
     UNCONFIRMED,
     Trigger,
@@ -17,7 +17,7 @@ from hublet.jobs.stages import (
     trigger_of_end,
 )
 from hublet.runtime.records import Observation, Phase
-from hublet.runtime.supervisor.records import Attempt, AttemptEnd, HeldJob, StageChange
+from hublet.runtime.supervisor.records import AttemptEnd, AttemptRecord, HeldJob, StageChange
 
 STARTING = "starting"
 # A runner keeps the deadline itself; only one that does not is helped, after this long.
@@ -59,13 +59,13 @@ def late_change(said: str | None, limits: AttemptLimits, *, ending: AttemptEnd) 
     return StageChange(trigger=Trigger.late, message=message, ending=ending)
 
 
-def _message_change(job: Job, message: str | None) -> list[StageChange]:
+def _message_change(job: JobRecord, message: str | None) -> list[StageChange]:
     same = job.message == message
     return [] if same else [StageChange(trigger=Trigger.progress, message=message)]
 
 
 def _changes_when_running(
-    job: Job, attempt: Attempt, seen: Observation, *, at: int
+    job: JobRecord, attempt: AttemptRecord, seen: Observation, *, at: int
 ) -> list[StageChange]:
     if job.stage is Stage.running:
         # Nothing is left to say of a runner that answers again.
@@ -75,7 +75,7 @@ def _changes_when_running(
 
 
 def _changes_when_ended(
-    job: Job, attempt: Attempt, seen: Observation, limits: AttemptLimits, *, at: int
+    job: JobRecord, attempt: AttemptRecord, seen: Observation, limits: AttemptLimits, *, at: int
 ) -> list[StageChange]:
     changes = list[StageChange]()
     if job.stage is Stage.scheduling and seen.started_at is not None:
@@ -97,7 +97,7 @@ def _changes_when_ended(
 
 
 def _end_change(
-    job: Job, trigger: Trigger, reason: str | None, *, ending: AttemptEnd, ran: int
+    job: JobRecord, trigger: Trigger, reason: str | None, *, ending: AttemptEnd, ran: int
 ) -> StageChange:
     asked_at = job.cancel_requested_at
     # What had ended by itself before somebody wanted it to end as it did, but is not tried again.
@@ -119,7 +119,7 @@ def _ended_before(moment: datetime, ending: AttemptEnd) -> bool:
     return ending.ended_at is not None and ending.ended_at < to_micros(moment)
 
 
-def unconfirmed_cancel(attempt: Attempt, *, at: int) -> StageChange:
+def unconfirmed_cancel(attempt: AttemptRecord, *, at: int) -> StageChange:
     """End a canceled job of whose attempt nobody knows whether it ended."""
     return StageChange(
         trigger=Trigger.canceled,
@@ -129,7 +129,7 @@ def unconfirmed_cancel(attempt: Attempt, *, at: int) -> StageChange:
     )
 
 
-def is_overdue(attempt: Attempt, limits: AttemptLimits, *, at: int) -> bool:
+def is_overdue(attempt: AttemptRecord, limits: AttemptLimits, *, at: int) -> bool:
     """Tell whether an attempt runs past its deadline although its runner should have ended it."""
     started_at = attempt.started_at
     return started_at is not None and at >= started_at + limits.timeout + _OVERDUE_MARGIN

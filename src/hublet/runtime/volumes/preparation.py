@@ -11,7 +11,7 @@ from hublet.core.folders import atomic_dir
 from hublet.jobs import mounts
 from hublet.jobs.access import get_creator
 from hublet.jobs.errors import SpaceNotFound, VolumeNotFound, VolumeNotWritable
-from hublet.jobs.records import Job, Mount, Spec, VolumeType
+from hublet.jobs.records import JobRecord, Mount, Spec, VolumeType
 from hublet.repos import service as repos
 from hublet.repos.cards import read_card
 from hublet.repos.records import Repo, Right
@@ -61,7 +61,7 @@ _REASONS = {
 _MAIN = "main"
 
 
-async def prepare(database: Database, job: Job, *, folder: Path) -> PreparedAttempt:
+async def prepare(database: Database, job: JobRecord, *, folder: Path) -> PreparedAttempt:
     """Put what a job mounts where an attempt finds it; `folder` is the attempt's own.
 
     May be asked again for the same attempt, also while it runs. Rights are those that the
@@ -79,7 +79,7 @@ async def prepare(database: Database, job: Job, *, folder: Path) -> PreparedAtte
         raise CannotRunYet(f"its volumes cannot be written: {error.strerror}") from error
 
 
-async def _prepare(database: Database, job: Job, folder: Path) -> PreparedAttempt:
+async def _prepare(database: Database, job: JobRecord, folder: Path) -> PreparedAttempt:
     async with database.read() as conn:
         creator = await get_creator(conn, job.creator_id)
         sources = [await _get_source(conn, creator, *each) for each in enumerate(job.spec.mounts)]
@@ -123,7 +123,7 @@ async def _binds(
 
 
 async def _prepare_space(
-    database: Database, creator: Caller, job: Job, folder: Path, binds: tuple[BindMount, ...]
+    database: Database, creator: Caller, job: JobRecord, folder: Path, binds: tuple[BindMount, ...]
 ) -> PreparedAttempt:
     name = job.spec.space or ""
     async with database.read() as conn:

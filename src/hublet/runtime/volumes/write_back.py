@@ -14,7 +14,7 @@ from hublet.core.errors import HubError
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs import mounts
 from hublet.jobs.access import get_creator
-from hublet.jobs.records import Job, Mount, VolumeType
+from hublet.jobs.records import JobRecord, Mount, VolumeType
 from hublet.repos import blobs_store as blobs
 from hublet.repos import service as repos
 from hublet.repos.errors import FileTooLarge, PathTakenInBucket
@@ -45,7 +45,7 @@ _PATIENCE = 600_000_000
 class _WriteBack:
     """A bucket on its way back."""
 
-    job: Job
+    job: JobRecord
     place: int
     mount: Mount
     folder: Path
@@ -65,7 +65,7 @@ class _WriteBack:
         return [*self.refusals[:_MAX_REFUSALS], rest]
 
 
-async def write_back(database: Database, job: Job, *, folder: Path) -> list[str]:
+async def write_back(database: Database, job: JobRecord, *, folder: Path) -> list[str]:
     """Put what an attempt that ended has changed into its buckets; `folder` is the attempt's own.
 
     Returns sentences on what could not be written, for the log of the job. What was written back

@@ -11,7 +11,7 @@ from hublet.core.schema import ObjectId, Schema, Timestamp
 from hublet.repos.schemas import RepoTypeName
 from hublet.webhooks.activity import records
 from hublet.webhooks.delivery.signing import headers_of
-from hublet.webhooks.records import Attempt, Webhook
+from hublet.webhooks.records import Attempt, WebhookRecord
 from hublet.webhooks.triggers.payload import render_body
 
 StateName = Literal["pending", "delivered", "failed", "unsent"]
@@ -133,7 +133,7 @@ class FullDelivery(Delivery):
     attemptLog: list[DeliveryAttempt]
 
     @classmethod
-    def of_webhook(cls, delivery: records.DeliveryDetails, webhook: Webhook) -> Self:
+    def of_webhook(cls, delivery: records.DeliveryDetails, webhook: WebhookRecord) -> Self:
         return cls.model_validate(
             _render_delivery(delivery.listed)
             | {
@@ -178,7 +178,7 @@ def _render_delivery(delivery: records.DeliverySummary) -> dict[str, Any]:
     }
 
 
-def _render_headers(delivery: records.DeliveryDetails, webhook: Webhook) -> dict[str, str]:
+def _render_headers(delivery: records.DeliveryDetails, webhook: WebhookRecord) -> dict[str, str]:
     """Show the headers of the last attempt, or what is known of those of the first."""
     if webhook.url is None:
         # A job is started; nothing is posted.

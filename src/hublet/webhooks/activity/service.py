@@ -27,8 +27,8 @@ from hublet.webhooks.records import (
     Domain,
     Owner,
     UnsentReason,
-    Watched,
-    Webhook,
+    WatchedItem,
+    WebhookRecord,
     WebhookState,
 )
 from hublet.webhooks.triggers import payload
@@ -36,7 +36,7 @@ from hublet.webhooks.triggers import store as triggers
 from hublet.webhooks.triggers.records import NewDelivery, Trigger
 
 
-async def get_delivery(conn: Reader, webhook: Webhook, delivery_id: str) -> DeliveryDetails:
+async def get_delivery(conn: Reader, webhook: WebhookRecord, delivery_id: str) -> DeliveryDetails:
     """Return a delivery of this webhook with everything that is known of it."""
     found = await store.find(conn, webhook.id, delivery_id)
     if found is None:
@@ -56,7 +56,7 @@ _PING_TYPES = (RepoType.model, RepoType.dataset, RepoType.space)
 _MOST_CANDIDATES = 20
 
 
-async def add_ping(conn: Connection, webhook: Webhook) -> str:
+async def add_ping(conn: Connection, webhook: WebhookRecord) -> str:
     """Add the delivery of a ping; return its id."""
     repo = await _find_ping_repo(conn, webhook)
     shown = {"repo": payload.render_repo(repo, conn.hub.settings.base_url)}
@@ -75,7 +75,7 @@ async def add_ping(conn: Connection, webhook: Webhook) -> str:
     return delivery_id
 
 
-async def _find_ping_repo(conn: Reader, webhook: Webhook) -> RepoSnapshot:
+async def _find_ping_repo(conn: Reader, webhook: WebhookRecord) -> RepoSnapshot:
     for watched in webhook.watched:
         found = await _list_candidates(conn, watched)
         for repo in map(repos.snapshot, found):
@@ -84,7 +84,7 @@ async def _find_ping_repo(conn: Reader, webhook: Webhook) -> RepoSnapshot:
     return _imaginary_repo(webhook)
 
 
-async def _list_candidates(conn: Reader, watched: Watched) -> list[Repo]:
+async def _list_candidates(conn: Reader, watched: WatchedItem) -> list[Repo]:
     if not watched.type.is_account:
         repo = await repos_store.find(conn, watched.target)
         return [] if repo is None else [repo]
@@ -98,7 +98,7 @@ async def _list_candidates(conn: Reader, watched: Watched) -> list[Repo]:
     return sorted(found, key=lambda repo: repo.created_at, reverse=True)
 
 
-def _imaginary_repo(webhook: Webhook) -> RepoSnapshot:
+def _imaginary_repo(webhook: WebhookRecord) -> RepoSnapshot:
     """Return a repository that does not exist, under the first name that is watched."""
     first = webhook.watched[0]
     return RepoSnapshot(
@@ -131,7 +131,7 @@ async def replay(database: Database, owner: Owner, webhook_id: str, delivery_id:
         return await _wait_for_result(database, bell, webhook_id, delivery_id, made=made)
 
 
-async def _restart(conn: Connection, webhook: Webhook, delivery_id: str) -> int:
+async def _restart(conn: Connection, webhook: WebhookRecord, delivery_id: str) -> int:
     """Return how many attempts were made before."""
     standing = await resend_store.find_status(conn, webhook.id, delivery_id)
     if standing is None:
@@ -176,7 +176,7 @@ async def recover_batch(conn: Connection, recovery: Recovery) -> None:
         await queue.add(conn, queue.NewTask(kind=RECOVER, body=json.dumps(asdict(rest))))
 
 
-def _check_enabled(webhook: Webhook) -> None:
+def _check_enabled(webhook: WebhookRecord) -> None:
     if webhook.state is not WebhookState.enabled:
         raise WebhookNotEnabled(webhook.state)
 
