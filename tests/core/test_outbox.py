@@ -1,4 +1,4 @@
-"""Facts are published with their change and become one task per reaction."""
+"""Events are published with their change and become one task per reaction."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -38,7 +38,7 @@ class _Unravelled(Event):
 
 
 @pytest.fixture(autouse=True)
-def _facts(_registrations: None) -> None:
+def _events(_registrations: None) -> None:
     Event.catalogue |= {event.kind: event for event in (_Knitted, _Unravelled)}
     outbox.reactions.clear()
 
@@ -100,7 +100,7 @@ async def test_handing_on_that_is_undone_loses_nothing(database: Database) -> No
     assert await hand_on(database) == 1
 
 
-async def test_facts_are_handed_on_in_the_order_they_were_published(database: Database) -> None:
+async def test_events_are_handed_on_in_the_order_they_were_published(database: Database) -> None:
     reacting("mend")
     async with database.transaction() as conn:
         for rows in range(7):
@@ -173,7 +173,7 @@ async def test_workers_do_not_hand_on_the_same_fact(database: Database) -> None:
     assert len(await claim(database)) == 6
 
 
-def test_two_facts_cannot_have_one_kind() -> None:
+def test_two_events_cannot_have_one_kind() -> None:
     with pytest.raises(TypeError) as caught:
 
         class _Stolen(Event):

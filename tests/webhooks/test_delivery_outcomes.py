@@ -45,7 +45,6 @@ async def test_results_wait_for_a_database_that_is_away(
         return await real(conn, *given, **named)
 
     monkeypatch.setattr(committer, "write_outcomes", write)
-    monkeypatch.setattr(committer, "_BACK_OFF_SECONDS", 0.01)
     async with receiving() as receiver, delivering(database) as deliverer:
         webhook_id = await a_webhook(database, receiver.url)
         await trigger_many(database, [webhook_id], count=3)

@@ -15,7 +15,7 @@ def as_markdown() -> str:
     parts = [
         "# Events",
         (
-            "Facts that the hub publishes, each in the transaction of the change it tells of. "
+            "Events that the hub publishes, each in the transaction of the change it tells of. "
             "Reactions in other features run once for each of them. "
             "This page is written by `make docs` from `src/hublet/events/`."
         ),
@@ -34,13 +34,13 @@ def _section(title: str, shape: Any) -> list[str]:
 
 
 def _shapes() -> list[type]:
-    """Return what facts are made of beside plain values, in the order of their names."""
+    """Return what events are made of beside plain values, in the order of their names."""
     public = (getattr(hublet.events, name) for name in hublet.events.__all__)
     return [shape for shape in public if not issubclass(shape, Event)]
 
 
 def _catalogue() -> dict[str, type[Event]]:
-    # Tests have facts of their own, which belong into no documentation.
+    # Tests have events of their own, which belong into no documentation.
     return {k: e for k, e in Event.catalogue.items() if e.__module__.startswith("hublet.events.")}
 
 
