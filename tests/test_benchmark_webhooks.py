@@ -103,7 +103,7 @@ def test_waits_are_from_each_commit_to_its_arrival_at_each_endpoint() -> None:
     assert waits_of(arrivals, [1_000_000, 3_000_000]) == [0.003, 0.002, 0.0005, 0]
 
 
-def test_a_fact_that_reached_an_endpoint_not_at_all_spoils_the_waits() -> None:
+def test_an_event_that_reached_an_endpoint_not_at_all_spoils_the_waits() -> None:
     with pytest.raises(Spoiled, match="1 of 2 events reached an endpoint"):
         waits_of([Arrival("a1", 1, 5)], [1, 2])
 

@@ -62,7 +62,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "retry_delay", lambda _attempts: timedelta(milliseconds=20))
 
 
-async def test_a_fact_reaches_every_reaction(database: Database) -> None:
+async def test_an_event_reaches_every_reaction(database: Database) -> None:
     @reacts_to(Knitted)
     async def sell(conn: Connection, event: Knitted) -> None:
         await note(conn, f"sold {event.name}")

@@ -151,7 +151,7 @@ def _is_git(folder: Path) -> bool:
     return all((folder / part).exists() for part in ("HEAD", "objects", "refs"))
 
 
-def test_no_fact_tells_of_what_did_not_happen(restarted: Restarted) -> None:
+def test_no_event_tells_of_what_did_not_happen(restarted: Restarted) -> None:
     begun = restarted.begun
 
     assert restarted.events == {
