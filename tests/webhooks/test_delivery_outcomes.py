@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database, DatabaseUnavailable
-from hublet.core.presence import WorkerPresence
+from hublet.core.leases import WorkerPresence
 from hublet.webhooks.delivery import committer, dispatcher, outcome_writer
 from hublet.webhooks.delivery.claims import ClaimedBatch, claim_fresh
 from hublet.webhooks.delivery.lanes import Lanes

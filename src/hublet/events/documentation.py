@@ -1,6 +1,7 @@
-"""Documentation of the events as a Markdown page."""
+"""Documentation of the events as a Markdown page: `python -m hublet.events.documentation`."""
 
 import re
+import sys
 from dataclasses import fields
 from types import GenericAlias
 from typing import Any
@@ -54,3 +55,7 @@ def _type_in_words(annotation: object) -> str:
     for ours, word in _WORDS.items():
         name = re.sub(rf"\b{ours}\b", word, name)
     return name.replace(" | None", ", may be absent").replace(" | ", " or ")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(as_markdown())

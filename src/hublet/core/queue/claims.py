@@ -1,20 +1,19 @@
-"""Leases on tasks: claiming, extending, finishing, failing and releasing them, and what one worker
-holds.
-"""
+"""SQL of claims on tasks: a task is claimed for a lease, then finished, failed or released."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 import msgspec
 
 from hublet.core.clock import micros, offset
-from hublet.core.database import Connection, Database, Reader
+from hublet.core.database import Connection, Reader
 from hublet.core.ids import random_bytes
-from hublet.core.leases import LeaseKeeper, lease_clock
+from hublet.core.leases import lease_clock
 from hublet.core.queue.tasks import CHANNEL, Task
 
 _ERROR_CHARACTERS = 500
 _LONGEST_WAIT = timedelta(hours=1)
+_TASK_COLUMNS = ("id", "kind", "body", "attempts", "claimed_by")
 
 # $1 is the hub's time, $2 that of leases; $3 is the later one, because the index knows no leases.
 _IS_DUE = """parked_at IS NULL AND due_at <= $3
@@ -67,9 +66,6 @@ async def claim(
     return sorted(
         (Task(**dict(zip(_TASK_COLUMNS, row, strict=True))) for row in rows), key=lambda t: t.id
     )
-
-
-_TASK_COLUMNS = ("id", "kind", "body", "attempts", "claimed_by")
 
 
 async def is_suspect_due(conn: Reader) -> bool:
@@ -241,63 +237,3 @@ async def release_dead(conn: Connection, *, worker: str) -> int:
     if count:
         conn.wake(CHANNEL)
     return count
-
-
-class TaskLeaseStore:
-    """Leases of one worker on tasks, as `LeaseKeeper` wants them."""
-
-    def __init__(self, *, worker: str, lease: timedelta) -> None:
-        self._worker = worker
-        self._lease = lease
-
-    async def extend(self, conn: Connection, held: Collection[Task]) -> list[Task]:
-        return await extend(conn, held, lease=self._lease)
-
-    async def has_expired(self, _conn: Reader, _held: Collection[Task]) -> bool:
-        """Nothing is ever to be released: a task whose lease has expired is simply due again."""
-        return False
-
-    async def release_expired(self, conn: Connection, held: Collection[Task]) -> None:
-        pass
-
-    async def release_all(self, conn: Connection) -> int:
-        return await release_all(conn, worker=self._worker)
-
-
-class TaskLeases:
-    """Claims of one worker on tasks, whose leases are extended as long as the tasks are held."""
-
-    def __init__(self, database: Database, *, worker: str) -> None:
-        self._database = database
-        self._worker = worker
-        self._seconds = database.hub.settings.worker.lease_seconds
-        self._lease = timedelta(seconds=self._seconds)
-        self._held: set[Task] = set()
-        self.keeper = LeaseKeeper(
-            database,
-            TaskLeaseStore(worker=worker, lease=self._lease),
-            self._held,
-            interval_seconds=self._seconds / 3,
-        )
-
-    async def seconds_until_due(self, *, slow: bool) -> float | None:
-        async with self._database.read() as conn:
-            due = await next_due(conn, slow=slow)
-        return None if due is None else (due - micros()) / 1e6
-
-    async def claim(self, *, slow: bool, limit: int, suspects: bool | None = None) -> list[Task]:
-        async with self._database.transaction() as conn:
-            if self.keeper.silent_seconds > self._seconds / 2:
-                # The heart missed beats. Without this, what is running here could look
-                # abandoned, and would be claimed and run a second time beside itself.
-                await extend(conn, self._held, lease=self._lease)
-            tasks = await claim(
-                conn, worker=self._worker, slow=slow, limit=limit, lease=self._lease,
-                suspects=suspects,
-            )  # fmt: skip
-        self._held.update(tasks)
-        return tasks
-
-    def drop(self, tasks: Iterable[Task]) -> None:
-        """Extend the leases on these no longer: they have ended."""
-        self._held.difference_update(tasks)

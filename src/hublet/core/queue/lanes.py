@@ -11,7 +11,7 @@ from hublet.core.clock import monotonic
 from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.core.logs import get_logger, redact_text
 from hublet.core.queue import claims
-from hublet.core.queue.claims import TaskLeases, fail
+from hublet.core.queue.leases import TaskLeases
 from hublet.core.queue.tasks import Task, TaskHandler, decode, handlers
 from hublet.core.retries import is_being_cancelled, retry
 
@@ -34,7 +34,7 @@ async def record_failure(
 ) -> None:
     text = _error_text(error)
     log.warning("task failed", task=task.id, kind=task.kind, error=text, exc_info=error)
-    await fail(conn, task, error=text, max_attempts=max_attempts, broke=broke)
+    await claims.fail(conn, task, error=text, max_attempts=max_attempts, broke=broke)
 
 
 def _error_text(error: BaseException) -> str:
