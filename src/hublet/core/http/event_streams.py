@@ -33,7 +33,7 @@ EVENT_STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class EventStream(StreamingResponse):
-    """Sends events as they come. What makes them is told when the hub stops, and then ends."""
+    """Response that sends events as they come; sets `stopping` for `events` when the hub stops."""
 
     def __init__(
         self,
@@ -42,16 +42,16 @@ class EventStream(StreamingResponse):
         *,
         check_access: CheckAccess,
     ) -> None:
-        """`check_access` raises what the listener hears who may not listen any more.
+        """`check_access` raises when the client may not listen any more.
 
-        What makes the events asks it too, now and then.
+        `events` calls it too, now and then.
         """
         exchange, stopping = exchange_of(request), asyncio.Event()
         exchange.on_stop = stopping.set
         self._refused = partial(_stop_when_refused, request, check_access, stopping)
-        told = partial(events, check_access=check_access, stopping=stopping)
-        # Who asks only for the headers would wait for an end that never comes.
-        self._events = _no_events() if exchange.without_body else told()
+        make_events = partial(events, check_access=check_access, stopping=stopping)
+        # A HEAD request would wait for an end that never comes.
+        self._events = _no_events() if exchange.without_body else make_events()
         # Proxies such as nginx would gather the events until there are many.
         headers = {"X-Accel-Buffering": "no"}
         super().__init__(self._events, media_type=_MEDIA_TYPE, headers=headers)
