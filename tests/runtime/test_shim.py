@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
+from hublet.jobs.records import Observation, Phase
 from hublet.runtime import cgroups
 from hublet.runtime.attempt_folder import ProcessIdentity, boot_id, identity_of, read_status
-from hublet.runtime.records import CannotRunYet, Observation, Phase, Runner
+from hublet.runtime.records import CannotRunYet, Runner
 from hublet.runtime.sandbox import shim_starter
 from hublet.runtime.shim import program
 from hublet.runtime.shim.program import lock

@@ -22,6 +22,7 @@ from aiodocker.containers import DockerContainer
 from hublet.core import clock
 from hublet.core.config.kinds import ImageSource
 from hublet.core.logs import get_logger
+from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime import attempt_processes
 from hublet.runtime.docker import containers, log_follower
 from hublet.runtime.records import (
@@ -29,10 +30,7 @@ from hublet.runtime.records import (
     CannotRun,
     CannotRunYet,
     LaunchOrder,
-    Observation,
-    Phase,
     RunnerCapabilities,
-    Usage,
 )
 
 NAME = "docker"
