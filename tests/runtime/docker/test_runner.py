@@ -10,14 +10,8 @@ import pytest
 
 from docker_engine import IMAGE
 from hublet.runtime.docker import containers
-from hublet.runtime.records import (
-    BindMount,
-    CannotRun,
-    GroupMembership,
-    LaunchOrder,
-    Observation,
-    Phase,
-)
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.records import BindMount, GroupMembership, LaunchOrder, Observation, Phase
 
 aiodocker = pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")
 

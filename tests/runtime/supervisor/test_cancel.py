@@ -8,7 +8,7 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.jobs.stages import UNCONFIRMED, Trigger
-from hublet.runtime.records import CannotRunYet
+from hublet.runtime.errors import CannotRunYet
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.records import StageChange
 from hublet.runtime.supervisor.supervisor import Supervisor

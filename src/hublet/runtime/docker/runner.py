@@ -24,10 +24,9 @@ from hublet.core.config.kinds import ImageSource
 from hublet.core.logs import get_logger
 from hublet.runtime import attempt_processes
 from hublet.runtime.docker import containers, log_follower
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.records import (
     AttachPoint,
-    CannotRun,
-    CannotRunYet,
     LaunchOrder,
     Observation,
     Phase,

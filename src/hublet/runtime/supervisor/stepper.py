@@ -13,14 +13,8 @@ from hublet.core.logs import get_logger
 from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord
 from hublet.jobs.stages import Trigger, start_retry_delay
-from hublet.runtime.records import (
-    CannotRun,
-    CannotRunYet,
-    Observation,
-    Phase,
-    Runner,
-    RunnerCapabilities,
-)
+from hublet.runtime.errors import CannotRun, CannotRunYet
+from hublet.runtime.records import Observation, Phase, Runner, RunnerCapabilities
 from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner
 from hublet.runtime.supervisor import runner_calls, store, transitions
