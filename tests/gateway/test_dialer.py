@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hublet.gateway.dialer import Dialer, NothingListens, dial
-from hublet.gateway.namespace_sockets import CannotJoinNetwork, NamespaceSockets
+from hublet.gateway.dialer import Dialer, dial
+from hublet.gateway.errors import CannotJoinNetwork, NothingListens
+from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.runtime.attempt_processes import attach_point_of_container
 from hublet.runtime.records import AttachPoint, Runner
 from hublet.runtime.sandbox.process_runner import process_runner

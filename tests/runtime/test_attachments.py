@@ -14,11 +14,11 @@ from hublet.runtime import cgroups
 from hublet.runtime.attach.attachments import (
     Attachment,
     AttachRequest,
-    CannotAttach,
     Terminal,
     attach,
     initial_environment,
 )
+from hublet.runtime.errors import CannotAttach
 from hublet.runtime.records import AttachPoint, Runner
 from hublet.runtime.sandbox.process_runner import NAME as PROCESS
 from hublet.runtime.shim.system import read

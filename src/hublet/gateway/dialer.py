@@ -10,7 +10,8 @@ from dataclasses import field
 from ipaddress import IPv4Address, IPv6Address
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.gateway.namespace_sockets import CannotJoinNetwork, NamespaceSockets
+from hublet.gateway.errors import CannotJoinNetwork, NothingListens
+from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.runtime.records import AttachPoint
 from hublet.runtime.shim.system import descendants, read
 
@@ -106,10 +107,6 @@ _LOOPBACK = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 
 # A family, and an address of it.
 SocketAddress = tuple[socket.AddressFamily, str]
-
-
-class NothingListens(Exception):
-    """No process of the job takes connections on the port."""
 
 
 @dataclass(slots=True)

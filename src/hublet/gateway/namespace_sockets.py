@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from hublet.gateway import namespace_program
+from hublet.gateway.errors import CannotJoinNetwork
 from hublet.runtime.attempt_folder import ProcessIdentity
 from hublet.runtime.records import AttachPoint
 
@@ -22,10 +23,6 @@ _HELPER_SECONDS = 10.0
 _BATCH, _ATTEMPTS = 16, 32
 
 SocketKey = tuple[ProcessIdentity, socket.AddressFamily]
-
-
-class CannotJoinNetwork(Exception):
-    """The hub may not make sockets in the job's network; the text says why."""
 
 
 @dataclass(slots=True)

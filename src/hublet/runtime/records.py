@@ -90,14 +90,6 @@ class AttachPoint:
     container: str | None = None
 
 
-class CannotRun(Exception):
-    """The attempt can never begin as it was ordered; the text is for the job's message."""
-
-
-class CannotRunYet(Exception):
-    """The attempt cannot begin right now; the text is for the job's message."""
-
-
 class Runner(Protocol):
     """Everything may be asked again: what was done already is not done twice."""
 

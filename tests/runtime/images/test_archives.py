@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hublet.core.config.kinds import ImageSource
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import layers, rootfs
-from hublet.runtime.records import CannotRun
 
 
 def entry(

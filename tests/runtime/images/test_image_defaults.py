@@ -9,9 +9,10 @@ import pytest
 
 from hublet.core.config.kinds import ImageSource
 from hublet.core.database import Database
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import rootfs
 from hublet.runtime.images.oci import ImageDefaults
-from hublet.runtime.records import BindMount, CannotRun
+from hublet.runtime.records import BindMount
 from hublet.runtime.sandbox.runner import sandbox_runner
 from jobs.jobs_api import BODY
 from runtime.attempts import an_order, outcome

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import layers, rootfs
-from hublet.runtime.records import CannotRun
 from runtime.images.layouts import a_layer, a_layout, entry, files_of, folder, refusal, symlink
 
 

@@ -9,7 +9,7 @@ from hublet.core import clock
 from hublet.core.clock import micros
 from hublet.core.database import Database
 from hublet.jobs.hardware import offered_flavors
-from hublet.runtime.records import CannotRun, CannotRunYet
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.supervisor.supervisor import Supervisor
 from runtime.supervisor.scripted_runner import ScriptedRunner, handle_of
 from runtime.supervisor.supervised_jobs import (

@@ -9,7 +9,7 @@ from hublet.core import clock
 from hublet.core.database import Database
 from hublet.jobs.service import transition
 from hublet.jobs.stages import UNCONFIRMED, StageChange, Trigger
-from hublet.runtime.records import CannotRunYet
+from hublet.runtime.errors import CannotRunYet
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.supervisor import Supervisor
 from runtime.supervisor.scripted_runner import ScriptedRunner, handle_of

@@ -15,8 +15,8 @@ from hublet.core.database import Database
 from hublet.first_start import prepare as start
 from hublet.jobs.records import Stage
 from hublet.repos.git import bare_repos
-from hublet.runtime.errors import CommitTooLarge, NestedTooDeeply
-from hublet.runtime.records import BindMount, CannotRun, CannotRunYet
+from hublet.runtime.errors import CannotRun, CannotRunYet, CommitTooLarge, NestedTooDeeply
+from hublet.runtime.records import BindMount
 from hublet.runtime.volumes import checkouts, pruning
 from jobs.jobs_api import set_row
 from people import Headers, sign_in

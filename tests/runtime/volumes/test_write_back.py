@@ -12,7 +12,7 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.jobs.records import JobRecord
-from hublet.runtime.records import CannotRun, CannotRunYet
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.volumes import bucket_mounts, preparation, write_back
 from hublet.runtime.volumes.records import BucketDiff, ChangedFile
 from people import Headers

@@ -5,9 +5,14 @@ import socket
 from collections.abc import Awaitable, Callable
 
 from hublet.core.clock import monotonic
-from hublet.gateway.dialer import Dialer, NothingListens
-from hublet.gateway.errors import JobElsewhere, NetworkUnreachable, PortNotListening
-from hublet.gateway.namespace_sockets import CannotJoinNetwork
+from hublet.gateway.dialer import Dialer
+from hublet.gateway.errors import (
+    CannotJoinNetwork,
+    JobElsewhere,
+    NetworkUnreachable,
+    NothingListens,
+    PortNotListening,
+)
 from hublet.gateway.ports.upstream import Upstream, connect
 from hublet.gateway.records import ReachableJob
 from hublet.runtime.records import AttachPoint

@@ -9,15 +9,12 @@ from typing import Any
 from hublet.core.clock import monotonic
 from hublet.core.http.exchange import Exchange as Known
 from hublet.core.http.server_protocol import HeldConnection
+from hublet.gateway.errors import ClientDisconnected, ExchangeAborted, ResponseLost
 from hublet.gateway.ports.headers import ProxyRequest, response_headers
 from hublet.gateway.ports.open_connections import OpenConnection
-from hublet.gateway.ports.upstream import SWITCHING_PROTOCOLS, ResponseHead, ResponseLost, Upstream
+from hublet.gateway.ports.upstream import SWITCHING_PROTOCOLS, ResponseHead, Upstream
 
 Receive = Callable[[], Awaitable[Any]]
-
-
-class ClientDisconnected(Exception):
-    """Nobody waits for the answer any more."""
 
 
 async def send_body(
@@ -120,10 +117,6 @@ _WATCH_AFTER_SECONDS = 0.05
 
 
 Send = Callable[[Any], Awaitable[None]]
-
-
-class ExchangeAborted(Exception):
-    """The answer ended before its end, or the visitor did."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -17,17 +17,19 @@ from hublet.core.http.server_protocol import find_connection
 from hublet.core.ids import new_request_id
 from hublet.core.logs import AccessLog, get_logger
 from hublet.core.metrics import Metrics
-from hublet.gateway.errors import BadResponse, NoSuchHost, PortTokenNeeded, ProxyFailed
+from hublet.gateway.errors import (
+    BadResponse,
+    ExchangeAborted,
+    NoResponse,
+    NoSuchHost,
+    PortTokenNeeded,
+    ProxyFailed,
+    ResponseLost,
+)
 from hublet.gateway.ports import service
 from hublet.gateway.ports.authorization import Admission, Credentials, PortAuthorizer
 from hublet.gateway.ports.connections import ConnectionPool, RouteCache
-from hublet.gateway.ports.exchange import (
-    ExchangeAborted,
-    ProxyExchange,
-    Receive,
-    Send,
-    run_exchange,
-)
+from hublet.gateway.ports.exchange import ProxyExchange, Receive, Send, run_exchange
 from hublet.gateway.ports.headers import HeaderChanges, ProxyRequest, body_length, request_head
 from hublet.gateway.ports.open_connections import OpenConnection, OpenConnections
 from hublet.gateway.ports.sessions import (
@@ -36,7 +38,7 @@ from hublet.gateway.ports.sessions import (
     BrowserSessions,
     is_navigation,
 )
-from hublet.gateway.ports.upstream import NoResponse, ResponseLost, Upstream
+from hublet.gateway.ports.upstream import Upstream
 from hublet.gateway.records import JobPort
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 from hublet.tokens.cache import CallerCache

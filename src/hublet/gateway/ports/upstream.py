@@ -10,6 +10,7 @@ import httptools
 
 from hublet.core.clock import monotonic
 from hublet.core.http.server_protocol import MAX_HEAD_BYTES
+from hublet.gateway.errors import NoResponse, ResponseLost
 from hublet.gateway.ports.headers import Header
 
 # What may wait to be taken by the visitor; beyond it the job has to wait.
@@ -19,14 +20,6 @@ SWITCHING_PROTOCOLS = 101
 _INFORMATIONAL, _FINAL = range(100, 200), range(200, 600)
 _WITHOUT_BODY = frozenset({204, 304})
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
-
-
-class ResponseLost(Exception):
-    """The job closed the connection, what it said is not HTTP, or the hub wants it no more."""
-
-
-class NoResponse(ResponseLost):
-    """The connection was closed before the job said a word, and not by the hub."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from hublet.jobs.records import MAX_VARIABLE_BYTES, JobRecord
 from hublet.runtime.attach.attachments import (
     Attachment,
     AttachRequest,
-    CannotAttach,
     Terminal,
     attach,
     initial_environment,
 )
 from hublet.runtime.attempt_processes import ATTEMPT_VARIABLE
+from hublet.runtime.errors import CannotAttach
 from hublet.runtime.networks.name_resolution import addresses_of
 from hublet.runtime.records import AttachPoint
 from hublet.runtime.sandbox import process_runner

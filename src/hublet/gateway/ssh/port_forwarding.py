@@ -8,13 +8,14 @@ from contextlib import suppress
 import asyncssh
 from asyncssh.constants import OPEN_ADMINISTRATIVELY_PROHIBITED, OPEN_CONNECT_FAILED
 
-from hublet.gateway.dialer import NothingListens, dial
-from hublet.gateway.namespace_sockets import CannotJoinNetwork, NamespaceSockets
+from hublet.gateway.dialer import dial
+from hublet.gateway.errors import CannotJoinNetwork, NothingListens
+from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.gateway.records import Guest
 from hublet.gateway.ssh import job_attachment
 from hublet.gateway.ssh.job_attachment import JobAttacher
 from hublet.gateway.ssh.pumps import Inlet, Outlet
-from hublet.runtime.attach.attachments import CannotAttach
+from hublet.runtime.errors import CannotAttach
 from hublet.runtime.records import AttachPoint
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1", ""})

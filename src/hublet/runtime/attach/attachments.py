@@ -19,6 +19,7 @@ from hublet.runtime import seccomp
 from hublet.runtime.attach.program import FAILED
 from hublet.runtime.attach.session import STARTED
 from hublet.runtime.attach.terminals import resize
+from hublet.runtime.errors import CannotAttach
 from hublet.runtime.records import AttachPoint
 from hublet.runtime.shim.system import read
 
@@ -31,10 +32,6 @@ _RESPONSE_SECONDS = 15.0
 _MESSAGE_BYTES = 1024
 
 TerminalSize = tuple[int, int, int, int]
-
-
-class CannotAttach(Exception):
-    """The attempt cannot be entered; the text is for whoever wanted to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,8 @@ from aiodocker.stream import Stream
 
 from hublet.core.ids import new_object_id
 from hublet.core.logs import get_logger
-from hublet.runtime.attach.attachments import AttachRequest, CannotAttach, TerminalSize
+from hublet.runtime.attach.attachments import AttachRequest, TerminalSize
+from hublet.runtime.errors import CannotAttach
 
 if TYPE_CHECKING:
     from aiodocker.containers import DockerContainer

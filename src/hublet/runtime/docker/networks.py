@@ -6,8 +6,8 @@ from typing import Any
 import aiodocker
 import aiohttp
 
-from hublet.runtime.attach.attachments import CannotAttach
 from hublet.runtime.docker import containers
+from hublet.runtime.errors import CannotAttach
 
 _TIMEOUT_SECONDS = 10.0
 _NOT_FOUND = 404

@@ -25,10 +25,9 @@ from hublet.core.logs import get_logger
 from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime import attempt_processes
 from hublet.runtime.docker import containers, log_follower
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.records import (
     AttachPoint,
-    CannotRun,
-    CannotRunYet,
     LaunchOrder,
     RunnerCapabilities,
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
-from hublet.runtime.records import CannotRun
+from hublet.runtime.errors import CannotRun
 
 # Whatever reading an archive, or what it holds, may raise.
 UNREADABLE = (

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hublet.core.light_dataclasses import dataclass
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images.layers import UnpackBudget, unpack
-from hublet.runtime.records import CannotRun
 
 _INDEXES = {
     "application/vnd.oci.image.index.v1+json",

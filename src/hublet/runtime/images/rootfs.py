@@ -11,8 +11,9 @@ from pathlib import Path
 
 from hublet.core.config.kinds import ImageSource
 from hublet.core.light_dataclasses import dataclass
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import layers, oci
-from hublet.runtime.records import CannotRun, LaunchOrder
+from hublet.runtime.records import LaunchOrder
 
 HOST = "host"
 

@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Collection, Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network
 
+from hublet.runtime.errors import NetworkFailed
 from hublet.runtime.networks.namespaces import find_program
-from hublet.runtime.networks.records import NetworkFailed
 
 # A group has room for 253 members; who is alone needs one address beside that of the machine.
 _GROUP_PREFIX, _SINGLE_PREFIX = 24, 30

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from ipaddress import IPv4Network
 
 from hublet.runtime.attempt_folder import read_status
+from hublet.runtime.errors import CannotRun, CannotRunYet, NetworkFailed
 from hublet.runtime.networks import firewall, namespaces, veth
 from hublet.runtime.networks.addresses import free_address
 from hublet.runtime.networks.membership import NetworkAttachment, Networks
 from hublet.runtime.networks.namespaces import find_program, nft
-from hublet.runtime.networks.records import EgressEndpoints, NetworkFailed, NetworkPolicy
-from hublet.runtime.records import CannotRun, CannotRunYet, LaunchOrder
+from hublet.runtime.networks.records import EgressEndpoints, NetworkPolicy
+from hublet.runtime.records import LaunchOrder
 
 _NEEDS_ROOT = "it needs a hub that runs as root"
 

@@ -10,15 +10,11 @@ from pathlib import Path
 from hublet.core.clock import monotonic
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
+from hublet.runtime.errors import NetworkFailed
 from hublet.runtime.networks import addresses, firewall, name_resolution, registry, veth
 from hublet.runtime.networks.name_resolution import find_endpoints
 from hublet.runtime.networks.namespaces import nft, path_of
-from hublet.runtime.networks.records import (
-    EgressEndpoints,
-    NetworkFailed,
-    NetworkMember,
-    NetworkPolicy,
-)
+from hublet.runtime.networks.records import EgressEndpoints, NetworkMember, NetworkPolicy
 from hublet.runtime.networks.registry import MemberRegistry
 from hublet.runtime.shim.system import write
 

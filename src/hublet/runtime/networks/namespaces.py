@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from hublet.runtime.networks.records import NetworkFailed
+from hublet.runtime.errors import NetworkFailed
 from hublet.runtime.shim.system import call
 
 _SEARCH_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"

@@ -59,7 +59,3 @@ class NetworkMember:
     # Who makes it, and the descriptor that keeps the switch there until the shim does.
     maker: ProcessIdentity
     descriptor: int
-
-
-class NetworkFailed(Exception):
-    """The kernel or one of its programs refused; the text says what."""

@@ -6,7 +6,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.runtime.records import BindMount, CannotRun
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.records import BindMount
 
 # Who the job is in its own view, and where it is at home.
 USER = 1000

@@ -5,9 +5,10 @@ from pathlib import Path
 from hublet.runtime import cgroups
 from hublet.runtime.attempt_folder import spill_long_variables
 from hublet.runtime.attempt_processes import ATTEMPT_VARIABLE
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images.rootfs import Image, argv_of
 from hublet.runtime.networks.membership import NetworkAttachment
-from hublet.runtime.records import CannotRun, LaunchOrder, RunnerCapabilities
+from hublet.runtime.records import LaunchOrder, RunnerCapabilities
 from hublet.runtime.sandbox.shim_runner import ProcessSpec, ShimRunner
 
 NAME = "process"

@@ -13,10 +13,11 @@ from hublet.core.config.kinds import ImageSource
 from hublet.core.light_dataclasses import dataclass
 from hublet.runtime import cgroups, seccomp
 from hublet.runtime.attempt_folder import spill_long_variables
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import cache, rootfs
 from hublet.runtime.networks.allocation import find_obstacle
 from hublet.runtime.networks.membership import NetworkAttachment, Networks
-from hublet.runtime.records import BindMount, CannotRun, LaunchOrder, RunnerCapabilities
+from hublet.runtime.records import BindMount, LaunchOrder, RunnerCapabilities
 from hublet.runtime.sandbox import bubblewrap
 from hublet.runtime.sandbox.shim_runner import ProcessSpec, ShimRunner
 from hublet.runtime.shim.child import STAGE

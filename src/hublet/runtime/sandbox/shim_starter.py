@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import LifoQueue
 from typing import Any
 
-from hublet.runtime.records import CannotRunYet
+from hublet.runtime.errors import CannotRunYet
 from hublet.runtime.shim.program import FAILED, HEAD
 
 # Its folder is only looked into for `shim`, and after everything of Python's own.

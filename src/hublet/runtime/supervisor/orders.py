@@ -12,7 +12,8 @@ from hublet.jobs import hardware, service
 from hublet.jobs.errors import SecretsGone
 from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord
-from hublet.runtime.records import CannotRun, GroupMembership, LaunchOrder
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.records import GroupMembership, LaunchOrder
 from hublet.runtime.supervisor.records import AttemptRecord
 from hublet.runtime.supervisor.transitions import AttemptLimits
 from hublet.runtime.volumes.records import PreparedAttempt

@@ -9,13 +9,12 @@ from hublet.core.config.kinds import ImageSource
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.errors import ImageNotFound, NoNetworkGroups, NoRunner
 from hublet.jobs.records import Observation, Phase, Usage
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.images.rootfs import target_of
 from hublet.runtime.networks.membership import Networks
 from hublet.runtime.networks.records import NetworkPolicy
 from hublet.runtime.records import (
     AttachPoint,
-    CannotRun,
-    CannotRunYet,
     LaunchOrder,
     Runner,
     RunnerCapabilities,

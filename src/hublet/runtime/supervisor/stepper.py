@@ -14,7 +14,8 @@ from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord, Observation, Phase
 from hublet.jobs.service import transition
 from hublet.jobs.stages import AttemptEnd, StageChange, Trigger, start_retry_delay
-from hublet.runtime.records import CannotRun, CannotRunYet, Runner, RunnerCapabilities
+from hublet.runtime.errors import CannotRun, CannotRunYet
+from hublet.runtime.records import Runner, RunnerCapabilities
 from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner
 from hublet.runtime.supervisor import runner_calls, store, transitions

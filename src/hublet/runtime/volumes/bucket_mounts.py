@@ -16,9 +16,8 @@ from hublet.repos.blobs import Spool, blob_path
 from hublet.repos.files import service as files
 from hublet.repos.files.records import File
 from hublet.repos.records import Blob, Repo
-from hublet.runtime.errors import NestedTooDeeply
+from hublet.runtime.errors import CannotRun, NestedTooDeeply
 from hublet.runtime.launch_threads import run_in_launch_thread
-from hublet.runtime.records import CannotRun
 from hublet.runtime.volumes.records import (
     FILES,
     NOTE,

@@ -10,7 +10,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from hublet.core.folders import FOLDER_MODE, atomic_dir
-from hublet.runtime.records import BindMount, CannotRun
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.records import BindMount
 from hublet.runtime.volumes.checkouts import find_inside
 
 # Each entry is a mount of its own. With more of them beside it, it is the wrong place for a volume.

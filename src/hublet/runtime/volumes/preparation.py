@@ -16,8 +16,9 @@ from hublet.repos import service as repos
 from hublet.repos.cards import read_card
 from hublet.repos.records import Repo, Right
 from hublet.repos.refs import service as refs
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.launch_threads import run_in_launch_thread
-from hublet.runtime.records import BindMount, CannotRun, CannotRunYet
+from hublet.runtime.records import BindMount
 from hublet.runtime.volumes import bucket_mounts, checkouts
 from hublet.runtime.volumes.mount_frames import frame_binds, mount_points_in
 from hublet.runtime.volumes.records import (
