@@ -9,7 +9,8 @@ from time import monotonic
 from typing import Any
 
 from hublet.core.config.kinds import ImageSource
-from hublet.runtime.records import LaunchOrder, Observation, Phase, Runner
+from hublet.jobs.records import Observation, Phase
+from hublet.runtime.records import LaunchOrder, Runner
 from hublet.runtime.sandbox.process_runner import process_runner
 from hublet.runtime.sandbox.runner import sandbox_runner
 

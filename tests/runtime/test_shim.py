@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
+from hublet.jobs.records import Observation, Phase
 from hublet.runtime import cgroups
 from hublet.runtime.attempt_folder import ProcessIdentity, boot_id, identity_of, read_status
 from hublet.runtime.errors import CannotRunYet
-from hublet.runtime.records import Observation, Phase, Runner
+from hublet.runtime.records import Runner
 from hublet.runtime.sandbox import shim_starter
 from hublet.runtime.shim import program
 from hublet.runtime.shim.program import lock

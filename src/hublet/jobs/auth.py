@@ -16,8 +16,7 @@ from hublet.jobs.errors import (
     NamespaceNotFound,
     ScheduledJobNotFound,
 )
-from hublet.jobs.records import JobFilter, Stage
-from hublet.runtime.supervisor.runner_selection import RunnerAvailability
+from hublet.jobs.records import Availability, JobFilter, Stage
 from hublet.tokens.auth import JobRunner, caller_of
 
 # A deleted job is listed only for those who ask for it.
@@ -66,13 +65,13 @@ async def _job_filter(
 JobFilterQuery = Annotated[JobFilter, Depends(_job_filter)]
 
 
-async def _availability(request: Request) -> RunnerAvailability:
-    availability: RunnerAvailability = request.app.state.jobs
+async def _availability(request: Request) -> Availability:
+    availability: Availability = request.app.state.jobs
     return availability
 
 
 # What can be run here, for the routes that start something.
-JobAvailability = Annotated[RunnerAvailability, Depends(_availability)]
+JobAvailability = Annotated[Availability, Depends(_availability)]
 
 
 async def recheck_access(

@@ -12,8 +12,7 @@ from hublet.core.database import Database, Reader
 from hublet.core.errors import HubError
 from hublet.core.schema import Schema
 from hublet.jobs import hardware, store
-from hublet.jobs.records import MeasuredAttempt, Stage
-from hublet.runtime.records import Usage
+from hublet.jobs.records import MeasuredAttempt, Stage, Usage
 
 
 class GpuMetric(Schema):

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from hublet.core.http import Db, Router
 from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
 from hublet.jobs import service
-from hublet.jobs.auth import AccessToJob, recheck_access
+from hublet.jobs.auth import AccessToJob, JobAvailability, recheck_access
 from hublet.jobs.metrics import follow_metrics
 
 router = Router(tags=["jobs"])
@@ -20,13 +20,15 @@ router = Router(tags=["jobs"])
     responses=EVENT_STREAM_RESPONSES,
 )
 async def stream_job_metrics(
-    request: Request, database: Db, standing: AccessToJob, job_id: str
+    request: Request,
+    database: Db,
+    standing: AccessToJob,
+    availability: JobAvailability,
+    job_id: str,
 ) -> Response:
     """Follow what a job uses: an event `metric` each second while it runs, until it is over."""
     async with database.read() as conn:
         job = await service.get(conn, standing, job_id)
     check = partial(recheck_access, request, database, standing, job.id)
-    meter = request.app.state.jobs.usage
-    return EventStream(
-        request, partial(follow_metrics, database, job.id, meter=meter), check_access=check
-    )
+    measures = partial(follow_metrics, database, job.id, meter=availability.usage)
+    return EventStream(request, measures, check_access=check)

@@ -2,11 +2,14 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 from hublet.core.light_dataclasses import dataclass
 
 # Wakes those who look after jobs or follow one.
 JOBS = "jobs"
+# The kernel takes no longer string, and it ends each with a zero.
+MAX_VARIABLE_BYTES = 131_071
 
 
 class Flavor(StrEnum):
@@ -196,3 +199,50 @@ class MeasuredAttempt:
     # None: nothing runs right now.
     runner: str | None = None
     handle: str | None = None
+
+
+class Phase(StrEnum):
+    pending = "pending"
+    running = "running"
+    # It ended, and everything it printed is in the log.
+    exited = "exited"
+    # Nothing of it is left, and nothing tells how it ended.
+    gone = "gone"
+    # The runner cannot tell right now.
+    unknown = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    phase: Phase
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    out_of_memory: bool = False
+    timed_out: bool = False
+    stopped: bool = False
+    # What else is to be said, such as why it could not begin.
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What an attempt uses right now."""
+
+    cpu_millicores: int
+    memory_bytes: int
+    received_per_second: int = 0
+    sent_per_second: int = 0
+
+
+class Availability(Protocol):
+    """What can run jobs here; the runtime gives one to the application."""
+
+    async def check(self, image: str | None, *, is_in_group: bool) -> None:
+        """Refuse a job that nothing here would run; without an image it runs a space."""
+        ...
+
+    async def usage(self, runner: str, handle: str) -> Usage | None:
+        """Return what an attempt uses now; None when nobody can tell."""
+        ...

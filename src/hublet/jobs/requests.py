@@ -16,9 +16,16 @@ from hublet.jobs.errors import (
     TextTooLong,
     TimeoutTooLong,
 )
-from hublet.jobs.records import Arch, JobRecord, Mount, NetworkGroup, Ports, Spec
+from hublet.jobs.records import (
+    MAX_VARIABLE_BYTES,
+    Arch,
+    JobRecord,
+    Mount,
+    NetworkGroup,
+    Ports,
+    Spec,
+)
 from hublet.jobs.request_schemas import Expose, JobRequest, Network, or_none
-from hublet.runtime.attempt_folder import MAX_VARIABLE_BYTES
 
 _ARCHS = {"x86_64": Arch.amd64, "amd64": Arch.amd64, "aarch64": Arch.arm64, "arm64": Arch.arm64}
 

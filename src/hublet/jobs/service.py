@@ -10,12 +10,14 @@ from hublet.accounts.errors import OrganizationNotFound, RoleNeeded
 from hublet.accounts.names import name_key
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Role
-from hublet.core.clock import now
+from hublet.core.clock import from_micros, micros, now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
+from hublet.core.outbox import publish
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.core.sealing import KeyRing
+from hublet.events import JobEnded
 from hublet.jobs import mounts, requests, store
 from hublet.jobs.access import JobAccess, Owner, check_may_run
 from hublet.jobs.errors import (
@@ -29,9 +31,7 @@ from hublet.jobs.errors import (
 from hublet.jobs.records import JOBS, Initiator, InitiatorType, JobRecord, Spec, Stage
 from hublet.jobs.request_schemas import Expose, JobRequest, or_none
 from hublet.jobs.requests import request_from
-from hublet.jobs.stages import Trigger
-from hublet.runtime.supervisor.records import StageChange
-from hublet.runtime.supervisor.store import transition
+from hublet.jobs.stages import StageChange, Trigger, next_stage
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
 
@@ -235,3 +235,41 @@ async def delete(conn: Connection, standing: JobAccess, job_id: str) -> None:
     if await transition(conn, job, deletion) is None:
         raise JobGoesOn(job_id)
     await add_task(conn, NewTask(kind=REMOVE_FOLDER, body=json.dumps({"job_id": job.id})))
+
+
+async def transition(conn: Connection, job: JobRecord, change: StageChange) -> JobRecord | None:
+    """Bring a job to the stage its trigger leads to, with its attempt and its events.
+
+    Returns None, and does nothing, when the job changed since it was read or the trigger leads
+    nowhere from its stage.
+    """
+    stage = next_stage(job.stage, change.trigger)
+    if stage is None or not await store.set_stage(conn, job, stage, change, at=micros()):
+        return None
+    await store.set_attempt_times(conn, job, change)
+    changed = replace(job, stage=stage, message=change.message)
+    if (stage, change.message) != (job.stage, job.message):
+        await store.add_event(conn, changed)
+    if stage.is_terminal and not job.stage.is_terminal:
+        await publish(conn, _ended_event(changed))
+    conn.wake(JOBS)
+    started_at = None if change.started_at is None else from_micros(change.started_at)
+    return replace(
+        changed,
+        version=job.version + 1,
+        failure_count=job.failure_count + change.is_failure,
+        attempt=job.attempt + change.is_retry,
+        started_at=job.started_at or started_at,
+        running_micros=job.running_micros + change.ran,
+    )
+
+
+def _ended_event(job: JobRecord) -> JobEnded:
+    return JobEnded(
+        job_id=job.id,
+        owner_id=job.owner_id,
+        creator_id=job.creator_id,
+        name=job.labels.get("name"),
+        stage=job.stage,
+        message=job.message,
+    )

@@ -3,8 +3,8 @@
 from enum import StrEnum
 from signal import Signals
 
-from hublet.jobs.records import Stage
-from hublet.runtime.records import Observation, Phase
+from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.records import Observation, Phase, Stage
 
 TIMEOUT = "Job timeout"
 LOST = "the runner lost it"
@@ -34,6 +34,8 @@ class Trigger(StrEnum):
     deleted = "deleted"
 
 
+_FAILURES = frozenset({Trigger.failed, Trigger.exhausted, Trigger.timed_out})
+
 _AFTER_RUNNING = {
     Trigger.failed: Stage.scheduling,
     Trigger.exhausted: Stage.error,
@@ -60,6 +62,44 @@ TRANSITIONS: dict[Stage, dict[Trigger, Stage]] = {
     Stage.canceled: {Trigger.deleted: Stage.deleted},
     Stage.deleted: {},
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptEnd:
+    """How an attempt ended."""
+
+    # None: nobody has seen it end.
+    ended_at: int | None
+    exit_code: int | None = None
+    reason: str | None = None
+    # Whether nothing of it is left to be cleared away, because it never began.
+    leaves_nothing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageChange:
+    """What `service.transition` does to a job."""
+
+    trigger: Trigger
+    message: str | None
+    # Microseconds until it may begin; only where it waits again.
+    wait: int = 0
+    # Whether whoever has room may take it; a job that is over is always let go of.
+    lets_go: bool = False
+    started_at: int | None = None
+    # Of the attempt that the job is at.
+    ending: AttemptEnd | None = None
+    # Microseconds that the attempt adds to the time that the job ran.
+    ran: int = 0
+
+    @property
+    def is_failure(self) -> bool:
+        return self.trigger in _FAILURES
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether the job goes on with another attempt."""
+        return self.trigger is Trigger.failed
 
 
 def next_stage(stage: Stage, trigger: Trigger) -> Stage | None:

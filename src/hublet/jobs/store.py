@@ -1,4 +1,4 @@
-"""SQL of jobs as their owners know them; only `transition` changes a stage."""
+"""SQL of jobs as their owners know them; `service.transition` alone calls `set_stage`."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -23,6 +23,7 @@ from hublet.jobs.records import (
     Stage,
     StageEvent,
 )
+from hublet.jobs.stages import StageChange
 
 # Where jobs are called `j`; `job_record` reads it.
 JOB_COLUMNS = """
@@ -175,6 +176,49 @@ async def request_cancel(conn: Connection, job_id: str) -> bool:
         """,
         job_id, micros(),
     ) == 1  # fmt: skip
+
+
+async def set_stage(
+    conn: Connection, job: JobRecord, stage: Stage, change: StageChange, *, at: int
+) -> bool:
+    """Write the stage a change leads to, with the job's counts; False: it changed since it was read."""
+    is_over = stage.is_terminal
+    # What ended while nobody looked did not end only now.
+    ended_at = at if change.ending is None else change.ending.ended_at or at
+    return await conn.execute(
+        """
+        UPDATE jobs SET stage = $3, message = $4, version = version + 1,
+            failure_count = failure_count + $5, attempt = attempt + $6,
+            started_at = coalesce(started_at, $7), finished_at = coalesce(finished_at, $8),
+            running_micros = running_micros + $9, due_at = $10,
+            claimed_by = CASE WHEN $11 THEN NULL ELSE claimed_by END,
+            claimed_until = CASE WHEN $11 THEN NULL ELSE claimed_until END,
+            sealed_secrets = CASE WHEN $12 THEN NULL ELSE sealed_secrets END
+        WHERE id = $1 AND version = $2
+        """,
+        job.id, job.version, stage, change.message, int(change.is_failure), int(change.is_retry),
+        change.started_at, ended_at if is_over else None, change.ran,
+        None if is_over else at + change.wait, is_over or change.lets_go, stage is Stage.deleted,
+    ) == 1  # fmt: skip
+
+
+async def set_attempt_times(conn: Connection, job: JobRecord, change: StageChange) -> None:
+    """Write when the attempt that a job is at began and ended, as far as the change says so."""
+    ending = change.ending
+    if change.started_at is not None:
+        await conn.execute(
+            "UPDATE job_attempts SET started_at = $3 WHERE job_id = $1 AND number = $2",
+            job.id, job.attempt, change.started_at,
+        )  # fmt: skip
+    if ending is not None:
+        await conn.execute(
+            """
+            UPDATE job_attempts SET ended_at = $3, exit_code = $4, reason = $5, removed_at = $6
+            WHERE job_id = $1 AND number = $2
+            """,
+            job.id, job.attempt, ending.ended_at, ending.exit_code, ending.reason,
+            ending.ended_at if ending.leaves_nothing else None,
+        )  # fmt: skip
 
 
 async def list_events(conn: Reader, job_id: str) -> list[StageEvent]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.records import MAX_VARIABLE_BYTES
 from hublet.runtime.shim.system import read, start_time
 
 STATUS_FILE, STOP_FILE = "status.json", "stop"
@@ -67,10 +68,6 @@ def read_status(folder: Path) -> dict[str, Any] | None:
 
 def identity_of(status: dict[str, Any]) -> ProcessIdentity:
     return ProcessIdentity(pid=status["pid"], start=status["start"], boot=status["boot"])
-
-
-# The kernel takes no longer string, and it ends each with a zero.
-MAX_VARIABLE_BYTES = 131_071
 
 
 def spill_long_variables(

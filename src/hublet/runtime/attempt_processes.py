@@ -9,8 +9,9 @@ from typing import Any
 from hublet.core import clock, folders
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
+from hublet.jobs.records import Phase, Usage
 from hublet.runtime.attempt_folder import ProcessIdentity, boot_id, identity_of
-from hublet.runtime.records import AttachPoint, Phase, Usage
+from hublet.runtime.records import AttachPoint
 from hublet.runtime.shim.system import descendants, kill, read, start_time, write
 
 

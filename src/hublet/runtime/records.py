@@ -1,13 +1,12 @@
-"""Interface of a runner: the order for an attempt, the observation of it, and the protocol."""
+"""Interface of a runner: the order for an attempt, what a runner can do, and the protocol."""
 
 from collections.abc import AsyncIterator
 from dataclasses import field
-from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
 from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.records import Observation, Usage
 from hublet.runtime.attempt_folder import ProcessIdentity
 
 
@@ -59,31 +58,6 @@ class LaunchOrder:
     group: GroupMembership | None = None
 
 
-class Phase(StrEnum):
-    pending = "pending"
-    running = "running"
-    # It ended, and everything it printed is in the log.
-    exited = "exited"
-    # Nothing of it is left, and nothing tells how it ended.
-    gone = "gone"
-    # The runner cannot tell right now.
-    unknown = "unknown"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    phase: Phase
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    exit_code: int | None = None
-    signal: int | None = None
-    out_of_memory: bool = False
-    timed_out: bool = False
-    stopped: bool = False
-    # What else is to be said, such as why it could not begin.
-    reason: str | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerCapabilities:
     """Whether a runner can be used here, and for what."""
@@ -97,16 +71,6 @@ class RunnerCapabilities:
     # Why it has none, in words.
     without_groups: str = "Its runner cannot give jobs addresses of their own."
     ssh: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What an attempt uses right now."""
-
-    cpu_millicores: int
-    memory_bytes: int
-    received_per_second: int = 0
-    sent_per_second: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,14 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from hublet.core.clock import now
-from hublet.runtime.records import (
-    AttachPoint,
-    LaunchOrder,
-    Observation,
-    Phase,
-    RunnerCapabilities,
-    Usage,
-)
+from hublet.jobs.records import Observation, Phase, Usage
+from hublet.runtime.records import AttachPoint, LaunchOrder, RunnerCapabilities
 
 Key = tuple[str, int]
 

@@ -7,10 +7,10 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.jobs.stages import UNCONFIRMED, Trigger
+from hublet.jobs.service import transition
+from hublet.jobs.stages import UNCONFIRMED, StageChange, Trigger
 from hublet.runtime.errors import CannotRunYet
 from hublet.runtime.supervisor import store
-from hublet.runtime.supervisor.records import StageChange
 from hublet.runtime.supervisor.supervisor import Supervisor
 from runtime.supervisor.scripted_runner import ScriptedRunner, handle_of
 from runtime.supervisor.supervised_jobs import (
@@ -269,7 +269,7 @@ async def test_a_cancel_in_the_moment_of_a_failure_waits_for_no_back_off(
 
     async with database.transaction() as conn:
         failed = StageChange(trigger=Trigger.failed, message=None, wait=60_000_000, lets_go=True)
-        assert await store.transition(conn, held.job, failed) is None
+        assert await transition(conn, held.job, failed) is None
     await overseer.look()
 
     assert await status(database, job_id) == ("CANCELED", None)

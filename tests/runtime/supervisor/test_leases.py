@@ -2,10 +2,10 @@
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.jobs.stages import Trigger
+from hublet.jobs.service import transition
+from hublet.jobs.stages import StageChange, Trigger
 from hublet.runtime.supervisor import lease_store as claims
 from hublet.runtime.supervisor import store
-from hublet.runtime.supervisor.records import StageChange
 from hublet.runtime.supervisor.supervisor import Supervisor
 from jobs.jobs_api import set_row
 from runtime.supervisor.scripted_runner import ScriptedRunner
@@ -93,8 +93,8 @@ async def test_a_job_is_taken_once_and_changed_only_by_who_saw_it_last(database:
         assert not await claims.claim(conn, job_id, worker="other", lease=1)
         held = await store.find_held(conn, job_id, worker="one")
         assert held is not None
-        assert await store.transition(conn, held.job, change) is not None
-        assert await store.transition(conn, held.job, change) is None
+        assert await transition(conn, held.job, change) is not None
+        assert await transition(conn, held.job, change) is None
 
     assert await column(database, job_id, "version") == 2
     assert await column(database, job_id, "claimed_by") == "one"

@@ -25,8 +25,8 @@ from hublet.core.config import Settings
 from hublet.core.database import open_database
 from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
+from hublet.jobs.records import Phase
 from hublet.runtime.errors import CannotRun, CannotRunYet
-from hublet.runtime.records import Phase
 from runtime.supervisor.scripted_runner import Key, ScriptedRunner
 from runtime.supervisor.supervised_jobs import a_job, a_supervisor, cancel
 

@@ -12,10 +12,9 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.folders import job_folder
-from hublet.jobs.records import JobRecord
+from hublet.jobs.records import JobRecord, Observation, Phase
 from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.launch_threads import run_in_launch_thread
-from hublet.runtime.records import Observation, Phase
 from hublet.runtime.supervisor import launcher
 from hublet.runtime.supervisor.supervisor import Supervisor
 from runtime.supervisor.scripted_runner import Scripted, ScriptedRunner, handle_of

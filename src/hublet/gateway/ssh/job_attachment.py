@@ -12,7 +12,7 @@ from hublet.core.light_dataclasses import dataclass
 from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.gateway.records import Guest, RunningJob
 from hublet.jobs import hardware, service
-from hublet.jobs.records import JobRecord
+from hublet.jobs.records import MAX_VARIABLE_BYTES, JobRecord
 from hublet.runtime.attach.attachments import (
     Attachment,
     AttachRequest,
@@ -20,7 +20,6 @@ from hublet.runtime.attach.attachments import (
     attach,
     initial_environment,
 )
-from hublet.runtime.attempt_folder import MAX_VARIABLE_BYTES
 from hublet.runtime.attempt_processes import ATTEMPT_VARIABLE
 from hublet.runtime.errors import CannotAttach
 from hublet.runtime.networks.name_resolution import addresses_of

@@ -7,16 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from hublet.core import clock
+from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime.attempt_folder import spill_long_variables
 from hublet.runtime.cgroups import MAX_PROCESSES
-from hublet.runtime.records import (
-    BindMount,
-    LaunchOrder,
-    Observation,
-    Phase,
-    RunnerCapabilities,
-    Usage,
-)
+from hublet.runtime.records import BindMount, LaunchOrder, RunnerCapabilities
 
 HUB = "hublet.hub"
 FOLDER = "hublet.folder"

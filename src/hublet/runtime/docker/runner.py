@@ -22,16 +22,14 @@ from aiodocker.containers import DockerContainer
 from hublet.core import clock
 from hublet.core.config.kinds import ImageSource
 from hublet.core.logs import get_logger
+from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime import attempt_processes
 from hublet.runtime.docker import containers, log_follower
 from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.records import (
     AttachPoint,
     LaunchOrder,
-    Observation,
-    Phase,
     RunnerCapabilities,
-    Usage,
 )
 
 NAME = "docker"

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.records import Phase
 from hublet.runtime.attempt_folder import ProcessIdentity, boot_id, identity_of, read_status
 from hublet.runtime.errors import NetworkFailed
 from hublet.runtime.networks.records import NetworkMember
-from hublet.runtime.records import Phase
 from hublet.runtime.shim.system import start_time
 
 _LOCK, _SUFFIX = "lock", ".member"

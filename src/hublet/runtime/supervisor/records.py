@@ -1,8 +1,7 @@
-"""Records of attempts, of jobs under supervision, and of changes to a job's stage."""
+"""Records of attempts and of jobs under supervision."""
 
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.records import Flavor, JobRecord
-from hublet.jobs.stages import Trigger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,32 +42,3 @@ class Occupant:
 
     owner_id: str
     flavor: Flavor
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptEnd:
-    """How an attempt ended."""
-
-    # None: nobody has seen it end.
-    ended_at: int | None
-    exit_code: int | None = None
-    reason: str | None = None
-    # Whether nothing of it is left to be cleared away, because it never began.
-    leaves_nothing: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StageChange:
-    """What `store.transition` does to a job."""
-
-    trigger: Trigger
-    message: str | None
-    # Microseconds until it may begin; only where it waits again.
-    wait: int = 0
-    # Whether whoever has room may take it; a job that is over is always let go of.
-    lets_go: bool = False
-    started_at: int | None = None
-    # Of the attempt that the job is at.
-    ending: AttemptEnd | None = None
-    # Microseconds that the attempt adds to the time that the job ran.
-    ran: int = 0

@@ -3,7 +3,8 @@
 import asyncio
 
 from hublet.core.logs import get_logger
-from hublet.runtime.records import Observation, Phase, Runner
+from hublet.jobs.records import Observation, Phase
+from hublet.runtime.records import Runner
 
 log = get_logger("jobs")
 

@@ -8,6 +8,7 @@ from hublet.core.config import Settings
 from hublet.core.config.kinds import ImageSource
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.errors import ImageNotFound, NoNetworkGroups, NoRunner
+from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.images.rootfs import target_of
 from hublet.runtime.networks.membership import Networks
@@ -15,11 +16,8 @@ from hublet.runtime.networks.records import NetworkPolicy
 from hublet.runtime.records import (
     AttachPoint,
     LaunchOrder,
-    Observation,
-    Phase,
     Runner,
     RunnerCapabilities,
-    Usage,
 )
 from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner

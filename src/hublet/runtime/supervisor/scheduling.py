@@ -12,10 +12,10 @@ from hublet.core.database import Connection, Reader
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs import hardware
 from hublet.jobs.records import Flavor, JobRecord
-from hublet.jobs.stages import Trigger
+from hublet.jobs.service import transition
+from hublet.jobs.stages import StageChange, Trigger
 from hublet.runtime.supervisor import lease_store
-from hublet.runtime.supervisor.records import Occupant, StageChange
-from hublet.runtime.supervisor.store import transition
+from hublet.runtime.supervisor.records import Occupant
 from hublet.runtime.supervisor.transitions import STARTING
 
 

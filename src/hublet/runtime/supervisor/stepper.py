@@ -11,17 +11,18 @@ from hublet.core.database import Connection, Database
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.jobs.logs.reader import log_path
-from hublet.jobs.records import JobRecord
-from hublet.jobs.stages import Trigger, start_retry_delay
+from hublet.jobs.records import JobRecord, Observation, Phase
+from hublet.jobs.service import transition
+from hublet.jobs.stages import AttemptEnd, StageChange, Trigger, start_retry_delay
 from hublet.runtime.errors import CannotRun, CannotRunYet
-from hublet.runtime.records import Observation, Phase, Runner, RunnerCapabilities
+from hublet.runtime.records import Runner, RunnerCapabilities
 from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner
 from hublet.runtime.supervisor import runner_calls, store, transitions
 from hublet.runtime.supervisor.cleanup import clear_attempt, stop_or_clear
 from hublet.runtime.supervisor.launcher import Launcher
 from hublet.runtime.supervisor.orders import attempt_folder, limits_of
-from hublet.runtime.supervisor.records import AttemptEnd, AttemptRecord, HeldJob, StageChange
+from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 from hublet.runtime.supervisor.runner_selection import NullRunner
 from hublet.runtime.volumes.write_back import write_back
 
@@ -202,7 +203,7 @@ class JobStepper:
             return None
         job, changes = again.job, judge(again)
         for change in changes:
-            changed = await store.transition(conn, job, change)
+            changed = await transition(conn, job, change)
             if changed is None:
                 return _CLOSE_POLL_SECONDS
             job = changed

@@ -1,17 +1,8 @@
-"""SQL of attempts, and of a job's transition from stage to stage."""
+"""SQL of attempts: what a worker holds, the handles of runners, and leftovers."""
 
-from dataclasses import replace
-
-from hublet.core.clock import from_micros, micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.core.outbox import publish
-from hublet.events import JobEnded
-from hublet.jobs.records import JOBS, JobRecord, Stage
-from hublet.jobs.stages import Trigger, next_stage
-from hublet.jobs.store import JOB_COLUMNS, add_event, job_record
-from hublet.runtime.supervisor.records import AttemptRecord, HeldJob, StageChange
-
-_FAILURES = frozenset({Trigger.failed, Trigger.exhausted, Trigger.timed_out})
+from hublet.jobs.store import JOB_COLUMNS, job_record
+from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 
 _ATTEMPT = """
     a.number AS a_number, a.runner AS a_runner, a.handle AS a_handle,
@@ -19,87 +10,6 @@ _ATTEMPT = """
 """
 _IS_ACTIVE = "j.stage IN ('SCHEDULING', 'RUNNING')"
 _THIS_ATTEMPT = "a.job_id = j.id AND a.number = j.attempt"
-
-
-async def transition(conn: Connection, job: JobRecord, change: StageChange) -> JobRecord | None:
-    """Bring a job to where a trigger leads, with its attempt, its event and the fact.
-
-    None, and nothing was done, when the job changed since it was read or goes nowhere from here.
-    """
-    stage = next_stage(job.stage, change.trigger)
-    if stage is None:
-        return None
-    again = change.trigger is Trigger.failed
-    failures = int(change.trigger in _FAILURES)
-    now = micros()
-    changed = await conn.execute(
-        """
-        UPDATE jobs SET stage = $3, message = $4, version = version + 1,
-            failure_count = failure_count + $5, attempt = attempt + $6,
-            started_at = coalesce(started_at, $7), finished_at = coalesce(finished_at, $8),
-            running_micros = running_micros + $9, due_at = $10,
-            claimed_by = CASE WHEN $11 THEN NULL ELSE claimed_by END,
-            claimed_until = CASE WHEN $11 THEN NULL ELSE claimed_until END,
-            sealed_secrets = CASE WHEN $12 THEN NULL ELSE sealed_secrets END
-        WHERE id = $1 AND version = $2
-        """,
-        job.id, job.version, stage, change.message, failures, int(again), change.started_at,
-        _finished_at(change, now) if stage.is_terminal else None, change.ran,
-        None if stage.is_terminal else now + change.wait,
-        stage.is_terminal or change.lets_go, stage is Stage.deleted,
-    )  # fmt: skip
-    if not changed:
-        return None
-    await _set_attempt(conn, job, change)
-    told = replace(job, stage=stage, message=change.message)
-    if (told.stage, told.message) != (job.stage, job.message):
-        await add_event(conn, told)
-    if stage.is_terminal and not job.stage.is_terminal:
-        await publish(conn, _ended_event(told))
-    conn.wake(JOBS)
-    started_at = None if change.started_at is None else from_micros(change.started_at)
-    return replace(
-        told,
-        version=job.version + 1,
-        failure_count=job.failure_count + failures,
-        attempt=job.attempt + again,
-        started_at=job.started_at or started_at,
-        running_micros=job.running_micros + change.ran,
-    )
-
-
-def _finished_at(change: StageChange, now: int) -> int:
-    """Return when a job ended: what ended while nobody looked did not end only now."""
-    return now if change.ending is None else change.ending.ended_at or now
-
-
-async def _set_attempt(conn: Connection, job: JobRecord, change: StageChange) -> None:
-    ending = change.ending
-    if change.started_at is not None:
-        await conn.execute(
-            "UPDATE job_attempts SET started_at = $3 WHERE job_id = $1 AND number = $2",
-            job.id, job.attempt, change.started_at,
-        )  # fmt: skip
-    if ending is not None:
-        await conn.execute(
-            """
-            UPDATE job_attempts SET ended_at = $3, exit_code = $4, reason = $5, removed_at = $6
-            WHERE job_id = $1 AND number = $2
-            """,
-            job.id, job.attempt, ending.ended_at, ending.exit_code, ending.reason,
-            ending.ended_at if ending.leaves_nothing else None,
-        )  # fmt: skip
-
-
-def _ended_event(job: JobRecord) -> JobEnded:
-    return JobEnded(
-        job_id=job.id,
-        owner_id=job.owner_id,
-        creator_id=job.creator_id,
-        name=job.labels.get("name"),
-        stage=job.stage,
-        message=job.message,
-    )
 
 
 async def find_held(conn: Reader, job_id: str, *, worker: str) -> HeldJob | None:

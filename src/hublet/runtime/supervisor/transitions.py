@@ -5,9 +5,11 @@ from datetime import datetime
 
 from hublet.core.clock import to_micros
 from hublet.core.light_dataclasses import dataclass
-from hublet.jobs.records import JobRecord, Stage
+from hublet.jobs.records import JobRecord, Observation, Phase, Stage
 from hublet.jobs.stages import (
     UNCONFIRMED,
+    AttemptEnd,
+    StageChange,
     Trigger,
     late_message,
     reason_of,
@@ -16,8 +18,7 @@ from hublet.jobs.stages import (
     silence_message,
     trigger_of_end,
 )
-from hublet.runtime.records import Observation, Phase
-from hublet.runtime.supervisor.records import AttemptEnd, AttemptRecord, HeldJob, StageChange
+from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 
 STARTING = "starting"
 # A runner keeps the deadline itself; only one that does not is helped, after this long.
