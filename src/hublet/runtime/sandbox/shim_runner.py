@@ -15,11 +15,12 @@ from hublet.core import clock
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime import attempt_processes, cgroups
-from hublet.runtime.attempt_folder import STOP_FILE, boot_id, identity_of, read_status
+from hublet.runtime.attempt_folder import boot_id, identity_of, read_status
 from hublet.runtime.launch_threads import run_in_launch_thread
 from hublet.runtime.networks.membership import NetworkAttachment, Networks, allocated_network
 from hublet.runtime.records import AttachPoint, LaunchOrder, RunnerCapabilities
 from hublet.runtime.sandbox.shim_starter import ShimStarterPool
+from hublet.runtime.shim.attempt import STOP_FILE
 from hublet.runtime.shim.program import is_locked
 
 # Why nobody saw an attempt end.
