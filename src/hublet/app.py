@@ -39,7 +39,7 @@ from hublet.core.logs import AccessLog
 from hublet.core.metrics import Metrics
 from hublet.gaps import router as gaps
 from hublet.gateway.ports.reverse_proxy import PortsMiddleware, ReverseProxy
-from hublet.gateway.ports.routes import router as job_entries
+from hublet.gateway.routes import router as job_entries
 from hublet.jobs.logs.routes import router as job_logs
 from hublet.jobs.logs.watcher import LogWatcher
 from hublet.jobs.metrics import JobGauge

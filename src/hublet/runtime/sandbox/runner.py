@@ -15,8 +15,7 @@ from hublet.runtime import cgroups, seccomp
 from hublet.runtime.attempt_folder import spill_long_variables
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import cache, rootfs
-from hublet.runtime.networks.allocation import find_obstacle
-from hublet.runtime.networks.membership import NetworkAttachment, Networks
+from hublet.runtime.networks.membership import NetworkAttachment, Networks, find_obstacle
 from hublet.runtime.records import BindMount, LaunchOrder, RunnerCapabilities
 from hublet.runtime.sandbox import bubblewrap
 from hublet.runtime.sandbox.shim_runner import ProcessSpec, ShimRunner

@@ -15,12 +15,12 @@ from hublet.core import clock
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime import attempt_processes, cgroups
-from hublet.runtime.attempt_folder import STOP_FILE, boot_id, identity_of, read_status
+from hublet.runtime.attempt_folder import boot_id, identity_of, read_status
 from hublet.runtime.launch_threads import run_in_launch_thread
-from hublet.runtime.networks.allocation import allocated_network
-from hublet.runtime.networks.membership import NetworkAttachment, Networks
+from hublet.runtime.networks.membership import NetworkAttachment, Networks, allocated_network
 from hublet.runtime.records import AttachPoint, LaunchOrder, RunnerCapabilities
 from hublet.runtime.sandbox.shim_starter import ShimStarterPool
+from hublet.runtime.shim.attempt import STOP_FILE
 from hublet.runtime.shim.program import is_locked
 
 # Why nobody saw an attempt end.
@@ -155,7 +155,7 @@ class ShimRunner:
 
     def _handles(self) -> list[str]:
         if self.networks is not None:
-            self.networks.tend()
+            self.networks.clean_up()
         if not self._index.exists():
             return []
         targets = [_read_link(link) for link in self._index.iterdir()]
@@ -175,7 +175,7 @@ class ShimRunner:
         fd = self._watched.pop(handle)
         asyncio.get_running_loop().remove_reader(fd)
         os.close(fd)
-        if self.networks is None or not self.networks.is_any():
+        if self.networks is None or not self.networks.has_networks():
             self._changed.put_nowait(handle)
             return
         loop = asyncio.get_running_loop()
@@ -215,8 +215,8 @@ def _shim_spec(
         "user": launch.user,
         "stage": launch.stage,
         "rlimits": rlimits,
-        "network": place.inside if place else "",
-        "switch": place.switch if place else "",
+        "network": place.namespace_path if place else "",
+        "switch": place.switch_path if place else "",
     }
 
 
