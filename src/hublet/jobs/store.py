@@ -197,7 +197,7 @@ async def set_stage(
         """,
         job.id, job.version, stage, change.message, int(change.is_failure), int(change.is_retry),
         change.started_at, ended_at if is_over else None, change.ran,
-        None if is_over else at + change.wait, is_over or change.lets_go, stage is Stage.deleted,
+        None if is_over else at + change.wait, is_over or change.releases_lease, stage is Stage.deleted,
     ) == 1  # fmt: skip
 
 
@@ -216,7 +216,7 @@ async def set_attempt_times(conn: Connection, job: JobRecord, change: StageChang
             WHERE job_id = $1 AND number = $2
             """,
             job.id, job.attempt, ending.ended_at, ending.exit_code, ending.reason,
-            ending.ended_at if ending.leaves_nothing else None,
+            ending.ended_at if ending.never_began else None,
         )  # fmt: skip
 
 
