@@ -18,14 +18,18 @@ from hublet.jobs.auth import (
     recheck_access,
 )
 from hublet.jobs.event_stream import follow_events
+from hublet.jobs.logs.routes import router as logs_router
+from hublet.jobs.metrics import follow_metrics
 from hublet.jobs.mounts import check_commits
 from hublet.jobs.presenter import render, render_all
 from hublet.jobs.records import Initiator, InitiatorType
 from hublet.jobs.request_schemas import Expose, JobRequest, or_none
 from hublet.jobs.requests import request_from
+from hublet.jobs.schedules.routes import router as schedules_router
 from hublet.jobs.schemas import Hardware, Job, JobCount, UpdateLabels
 
 router = Router(tags=["jobs"])
+metrics_router = Router(tags=["jobs"])
 
 _JOBS = "/api/jobs/{namespace}"
 _JOB = f"{_JOBS}/{{job_id}}"
@@ -39,7 +43,7 @@ async def list_job_hardware(conn: ReadConn) -> list[Hardware]:
 
 @router.post(_JOBS)
 async def run_job(
-    database: Db, access: AccessToJobs, available: JobAvailability, body: JobRequest
+    database: Db, access: AccessToJobs, availability: JobAvailability, body: JobRequest
 ) -> Job:
     """Run a job: a command in an image, or what a space runs.
 
@@ -47,7 +51,7 @@ async def run_job(
     their contributors may run them.
     """
     is_in_group = or_none(body.network) is not None
-    await available.check(or_none(body.dockerImage), is_in_group=is_in_group)
+    await availability.check(or_none(body.dockerImage), is_in_group=is_in_group)
     await check_commits(database, access.caller, or_none(body.volumes) or ())
     initiator = Initiator(type=InitiatorType.user, id=access.caller.user_id)
     async with database.transaction() as conn:
@@ -57,18 +61,18 @@ async def run_job(
 
 @router.get(_JOBS, responses=PAGED_RESPONSES)
 async def list_jobs(
-    conn: ReadConn, access: AccessToJobs, asked: JobFilterQuery, page: PageQuery
+    conn: ReadConn, access: AccessToJobs, job_filter: JobFilterQuery, page: PageQuery
 ) -> list[Job]:
     """List jobs, newest first, page by page; deleted ones only when their stage is asked for."""
-    found = await store.list_of(conn, asked, before=page.after, limit=page.reach)
-    jobs = page.cut(found, position=lambda job: job.id)
+    listed = await store.list_of(conn, job_filter, before=page.after, limit=page.reach)
+    jobs = page.cut(listed, position=lambda job: job.id)
     return await render_all(conn, access.owner, jobs)
 
 
 @router.get(f"{_JOBS}/count")
-async def count_jobs(conn: ReadConn, asked: JobFilterQuery) -> JobCount:
+async def count_jobs(conn: ReadConn, job_filter: JobFilterQuery) -> JobCount:
     """Count what the list with the same filters has."""
-    return JobCount(count=await store.count_of(conn, asked))
+    return JobCount(count=await store.count_of(conn, job_filter))
 
 
 @router.get(_JOB)
@@ -88,13 +92,13 @@ async def cancel_job(conn: Conn, access: AccessToJob, job_id: str) -> Job:
     responses={409: {"description": "The job was deleted, or its secrets were dropped."}},
 )
 async def duplicate_job(
-    database: Db, access: AccessToJob, available: JobAvailability, job_id: str
+    database: Db, access: AccessToJob, availability: JobAvailability, job_id: str
 ) -> Job:
     """Run a job once more, with the same secrets."""
     async with database.read() as conn:
         source = await service.get_to_change(conn, access, job_id)
     is_in_group = source.spec.network is not None
-    await available.check(source.spec.image, is_in_group=is_in_group)
+    await availability.check(source.spec.image, is_in_group=is_in_group)
     volumes = request_from(source, with_volumes=True).volumes
     await check_commits(database, access.caller, or_none(volumes) or ())
     async with database.transaction() as conn:
@@ -134,3 +138,26 @@ async def stream_job_events(
         job = await service.get(conn, access, job_id)
     check = partial(recheck_access, request, database, access, job.id)
     return EventStream(request, partial(follow_events, database, job.id), check_access=check)
+
+
+@metrics_router.get(
+    f"{_JOB}/metrics",
+    response_class=Response,
+    responses=EVENT_STREAM_RESPONSES,
+)
+async def stream_job_metrics(
+    request: Request,
+    database: Db,
+    access: AccessToJob,
+    availability: JobAvailability,
+    job_id: str,
+) -> Response:
+    """Follow what a job uses: an event `metric` each second while it runs, until it is over."""
+    async with database.read() as conn:
+        job = await service.get(conn, access, job_id)
+    check = partial(recheck_access, request, database, access, job.id)
+    measures = partial(follow_metrics, database, job.id, meter=availability.usage)
+    return EventStream(request, measures, check_access=check)
+
+
+ROUTERS: tuple[Router, ...] = (router, logs_router, metrics_router, schedules_router)
