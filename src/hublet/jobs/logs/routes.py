@@ -44,7 +44,9 @@ async def stream_job_logs(
     async with database.read() as conn:
         job = await service.get(conn, access, job_id)
     path, over = log_path(database.hub.settings.database.data_dir, job.id), job.stage.is_terminal
-    asked = LogRequest(job_id=job.id, path=path, tail=tail, is_over=over, to_the_end=to_the_end)
-    lookout: LogWatcher = request.app.state.job_logs
+    log_request = LogRequest(
+        job_id=job.id, path=path, tail=tail, is_over=over, to_the_end=to_the_end
+    )
+    watcher: LogWatcher = request.app.state.job_logs
     check = partial(recheck_access, request, database, access, job.id)
-    return EventStream(request, partial(follow_log, lookout, asked), check_access=check)
+    return EventStream(request, partial(follow_log, watcher, log_request), check_access=check)
