@@ -1,4 +1,4 @@
-"""Rules of jobs: how one is created, who sees it, what may be changed, its sealed secrets."""
+"""Rules of jobs: creation, changes, cancellation, deletion, and the transition of a stage."""
 
 import json
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ REMOVE_FOLDER = "jobs.remove-folder"
 
 
 def seal_secrets(keys: KeyRing, owner: str, secrets: Mapping[str, str]) -> bytes | None:
-    """Seal the secrets of what has this id, a job or a scheduled job; None when there are none."""
+    """Seal the secrets of a job or a scheduled job, which its id is; None when there are none."""
     if not secrets:
         return None
     return keys.seal(msgspec.json.encode(dict(secrets)), context=_sealing_context(owner))
@@ -60,7 +60,7 @@ async def get(conn: Reader, access: JobAccess, job_id: str) -> JobRecord:
 
 
 async def get_to_change(conn: Reader, access: JobAccess, job_id: str) -> JobRecord:
-    """Return a job that the caller may cancel, copy, describe anew and delete."""
+    """Return a job that the caller may cancel, duplicate, label and delete."""
     job = await get(conn, access, job_id)
     role = await role_in_group(conn, access, job.resource_group_id)
     if not access.may_change(job.creator_id, role):
@@ -82,7 +82,7 @@ async def find_source(conn: Reader, job_id: str, *, owner_id: str) -> JobRecord 
 
 
 async def check(conn: Reader, access: JobAccess, request: JobRequest) -> Spec:
-    """Return what a request asks to run, or refuse it with the reason."""
+    """Return the spec of a request, or refuse it with the reason."""
     requests.check_request(request, conn.hub.settings)
     await check_may_run(conn, access, or_none(request.resourceGroupId))
     if space := or_none(request.spaceId):
@@ -91,7 +91,7 @@ async def check(conn: Reader, access: JobAccess, request: JobRequest) -> Spec:
     return requests.spec_of(request, await mounts.resolve_mounts(conn, access.caller, placed))
 
 
-async def create(  # noqa: PLR0913 - the one way a job comes to be; each is named.
+async def create(  # noqa: PLR0913 - the one way to create a job; each is named.
     conn: Connection,
     *,
     access: JobAccess,
@@ -101,10 +101,10 @@ async def create(  # noqa: PLR0913 - the one way a job comes to be; each is name
     extra_environment: Mapping[str, str] | None = None,
     secrets: Mapping[str, str] | None = None,
 ) -> JobRecord:
-    """Let a job begin as soon as there is room; the caller of the access is its creator.
+    """Add a job to the queue; the caller of the access is its creator.
 
     `secrets` come over those of the request. The same key never makes a second job: the first
-    is returned. Who names a commit by its id calls `mounts.check_commits` before.
+    is returned. Volumes that name a commit by its id need `mounts.check_commits` before.
     """
     if key is not None and (first := await store.find_by_key(conn, key)) is not None:
         return first
@@ -132,7 +132,7 @@ async def create(  # noqa: PLR0913 - the one way a job comes to be; each is name
 
 
 async def _get_first(conn: Reader, key: str | None) -> JobRecord:
-    """Return the job of a key that somebody else was just faster to use."""
+    """Return the job of a key that another request has just used."""
     first = None if key is None else await store.find_by_key(conn, key)
     assert first is not None  # noqa: S101 - jobs are never removed while their key is in use.
     return first
@@ -151,7 +151,7 @@ async def duplicate(conn: Connection, access: JobAccess, job_id: str) -> JobReco
 
 
 async def secrets_of(conn: Reader, job: JobRecord) -> dict[str, str]:
-    """Open the secrets of a job; SecretsGone when it had some and they were dropped."""
+    """Unseal the secrets of a job; SecretsGone when it had some and they were dropped."""
     sealed = await store.find_sealed(conn, job.id)
     if sealed is None and job.secret_names:
         raise SecretsGone(job.id)
@@ -159,7 +159,7 @@ async def secrets_of(conn: Reader, job: JobRecord) -> dict[str, str]:
 
 
 async def cancel(conn: Connection, access: JobAccess, job_id: str) -> JobRecord:
-    """Ask for the end of a job; one that is over stays as it is."""
+    """Request the cancellation of a job; one that is over stays as it is."""
     job = await get_to_change(conn, access, job_id)
     if await store.request_cancel(conn, job.id):
         conn.wake(JOBS)
@@ -185,7 +185,7 @@ async def set_expose(conn: Connection, access: JobAccess, job_id: str, expose: E
 
 
 async def delete(conn: Connection, access: JobAccess, job_id: str) -> None:
-    """Forget what a job printed and left behind; that there was one is kept."""
+    """Delete the log and the files of a job; its record stays."""
     job = await get_to_change(conn, access, job_id)
     deletion = StageChange(trigger=Trigger.deleted, message=job.message)
     if await transition(conn, job, deletion) is None:

@@ -36,8 +36,8 @@ async def list_scheduled_jobs(
     conn: ReadConn, access: AccessToJobs, labels: LabelFilterQuery
 ) -> list[ScheduledJob]:
     """List all scheduled jobs, newest first."""
-    found = await service.list_of(conn, access, labels)
-    return [ScheduledJob.of(each, access.owner, conn.hub.settings) for each in found]
+    listed = await service.list_of(conn, access, labels)
+    return [ScheduledJob.of(each, access.owner, conn.hub.settings) for each in listed]
 
 
 @router.get(_ONE)
@@ -45,8 +45,8 @@ async def get_scheduled_job(
     conn: ReadConn, access: AccessToScheduledJob, scheduled_job_id: str
 ) -> ScheduledJob:
     """Show a scheduled job: what it runs, when it ran, when it runs next."""
-    found = await service.get(conn, access, scheduled_job_id)
-    return ScheduledJob.of(found, access.owner, conn.hub.settings)
+    scheduled = await service.get(conn, access, scheduled_job_id)
+    return ScheduledJob.of(scheduled, access.owner, conn.hub.settings)
 
 
 @router.delete(_ONE)

@@ -1,4 +1,4 @@
-"""Rules of scheduled jobs."""
+"""Rules of scheduled jobs: creation, changes, and runs by schedule or by hand."""
 
 import json
 from collections.abc import Mapping
@@ -33,29 +33,29 @@ START_TASK = "jobs.start-scheduled"
 
 
 async def create(
-    conn: Connection, access: JobAccess, asked: CreateScheduledJob
+    conn: Connection, access: JobAccess, request: CreateScheduledJob
 ) -> ScheduledJobRecord:
-    """Keep a job to be run by the clock; what it asks for is looked at now, and at each run.
+    """Add a scheduled job; its request is checked now, and at each run.
 
-    Who names a commit by its id calls `mounts.check_commits` before.
+    Volumes that name a commit by its id need `mounts.check_commits` before.
     """
-    _check_fields(asked.jobSpec)
-    next_run_at = next_after(asked.schedule, now())
-    await jobs.check(conn, access, asked.jobSpec)
+    _check_fields(request.jobSpec)
+    next_run_at = next_after(request.schedule, now())
+    await jobs.check(conn, access, request.jobSpec)
     owner = access.owner
     await conn.lock(f"scheduled jobs of {owner.id}")
     if await store.count_of(conn, owner_id=owner.id) >= MAX_SCHEDULED_JOBS:
         raise TooManyScheduledJobs(owner.name, MAX_SCHEDULED_JOBS)
-    secrets = requests.secrets_of(asked.jobSpec)
+    secrets = requests.secrets_of(request.jobSpec)
     scheduled = ScheduledJobRecord(
         id=new_object_id(),
         owner_id=owner.id,
         creator_id=access.caller.user_id,
-        request=asked.jobSpec,
+        request=request.jobSpec,
         secret_names=tuple(secrets),
-        schedule=asked.schedule,
-        concurrency=asked.concurrency,
-        suspended=asked.suspend,
+        schedule=request.schedule,
+        concurrency=request.concurrency,
+        suspended=request.suspend,
         next_run_at=next_run_at,
         created_at=now(),
     )
@@ -65,7 +65,7 @@ async def create(
 
 
 def _check_fields(request: JobRequest) -> None:
-    """Refuse what only makes sense while somebody waits for the job."""
+    """Refuse fields that only make sense while somebody waits for the job."""
     ssh = or_none(request.ssh)
     if ssh is not None and ssh.enabled:
         raise NotByTheClock("ssh")
@@ -77,13 +77,13 @@ async def list_of(
     conn: Reader, access: JobAccess, labels: frozenset[str]
 ) -> list[ScheduledJobRecord]:
     """Return those that the caller sees and that have all labels, each as in `name=value`."""
-    found = await store.list_of(
+    visible = await store.list_of(
         conn,
         owner_id=access.owner.id,
         user_id=access.caller.user_id,
         sees_every_group=access.role is Role.admin,
     )
-    return [scheduled for scheduled in found if labels <= _labels(scheduled)]
+    return [scheduled for scheduled in visible if labels <= _labels(scheduled)]
 
 
 def _labels(scheduled: ScheduledJobRecord) -> set[str]:
@@ -101,7 +101,7 @@ async def get(conn: Reader, access: JobAccess, scheduled_job_id: str) -> Schedul
 async def get_to_change(
     conn: Reader, access: JobAccess, scheduled_job_id: str
 ) -> ScheduledJobRecord:
-    """Return one that the caller may change, run and delete: as with jobs."""
+    """Return a scheduled job that the caller may change, run and delete."""
     scheduled = await get(conn, access, scheduled_job_id)
     role = await _role(conn, access, scheduled)
     if not access.may_change(scheduled.creator_id, role):
@@ -116,7 +116,7 @@ async def _role(conn: Reader, access: JobAccess, scheduled: ScheduledJobRecord) 
 async def set_suspended(
     conn: Connection, access: JobAccess, scheduled_job_id: str, *, suspended: bool
 ) -> ScheduledJobRecord:
-    """Stop or go on; the times that passed meanwhile are not made up for."""
+    """Suspend or resume; runs that were missed meanwhile are not made up for."""
     scheduled = await get_to_change(conn, access, scheduled_job_id)
     return await _set_times(conn, replace(scheduled, suspended=suspended))
 
@@ -141,7 +141,7 @@ async def _add_task_unless_suspended(conn: Connection, scheduled: ScheduledJobRe
 
 
 async def add_start_task(conn: Connection, scheduled_job_id: str, *, at: datetime) -> None:
-    """Let the worker look at that time whether it is still due then."""
+    """Add the task that starts a scheduled job at a time, if it is still due then."""
     due_at = to_micros(at)
     body = json.dumps({"scheduled_job_id": scheduled_job_id, "due_at": due_at})
     key = f"schedule:{scheduled_job_id}:{due_at}"
@@ -157,7 +157,7 @@ async def set_labels(
 
 
 async def remove(conn: Connection, access: JobAccess, scheduled_job_id: str) -> None:
-    """Run it no more; the jobs that it started stay."""
+    """Remove a scheduled job; the jobs that it started stay."""
     scheduled = await get_to_change(conn, access, scheduled_job_id)
     await store.remove(conn, scheduled.id)
 
@@ -165,13 +165,13 @@ async def remove(conn: Connection, access: JobAccess, scheduled_job_id: str) -> 
 async def run(
     conn: Connection, access: JobAccess, scheduled: ScheduledJobRecord, *, key: str | None = None
 ) -> JobRecord:
-    """Start a job now, in the name of whoever has the access; the next time stays as it is."""
-    # One after the other: of two at once each would find that no job goes on.
+    """Start a job now, in the name of the caller; the next run stays as it is."""
+    # One run at a time: two at once would each find that no job goes on.
     await conn.lock(f"runs of {scheduled.id}")
     if not scheduled.concurrency:
-        going_on = await store.find_running(conn, scheduled.id)
-        if going_on is not None:
-            raise LastRunGoesOn(going_on)
+        running_id = await store.find_running(conn, scheduled.id)
+        if running_id is not None:
+            raise LastRunGoesOn(running_id)
     sealed = await store.find_sealed(conn, scheduled.id)
     job = await jobs.create(
         conn,

@@ -18,9 +18,9 @@ _FAILED = "The hub could not start the job; the log of the hub says why."
 
 
 async def start_due(database: Database, scheduled_job_id: str, *, due_at: int) -> None:
-    """Start a job that is due at a time, unless somebody did or it is not to run then any more.
+    """Start the job that is due at a time, unless another worker did or it is not due any more.
 
-    What cannot start is skipped, with the reason kept, and runs the next time.
+    A job that cannot start is skipped with the reason, and runs the next time.
     """
     async with database.read() as conn:
         scheduled = await store.find_due(conn, scheduled_job_id, at=due_at)
@@ -33,7 +33,7 @@ async def start_due(database: Database, scheduled_job_id: str, *, due_at: int) -
     except HubError as error:
         await _skip(database, scheduled, error.message)
     except Exception:
-        # Tried again and again it would fail again and again, and never run any more.
+        # Retried, it would fail again, and the schedule would never run any more.
         log.exception("scheduled job not started", scheduled_job=scheduled.id)
         await _skip(database, scheduled, _FAILED)
 
@@ -55,8 +55,8 @@ async def _skip(database: Database, scheduled: ScheduledJobRecord, reason: str) 
 
 
 async def _advance(conn: Connection, scheduled: ScheduledJobRecord) -> bool:
-    """Go on to the next time that is still to come: one job makes up for all that were missed."""
-    # A clock that was set back must not bring the same time again.
+    """Set the next run in the future: one job makes up for all runs that were missed."""
+    # A clock that was set back must not make the same run due again.
     due = next_after(scheduled.schedule, max(now(), scheduled.next_run_at))
     if not await store.advance(conn, scheduled, to=due):
         return False
@@ -65,7 +65,7 @@ async def _advance(conn: Connection, scheduled: ScheduledJobRecord) -> bool:
 
 
 async def _creator_access(conn: Reader, scheduled: ScheduledJobRecord) -> JobAccess:
-    """What the creator may do counts as it is now."""
+    """Return the access that the creator has now."""
     creator = await get_creator(conn, scheduled.creator_id)
     try:
         return await get_access_of_creator(conn, creator, scheduled.owner_id)
