@@ -83,16 +83,16 @@ class JobStepper:
 
     async def _launch(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         limits = limits_of(held.job, self._settings)
-        said: str | None = None
+        reason: str | None = None
         try:
             handle = await self._launches.result(held.job, attempt, seconds=_LAUNCH_SECONDS)
         except CannotRun as error:
             return await self._apply(held, _refusal(str(error)))
         except CannotRunYet as error:
-            said = str(error)
+            reason = str(error)
         except Exception:
             log.exception("an attempt could not be launched", job=held.job.id)
-            said = "the runner stumbled; the log of the hub says why"
+            reason = "the runner stumbled; the log of the hub says why"
         else:
             if handle is not None:
                 attempt = replace(attempt, handle=handle)
@@ -100,10 +100,14 @@ class JobStepper:
         if micros() >= attempt.launched_at + limits.start:
             await self._launches.cancel(held.job.id)
             late = transitions.late_change(
-                said or held.job.message, limits, ending=_unstarted_end()
+                reason or held.job.message, limits, ending=_unstarted_end()
             )
             return await self._apply(held, lambda _: [late])
-        return POLL_SECONDS if said is None else await self._apply(held, _retry_later(said, limits))
+        return (
+            POLL_SECONDS
+            if reason is None
+            else await self._apply(held, _retry_later(reason, limits))
+        )
 
     async def _observe(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         self.jobs_by_handle[attempt.handle] = held.job.id
@@ -232,7 +236,7 @@ def _refusal(reason: str) -> ChangeRule:
     ]
 
 
-def _retry_later(said: str, limits: transitions.AttemptLimits) -> ChangeRule:
+def _retry_later(reason: str, limits: transitions.AttemptLimits) -> ChangeRule:
     """Retry the launch after a while, but not after the time to start is over."""
 
     def change(held: HeldJob) -> list[StageChange]:
@@ -241,7 +245,7 @@ def _retry_later(said: str, limits: transitions.AttemptLimits) -> ChangeRule:
         wait = min(start_retry_delay(now - since), since + limits.start - now)
         return [
             StageChange(
-                trigger=Trigger.progress, message=said, wait=max(wait, 0), releases_lease=True
+                trigger=Trigger.progress, message=reason, wait=max(wait, 0), releases_lease=True
             )
         ]
 

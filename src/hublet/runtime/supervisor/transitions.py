@@ -23,7 +23,7 @@ from hublet.jobs.stages import (
 from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 
 STARTING = "starting"
-# A runner stops an attempt at its deadline by itself; one that does not is told so after this.
+# A runner stops an attempt at its deadline by itself; one that does not is asked to after this.
 _OVERDUE_MARGIN = 2_000_000
 _SECOND = 1_000_000
 
@@ -60,15 +60,15 @@ def decide_changes(
     if seen.phase is Phase.running:
         return _changes_when_running(held.job, attempt, seen, at=at)
     if held.job.stage is Stage.scheduling and at >= attempt.launched_at + limits.start:
-        said = silence_message(seen) if seen.phase is Phase.unknown else seen.reason
-        return [late_change(said, limits, ending=AttemptEnd(ended_at=None, reason=said))]
+        reason = silence_message(seen) if seen.phase is Phase.unknown else seen.reason
+        return [late_change(reason, limits, ending=AttemptEnd(ended_at=None, reason=reason))]
     if seen.phase is Phase.pending:
         return _message_change(held.job, seen.reason or STARTING)
     return _message_change(held.job, silence_message(seen))
 
 
-def late_change(said: str | None, limits: AttemptLimits, *, ending: AttemptEnd) -> StageChange:
-    message = late_message(said, seconds=limits.start // _SECOND)
+def late_change(reason: str | None, limits: AttemptLimits, *, ending: AttemptEnd) -> StageChange:
+    message = late_message(reason, seconds=limits.start // _SECOND)
     return StageChange(trigger=Trigger.late, message=message, ending=ending)
 
 

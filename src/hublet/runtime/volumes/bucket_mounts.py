@@ -81,16 +81,16 @@ def _fill_mount(
 
 
 async def _list_files(database: Database, repo: Repo, prefix: str) -> list[File]:
-    found: list[File] = []
+    listed: list[File] = []
     async with database.read() as conn:
         while True:
-            after = found[-1].path if found else ""
+            after = listed[-1].path if listed else ""
             page = await files.list_tree(
                 conn, repo, prefix=prefix, after=after, limit=_PAGE, recursive=True
             )
-            found += [entry for entry in page if isinstance(entry, File)]
+            listed += [entry for entry in page if isinstance(entry, File)]
             if len(page) < _PAGE:
-                return found
+                return listed
 
 
 def fill_folder(

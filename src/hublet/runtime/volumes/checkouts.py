@@ -169,7 +169,7 @@ def _write_item(item: pygit2.Object, target: Path, blob: Path | None) -> None:
     elif blob is not None:
         copy_file(blob, target, mode=mode)
     elif isinstance(item, pygit2.Blob) and item.filemode == FileMode.LINK:
-        # Where it leads is seen from inside the job; nobody here follows it.
+        # Its target counts inside the job; the hub never follows it.
         target.symlink_to(os.fsdecode(item.data))
     elif isinstance(item, pygit2.Blob):
         target.write_bytes(item.data)
@@ -215,12 +215,12 @@ def _lfs(item: pygit2.Blob, size: int) -> LfsPointer | None:
 
 def find_inside(folder: Path, path: str | None) -> Path | None:
     """Return a folder below another one; None where there is none, or a link leads to it."""
-    found = folder
+    inner = folder
     for part in path.split("/") if path else ():
-        found /= part
-        if found.is_symlink() or not found.is_dir():
+        inner /= part
+        if inner.is_symlink() or not inner.is_dir():
             return None
-    return found
+    return inner
 
 
 async def add_prune_task(conn: Connection, *, delay: timedelta = timedelta()) -> None:
