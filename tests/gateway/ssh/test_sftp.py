@@ -11,7 +11,7 @@ import pytest
 from asyncssh.constants import FILEXFER_TYPE_SYMLINK
 
 from gateway.ssh.guests import House, a_running_job, register
-from hublet.runtime.attach.sftp.server import serve
+from hublet.runtime.attach.sftp_server import serve
 from people import Headers
 
 
