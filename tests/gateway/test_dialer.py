@@ -42,7 +42,7 @@ async def listening(runner: Runner, folder: Path, address: str) -> tuple[Run, At
     async with asyncio.timeout(20):
         while not any(line.startswith("port ") for line in run.lines()):
             await asyncio.sleep(0.01)
-    inside = await runner.inside(run.handle)
+    inside = await runner.attach_point(run.handle)
     assert inside is not None
     return run, inside, int(run.lines()[-1].split()[1])
 
@@ -102,7 +102,7 @@ async def test_the_way_in_is_as_the_runner_made_it(tmp_path: Path, name: str) ->
 
     await run.runner.stop(run.handle, grace_seconds=0)
     await run.ended()
-    assert await run.runner.inside(run.handle) is None
+    assert await run.runner.attach_point(run.handle) is None
     assert not inside.process.lives()
     with pytest.raises((NothingListens, CannotJoinNetwork)):
         await dial(inside, 1)
@@ -149,7 +149,7 @@ async def test_a_child_that_went_away_from_its_parent_is_of_the_job_still(
     async with asyncio.timeout(20):
         while not any(line.startswith("port ") for line in run.lines()):
             await asyncio.sleep(0.01)
-    inside = await runner.inside(run.handle)
+    inside = await runner.attach_point(run.handle)
     assert inside is not None
 
     port = int(run.lines()[-1].split()[1])

@@ -49,7 +49,7 @@ async def job(runner: Runner, tmp_path: Path) -> AsyncIterator[Run]:
 
 async def inside_of(job: Run) -> AttachPoint:
     async with asyncio.timeout(SOON_SECONDS):
-        while (found := await job.runner.inside(job.handle)) is None:
+        while (found := await job.runner.attach_point(job.handle)) is None:
             await asyncio.sleep(0.02)
         return found
 
@@ -237,7 +237,7 @@ async def test_everything_of_a_guest_ends_when_the_visit_is_closed(job: Run) -> 
 
     await eventually(lambda: sleepers(time) == [])
     # The job itself goes on.
-    assert await job.runner.inside(job.handle) is not None
+    assert await job.runner.attach_point(job.handle) is not None
 
 
 @both

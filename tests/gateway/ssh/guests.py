@@ -141,7 +141,7 @@ async def a_house(database: Database, runner: Runner | None = None) -> AsyncIter
     used = runner or process_runner(data_dir)
 
     async def way(name: str, handle: str) -> Any:
-        return await used.inside(handle) if name == used.name else None
+        return await used.attach_point(handle) if name == used.name else None
 
     gateway = SshGateway(database, way=way)
     with socket.socket() as listener:

@@ -113,7 +113,7 @@ class RouteCache:
             return kept
         inside = None
         if found.runner is not None and found.handle is not None:
-            inside = await self._availability.inside(found.runner, found.handle)
+            inside = await self._availability.attach_point(found.runner, found.handle)
         if inside is None:
             raise JobElsewhere(found.job.id)
         if len(self._kept) >= _MAX_ROUTES:

@@ -14,7 +14,7 @@ _NOT_FOUND = 404
 
 
 async def addresses_in_group(container: str, name: str) -> list[str]:
-    """Return the addresses of those with a name in a container's group. Raises CannotAttach."""
+    """Return the addresses of a name in a container's group. Raises CannotAttach."""
     engine = aiodocker.Docker()
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS):
@@ -26,13 +26,13 @@ async def addresses_in_group(container: str, name: str) -> list[str]:
 
 
 async def _addresses(engine: aiodocker.Docker, container: str, name: str) -> list[str]:
-    shown = await engine.containers.container(container).show()
-    group = shown["Config"]["Labels"].get(containers.GROUP)
+    details = await engine.containers.container(container).show()
+    group = details["Config"]["Labels"].get(containers.GROUP)
     if group is None:
         return []
     network = await (await engine.networks.get(group)).show()
     ends: dict[str, Any] = network.get("Containers") or {}
-    # The network tells the addresses, and only a container its names.
+    # The network has the addresses, and each container its names.
     known = await asyncio.gather(*(_aliases(engine, member, group) for member in ends))
     found = zip(ends.values(), known, strict=True)
     return sorted(end["IPv4Address"].partition("/")[0] for end, names in found if name in names)
@@ -40,10 +40,10 @@ async def _addresses(engine: aiodocker.Docker, container: str, name: str) -> lis
 
 async def _aliases(engine: aiodocker.Docker, container: str, group: str) -> list[str]:
     try:
-        shown = await engine.containers.container(container).show()
+        details = await engine.containers.container(container).show()
     except aiodocker.DockerError as error:
         if error.status == _NOT_FOUND:
             return []
         raise
-    end = shown["NetworkSettings"]["Networks"].get(group) or {}
+    end = details["NetworkSettings"]["Networks"].get(group) or {}
     return list(end.get("Aliases") or ())
