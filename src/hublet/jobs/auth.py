@@ -9,7 +9,7 @@ from hublet.core.database import Database
 from hublet.core.http import Db
 from hublet.core.http.exchange import exchange_of
 from hublet.jobs import service
-from hublet.jobs.access import JobAccess
+from hublet.jobs.access import JobAccess, get_access
 from hublet.jobs.errors import (
     JobNotFound,
     LabelNotReadable,
@@ -26,7 +26,7 @@ _LISTED_STAGES = tuple(stage for stage in Stage if stage is not Stage.deleted)
 async def _access_to_jobs(database: Db, caller: JobRunner, namespace: str) -> JobAccess:
     # Not the connection of the route: a request that waits for a second one could wait for ever.
     async with database.read() as conn:
-        return await service.get_access(conn, caller, namespace)
+        return await get_access(conn, caller, namespace)
 
 
 # For the addresses that name an owner of jobs.
@@ -45,7 +45,7 @@ AccessToJob = Annotated[JobAccess, Depends(_access_to_job)]
 
 
 async def _job_filter(
-    standing: AccessToJobs,
+    access: AccessToJobs,
     stage: Annotated[list[Stage] | None, Query(description="Any of these.")] = None,
     label: Annotated[
         list[str] | None, Query(description="Each as `key=value`; a job has all of them.")
@@ -54,9 +54,9 @@ async def _job_filter(
     if any("=" not in each for each in label or ()):
         raise LabelNotReadable
     return JobFilter(
-        owner_id=standing.owner.id,
-        user_id=standing.caller.user_id,
-        sees_every_group=standing.role is Role.admin,
+        owner_id=access.owner.id,
+        user_id=access.caller.user_id,
+        sees_every_group=access.role is Role.admin,
         stages=tuple(stage or _LISTED_STAGES),
         labels=frozenset(label or ()),
     )
@@ -75,13 +75,13 @@ JobAvailability = Annotated[Availability, Depends(_availability)]
 
 
 async def recheck_access(
-    request: Request, database: Database, standing: JobAccess, job_id: str
+    request: Request, database: Database, access: JobAccess, job_id: str
 ) -> None:
     """Refuse somebody who follows a job and may not see it any more."""
     exchange_of(request).known_caller = None
     caller = await caller_of(request)
     async with database.read() as conn:
-        again = await service.get_access(conn, caller, standing.owner.name)
+        again = await get_access(conn, caller, access.owner.name)
         await service.get(conn, again, job_id)
 
 
@@ -91,7 +91,7 @@ async def _access_to_scheduled_job(
     # Not the connection of the route: a request that waits for a second one could wait for ever.
     async with database.read() as conn:
         try:
-            return await service.get_access(conn, caller, namespace)
+            return await get_access(conn, caller, namespace)
         except NamespaceNotFound:
             raise ScheduledJobNotFound(scheduled_job_id) from None
 

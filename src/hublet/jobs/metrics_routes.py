@@ -22,13 +22,13 @@ router = Router(tags=["jobs"])
 async def stream_job_metrics(
     request: Request,
     database: Db,
-    standing: AccessToJob,
+    access: AccessToJob,
     availability: JobAvailability,
     job_id: str,
 ) -> Response:
     """Follow what a job uses: an event `metric` each second while it runs, until it is over."""
     async with database.read() as conn:
-        job = await service.get(conn, standing, job_id)
-    check = partial(recheck_access, request, database, standing, job.id)
+        job = await service.get(conn, access, job_id)
+    check = partial(recheck_access, request, database, access, job.id)
     measures = partial(follow_metrics, database, job.id, meter=availability.usage)
     return EventStream(request, measures, check_access=check)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from hublet.accounts.records import Owner
 from hublet.core.database import Reader
 from hublet.jobs import schemas, store
-from hublet.jobs.access import Owner
 from hublet.jobs.records import JobRecord
 
 

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import MISSING, Field
 
+from hublet.accounts.records import Owner
 from hublet.core.clock import now
 from hublet.core.config import Settings
 from hublet.core.schema import Schema, Timestamp
 from hublet.jobs import addresses, records
-from hublet.jobs.access import Owner
 from hublet.jobs.addresses import ssh_address
 from hublet.jobs.records import (
     Arch,

@@ -73,7 +73,7 @@ class AttemptEnd:
     exit_code: int | None = None
     reason: str | None = None
     # Whether nothing of it is left to be cleared away, because it never began.
-    leaves_nothing: bool = False
+    never_began: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class StageChange:
     # Microseconds until it may begin; only where it waits again.
     wait: int = 0
     # Whether whoever has room may take it; a job that is over is always let go of.
-    lets_go: bool = False
+    releases_lease: bool = False
     started_at: int | None = None
     # Of the attempt that the job is at.
     ending: AttemptEnd | None = None

@@ -6,11 +6,10 @@ from datetime import datetime
 
 import msgspec
 
-from hublet.accounts.records import Role
+from hublet.accounts.records import Owner, OwnerType
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
-from hublet.jobs.access import Owner
 from hublet.jobs.records import (
     Initiator,
     InitiatorType,
@@ -198,7 +197,7 @@ async def set_stage(
         """,
         job.id, job.version, stage, change.message, int(change.is_failure), int(change.is_retry),
         change.started_at, ended_at if is_over else None, change.ran,
-        None if is_over else at + change.wait, is_over or change.lets_go, stage is Stage.deleted,
+        None if is_over else at + change.wait, is_over or change.releases_lease, stage is Stage.deleted,
     ) == 1  # fmt: skip
 
 
@@ -217,7 +216,7 @@ async def set_attempt_times(conn: Connection, job: JobRecord, change: StageChang
             WHERE job_id = $1 AND number = $2
             """,
             job.id, job.attempt, ending.ended_at, ending.exit_code, ending.reason,
-            ending.ended_at if ending.leaves_nothing else None,
+            ending.ended_at if ending.never_began else None,
         )  # fmt: skip
 
 
@@ -249,23 +248,7 @@ async def count_by_stage(conn: Reader) -> dict[str, int]:
 
 async def find_owner(conn: Reader, owner_id: str) -> Owner | None:
     row = await conn.fetch_one("SELECT id, name, type FROM owners WHERE id = $1", owner_id)
-    return Owner(id=row["id"], name=row["name"], type=row["type"]) if row else None
-
-
-async def role_in_organization(conn: Reader, organization_id: str, *, user_id: str) -> Role | None:
-    role = await conn.fetch_value(
-        "SELECT role FROM memberships WHERE organization_id = $1 AND user_id = $2",
-        organization_id, user_id,
-    )  # fmt: skip
-    return Role(role) if role else None
-
-
-async def role_in_group(conn: Reader, group_id: str, *, user_id: str) -> Role | None:
-    role = await conn.fetch_value(
-        "SELECT role FROM resource_group_members WHERE resource_group_id = $1 AND user_id = $2",
-        group_id, user_id,
-    )  # fmt: skip
-    return Role(role) if role else None
+    return Owner(id=row["id"], name=row["name"], type=OwnerType(row["type"])) if row else None
 
 
 def job_record(row: Row) -> JobRecord:

@@ -7,7 +7,7 @@ from typing import Any
 from hublet.core.database import Database, Reader
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs import service
-from hublet.jobs.access import JobAccess, get_creator
+from hublet.jobs.access import JobAccess, get_access_of_creator, get_creator
 from hublet.jobs.errors import NamespaceNotFound, RightsGone, SourceNotFound
 from hublet.jobs.mounts import check_commits
 from hublet.jobs.records import Initiator, InitiatorType
@@ -42,15 +42,15 @@ async def start(database: Database, asked: WebhookStart) -> str:
     async with database.read() as conn:
         if (first := await service.find_by_key(conn, asked.key)) is not None:
             return first.id
-        standing = await _creator_access(conn, asked)
+        access = await _creator_access(conn, asked)
         request = await _request(conn, asked)
-    await check_commits(database, standing.caller, or_none(request.volumes) or ())
+    await check_commits(database, access.caller, or_none(request.volumes) or ())
     added = dict(asked.environment)
     shown = {name: added.pop(name) for name in _VISIBLE & added.keys()}
     async with database.transaction() as conn:
         job = await service.create(
             conn,
-            standing=standing,
+            access=access,
             initiator=Initiator(type=InitiatorType.webhook, id=asked.webhook_id),
             request=request,
             key=asked.key,
@@ -64,7 +64,7 @@ async def start(database: Database, asked: WebhookStart) -> str:
 async def _creator_access(conn: Reader, asked: WebhookStart) -> JobAccess:
     creator = await get_creator(conn, asked.creator_id)
     try:
-        return await service.get_access_of_creator(conn, creator, asked.owner_id)
+        return await get_access_of_creator(conn, creator, asked.owner_id)
     except NamespaceNotFound:
         raise RightsGone from None
 

@@ -15,7 +15,7 @@ from hublet.jobs import store
 from hublet.jobs.records import JobRecord
 from hublet.runtime.networks.membership import Networks
 from hublet.runtime.sandbox.runner import sandbox_runner
-from hublet.runtime.supervisor.orders import group_hostname, group_of, group_prefix
+from hublet.runtime.supervisor.environment import group_hostname, group_of, group_prefix
 from jobs.jobs_api import Capable, run
 from people import Headers, a_user
 from runtime.attempts import HOST

@@ -149,7 +149,7 @@ async def test_a_job_without_a_command_leaves_it_to_the_image(
     told = await a_job(database)
     monkeypatch.delitem(BODY, "command")
     untold = await a_job(database, arguments=["a"])
-    await a_supervisor(database, runner).look()
+    await a_supervisor(database, runner).step_all()
     orders = [runner.attempts[job_id, 1].order for job_id in (told, untold)]
     assert [(order.argv, order.after_entrypoint) for order in orders] == [
         (("true",), False),

@@ -2,14 +2,15 @@
 holds.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 
 import msgspec
 
-from hublet.core.clock import micros, monotonic, offset
+from hublet.core.clock import micros, offset
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.ids import random_bytes
+from hublet.core.leases import LeaseKeeper, lease_clock
 from hublet.core.queue.tasks import CHANNEL, Task
 
 _ERROR_CHARACTERS = 500
@@ -27,13 +28,8 @@ _IS_SUSPECT = f"(attempts > 0 AND (error IS NULL OR error LIKE '{_BROKE}%'))"
 _SUSPECT_FILTERS = {None: "", True: f"AND {_IS_SUSPECT}", False: f"AND NOT {_IS_SUSPECT}"}
 
 
-def _lease_clock() -> int:
-    """A lease ends when a worker was silent for so long; moving the clock makes nobody silent."""
-    return micros() - _whole_micros(offset())
-
-
 def _times() -> tuple[int, int, int]:
-    now, lease_now = micros(), _lease_clock()
+    now, lease_now = micros(), lease_clock()
     return now, lease_now, max(now, lease_now)
 
 
@@ -66,7 +62,7 @@ async def claim(
         WHERE id IN (SELECT id FROM due)
         RETURNING id, kind, body, attempts, claimed_by
         """,
-        *_times(), slow, limit, worker, _lease_clock() + _whole_micros(lease),
+        *_times(), slow, limit, worker, lease_clock() + _whole_micros(lease),
     )  # fmt: skip
     return sorted(
         (Task(**dict(zip(_TASK_COLUMNS, row, strict=True))) for row in rows), key=lambda t: t.id
@@ -126,7 +122,7 @@ async def extend(conn: Connection, tasks: Iterable[Task], *, lease: timedelta) -
         WITH kept AS (SELECT id FROM tasks WHERE id IN each($1) AND claimed_by = $2 /* claim */)
         UPDATE tasks SET due_at = $3 WHERE id IN (SELECT id FROM kept) RETURNING id
         """,
-        ids, worker, _lease_clock() + _whole_micros(lease),
+        ids, worker, lease_clock() + _whole_micros(lease),
     )  # fmt: skip
     rows = await conn.fetch_all(
         "SELECT id, attempts FROM tasks WHERE id IN each($1) AND claimed_by = $2", ids, worker
@@ -247,16 +243,42 @@ async def release_dead(conn: Connection, *, worker: str) -> int:
     return count
 
 
+class TaskLeaseStore:
+    """Leases of one worker on tasks, as `LeaseKeeper` wants them."""
+
+    def __init__(self, *, worker: str, lease: timedelta) -> None:
+        self._worker = worker
+        self._lease = lease
+
+    async def extend(self, conn: Connection, held: Collection[Task]) -> list[Task]:
+        return await extend(conn, held, lease=self._lease)
+
+    async def has_expired(self, _conn: Reader, _held: Collection[Task]) -> bool:
+        """Nothing is ever to be released: a task whose lease has expired is simply due again."""
+        return False
+
+    async def release_expired(self, conn: Connection, held: Collection[Task]) -> None:
+        pass
+
+    async def release_all(self, conn: Connection) -> int:
+        return await release_all(conn, worker=self._worker)
+
+
 class TaskLeases:
-    """The claims of one worker. As long as a task is in here, its lease is extended."""
+    """Claims of one worker on tasks, whose leases are extended as long as the tasks are held."""
 
     def __init__(self, database: Database, *, worker: str) -> None:
         self._database = database
         self._worker = worker
         self._seconds = database.hub.settings.worker.lease_seconds
         self._lease = timedelta(seconds=self._seconds)
-        self._tasks: set[Task] = set()
-        self._kept_at = monotonic()
+        self._held: set[Task] = set()
+        self.keeper = LeaseKeeper(
+            database,
+            TaskLeaseStore(worker=worker, lease=self._lease),
+            self._held,
+            interval_seconds=self._seconds / 3,
+        )
 
     async def seconds_until_due(self, *, slow: bool) -> float | None:
         async with self._database.read() as conn:
@@ -265,30 +287,17 @@ class TaskLeases:
 
     async def claim(self, *, slow: bool, limit: int, suspects: bool | None = None) -> list[Task]:
         async with self._database.transaction() as conn:
-            if self._silent_for() > self._seconds / 2:
+            if self.keeper.silent_seconds > self._seconds / 2:
                 # The heart missed beats. Without this, what is running here could look
                 # abandoned, and would be claimed and run a second time beside itself.
-                await extend(conn, self._tasks, lease=self._lease)
+                await extend(conn, self._held, lease=self._lease)
             tasks = await claim(
                 conn, worker=self._worker, slow=slow, limit=limit, lease=self._lease,
                 suspects=suspects,
             )  # fmt: skip
-        self._tasks.update(tasks)
+        self._held.update(tasks)
         return tasks
 
     def drop(self, tasks: Iterable[Task]) -> None:
-        self._tasks.difference_update(tasks)
-
-    async def keep(self) -> list[Task]:
-        """Extend the leases when it is time to; return what was lost to other workers."""
-        lost: list[Task] = []
-        if self._tasks and self._silent_for() < self._seconds / 3:
-            return lost
-        if self._tasks:
-            async with self._database.transaction() as conn:
-                lost = await extend(conn, self._tasks, lease=self._lease)
-        self._kept_at = monotonic()
-        return lost
-
-    def _silent_for(self) -> float:
-        return monotonic() - self._kept_at
+        """Extend the leases on these no longer: they have ended."""
+        self._held.difference_update(tasks)

@@ -11,7 +11,7 @@ from hublet.gateway import store
 from hublet.gateway.errors import CodeExpired, JobEnded, JobNotStarted, PortNotExposed
 from hublet.gateway.records import JobPort, ReachableJob
 from hublet.jobs import service as jobs
-from hublet.jobs.access import get_creator
+from hublet.jobs.access import get_access_of_creator, get_creator
 from hublet.jobs.errors import CreatorGone, JobNotFound, NamespaceNotFound
 from hublet.jobs.records import Stage
 from hublet.login.records import Session
@@ -34,8 +34,8 @@ async def check_reader(
     if found is None:
         raise JobNotFound(job_id)
     try:
-        standing = await jobs.get_access_of_creator(conn, caller, found.job.owner_id)
-        await jobs.get(conn, standing, job_id)
+        access = await get_access_of_creator(conn, caller, found.job.owner_id)
+        await jobs.get(conn, access, job_id)
     except NamespaceNotFound:
         raise JobNotFound(job_id) from None
     if not any(caller.may(scope, on=found.job.owner_id) for scope in _READ_SCOPES):

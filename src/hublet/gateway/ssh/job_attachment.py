@@ -26,7 +26,7 @@ from hublet.runtime.networks.name_resolution import addresses_of
 from hublet.runtime.records import AttachPoint
 from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox.bubblewrap import HOME
-from hublet.runtime.supervisor.orders import environment_of, group_hostname, group_prefix
+from hublet.runtime.supervisor.environment import environment_of, group_hostname, group_prefix
 
 _CONNECT_SECONDS = 10.0
 

@@ -2,7 +2,9 @@
 
 import hmac
 
+from hublet.accounts.access import effective_role
 from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.organizations import store as memberships
 from hublet.accounts.records import Actor, Role
 from hublet.core.database import Connection, Reader
 from hublet.gateway import store
@@ -33,12 +35,11 @@ async def _role(conn: Reader, holder: KeyHolder | None, running: RunningJob | No
     user_id = holder.user_id if holder else _NOTHING
     owner_id = running.job.owner_id if running else _NOTHING
     group_id = running.job.resource_group_id if running else None
-    role = await jobs.role_in_organization(conn, owner_id, user_id=user_id)
-    in_group = await jobs.role_in_group(conn, group_id or _NOTHING, user_id=user_id)
+    role = await memberships.role_of(conn, owner_id, user_id=user_id)
+    in_group = await memberships.group_role_of(conn, group_id or _NOTHING, user_id=user_id)
     if owner_id == user_id:
         return Role.admin
-    # Interface 2.2: in a resource group only its own members have a role, and administrators.
-    return role if role is None or group_id is None or role is Role.admin else in_group
+    return effective_role(organization=role, resource_group_id=group_id, resource_group=in_group)
 
 
 async def record_session(conn: Connection, guest: Guest, *, address: str) -> None:

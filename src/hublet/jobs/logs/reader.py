@@ -7,7 +7,6 @@ from json.encoder import encode_basestring_ascii
 from pathlib import Path
 
 from hublet.core.clock import wire
-from hublet.core.folders import job_folder
 from hublet.core.light_dataclasses import dataclass
 
 _SECOND = 1_000_000
@@ -56,6 +55,10 @@ class LogPiece:
 
     events: str
     end: int
+
+
+def job_folder(data_dir: Path, job_id: str) -> Path:
+    return data_dir / "jobs" / job_id[:2] / job_id
 
 
 def log_path(data_dir: Path, job_id: str) -> Path:

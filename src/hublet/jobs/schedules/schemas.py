@@ -4,9 +4,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import MISSING, Field
 
+from hublet.accounts.records import Owner
 from hublet.core.config import Settings
 from hublet.core.schema import Schema, Timestamp
-from hublet.jobs.access import Owner
 from hublet.jobs.records import Arch, Flavor
 from hublet.jobs.request_schemas import Expose, Flag, JobRequest, Labels, Volume, or_none
 from hublet.jobs.schedules import records

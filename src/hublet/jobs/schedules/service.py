@@ -13,9 +13,8 @@ from hublet.core.ids import new_object_id
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.jobs import requests
-from hublet.jobs import service as seals
-from hublet.jobs import store as job_store
-from hublet.jobs.access import JobAccess
+from hublet.jobs import service as jobs
+from hublet.jobs.access import JobAccess, role_in_group
 from hublet.jobs.errors import (
     LastRunGoesOn,
     NotByTheClock,
@@ -34,7 +33,7 @@ START_TASK = "jobs.start-scheduled"
 
 
 async def create(
-    conn: Connection, standing: JobAccess, asked: CreateScheduledJob
+    conn: Connection, access: JobAccess, asked: CreateScheduledJob
 ) -> ScheduledJobRecord:
     """Keep a job to be run by the clock; what it asks for is looked at now, and at each run.
 
@@ -42,8 +41,8 @@ async def create(
     """
     _check_fields(asked.jobSpec)
     next_run_at = next_after(asked.schedule, now())
-    await seals.check(conn, standing, asked.jobSpec)
-    owner = standing.owner
+    await jobs.check(conn, access, asked.jobSpec)
+    owner = access.owner
     await conn.lock(f"scheduled jobs of {owner.id}")
     if await store.count_of(conn, owner_id=owner.id) >= MAX_SCHEDULED_JOBS:
         raise TooManyScheduledJobs(owner.name, MAX_SCHEDULED_JOBS)
@@ -51,7 +50,7 @@ async def create(
     scheduled = ScheduledJobRecord(
         id=new_object_id(),
         owner_id=owner.id,
-        creator_id=standing.caller.user_id,
+        creator_id=access.caller.user_id,
         request=asked.jobSpec,
         secret_names=tuple(secrets),
         schedule=asked.schedule,
@@ -60,9 +59,7 @@ async def create(
         next_run_at=next_run_at,
         created_at=now(),
     )
-    await store.add(
-        conn, scheduled, sealed=seals.seal_secrets(conn.hub.keys, scheduled.id, secrets)
-    )
+    await store.add(conn, scheduled, sealed=jobs.seal_secrets(conn.hub.keys, scheduled.id, secrets))
     await _add_task_unless_suspended(conn, scheduled)
     return scheduled
 
@@ -77,14 +74,14 @@ def _check_fields(request: JobRequest) -> None:
 
 
 async def list_of(
-    conn: Reader, standing: JobAccess, labels: frozenset[str]
+    conn: Reader, access: JobAccess, labels: frozenset[str]
 ) -> list[ScheduledJobRecord]:
     """Return those that the caller sees and that have all labels, each as in `name=value`."""
     found = await store.list_of(
         conn,
-        owner_id=standing.owner.id,
-        user_id=standing.caller.user_id,
-        sees_every_group=standing.role is Role.admin,
+        owner_id=access.owner.id,
+        user_id=access.caller.user_id,
+        sees_every_group=access.role is Role.admin,
     )
     return [scheduled for scheduled in found if labels <= _labels(scheduled)]
 
@@ -94,43 +91,40 @@ def _labels(scheduled: ScheduledJobRecord) -> set[str]:
     return {f"{name}={value}" for name, value in labels.items()}
 
 
-async def get(conn: Reader, standing: JobAccess, scheduled_job_id: str) -> ScheduledJobRecord:
-    scheduled = await store.find(conn, scheduled_job_id, owner_id=standing.owner.id)
-    if scheduled is None or await _role(conn, standing, scheduled) is None:
+async def get(conn: Reader, access: JobAccess, scheduled_job_id: str) -> ScheduledJobRecord:
+    scheduled = await store.find(conn, scheduled_job_id, owner_id=access.owner.id)
+    if scheduled is None or await _role(conn, access, scheduled) is None:
         raise ScheduledJobNotFound(scheduled_job_id)
     return scheduled
 
 
 async def get_to_change(
-    conn: Reader, standing: JobAccess, scheduled_job_id: str
+    conn: Reader, access: JobAccess, scheduled_job_id: str
 ) -> ScheduledJobRecord:
     """Return one that the caller may change, run and delete: as with jobs."""
-    scheduled = await get(conn, standing, scheduled_job_id)
-    is_own = scheduled.creator_id == standing.caller.user_id
-    role = await _role(conn, standing, scheduled)
-    if role is None or not role.covers(Role.contributor if is_own else Role.write):
-        raise RoleNeeded(Role.write, standing.owner.name)
+    scheduled = await get(conn, access, scheduled_job_id)
+    role = await _role(conn, access, scheduled)
+    if not access.may_change(scheduled.creator_id, role):
+        raise RoleNeeded(Role.write, access.owner.name)
     return scheduled
 
 
-async def _role(conn: Reader, standing: JobAccess, scheduled: ScheduledJobRecord) -> Role | None:
-    group_id, user_id = or_none(scheduled.request.resourceGroupId), standing.caller.user_id
-    in_group = group_id and await job_store.role_in_group(conn, group_id, user_id=user_id)
-    return standing.role_in(group_id, in_group or None)
+async def _role(conn: Reader, access: JobAccess, scheduled: ScheduledJobRecord) -> Role | None:
+    return await role_in_group(conn, access, or_none(scheduled.request.resourceGroupId))
 
 
 async def set_suspended(
-    conn: Connection, standing: JobAccess, scheduled_job_id: str, *, suspended: bool
+    conn: Connection, access: JobAccess, scheduled_job_id: str, *, suspended: bool
 ) -> ScheduledJobRecord:
     """Stop or go on; the times that passed meanwhile are not made up for."""
-    scheduled = await get_to_change(conn, standing, scheduled_job_id)
+    scheduled = await get_to_change(conn, access, scheduled_job_id)
     return await _set_times(conn, replace(scheduled, suspended=suspended))
 
 
 async def set_schedule(
-    conn: Connection, standing: JobAccess, scheduled_job_id: str, schedule: str
+    conn: Connection, access: JobAccess, scheduled_job_id: str, schedule: str
 ) -> ScheduledJobRecord:
-    scheduled = await get_to_change(conn, standing, scheduled_job_id)
+    scheduled = await get_to_change(conn, access, scheduled_job_id)
     return await _set_times(conn, replace(scheduled, schedule=schedule))
 
 
@@ -155,23 +149,23 @@ async def add_start_task(conn: Connection, scheduled_job_id: str, *, at: datetim
 
 
 async def set_labels(
-    conn: Connection, standing: JobAccess, scheduled_job_id: str, labels: Mapping[str, str]
+    conn: Connection, access: JobAccess, scheduled_job_id: str, labels: Mapping[str, str]
 ) -> ScheduledJobRecord:
-    scheduled = await get_to_change(conn, standing, scheduled_job_id)
+    scheduled = await get_to_change(conn, access, scheduled_job_id)
     await store.set_labels(conn, scheduled.id, labels)
-    return await get(conn, standing, scheduled_job_id)
+    return await get(conn, access, scheduled_job_id)
 
 
-async def remove(conn: Connection, standing: JobAccess, scheduled_job_id: str) -> None:
+async def remove(conn: Connection, access: JobAccess, scheduled_job_id: str) -> None:
     """Run it no more; the jobs that it started stay."""
-    scheduled = await get_to_change(conn, standing, scheduled_job_id)
+    scheduled = await get_to_change(conn, access, scheduled_job_id)
     await store.remove(conn, scheduled.id)
 
 
 async def run(
-    conn: Connection, standing: JobAccess, scheduled: ScheduledJobRecord, *, key: str | None = None
+    conn: Connection, access: JobAccess, scheduled: ScheduledJobRecord, *, key: str | None = None
 ) -> JobRecord:
-    """Start a job now, in the name of whoever has the standing; the next time stays as it is."""
+    """Start a job now, in the name of whoever has the access; the next time stays as it is."""
     # One after the other: of two at once each would find that no job goes on.
     await conn.lock(f"runs of {scheduled.id}")
     if not scheduled.concurrency:
@@ -179,13 +173,13 @@ async def run(
         if going_on is not None:
             raise LastRunGoesOn(going_on)
     sealed = await store.find_sealed(conn, scheduled.id)
-    job = await seals.create(
+    job = await jobs.create(
         conn,
-        standing=standing,
+        access=access,
         initiator=Initiator(type=InitiatorType.scheduled_job, id=scheduled.id),
         request=scheduled.request,
         key=key,
-        secrets=seals.unseal_secrets(conn.hub.keys, scheduled.id, sealed),
+        secrets=jobs.unseal_secrets(conn.hub.keys, scheduled.id, sealed),
     )
     await store.set_last_run(conn, scheduled.id, job)
     return job

@@ -4,8 +4,7 @@ from hublet.core.clock import now, to_micros
 from hublet.core.database import Connection, Database, DatabaseUnavailable, Reader
 from hublet.core.errors import HubError
 from hublet.core.logs import get_logger
-from hublet.jobs import service as jobs
-from hublet.jobs.access import JobAccess, get_creator
+from hublet.jobs.access import JobAccess, get_access_of_creator, get_creator
 from hublet.jobs.errors import NamespaceNotFound, RightsGone
 from hublet.jobs.mounts import check_commits
 from hublet.jobs.request_schemas import or_none
@@ -41,12 +40,12 @@ async def start_due(database: Database, scheduled_job_id: str, *, due_at: int) -
 
 async def _run(database: Database, scheduled: ScheduledJobRecord) -> None:
     async with database.read() as conn:
-        standing = await _creator_access(conn, scheduled)
-    await check_commits(database, standing.caller, or_none(scheduled.request.volumes) or ())
+        access = await _creator_access(conn, scheduled)
+    await check_commits(database, access.caller, or_none(scheduled.request.volumes) or ())
     key = f"schedule:{scheduled.id}:{to_micros(scheduled.next_run_at)}"
     async with database.transaction() as conn:
         if await _advance(conn, scheduled):
-            await service.run(conn, standing, scheduled, key=key)
+            await service.run(conn, access, scheduled, key=key)
 
 
 async def _skip(database: Database, scheduled: ScheduledJobRecord, reason: str) -> None:
@@ -69,6 +68,6 @@ async def _creator_access(conn: Reader, scheduled: ScheduledJobRecord) -> JobAcc
     """What the creator may do counts as it is now."""
     creator = await get_creator(conn, scheduled.creator_id)
     try:
-        return await jobs.get_access_of_creator(conn, creator, scheduled.owner_id)
+        return await get_access_of_creator(conn, creator, scheduled.owner_id)
     except NamespaceNotFound:
         raise RightsGone from None

@@ -6,39 +6,39 @@ from hublet.jobs.records import Flavor, JobRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRecord:
-    """Times are microseconds, as the database has them."""
+    """One attempt of a job; its times are microseconds, as in the database."""
 
     job_id: str
     number: int
     runner: str
-    # Empty: the runner has not taken it over yet.
+    # What the runner calls it; empty: the runner has not taken it over yet.
     handle: str
-    # When it got its place; it is being started from then on.
+    # When it got its capacity; it is being started from then on.
     launched_at: int
     started_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldJob:
-    """A job in the hands of one Supervisor, with the attempt that runs or comes next."""
+    """A job that one Supervisor has claimed, with the attempt that runs or comes next."""
 
     job: JobRecord
-    # None: it has not got its place.
+    # None: it has no capacity yet.
     attempt: AttemptRecord | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingJob:
-    """A job that may begin as soon as there is room."""
+    """A job that may begin as soon as there is capacity."""
 
     job: JobRecord
-    # Why it may not begin at all; None: it may.
+    # Why it can never begin; None: it can.
     obstacle: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupant:
-    """An attempt that has a place: whose it is, and how large."""
+    """An attempt that occupies capacity: its owner and its size."""
 
     owner_id: str
     flavor: Flavor

@@ -14,6 +14,7 @@ from hublet.core.errors import HubError
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs import mounts
 from hublet.jobs.access import get_creator
+from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord, Mount, VolumeType
 from hublet.repos import blobs_store as blobs
 from hublet.repos import service as repos
@@ -63,6 +64,21 @@ class _WriteBack:
             return self.refusals
         rest = f"volumes[{self.place}]: {more} more were not written back."
         return [*self.refusals[:_MAX_REFUSALS], rest]
+
+
+async def write_back_volumes(database: Database, job: JobRecord, *, folder: Path) -> None:
+    """Write the buckets of an attempt back; the end of the job's log says what was refused."""
+    if not job.spec.mounts:
+        return
+    refusals = await write_back(database, job, folder=folder)
+    if refusals:
+        log = log_path(database.hub.settings.database.data_dir, job.id)
+        await asyncio.to_thread(_append_to_log, log, refusals)
+
+
+def _append_to_log(log: Path, lines: list[str]) -> None:
+    with log.open("a", encoding="utf-8") as file:
+        file.writelines(f"{micros()} {' '.join(line.split())}\n" for line in lines)
 
 
 async def write_back(database: Database, job: JobRecord, *, folder: Path) -> list[str]:

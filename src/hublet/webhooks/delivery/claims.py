@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from hublet.core.cancellation import is_being_cancelled
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Connection, Database, Reader, Row, Subscription
+from hublet.core.retries import retry
 from hublet.webhooks.delivery import lanes_store as targets
 from hublet.webhooks.delivery import store
 from hublet.webhooks.delivery.backoff import WHOLE_SCHEDULE
@@ -156,7 +156,6 @@ async def _add_to_batch(conn: Connection, taken: ClaimedBatch, rows: Sequence[Ro
         taken.deliveries += [store.delivery_record(row, told[row["event_id"]]) for row in rows]
 
 
-_BACK_OFF_SECONDS = 0.5
 # What is due and yet cannot be taken is just being taken by another worker.
 _CONTENTION_SECONDS = 0.02
 _FULL_SECONDS = 0.02
@@ -219,18 +218,15 @@ class ClaimLoop:
     async def _take_always(self) -> None:
         with self._database.subscribe(DELIVERIES_CHANNEL) as bell:
             self._bell = bell
-            while not self._stopping:
-                try:
-                    seconds = await self._seconds_until_work()
-                    if seconds > 0:
-                        await bell.wait(timeout=min(seconds, self._poll))
-                    elif not await self._take():
-                        await asyncio.sleep(_CONTENTION_SECONDS)
-                except (Exception, asyncio.CancelledError) as error:
-                    if is_being_cancelled():
-                        raise
-                    log_failure(error)
-                    await asyncio.sleep(_BACK_OFF_SECONDS)
+            await retry(lambda: self._take_until_stopped(bell), log_failure=log_failure)
+
+    async def _take_until_stopped(self, bell: Subscription) -> None:
+        while not self._stopping:
+            seconds = await self._seconds_until_work()
+            if seconds > 0:
+                await bell.wait(timeout=min(seconds, self._poll))
+            elif not await self._take():
+                await asyncio.sleep(_CONTENTION_SECONDS)
 
     async def _seconds_until_work(self) -> float:
         """Look by reading only, so that an idle worker never holds up those who write."""
