@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hublet.gateway.dialer import Dialer, dial
+from hublet.gateway.dialer import Dialer
 from hublet.gateway.errors import CannotJoinNetwork, NothingListens
 from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.runtime.attempt_processes import attach_point_of_container
@@ -45,6 +45,14 @@ async def listening(runner: Runner, folder: Path, address: str) -> tuple[Run, At
     inside = await runner.attach_point(run.handle)
     assert inside is not None
     return run, inside, int(run.lines()[-1].split()[1])
+
+
+async def dial(attach_point: AttachPoint, port: int) -> socket.socket:
+    dialer = Dialer()
+    try:
+        return await dialer.dial(attach_point, port)
+    finally:
+        dialer.close()
 
 
 def text_of(path: str) -> str:
@@ -164,7 +172,7 @@ async def test_a_hub_that_may_not_join_networks_has_a_helper(
     tmp_path: Path, dialer: Dialer
 ) -> None:
     run, inside, port = await listening(a_runner("sandbox", tmp_path), tmp_path, "::1")
-    dialer.doors = NamespaceSockets(_needs_helper=True)
+    dialer.sockets = NamespaceSockets(_needs_helper=True)
 
     # More than the helper makes at once.
     for _ in range(20):

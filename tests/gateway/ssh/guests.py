@@ -140,10 +140,10 @@ async def a_house(database: Database, runner: Runner | None = None) -> AsyncIter
     data_dir = database.hub.settings.database.data_dir
     used = runner or process_runner(data_dir)
 
-    async def way(name: str, handle: str) -> Any:
+    async def find_attach_point(name: str, handle: str) -> Any:
         return await used.attach_point(handle) if name == used.name else None
 
-    gateway = SshGateway(database, way=way)
+    gateway = SshGateway(database, find_attach_point=find_attach_point)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         await gateway.start(listener)
