@@ -149,7 +149,7 @@ async def find_group_addresses(
     """Resolve a name in the hub's own files, or by the engine; no code of the job is involved."""
     if attach_point.container is not None:
         # Its library is an extra, and slow to load.
-        from hublet.runtime.docker.networks import addresses_in_group  # noqa: PLC0415 - as above
+        from hublet.runtime.docker.container_exec import addresses_in_group  # noqa: PLC0415 - as above
 
         return await addresses_in_group(attach_point.container, name)
     return await asyncio.to_thread(addresses_of, data_dir, Path(running.handle), name)

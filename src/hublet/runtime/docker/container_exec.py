@@ -1,4 +1,4 @@
-"""Attachment to a container through the engine's exec."""
+"""Attachment to a container: exec of the engine, and lookup of names in its network group."""
 
 import asyncio
 import signal
@@ -16,6 +16,7 @@ from aiodocker.stream import Stream
 from hublet.core.ids import new_object_id
 from hublet.core.logs import get_logger
 from hublet.runtime.attach.attachments import AttachRequest, TerminalSize
+from hublet.runtime.docker import containers
 from hublet.runtime.errors import CannotAttach
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 log = get_logger("jobs.ssh")
 
 _CHUNK = 1 << 16
+_LOOKUP_SECONDS = 10.0
+_NOT_FOUND = 404
 _STANDARD_ERROR = 2
 # An engine cannot kill an exec, and processes may daemonize: this variable marks all of them.
 _SESSION_VARIABLE = "HUBLET_SESSION"
@@ -178,3 +181,39 @@ async def _log_failure(work: Coroutine[Any, Any, None]) -> None:
         await work
     except (aiodocker.DockerError, aiohttp.ClientError, OSError) as error:
         log.info("the engine did not do something for a guest", error=str(error))
+
+
+async def addresses_in_group(container: str, name: str) -> list[str]:
+    """Return the addresses of a name in a container's group. Raises CannotAttach."""
+    engine = aiodocker.Docker()
+    try:
+        async with asyncio.timeout(_LOOKUP_SECONDS):
+            return await _addresses(engine, container, name)
+    except (aiodocker.DockerError, aiohttp.ClientError, OSError) as error:
+        raise CannotAttach(f"The engine does not tell who {name} is: {error}") from error
+    finally:
+        await engine.close()
+
+
+async def _addresses(engine: aiodocker.Docker, container: str, name: str) -> list[str]:
+    details = await engine.containers.container(container).show()
+    group = details["Config"]["Labels"].get(containers.GROUP)
+    if group is None:
+        return []
+    network = await (await engine.networks.get(group)).show()
+    ends: dict[str, Any] = network.get("Containers") or {}
+    # The network has the addresses, and each container its names.
+    known = await asyncio.gather(*(_aliases(engine, member, group) for member in ends))
+    found = zip(ends.values(), known, strict=True)
+    return sorted(end["IPv4Address"].partition("/")[0] for end, names in found if name in names)
+
+
+async def _aliases(engine: aiodocker.Docker, container: str, group: str) -> list[str]:
+    try:
+        details = await engine.containers.container(container).show()
+    except aiodocker.DockerError as error:
+        if error.status == _NOT_FOUND:
+            return []
+        raise
+    end = details["NetworkSettings"]["Networks"].get(group) or {}
+    return list(end.get("Aliases") or ())

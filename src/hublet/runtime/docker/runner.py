@@ -187,17 +187,17 @@ class DockerRunner:
 
     async def _remove_networks(self) -> None:
         """Remove the networks of groups without containers, started or not."""
-        wanted = {"label": [f"{containers.HUB}={self.hub}"]}
+        filters = {"label": [f"{containers.HUB}={self.hub}"]}
         async with self._network_lock:
-            for network in await self.engine.networks.list(filters=wanted):
+            for network in await self.engine.networks.list(filters=filters):
                 members = {"label": [f"{containers.GROUP}={network['Name']}"]}
                 if not await self.engine.containers.list(all=True, filters=json.dumps(members)):
                     with _ignore_missing():
                         await (await self.engine.networks.get(network["Id"])).delete()
 
     async def handles(self) -> list[str]:
-        wanted = json.dumps({"label": [f"{containers.HUB}={self.hub}"]})
-        found = await self.engine.containers.list(all=True, filters=wanted)
+        filters = json.dumps({"label": [f"{containers.HUB}={self.hub}"]})
+        found = await self.engine.containers.list(all=True, filters=filters)
         await self._remove_networks()
         return sorted(container["Names"][0].lstrip("/") for container in found)
 
@@ -255,10 +255,10 @@ class DockerRunner:
 
     async def _output(self, handle: str) -> AsyncIterator[bytes]:
         """Yield the output of a container, from its first byte to its last."""
-        wanted = {"stdout": "1", "stderr": "1", "follow": "1"}
+        params = {"stdout": "1", "stderr": "1", "follow": "1"}
         # The public method decodes each piece by itself, and fails at bytes that are no UTF-8.
         query = self.engine._query(  # noqa: SLF001 - as said.
-            f"containers/{handle}/logs", params=wanted, timeout=aiohttp.ClientTimeout(total=None)
+            f"containers/{handle}/logs", params=params, timeout=aiohttp.ClientTimeout(total=None)
         )
         async with query as response, response:
             with contextlib.suppress(asyncio.IncompleteReadError):

@@ -62,17 +62,19 @@ def read_manifest(layout: Path) -> ImageManifest:
     """Return the manifest for this machine. Raises CannotRun and UNREADABLE."""
     with _open(layout / "index.json") as file:
         index = _parse(_read_document(file))
-    wanted = ("linux", machine())
-    found = {_digest(entry) for entry in _manifests(layout, index, _DEPTH) if _fits(entry, *wanted)}
+    this_machine = ("linux", machine())
+    found = {
+        _digest(entry) for entry in _manifests(layout, index, _DEPTH) if _fits(entry, *this_machine)
+    }
     if len(found) != 1:
         number = "several images" if found else "no image"
         raise CannotRun(
-            f"The image file has {number} for {'/'.join(wanted)}; it needs exactly one."
+            f"The image file has {number} for {'/'.join(this_machine)}; it needs exactly one."
         )
     digest = found.pop()
     document = _parse(_blob(layout, digest))
     config = _blob(layout, _digest(_object(document.get("config"))))
-    _check_platform(_parse(config), *wanted)
+    _check_platform(_parse(config), *this_machine)
     layers = [_digest(layer) for layer in _objects(document.get("layers"))]
     places = tuple((_blob_path(layout, layer), layer) for layer in layers)
     return ImageManifest(digest=digest, layers=places, config=config)
