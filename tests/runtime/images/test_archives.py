@@ -30,7 +30,7 @@ def an_archive(path: Path, *entries: tarfile.TarInfo) -> Path:
 
 def unpack(archive: Path, *, into: Path) -> None:
     with archive.open("rb") as file:
-        layers.unpack(file, into=into, allowance=layers.UnpackBudget())
+        layers.unpack(file, into=into, budget=layers.UnpackBudget())
 
 
 def root_of(target: str, *, cache: Path) -> Path:

@@ -94,7 +94,7 @@ class ScriptedRunner:
     async def usage(self, handle: str) -> Usage | None:
         return None
 
-    async def inside(self, handle: str) -> AttachPoint | None:
+    async def attach_point(self, handle: str) -> AttachPoint | None:
         return None
 
     async def _answer(self) -> None:

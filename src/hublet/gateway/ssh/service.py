@@ -1,4 +1,4 @@
-"""Rules of SSH: who may attach to a job, and what the audit log keeps of that."""
+"""Rules of SSH: who may attach to a job, and what the audit log records of it."""
 
 import hmac
 
@@ -12,14 +12,14 @@ from hublet.gateway.records import Guest, KeyHolder, RunningJob
 from hublet.jobs import store as jobs
 
 SSH_OPENED = "job.ssh"
-# Looked for in the place of what is not there, so that every refusal takes the same questions.
+# Id that nothing has: a refusal makes the same queries, whatever it is that is missing.
 _NOTHING = "-"
 
 
 async def admit(conn: Reader, job_id: str, *, fingerprint: str, data: str) -> Guest | None:
-    """Return who comes with a key, when the job runs, has SSH and is theirs.
+    """Return the guest for a key, if the job runs, has SSH, and the key's user may write to it.
 
-    None for whatever is missing: who has no business here does not learn what there is.
+    None for every other case, so that nobody learns which jobs and keys exist.
     """
     holder = await store.find_key_holder(conn, fingerprint)
     running = await store.find_running(conn, job_id)
@@ -43,7 +43,7 @@ async def _role(conn: Reader, holder: KeyHolder | None, running: RunningJob | No
 
 
 async def record_session(conn: Connection, guest: Guest, *, address: str) -> None:
-    """Keep in the audit log of an organization who came into its job."""
+    """Record in the audit log of an organization who opened SSH to its job."""
     job = guest.running.job
     owner = await jobs.find_owner(conn, job.owner_id)
     if owner is None or not owner.is_organization:

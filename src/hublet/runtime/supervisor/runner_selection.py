@@ -134,7 +134,7 @@ class NullRunner:
     async def usage(self, handle: str) -> Usage | None:  # noqa: ARG002 - as above
         return None
 
-    async def inside(self, handle: str) -> AttachPoint | None:  # noqa: ARG002 - as above
+    async def attach_point(self, handle: str) -> AttachPoint | None:  # noqa: ARG002 - as above
         return None
 
 
@@ -170,10 +170,11 @@ class RunnerAvailability:
         chosen = (await self._chosen()).runner
         return await chosen.usage(handle) if chosen is not None and chosen.name == runner else None
 
-    async def inside(self, runner: str, handle: str) -> AttachPoint | None:
-        """Return the way into an attempt; None when it does not run, or not on this machine."""
+    async def attach_point(self, runner: str, handle: str) -> AttachPoint | None:
+        """Return where to attach to an attempt; None: it does not run, or not on this machine."""
         chosen = (await self._chosen()).runner
-        return await chosen.inside(handle) if chosen is not None and chosen.name == runner else None
+        is_chosen = chosen is not None and chosen.name == runner
+        return await chosen.attach_point(handle) if chosen and is_chosen else None
 
     async def _chosen(self) -> RunnerChoice:
         async with self._probing:
