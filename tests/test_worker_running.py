@@ -12,10 +12,9 @@ from structlog.testing import capture_logs
 
 from hublet.core import clock, queue
 from hublet.core.database import Connection, Database, DatabaseUnavailable
-from hublet.core.leases import LeaseKeeper
-from hublet.core.presence import WorkerPresence
+from hublet.core.leases import LeaseKeeper, WorkerPresence
 from hublet.core.queue import Task
-from hublet.core.queue.claims import TaskLeases
+from hublet.core.queue.leases import TaskLeases
 from registries import restored_registries
 from scratch_database import SOON_SECONDS, wait_until
 from tasks import claim

@@ -1,4 +1,4 @@
-"""What a hub does before it serves: migrate, check its keys, create the first administrator."""
+"""First start of a hub: migrates the database, checks its keys, creates the first administrator."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -49,7 +49,7 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await accesses.schedule_access_sweep(conn)
         await service.provision_command_line(conn)
         await accesses.schedule_app_pruning(conn)
-        # Whoever disabled the last administrator did not ask for another.
+        # An administrator who was disabled on purpose is not replaced.
         if await accounts.has_administrator(conn):
             return None
         return await _create_administrator(conn)

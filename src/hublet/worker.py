@@ -7,10 +7,10 @@ from contextlib import suppress
 from hublet.core import outbox, queue
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
+from hublet.core.leases import WorkerPresence
 from hublet.core.logs import get_logger
-from hublet.core.presence import WorkerPresence
-from hublet.core.queue.claims import TaskLeases
 from hublet.core.queue.lanes import QuickLane, SlowLane, log_failure
+from hublet.core.queue.leases import TaskLeases
 from hublet.core.retries import retry
 from hublet.runtime.supervisor import lifecycle
 from hublet.runtime.supervisor.lifecycle import SupervisorLifecycle

@@ -1,11 +1,11 @@
-"""Clock: the one door to time, how it is stored and how it is shown."""
+"""Clock: the only source of time, and its forms in the database and on the wire."""
 
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Arithmetic and printing without a zone take half the time, and `wire` is on hot routes.
+# Arithmetic and printing without a zone take half the time, and `wire` is on fast routes.
 _BARE_EPOCH = _EPOCH.replace(tzinfo=None)
 _MICROSECOND = timedelta(microseconds=1)
 

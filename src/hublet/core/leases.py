@@ -5,8 +5,10 @@ expires into the row; `LeaseKeeper` does the rest. A feature brings only its SQL
 """
 
 import asyncio
+import fcntl
 from collections.abc import Collection
 from datetime import timedelta
+from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from hublet.core.clock import micros, monotonic, offset
@@ -18,7 +20,7 @@ Held = TypeVar("Held")
 def lease_clock() -> int:
     """Return the time of leases in microseconds: the hub's, as if test mode had not moved it.
 
-    A lease expires when its worker was silent for so long; moving the clock makes nobody silent.
+    A lease expires when its worker was silent for its length, which moving the clock does not do.
     """
     return micros() - offset() // timedelta(microseconds=1)
 
@@ -58,8 +60,8 @@ class LeaseKeeper(Generic[Held]):
         self._held = held
         self._interval_seconds = interval_seconds
         self._extended_at = monotonic()
-        # Whoever claims under this lock has changed both the database and `held`, or neither,
-        # when the leases are extended.
+        # A claim under this lock changes the database and `held` together: leases are extended
+        # before or after it, never in between.
         self.lock = asyncio.Lock()
 
     @property
@@ -93,3 +95,51 @@ class LeaseKeeper(Generic[Held]):
     async def hand_back(self, conn: Connection) -> int:
         """Make everything this worker has claimed due for others; return how much."""
         return await self._store.release_all(conn)
+
+
+class WorkerPresence:
+    """Which workers of this data folder are alive, so that no lease of a dead one is waited for.
+
+    A file per worker is locked for as long as its process lives: the operating system releases
+    the lock however the process ends. Workers on other machines are not seen here; their leases
+    expire instead.
+    """
+
+    def __init__(self, folder: Path, worker: str) -> None:
+        self._folder = folder
+        self._worker = worker
+        folder.mkdir(parents=True, exist_ok=True)
+        # The other workers ignore hidden names. Visible and unlocked even for a moment, the file
+        # would look like that of a dead worker.
+        hidden = folder / f".{worker}"
+        self._file = hidden.open("w")
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        hidden.rename(folder / worker)
+
+    def dead_workers(self) -> list[str]:
+        return [
+            path.name
+            for path in sorted(self._folder.iterdir())
+            if path.name != self._worker and not path.name.startswith(".") and _is_unlocked(path)
+        ]
+
+    def forget(self, worker: str) -> None:
+        (self._folder / worker).unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """Remove the file: nothing is left to be taken over."""
+        self.forget(self._worker)
+        self._file.close()
+
+    def vanish(self) -> None:
+        """Only unlock the file, as a dying worker does: the others find it and take its work over."""
+        self._file.close()
+
+
+def _is_unlocked(path: Path) -> bool:
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

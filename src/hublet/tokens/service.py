@@ -78,7 +78,7 @@ async def issue_to_app(  # noqa: PLR0913 - as above
 ) -> tuple[TokenRecord, str]:
     """Issue what an app holds for a user; return it with its value, this once.
 
-    No fact tells of it: what people allowed an app does, and apps ask anew every few hours.
+    No event tells of it: what people allowed an app does, and apps ask anew every few hours.
     """
     drawn = new_app_token(
         conn.hub,
@@ -170,7 +170,7 @@ async def revoke_of_user(
 
 
 async def revoke_by_value(conn: Connection, value: str, *, reason: str) -> TokenRecord:
-    """Revoke the token that has this value, whoever holds it and whether or not it still works."""
+    """Revoke the token that has this value, of any user and whether or not it still works."""
     revoked = await store.revoke_by_digests(conn, digests_of(conn.hub.keys, value))
     if not revoked:
         raise UnknownValue

@@ -1,20 +1,19 @@
-"""Leases on tasks: claiming, extending, finishing, failing and releasing them, and what one worker
-holds.
-"""
+"""SQL of claims on tasks: a task is claimed for a lease, then finished, failed or released."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 import msgspec
 
 from hublet.core.clock import micros, offset
-from hublet.core.database import Connection, Database, Reader
+from hublet.core.database import Connection, Reader
 from hublet.core.ids import random_bytes
-from hublet.core.leases import LeaseKeeper, lease_clock
+from hublet.core.leases import lease_clock
 from hublet.core.queue.tasks import CHANNEL, Task
 
 _ERROR_CHARACTERS = 500
 _LONGEST_WAIT = timedelta(hours=1)
+_TASK_COLUMNS = ("id", "kind", "body", "attempts", "claimed_by")
 
 # $1 is the hub's time, $2 that of leases; $3 is the later one, because the index knows no leases.
 _IS_DUE = """parked_at IS NULL AND due_at <= $3
@@ -46,11 +45,11 @@ async def claim(
     lease: timedelta,
     suspects: bool | None = None,
 ) -> list[Task]:
-    """Take the tasks that have been due longest, for the length of a lease; oldest task first.
+    """Claim the tasks that have been due longest, for the length of a lease; oldest task first.
 
     Rows that another worker holds are skipped. A worker that dies lets its
     lease run out, and the task is simply due again: nothing watches for it.
-    `suspects` asks only for those that must run alone, or only for all others.
+    `suspects` selects only those that must run alone, or only all others.
     """
     rows = await conn.claim(
         f"""
@@ -69,23 +68,20 @@ async def claim(
     )
 
 
-_TASK_COLUMNS = ("id", "kind", "body", "attempts", "claimed_by")
-
-
 async def is_suspect_due(conn: Reader) -> bool:
     """Tell whether a quick task waits to be run alone."""
-    found = await conn.fetch_value(
+    value = await conn.fetch_value(
         f"SELECT 1 FROM tasks WHERE slow = $4 AND {_IS_DUE} AND {_IS_SUSPECT} LIMIT 1",
         *_times(), False,
     )  # fmt: skip
-    return found is not None
+    return value is not None
 
 
 async def next_due(conn: Reader, *, slow: bool | None = None) -> int | None:
     """Return when the earliest task, of one lane or of both, becomes due, in microseconds."""
     lanes = [False, True] if slow is None else [slow]
-    found = [due for lane in lanes if (due := await _next_due(conn, slow=lane)) is not None]
-    return min(found, default=None)
+    times = [due for lane in lanes if (due := await _next_due(conn, slow=lane)) is not None]
+    return min(times, default=None)
 
 
 async def _next_due(conn: Reader, *, slow: bool) -> int | None:
@@ -108,9 +104,9 @@ async def _next_due(conn: Reader, *, slow: bool) -> int | None:
 
 
 async def extend(conn: Connection, tasks: Iterable[Task], *, lease: timedelta) -> list[Task]:
-    """Keep what one worker still works on from becoming due; return what it has lost.
+    """Extend the leases on what one worker still runs; return what it has lost.
 
-    A task that is just being ended is locked, and passed over.
+    A task that is just being ended is locked, and skipped.
     """
     held = {(task.id, task.attempts): task for task in tasks}
     if not held:
@@ -209,7 +205,7 @@ async def release_all(conn: Connection, *, worker: str) -> int:
 
 
 async def move_to_lane(conn: Connection, task: Task, *, slow: bool) -> None:
-    """Hand a task to the lane of its handler, which whoever added it did not know."""
+    """Move a task to the lane of its handler, which the process that added it did not know."""
     await conn.execute(
         """
         UPDATE tasks SET slow = $1, claimed_by = NULL, due_at = $2, attempts = attempts - 1
@@ -241,63 +237,3 @@ async def release_dead(conn: Connection, *, worker: str) -> int:
     if count:
         conn.wake(CHANNEL)
     return count
-
-
-class TaskLeaseStore:
-    """Leases of one worker on tasks, as `LeaseKeeper` wants them."""
-
-    def __init__(self, *, worker: str, lease: timedelta) -> None:
-        self._worker = worker
-        self._lease = lease
-
-    async def extend(self, conn: Connection, held: Collection[Task]) -> list[Task]:
-        return await extend(conn, held, lease=self._lease)
-
-    async def has_expired(self, _conn: Reader, _held: Collection[Task]) -> bool:
-        """Nothing is ever to be released: a task whose lease has expired is simply due again."""
-        return False
-
-    async def release_expired(self, conn: Connection, held: Collection[Task]) -> None:
-        pass
-
-    async def release_all(self, conn: Connection) -> int:
-        return await release_all(conn, worker=self._worker)
-
-
-class TaskLeases:
-    """Claims of one worker on tasks, whose leases are extended as long as the tasks are held."""
-
-    def __init__(self, database: Database, *, worker: str) -> None:
-        self._database = database
-        self._worker = worker
-        self._seconds = database.hub.settings.worker.lease_seconds
-        self._lease = timedelta(seconds=self._seconds)
-        self._held: set[Task] = set()
-        self.keeper = LeaseKeeper(
-            database,
-            TaskLeaseStore(worker=worker, lease=self._lease),
-            self._held,
-            interval_seconds=self._seconds / 3,
-        )
-
-    async def seconds_until_due(self, *, slow: bool) -> float | None:
-        async with self._database.read() as conn:
-            due = await next_due(conn, slow=slow)
-        return None if due is None else (due - micros()) / 1e6
-
-    async def claim(self, *, slow: bool, limit: int, suspects: bool | None = None) -> list[Task]:
-        async with self._database.transaction() as conn:
-            if self.keeper.silent_seconds > self._seconds / 2:
-                # The heart missed beats. Without this, what is running here could look
-                # abandoned, and would be claimed and run a second time beside itself.
-                await extend(conn, self._held, lease=self._lease)
-            tasks = await claim(
-                conn, worker=self._worker, slow=slow, limit=limit, lease=self._lease,
-                suspects=suspects,
-            )  # fmt: skip
-        self._held.update(tasks)
-        return tasks
-
-    def drop(self, tasks: Iterable[Task]) -> None:
-        """Extend the leases on these no longer: they have ended."""
-        self._held.difference_update(tasks)

@@ -41,7 +41,7 @@ ChangeQuery = Annotated[ChangeFilters, Query()]
 
 
 async def document_filters(_shown: FiltersQuery) -> None:
-    """Show the filters in the description of a hot route, which reads them by `filters_of`."""
+    """Show the filters in the description of a fast route, which reads them by `filters_of`."""
 
 
 def parse_filters(request: Request) -> Filters:
