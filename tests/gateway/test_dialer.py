@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hublet.gateway.dialer import Dialer, NothingListens, dial
-from hublet.gateway.namespace_sockets import CannotJoinNetwork, NamespaceSockets
+from hublet.gateway.dialer import Dialer
+from hublet.gateway.errors import CannotJoinNetwork, NothingListens
+from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.runtime.attempt_processes import attach_point_of_container
 from hublet.runtime.records import AttachPoint, Runner
 from hublet.runtime.sandbox.process_runner import process_runner
@@ -41,9 +42,17 @@ async def listening(runner: Runner, folder: Path, address: str) -> tuple[Run, At
     async with asyncio.timeout(20):
         while not any(line.startswith("port ") for line in run.lines()):
             await asyncio.sleep(0.01)
-    inside = await runner.inside(run.handle)
+    inside = await runner.attach_point(run.handle)
     assert inside is not None
     return run, inside, int(run.lines()[-1].split()[1])
+
+
+async def dial(attach_point: AttachPoint, port: int) -> socket.socket:
+    dialer = Dialer()
+    try:
+        return await dialer.dial(attach_point, port)
+    finally:
+        dialer.close()
 
 
 def text_of(path: str) -> str:
@@ -101,7 +110,7 @@ async def test_the_way_in_is_as_the_runner_made_it(tmp_path: Path, name: str) ->
 
     await run.runner.stop(run.handle, grace_seconds=0)
     await run.ended()
-    assert await run.runner.inside(run.handle) is None
+    assert await run.runner.attach_point(run.handle) is None
     assert not inside.process.lives()
     with pytest.raises((NothingListens, CannotJoinNetwork)):
         await dial(inside, 1)
@@ -148,7 +157,7 @@ async def test_a_child_that_went_away_from_its_parent_is_of_the_job_still(
     async with asyncio.timeout(20):
         while not any(line.startswith("port ") for line in run.lines()):
             await asyncio.sleep(0.01)
-    inside = await runner.inside(run.handle)
+    inside = await runner.attach_point(run.handle)
     assert inside is not None
 
     port = int(run.lines()[-1].split()[1])
@@ -163,7 +172,7 @@ async def test_a_hub_that_may_not_join_networks_has_a_helper(
     tmp_path: Path, dialer: Dialer
 ) -> None:
     run, inside, port = await listening(a_runner("sandbox", tmp_path), tmp_path, "::1")
-    dialer.doors = NamespaceSockets(_needs_helper=True)
+    dialer.sockets = NamespaceSockets(_needs_helper=True)
 
     # More than the helper makes at once.
     for _ in range(20):

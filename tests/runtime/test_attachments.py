@@ -9,20 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from gateway.ssh.guests import a_while, eventually, sleepers
 from hublet.runtime import cgroups
 from hublet.runtime.attach.attachments import (
     Attachment,
     AttachRequest,
-    CannotAttach,
     Terminal,
     attach,
     initial_environment,
 )
+from hublet.runtime.errors import CannotAttach
 from hublet.runtime.records import AttachPoint, Runner
 from hublet.runtime.sandbox.process_runner import NAME as PROCESS
 from hublet.runtime.shim.system import read
-from runtime.attempts import MIB, SOON_SECONDS, Run, a_runner, launch
+from runtime.attempts import MIB, SOON_SECONDS, Run, a_runner, a_while, eventually, launch, sleepers
 
 _BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed.")
 SANDBOX = pytest.param("sandbox", marks=_BWRAP)
@@ -49,7 +48,7 @@ async def job(runner: Runner, tmp_path: Path) -> AsyncIterator[Run]:
 
 async def inside_of(job: Run) -> AttachPoint:
     async with asyncio.timeout(SOON_SECONDS):
-        while (found := await job.runner.inside(job.handle)) is None:
+        while (found := await job.runner.attach_point(job.handle)) is None:
             await asyncio.sleep(0.02)
         return found
 
@@ -237,7 +236,7 @@ async def test_everything_of_a_guest_ends_when_the_visit_is_closed(job: Run) -> 
 
     await eventually(lambda: sleepers(time) == [])
     # The job itself goes on.
-    assert await job.runner.inside(job.handle) is not None
+    assert await job.runner.attach_point(job.handle) is not None
 
 
 @both

@@ -20,7 +20,7 @@ def shown(root: Path) -> list[str]:
     bind = BindMount(source=root / "usr", target="/data", read_only=True)
     view = SandboxView(
         root=root,
-        shown=root,
+        root_source=root,
         hidden=(root / "var" / "secret",),
         binds=(bind,),
         hostname="job",

@@ -141,7 +141,7 @@ async def before(
     job = Job(script=lambda _reader, _writer: asyncio.sleep(0))
     job.script = script(job)
     await job.start()
-    app.state.ports._ways = job  # noqa: SLF001 - in place of a way into a real process.
+    app.state.ports._routes = job  # noqa: SLF001 - instead of a real process.
     try:
         async with served(app) as port:
             yield Before(hub_port=port, job_id=job_id, job=job, token=owner)

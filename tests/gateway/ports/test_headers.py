@@ -188,4 +188,4 @@ def test_a_host_names_a_port_exactly_or_not_at_all(host: str, expected: JobPort 
 def test_all_names_under_the_domain_but_the_hubs_are_of_jobs(host: str, expected: bool) -> None:  # noqa: FBT001 - a table
     found = hosts(domain="example.com", base_url="https://hub.example.com")
 
-    assert found.are_under(host.encode()) is expected
+    assert found.contains(host.encode()) is expected

@@ -248,7 +248,7 @@ async def test_who_has_left_is_not_asked_for_once_again(
         line.writer.close()
 
         async with asyncio.timeout(SECONDS):
-            while app.state.ports._ends._ends:  # noqa: SLF001 - what is open.
+            while app.state.ports._open_connections._connections:  # noqa: SLF001 - what is open.
                 await asyncio.sleep(0.01)
         assert (len(port.job.heads), port.job.connections) == (2, 1)
 
@@ -260,7 +260,7 @@ async def test_what_is_closed_on_the_way_to_the_job_does_not_arrive(
 
     async def slowly(job: Job, found: ReachableJob, number: int) -> Upstream:
         await revoke_the_token(database, port)
-        (end,) = app.state.ports._ends._ends  # noqa: SLF001 - what is open.
+        (end,) = app.state.ports._open_connections._connections  # noqa: SLF001 - what is open.
         async with asyncio.timeout(SECONDS):
             while not end.is_closed:
                 await asyncio.sleep(0.01)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.ssh.guests import a_while, eventually, sleepers
-from hublet.runtime.attach.attachments import AttachRequest, CannotAttach, Terminal
-from runtime.attempts import SOON_SECONDS
+from hublet.runtime.attach.attachments import AttachRequest, Terminal
+from hublet.runtime.errors import CannotAttach
+from runtime.attempts import SOON_SECONDS, a_while, eventually, sleepers
 from runtime.docker.exec_engine import Engine, an_engine
 
 pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")

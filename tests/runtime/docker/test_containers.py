@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from hublet.jobs.records import Phase, Usage
 from hublet.runtime.docker.containers import config_of, observation_of, parse_time, usage_of
 from hublet.runtime.docker.log_follower import follow, note_start
-from hublet.runtime.records import BindMount, LaunchOrder, Phase, Usage
+from hublet.runtime.records import BindMount, LaunchOrder
 
 START, END = "2026-11-15T12:00:00.123456789Z", "2026-11-15T12:00:01.5Z"
 NEVER = "0001-01-01T00:00:00Z"
