@@ -35,7 +35,7 @@ UPDATE tasks SET kind = CASE kind
     WHEN 'reaction:repo.config-updated:notifications.fan_out.review_repo'
         THEN 'reaction:repo.config-updated:notifications.review_repo'
     WHEN 'reaction:repo.content-updated:community.discussions.pull_requests.look_at_pull_requests'
-        THEN 'reaction:repo.content-updated:community.look_at_pull_requests'
+        THEN 'reaction:repo.content-updated:community.queue_pushed_commits'
     WHEN 'reaction:repo.content-updated:notifications.mail.begin_with_tags'
         THEN 'reaction:repo.content-updated:notifications.queue_new_tags'
     WHEN 'reaction:repo.content-updated:notifications.messages.leaks.plan_a_look'

@@ -1,4 +1,4 @@
-"""Changes of a discussion: title, status, pin."""
+"""Rules of changing the title, the status and the pin of a discussion."""
 
 from dataclasses import replace
 
@@ -20,16 +20,16 @@ async def rename(
     thread = discussion.thread
     if title == thread.title:
         raise TitleUnchanged(discussion.noun)
-    happened = await threads.record_change(
+    change = await threads.record_change(
         conn,
         thread,
         "title-change",
         actor_id=caller.user_id,
         data={"from": thread.title, "to": title},
     )
-    difference = ThreadDifference(changed=("title",), event_id=happened.id)
+    difference = ThreadDifference(changed=("title",), event_id=change.id)
     await _update(conn, caller, discussion, replace(thread, title=title), difference)
-    return happened
+    return change
 
 
 async def set_status(
@@ -65,30 +65,30 @@ async def record_status(
     discussion: DiscussionRecord,
     after: Thread,
 ) -> ThreadChange:
-    """Keep a thread whose status is another now, and write it into its history."""
-    happened = await threads.record_change(
+    """Write a thread with its new status, and add the change to its history."""
+    change = await threads.record_change(
         conn,
         after,
         "status-change",
         actor_id=caller.user_id,
         data={"status": after.status},
     )
-    difference = ThreadDifference(changed=("status",), event_id=happened.id)
+    difference = ThreadDifference(changed=("status",), event_id=change.id)
     await _update(conn, caller, discussion, after, difference)
-    return happened
+    return change
 
 
 async def set_pinned(
     conn: Connection, caller: Caller, discussion: DiscussionRecord, *, pinned: bool
 ) -> None:
-    """Keep a discussion on top of the list, or let it go; doing it again changes nothing."""
+    """Pin a discussion to the top of the list, or unpin it; doing it again changes nothing."""
     if discussion.thread.pinned is pinned:
         return
     after = replace(discussion.thread, pinned=pinned)
-    happened = await threads.record_change(
+    change = await threads.record_change(
         conn, after, "pinning-change", actor_id=caller.user_id, data={"pinned": pinned}
     )
-    difference = ThreadDifference(changed=("pinned",), event_id=happened.id)
+    difference = ThreadDifference(changed=("pinned",), event_id=change.id)
     await _update(conn, caller, discussion, after, difference)
 
 
@@ -99,5 +99,5 @@ async def _update(
     after: Thread,
     difference: ThreadDifference,
 ) -> None:
-    place = service.context_of(discussion.repo)
-    await threads.update(conn, after, place, difference, actor_id=caller.user_id)
+    context = service.context_of(discussion.repo)
+    await threads.update(conn, after, context, difference, actor_id=caller.user_id)

@@ -1,5 +1,6 @@
 """Rules of discussions: who may list, open, read and comment on them."""
 
+from hublet.accounts.organizations.store import find_accounts
 from hublet.community.discussions import store
 from hublet.community.discussions.records import (
     CLOSED_STATUSES,
@@ -26,9 +27,11 @@ from hublet.repos.errors import RepoNotFound
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.tokens.records import Caller
 
+PAGE_SIZE = 50
+
 
 def context_of(repo: Repo) -> ThreadContext:
-    """Return where a repository's discussions stand: who sees the repository may read them."""
+    """Return the context of a repository's discussions: who may see it may read them."""
 
     async def may_read(conn: Reader, user_id: str) -> bool:
         is_open = await repos.may(conn, None, repo, Right.see)
@@ -56,14 +59,14 @@ async def get_for_change(
     *,
     right: Right = Right.discuss,
 ) -> DiscussionRecord:
-    """Like `get`, for whoever has this right; nobody else changes it before this ends."""
+    """Return a discussion like `get`, and lock it until the transaction ends."""
     repo = await repos.get(conn, caller, address, right)
     await lock(conn, repo.id, number)
     return await _find_in_repo(conn, repo, number)
 
 
 async def lock(conn: Connection, repo_id: str, number: int) -> None:
-    """Let nobody else change a discussion before the transaction ends."""
+    """Lock a discussion until the transaction ends."""
     await conn.lock(f"discussion {repo_id} {number}")
 
 
@@ -89,15 +92,13 @@ async def check_author_or_writer(
 
 
 async def open_discussion(
-    conn: Connection, caller: Caller, address: RepoAddress, wanted: NewDiscussion
+    conn: Connection, caller: Caller, address: RepoAddress, new: NewDiscussion
 ) -> DiscussionRecord:
     repo = await repos.get(conn, caller, address, Right.discuss)
-    return await add(conn, caller, repo, wanted)
+    return await add(conn, caller, repo, new)
 
 
-async def add(
-    conn: Connection, caller: Caller, repo: Repo, wanted: NewDiscussion
-) -> DiscussionRecord:
+async def add(conn: Connection, caller: Caller, repo: Repo, new: NewDiscussion) -> DiscussionRecord:
     """Add a discussion, or a pull request without its ref, under the next number."""
     check_enabled(repo)
     number = await store.next_number(conn, repo.id)
@@ -107,19 +108,19 @@ async def add(
     thread = Thread(
         id=new_object_id(),
         kind=ThreadKind.discussion,
-        title=wanted.title,
+        title=new.title,
         author_id=caller.user_id,
         repo_id=repo.id,
         number=number,
-        is_pull_request=wanted.base is not None,
-        status=wanted.status,
-        base=wanted.base,
+        is_pull_request=new.base is not None,
+        status=new.status,
+        base=new.base,
         created_at=at,
         updated_at=at,
     )
     await thread_store.add(conn, thread)
     await threads.open_thread(
-        conn, thread, context_of(repo), actor_id=caller.user_id, message=wanted.description
+        conn, thread, context_of(repo), actor_id=caller.user_id, message=new.description
     )
     return DiscussionRecord(repo=repo, thread=thread)
 
@@ -151,9 +152,9 @@ async def edit_comment(
     found = await threads.get_comment(conn, discussion.thread, comment_id)
     if found.author_id != caller.user_id:
         raise NotYourComment("edit")
-    place = context_of(discussion.repo)
+    context = context_of(discussion.repo)
     return await threads.edit_comment(
-        conn, discussion.thread, place, found, actor_id=caller.user_id, raw=text
+        conn, discussion.thread, context, found, actor_id=caller.user_id, raw=text
     )
 
 
@@ -170,26 +171,23 @@ async def hide_comment(
     )
 
 
-PAGE_SIZE = 50
-
-
 async def get_page(
     conn: Reader,
     caller: Caller | None,
     address: RepoAddress,
-    wanted: DiscussionFilters,
+    filters: DiscussionFilters,
     *,
     number: int,
 ) -> DiscussionList:
     """Return a page of a repository's discussions; the first one has the number 0."""
     repo = await repos.get(conn, caller, address, Right.see)
     start = number * PAGE_SIZE
-    found = await store.list_of(conn, repo.id, wanted, start=start, limit=PAGE_SIZE)
-    counts = await store.count_of(conn, repo.id, wanted)
+    page = await store.list_of(conn, repo.id, filters, start=start, limit=PAGE_SIZE)
+    counts = await store.count_of(conn, repo.id, filters)
     return DiscussionList(
-        discussions=[DiscussionRecord(repo=repo, thread=thread) for thread in found],
-        accounts=await thread_store.find_accounts(conn, [thread.author_id for thread in found]),
+        discussions=[DiscussionRecord(repo=repo, thread=thread) for thread in page],
+        accounts=await find_accounts(conn, [thread.author_id for thread in page]),
         start=start,
-        count=sum(counts.get(status, 0) for status in wanted.statuses),
+        count=sum(counts.get(status, 0) for status in filters.statuses),
         closed=sum(counts.get(status, 0) for status in CLOSED_STATUSES),
     )

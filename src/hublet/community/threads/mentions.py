@@ -1,12 +1,12 @@
 """Parser of mentions: `@name`, but not inside code, addresses or e-mail addresses.
 
-Every step passes over the text once, so that no text can keep the hub busy.
+Every step takes time linear in the text, so that no text can keep the hub busy.
 """
 
 import re
 from collections.abc import Iterator
 
-# What one text may set in motion is bounded, whoever writes it.
+# A limit on the notifications that one text can cause.
 MAX_MENTIONS = 50
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
@@ -30,7 +30,7 @@ def mentioned_names(text: str) -> list[str]:
 
 
 def _prose_lines(text: str) -> Iterator[str]:
-    """Leave out fenced blocks, to the end if they never close, and indented ones."""
+    """Skip fenced blocks (an unclosed one to the end of the text) and indented blocks."""
     fence, indented, after_blank = "", False, True
     for line in text.splitlines():
         found = _FENCE.match(line)
@@ -43,12 +43,12 @@ def _prose_lines(text: str) -> Iterator[str]:
             continue
         indented = line.startswith(("    ", "\t")) and (after_blank or indented)
         after_blank = not line.strip()
-        # What is left out still parts what stands around it.
+        # An empty line still separates the text before the block from the text after it.
         yield "" if indented else line
 
 
 def _strip_code_spans(text: str) -> str:
-    """Leave out spans of code: they end with exactly as many backticks as they began with."""
+    """Remove code spans, which end with exactly as many backticks as they begin with."""
     runs = list(_TICKS.finditer(text))
     later: dict[int, list[int]] = {}
     for index in range(len(runs) - 1, -1, -1):
