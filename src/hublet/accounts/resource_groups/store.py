@@ -27,6 +27,16 @@ async def find(conn: Reader, group_id: str, *, organization_id: str) -> Resource
     return _group_record(row) if row else None
 
 
+async def find_by_name(
+    conn: Reader, name: str, *, organization_id: str
+) -> ResourceGroupRecord | None:
+    row = await conn.fetch_one(
+        f"SELECT {_GROUP_COLUMNS} FROM resource_groups g WHERE g.organization_id = $1 AND g.name_key = $2",
+        organization_id, name.casefold(),
+    )  # fmt: skip
+    return _group_record(row) if row else None
+
+
 async def list_of(
     conn: Reader, organization_id: str, *, member_id: str = "", after: str = "", limit: int = 100
 ) -> list[ResourceGroupRecord]:

@@ -1,4 +1,4 @@
-"""SQL of provisioned users, and of those invited who have no account yet."""
+"""SQL of provisioned users, and of invitations: users without an account yet."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -7,6 +7,7 @@ from dataclasses import replace
 from hublet.accounts.records import Role
 from hublet.core.database import Connection, Reader, Row
 from hublet.scim.records import (
+    IN_DIRECTORY,
     Directory,
     KeptRoles,
     ListQuery,
@@ -20,11 +21,6 @@ _USER_COLUMNS = (
     "s.id, s.user_id, s.user_name, s.external_id, s.given_name, s.family_name, s.active, s.kept, "
     "s.created_at, s.updated_at, s.version"
 )
-_IN_DIRECTORY = "s.organization_id = $1 AND s.managed = $2"
-
-
-def _directory_values(directory: Directory) -> tuple[str, bool]:
-    return directory.organization.id, directory.managed
 
 
 async def add(conn: Connection, directory: Directory, user: ProvisionedUser) -> None:
@@ -36,14 +32,14 @@ async def add(conn: Connection, directory: Directory, user: ProvisionedUser) -> 
              created_at, updated_at, version)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
         """,
-        *_directory_values(directory), user.id, *_values(user), user.stamp.created_at,
+        *directory.sql_values, user.id, *_values(user), user.stamp.created_at,
         user.stamp.updated_at, user.stamp.version,
     )  # fmt: skip
     await _set_emails(conn, user)
 
 
 async def update(conn: Connection, user: ProvisionedUser, *, version: int) -> bool:
-    """Write a user that was read in this version; False when it is another one by now."""
+    """Write a user that was read in this version; False when it was changed meanwhile."""
     written = await conn.execute(
         """
         UPDATE scim_users SET
@@ -89,9 +85,9 @@ async def _set_emails(conn: Connection, user: ProvisionedUser) -> None:
 async def set_active(
     conn: Connection, organization_id: str, *, user_id: str, active: bool, at: int
 ) -> bool:
-    """Note that somebody left the organization, or came back, in another way than through SCIM.
+    """Write that a user left or rejoined the organization in another way than through SCIM.
 
-    What they were before is not kept. Return whether that is somebody whose account is managed.
+    The stored former roles are dropped. Return whether the account of the user is managed.
     """
     rows = await conn.fetch_all(
         """
@@ -104,7 +100,7 @@ async def set_active(
 
 
 async def leave_groups(conn: Connection, scim_user_id: str, *, at: int) -> None:
-    """Take a user out of the groups, which are others then."""
+    """Remove a user from all groups, and count up the versions of these groups."""
     await conn.execute(
         """
         UPDATE scim_groups SET updated_at = $2, version = version + 1
@@ -116,7 +112,7 @@ async def leave_groups(conn: Connection, scim_user_id: str, *, at: int) -> None:
 
 
 async def remove(conn: Connection, scim_user_id: str, *, version: int) -> bool:
-    """Remove a user that was read in this version; False when it is another one by now."""
+    """Remove a user that was read in this version; False when it was changed meanwhile."""
     return await conn.execute(
         "DELETE FROM scim_users WHERE id = $1 AND version = $2", scim_user_id, version
     ) == 1  # fmt: skip
@@ -148,33 +144,33 @@ async def _find(
     conn: Reader, directory: Directory, condition: str, value: str
 ) -> ProvisionedUser | None:
     row = await conn.fetch_one(
-        f"SELECT {_USER_COLUMNS} FROM scim_users s WHERE {_IN_DIRECTORY} AND {condition}",
-        *_directory_values(directory), value,
+        f"SELECT {_USER_COLUMNS} FROM scim_users s WHERE {IN_DIRECTORY} AND {condition}",
+        *directory.sql_values, value,
     )  # fmt: skip
     return (await _with_emails(conn, [row]))[0] if row else None
 
 
-async def list_of(conn: Reader, directory: Directory, asked: ListQuery) -> list[ProvisionedUser]:
-    """Return one page: its ids are read from an index, and only its own rows besides."""
-    last = len(asked.condition.values) + 2
+async def list_of(conn: Reader, directory: Directory, query: ListQuery) -> list[ProvisionedUser]:
+    """Return one page; a subquery reads its ids from an index, so that no other rows are read."""
+    last = len(query.condition.values) + 2
     rows = await conn.fetch_all(
         f"""
         SELECT {_USER_COLUMNS} FROM scim_users s
         JOIN (
-            SELECT s.id FROM scim_users s WHERE {_IN_DIRECTORY} AND {asked.condition.sql}
-            ORDER BY {asked.order} LIMIT ${last + 1} OFFSET ${last + 2}
+            SELECT s.id FROM scim_users s WHERE {IN_DIRECTORY} AND {query.condition.sql}
+            ORDER BY {query.order} LIMIT ${last + 1} OFFSET ${last + 2}
         ) page ON page.id = s.id
-        ORDER BY {asked.order}
+        ORDER BY {query.order}
         """,
-        *_directory_values(directory), *asked.condition.values, asked.limit, asked.offset,
+        *directory.sql_values, *query.condition.values, query.limit, query.offset,
     )  # fmt: skip
     return await _with_emails(conn, rows)
 
 
-async def count_of(conn: Reader, directory: Directory, asked: ListQuery) -> int:
+async def count_of(conn: Reader, directory: Directory, query: ListQuery) -> int:
     count: int = await conn.fetch_value(
-        f"SELECT count(*) FROM scim_users s WHERE {_IN_DIRECTORY} AND {asked.condition.sql}",
-        *_directory_values(directory), *asked.condition.values,
+        f"SELECT count(*) FROM scim_users s WHERE {IN_DIRECTORY} AND {query.condition.sql}",
+        *directory.sql_values, *query.condition.values,
     )  # fmt: skip
     return count
 
@@ -182,10 +178,10 @@ async def count_of(conn: Reader, directory: Directory, asked: ListQuery) -> int:
 async def list_by_ids(
     conn: Reader, directory: Directory, ids: Iterable[str]
 ) -> list[ProvisionedUser]:
-    """Return those of these users that are in the directory, without their addresses."""
+    """Return the users of the directory with these ids, without their addresses."""
     rows = await conn.fetch_all(
-        f"SELECT {_USER_COLUMNS} FROM scim_users s WHERE {_IN_DIRECTORY} AND s.id IN each($3) ORDER BY s.id",
-        *_directory_values(directory), json.dumps(list(ids)),
+        f"SELECT {_USER_COLUMNS} FROM scim_users s WHERE {IN_DIRECTORY} AND s.id IN each($3) ORDER BY s.id",
+        *directory.sql_values, json.dumps(list(ids)),
     )  # fmt: skip
     return [_user_record(row) for row in rows]
 
@@ -243,9 +239,9 @@ def _decode_kept(text: str) -> KeptRoles:
 
 
 async def is_invited(
-    conn: Reader, directory: Directory, address_keys: Iterable[str], *, besides: str
+    conn: Reader, directory: Directory, address_keys: Iterable[str], *, except_for: str
 ) -> bool:
-    """Tell whether an active user, but for this one, waits for an account with such an address."""
+    """Tell whether another active user waits for an account with one of these addresses."""
     found = await conn.fetch_one(
         """
         SELECT 1 FROM scim_users s
@@ -257,15 +253,15 @@ async def is_invited(
                 WHERE n.user_name_key IN each($3) AND n.user_id IS NULL
             )
         """,
-        directory.organization.id, directory.managed, json.dumps(sorted(address_keys)), besides,
+        *directory.sql_values, json.dumps(sorted(address_keys)), except_for,
     )  # fmt: skip
     return found is not None
 
 
 async def list_invitations(conn: Reader, user_id: str) -> list[tuple[str, str]]:
-    """Return invited users with an address of this person, as names of organizations and ids.
+    """Return the invitations for a verified address of this user: organization name and id.
 
-    Nobody waits for a managed account: only its organization speaks for the addresses.
+    There are none for a managed account: only its organization has verified its addresses.
     """
     rows = await conn.fetch_all(
         """
