@@ -131,7 +131,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Who did something, as the audit log keeps it: a name stays readable after a rename."""
+    """Who made a change, as the audit log stores it: by name, which outlives a rename."""
 
     id: str | None
     name: str

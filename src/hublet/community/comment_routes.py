@@ -58,8 +58,12 @@ def _add_list(router: Router, kind: CommentedKind) -> None:
     async def list_comments(
         *, conn: ReadConn, thread: Thread = Depends(kind.thread_to_read), page: PageQuery
     ) -> list[CommentEvent]:
-        found = await store.list_comments(conn, thread.id, after=page.after, limit=page.reach)
-        return await comments.render(conn, page.cut(found, position=lambda comment: comment.id))
+        oldest_first = await store.list_comments(
+            conn, thread.id, after=page.after, limit=page.reach
+        )
+        return await comments.render(
+            conn, page.cut(oldest_first, position=lambda comment: comment.id)
+        )
 
     _describe(
         list_comments,

@@ -171,8 +171,8 @@ def _history(
 
 def _render_html(raw: str) -> str:
     paragraphs = [part.strip("\n") for part in raw.split("\n\n")]
-    shown = [escape(part).replace("\n", "<br>\n") for part in paragraphs if part.strip()]
-    return "\n".join(f"<p>{part}</p>" for part in shown)
+    escaped = [escape(part).replace("\n", "<br>\n") for part in paragraphs if part.strip()]
+    return "\n".join(f"<p>{part}</p>" for part in escaped)
 
 
 def _name_of(account_id: str | None, accounts: Accounts) -> str | MISSING:

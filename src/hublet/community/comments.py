@@ -25,10 +25,10 @@ PUBLIC_CONTEXT = ThreadContext(may_read=_everybody_may_read)
 async def lock_thread(conn: Connection, thread: Thread) -> Thread:
     """Lock the thread until the transaction ends; return it as it is now."""
     await conn.lock(f"thread {thread.id}")
-    found = await store.find(conn, thread.id)
-    if found is None:
+    current = await store.find(conn, thread.id)
+    if current is None:
         raise ThreadNotFound(thread.kind)
-    return found
+    return current
 
 
 async def lock_thread_as_writer(conn: Connection, caller: Caller, thread: Thread) -> Thread:
@@ -64,11 +64,11 @@ async def edit(
     conn: Connection, caller: Caller, thread: Thread, comment_id: str, raw: str
 ) -> Comment:
     thread = await lock_thread_as_writer(conn, caller, thread)
-    found = await threads.get_comment(conn, thread, comment_id)
-    if found.author_id != caller.user_id:
+    comment = await threads.get_comment(conn, thread, comment_id)
+    if comment.author_id != caller.user_id:
         raise NotYourComment("edit")
     return await threads.edit_comment(
-        conn, thread, PUBLIC_CONTEXT, found, actor_id=caller.user_id, raw=raw
+        conn, thread, PUBLIC_CONTEXT, comment, actor_id=caller.user_id, raw=raw
     )
 
 
@@ -77,10 +77,12 @@ async def hide(
 ) -> Comment:
     """Hide a comment: one's own, any in one's own thread, any at all for hub administrators."""
     thread = await lock_thread_as_writer(conn, caller, thread)
-    found = await threads.get_comment(conn, thread, comment_id)
-    if found.author_id != caller.user_id and not owns_thread and not is_hub_administrator(caller):
+    comment = await threads.get_comment(conn, thread, comment_id)
+    if comment.author_id != caller.user_id and not owns_thread and not is_hub_administrator(caller):
         raise NotYourComment("hide")
-    return await threads.hide_comment(conn, thread, PUBLIC_CONTEXT, found, actor_id=caller.user_id)
+    return await threads.hide_comment(
+        conn, thread, PUBLIC_CONTEXT, comment, actor_id=caller.user_id
+    )
 
 
 async def mute(conn: Connection, caller: Caller, thread: Thread, *, muted: bool) -> None:

@@ -113,12 +113,12 @@ async def _set_members(
     had: frozenset[str],
     members: frozenset[str],
 ) -> None:
-    added, gone = sorted(members - had), sorted(had - members)
+    added, removed = sorted(members - had), sorted(had - members)
     await _check_known(conn, directory, added)
     await groups_store.add_members(conn, after.id, added)
-    await groups_store.remove_members(conn, after.id, gone)
+    await groups_store.remove_members(conn, after.id, removed)
     renamed = before.display_name != after.display_name
-    changed = [*added, *gone, *(sorted(had & members) if renamed else ())]
+    changed = [*added, *removed, *(sorted(had & members) if renamed else ())]
     await _apply_roles(conn, directory, changed, places=_places(directory, before, after))
 
 
@@ -127,8 +127,8 @@ async def _apply_roles(
 ) -> None:
     """Update the roles of users in batches, if the group gave or gives any: there may be thousands."""
     for start in range(0, len(ids) if places else 0, _BATCH_SIZE):
-        found = await users.list_by_ids(conn, directory, ids[start : start + _BATCH_SIZE])
-        await roles.apply_to_users(conn, directory, found, places=places)
+        batch = await users.list_by_ids(conn, directory, ids[start : start + _BATCH_SIZE])
+        await roles.apply_to_users(conn, directory, batch, places=places)
         # Other tasks of the event loop get their turn.
         await asyncio.sleep(0)
 
@@ -160,13 +160,13 @@ async def _check(
     check_external_id(group.external_id)
     if len(members) > MAX_MEMBERS:
         raise invalid_value(f"members must have at most {MAX_MEMBERS} items.")
-    found = await groups_store.find_by_display_name(conn, directory, group.display_name)
-    if found is not None and found.id != group.id:
+    other = await groups_store.find_by_display_name(conn, directory, group.display_name)
+    if other is not None and other.id != group.id:
         raise not_unique(f"displayName: there is a group {group.display_name} already.")
     if group.external_id is None:
         return
-    found = await groups_store.find_by_external_id(conn, directory, group.external_id)
-    if found is not None and found.id != group.id:
+    other = await groups_store.find_by_external_id(conn, directory, group.external_id)
+    if other is not None and other.id != group.id:
         raise not_unique("externalId: another group has this value.")
 
 

@@ -90,10 +90,10 @@ async def list_known_users(
 async def find(
     conn: Reader, directory: Directory, group_id: str, *, with_members: bool = True
 ) -> ProvisionedGroup | None:
-    found = await _find(conn, directory, "s.id = $3", group_id)
-    if found is None or not with_members:
-        return found
-    return (await _with_members(conn, [found]))[0]
+    group = await _find(conn, directory, "s.id = $3", group_id)
+    if group is None or not with_members:
+        return group
+    return (await _with_members(conn, [group]))[0]
 
 
 async def find_by_display_name(

@@ -94,8 +94,8 @@ def extract_from_group(payload: Any) -> ExtractedChanges | None:
 
 def _single_key(payload: Any, names: AbstractSet[str]) -> str | None:
     """Return the key that is one of these names in any case, if there is exactly one."""
-    found = [each for each in payload if each.lower() in names] if isinstance(payload, dict) else []
-    return found[0] if len(found) == 1 else None
+    keys = [each for each in payload if each.lower() in names] if isinstance(payload, dict) else []
+    return keys[0] if len(keys) == 1 else None
 
 
 # The member change of an operation and the rest of it; one of both may be None.
@@ -132,9 +132,9 @@ def _parts_at(
     elif (
         op is MemberOperation.remove
         and fields.get("value") is None
-        and (found := _BY_VALUE.fullmatch(path))
+        and (match := _BY_VALUE.fullmatch(path))
     ):
-        ids = frozenset(found[1].split('"')[1::2])
+        ids = frozenset(match[1].split('"')[1::2])
     return None if ids is None else (MemberChange(op=op, ids=ids), None)
 
 

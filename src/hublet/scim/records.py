@@ -39,7 +39,7 @@ class ProvisionedAddress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptRoles:
+class FormerRoles:
     """The former roles of a user in the organization, to be restored on return."""
 
     role: Role | None = None
@@ -67,7 +67,7 @@ class ProvisionedUser:
     family_name: str | None = None
     emails: tuple[ProvisionedAddress, ...] = ()
     active: bool = True
-    kept: KeptRoles = field(default_factory=KeptRoles)
+    former_roles: FormerRoles = field(default_factory=FormerRoles)
     stamp: Stamp
 
     @property

@@ -30,7 +30,7 @@ class OrganizationCard(Schema):
 
 class UserOverview(UserCard):
     createdAt: Timestamp
-    # What everybody may see.
+    # Of public repositories and public likes only.
     numModels: int
     numDatasets: int
     numSpaces: int

@@ -68,7 +68,7 @@ async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[U
 
 
 async def count_public_repos(conn: Reader, owner_id: str) -> dict[str, int]:
-    """Count what everybody may see of an owner's repositories, by their type."""
+    """Count the public repositories of an owner, by type."""
     rows = await conn.fetch_all(
         """
         SELECT type, count(*) AS count FROM repos

@@ -16,7 +16,7 @@ BlogContent = Annotated[str, Field(min_length=1, max_length=MAX_BLOG), NOT_BLANK
 class CreateBlog(Schema):
     title: Title
     content: BlogContent
-    # The name of the organization under whose name it stands; the caller's own without one.
+    # The name of the organization that owns it; without one the caller does.
     organization: str | MISSING = MISSING
 
 
@@ -35,7 +35,7 @@ class BlogCard(Schema):
     canonical: bool = False
     # Who wrote it.
     author: Author | MISSING = MISSING
-    # Under whose name it stands, when that is not its author's.
+    # Its owner, if that is not the author.
     organization: Author | MISSING = MISSING
     publishedAt: Timestamp
     # When it was last changed or commented on.

@@ -130,5 +130,5 @@ def _merge_trees(repository: pygit2.Repository, sides: Sides) -> pygit2.Index:
 
 
 def _conflicting_paths(index: pygit2.Index) -> list[str]:
-    found = index.conflicts or ()
-    return sorted({str(entry.path) for each in found for entry in each if entry is not None})
+    entries = (entry for conflict in index.conflicts or () for entry in conflict)
+    return sorted({str(entry.path) for entry in entries if entry is not None})

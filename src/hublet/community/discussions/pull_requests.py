@@ -38,7 +38,7 @@ async def open_draft(
     conn: Connection, caller: Caller, address: RepoAddress, new: NewDiscussion
 ) -> DiscussionRecord:
     """Open a pull request as a draft, with a ref that points to the commit of main."""
-    # Interface 5.3: whoever opens one must be able to read what it is to change.
+    # Interface 5.3: the author must be able to read the files that the request changes.
     repo = await repos.get(conn, caller, address, Right.read)
     await repos.check(conn, caller, repo, Right.discuss)
     head = await refs.get_sha(conn, repo, MAIN)
@@ -53,25 +53,29 @@ async def open_with_commit(
 ) -> PullRequest:
     """Open a pull request for a commit; the caller of this function creates the ref."""
     title = " ".join(new.title.split()) or "Pull request"
-    discussion_to_add = NewDiscussion(
-        title=title[:MAX_TITLE], description=new.description[:MAX_COMMENT], base=new.base
+    discussion = await discussions.add(
+        conn,
+        caller,
+        repo,
+        NewDiscussion(
+            title=title[:MAX_TITLE], description=new.description[:MAX_COMMENT], base=new.base
+        ),
     )
-    discussion = await discussions.add(conn, caller, repo, discussion_to_add)
     commit = PullRequestCommit(oid=new.head_sha, subject=title)
     await record_commit(conn, discussion.thread, commit, actor_id=caller.user_id)
     url = discussion.url(conn.hub.settings.base_url)
     return PullRequest(number=discussion.number, url=url)
 
 
-async def may_commit(conn: Reader, caller: Caller, repo: Repo, number: int) -> bool:
-    """Tell whether the caller may push to a pull request without the right to write."""
+async def is_author_of_open(conn: Reader, caller: Caller, repo: Repo, number: int) -> bool:
+    """Tell whether a pull request is open and the caller is its author."""
     thread = await store.find(conn, repo.id, number)
     if thread is None or not thread.is_pull_request:
         return False
     return thread.author_id == caller.user_id and thread.status in OPEN_STATUSES
 
 
-register(opener=open_with_commit, check=may_commit)
+register(opener=open_with_commit, check=is_author_of_open)
 
 
 async def delete_ref(conn: Connection, caller: Caller, discussion: DiscussionRecord) -> None:

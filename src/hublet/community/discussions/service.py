@@ -149,12 +149,12 @@ async def edit_comment(
     conn: Connection, caller: Caller, discussion: DiscussionRecord, comment_id: str, text: str
 ) -> Comment:
     check_enabled(discussion.repo)
-    found = await threads.get_comment(conn, discussion.thread, comment_id)
-    if found.author_id != caller.user_id:
+    comment = await threads.get_comment(conn, discussion.thread, comment_id)
+    if comment.author_id != caller.user_id:
         raise NotYourComment("edit")
     context = context_of(discussion.repo)
     return await threads.edit_comment(
-        conn, discussion.thread, context, found, actor_id=caller.user_id, raw=text
+        conn, discussion.thread, context, comment, actor_id=caller.user_id, raw=text
     )
 
 
@@ -162,12 +162,12 @@ async def hide_comment(
     conn: Connection, caller: Caller, discussion: DiscussionRecord, comment_id: str
 ) -> Comment:
     """Hide one's own comment, or anybody's in a repository that one may write to."""
-    found = await threads.get_comment(conn, discussion.thread, comment_id)
-    is_own = found.author_id == caller.user_id
+    comment = await threads.get_comment(conn, discussion.thread, comment_id)
+    is_own = comment.author_id == caller.user_id
     if not is_own and not await repos.may_user(conn, caller.user_id, discussion.repo, Right.write):
         raise NotYourComment("hide")
     return await threads.hide_comment(
-        conn, discussion.thread, context_of(discussion.repo), found, actor_id=caller.user_id
+        conn, discussion.thread, context_of(discussion.repo), comment, actor_id=caller.user_id
     )
 
 

@@ -26,7 +26,7 @@ class IndexPaper(Schema):
     authors: Annotated[list[Line], Field(min_length=1, max_length=MAX_AUTHORS)]
     # The time of the submission counts without one.
     publishedAt: Timestamp | MISSING = MISSING
-    # The name of the user who brings it; only hub administrators name somebody else.
+    # The name of the submitter; only hub administrators may name another user.
     submittedBy: str | MISSING = MISSING
 
 

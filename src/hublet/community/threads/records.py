@@ -39,7 +39,7 @@ class Thread:
     kind: ThreadKind
     title: str
     author_id: str | None = None
-    # The account under whose name a post or blog stands.
+    # The account that owns a post or blog.
     owner_id: str | None = None
     repo_id: str | None = None
     number: int | None = None

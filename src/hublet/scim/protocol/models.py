@@ -153,7 +153,7 @@ def provider_of(*, managed: bool) -> ScimProvider:
 
 
 def _describe_schemas(schemas: Iterable[Schema]) -> None:
-    """Describe a user as it is seen: types are taken and not kept, `active` is always there."""
+    """Describe a user as responses have it: without `emails.type`, always with `active`."""
     for schema in schemas:
         for attribute in schema.attributes or ():
             if attribute.name == "active":

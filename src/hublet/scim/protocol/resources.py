@@ -69,7 +69,7 @@ def user_record(resource: User, *, before: ProvisionedUser | None = None) -> Pro
         # A replacement without it neither deactivates nor activates the user.
         active=was_active if resource.active is None else resource.active,
         stamp=before.stamp if before else _NO_STAMP,
-        **({"kept": before.kept} if before else {}),
+        **({"former_roles": before.former_roles} if before else {}),
     )
 
 

@@ -112,15 +112,15 @@ class DirectoryStorage(AsyncScimStorage):
 
     async def _search_users(self, query: ListQuery) -> SearchPage:
         total = await users_store.count_of(self._conn, self._directory, query)
-        found = await users_store.list_of(self._conn, self._directory, query)
-        return SearchPage(total, list[Any](found))
+        page = await users_store.list_of(self._conn, self._directory, query)
+        return SearchPage(total, list[Any](page))
 
     async def _search_groups(self, query: ListQuery, *, with_members: bool) -> SearchPage:
         total = await groups_store.count_of(self._conn, self._directory, query)
-        found = await groups_store.list_of(
+        page = await groups_store.list_of(
             self._conn, self._directory, query, with_members=with_members
         )
-        return SearchPage(total, list[Any](found))
+        return SearchPage(total, list[Any](page))
 
     async def create(self, resource_type: ResourceType, resource: Resource[Any]) -> Resource[Any]:
         if _is_user(resource_type):
@@ -161,14 +161,14 @@ class DirectoryStorage(AsyncScimStorage):
     async def _current(
         self, resource_type: ResourceType, resource_id: str, expected_version: str | None
     ) -> ProvisionedUser | ProvisionedGroup:
-        found: ProvisionedUser | ProvisionedGroup
+        current: ProvisionedUser | ProvisionedGroup
         if _is_user(resource_type):
-            found = await users.get(self._conn, self._directory, resource_id)
+            current = await users.get(self._conn, self._directory, resource_id)
         else:
-            found = await groups.get(self._conn, self._directory, resource_id)
-        if expected_version not in {None, version_of(found.stamp)}:
+            current = await groups.get(self._conn, self._directory, resource_id)
+        if expected_version not in {None, version_of(current.stamp)}:
             raise PreconditionFailedException
-        return found
+        return current
 
     def _user_resource(self, user: ProvisionedUser) -> User:
         return user_resource(user, managed=self._directory.managed)

@@ -15,7 +15,7 @@ from hublet.accounts.users import store as users
 from hublet.core.database import Connection, Reader
 from hublet.login import passkeys
 from hublet.scim.errors import ScimRefusal
-from hublet.scim.records import Directory, KeptRoles, ProvisionedUser
+from hublet.scim.records import Directory, FormerRoles, ProvisionedUser
 from hublet.scim.users import accounts_store
 from hublet.tokens import service as tokens
 
@@ -125,16 +125,18 @@ async def lock_membership(conn: Connection, directory: Directory, account_id: st
         await organizations.lock_membership(conn, directory.organization, account)
 
 
-async def roles_of(conn: Reader, organization: Organization, user_id: str) -> KeptRoles:
+async def roles_of(conn: Reader, organization: Organization, user_id: str) -> FormerRoles:
     """Return the roles of a member in the organization and in its resource groups."""
     groups = await members.list_groups_of_member(conn, organization.id, user_id=user_id)
-    return KeptRoles(
+    return FormerRoles(
         role=await role_of(conn, organization.id, user_id=user_id),
         resource_groups={group.group_id: group.role for group in groups},
     )
 
 
-async def join(conn: Connection, directory: Directory, account_id: str, *, kept: KeptRoles) -> None:
+async def join(
+    conn: Connection, directory: Directory, account_id: str, *, former: FormerRoles
+) -> None:
     """Make an account a member with its former roles; a present member keeps the present role."""
     organization, actor = directory.organization, directory.actor
     account = await accounts.get_user_by_id(conn, account_id)
@@ -146,9 +148,9 @@ async def join(conn: Connection, directory: Directory, account_id: str, *, kept:
         )
     held = await roles_of(conn, organization, account_id)
     if held.role is None:
-        role = kept.role or DEFAULT_ROLE
+        role = former.role or DEFAULT_ROLE
         await organizations.set_member(conn, actor, organization, account, role)
-    for group_id, role in kept.resource_groups.items():
+    for group_id, role in former.resource_groups.items():
         # The group may have been deleted meanwhile.
         with suppress(ResourceGroupNotFound):
             group = await resource_groups.get(conn, organization, group_id)

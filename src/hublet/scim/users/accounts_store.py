@@ -48,19 +48,19 @@ async def set_disabled_by_provider(conn: Connection, user_id: str) -> None:
 
 async def is_disabled_by_provider(conn: Reader, user_id: str) -> bool:
     """Tell whether an account is disabled, last by the identity provider."""
-    found = await conn.fetch_value(
+    row = await conn.fetch_one(
         """
         SELECT 1 FROM scim_accounts a JOIN users u ON u.id = a.user_id
         WHERE a.user_id = $1 AND u.disabled_at = a.switched_off_at
         """,
         user_id,
     )
-    return found is not None
+    return row is not None
 
 
 async def find_abandoned(conn: Reader, name: str, *, organization_id: str) -> str | None:
     """Return the managed account of this name that belongs to no provisioned user now."""
-    found: str | None = await conn.fetch_value(
+    user_id: str | None = await conn.fetch_value(
         """
         SELECT a.user_id FROM names n JOIN scim_accounts a ON a.user_id = n.account_id
         WHERE n.key = $1 AND a.organization_id = $2
@@ -68,4 +68,4 @@ async def find_abandoned(conn: Reader, name: str, *, organization_id: str) -> st
         """,
         name_key(name), organization_id,
     )  # fmt: skip
-    return found
+    return user_id

@@ -15,7 +15,7 @@ from hublet.core.ids import new_object_id
 from hublet.scim import groups_store
 from hublet.scim.directory import check_user, current_time, lock
 from hublet.scim.errors import ScimRefusal, not_unique
-from hublet.scim.records import Directory, KeptRoles, ProvisionedUser, Stamp, comparison_key
+from hublet.scim.records import Directory, FormerRoles, ProvisionedUser, Stamp, comparison_key
 from hublet.scim.users import accounts, accounts_store, roles, store
 
 
@@ -53,7 +53,7 @@ async def update(
     user = replace(
         draft,
         user_id=account_id,
-        kept=await _roles_to_keep(conn, directory, before, stays=draft.active),
+        former_roles=await _roles_to_restore(conn, directory, before, stays=draft.active),
         stamp=replace(before.stamp, updated_at=current_time(), version=before.stamp.version + 1),
     )
     # Before the membership changes: reactions to that must find the user as it will be.
@@ -154,13 +154,13 @@ async def _check_only_invitation(
 
 
 async def _check_unique(conn: Reader, directory: Directory, user: ProvisionedUser) -> None:
-    found = await store.find_by_user_name(conn, directory, user.user_name)
-    if found is not None and found.id != user.id:
+    other = await store.find_by_user_name(conn, directory, user.user_name)
+    if other is not None and other.id != user.id:
         raise not_unique(f"userName: the name {user.user_name} is taken.")
     if user.external_id is None:
         return
-    found = await store.find_by_external_id(conn, directory, user.external_id)
-    if found is not None and found.id != user.id:
+    other = await store.find_by_external_id(conn, directory, user.external_id)
+    if other is not None and other.id != user.id:
         raise not_unique("externalId: another user has this value.")
 
 
@@ -170,7 +170,7 @@ async def _apply_membership(
     """Start or end the membership as the provider says."""
     account_id = user.user_id or ""
     if user.active and not was_active:
-        await accounts.join(conn, directory, account_id, kept=user.kept)
+        await accounts.join(conn, directory, account_id, former=user.former_roles)
         await roles.apply_to_user(conn, directory, user)
         await _record_in_audit_log(conn, directory, "scim-user.activate", user)
     if not user.active and was_active:
@@ -178,18 +178,18 @@ async def _apply_membership(
         await _record_in_audit_log(conn, directory, "scim-user.deactivate", user)
 
 
-async def _roles_to_keep(
+async def _roles_to_restore(
     conn: Reader, directory: Directory, before: ProvisionedUser, *, stays: bool
-) -> KeptRoles:
+) -> FormerRoles:
     """Return the roles to restore on return; they are read when the user leaves."""
     if before.user_id is None or stays or not before.active:
-        return before.kept
+        return before.former_roles
     return await _roles_given_by_hand(conn, directory, before, user_id=before.user_id)
 
 
 async def _roles_given_by_hand(
     conn: Reader, directory: Directory, user: ProvisionedUser, *, user_id: str
-) -> KeptRoles:
+) -> FormerRoles:
     """Return the roles that no group gives: on return the user may be in other groups."""
     organization = directory.organization
     held = await accounts.roles_of(conn, organization, user_id)
@@ -201,7 +201,7 @@ async def _roles_given_by_hand(
         if place is not None
     ]
     given_in = {group.id for group in groups if group is not None}
-    return KeptRoles(
+    return FormerRoles(
         role=None if None in given else held.role,
         resource_groups={
             group_id: role

@@ -9,7 +9,7 @@ from hublet.core.database import Connection, Reader, Row
 from hublet.scim.records import (
     IN_DIRECTORY,
     Directory,
-    KeptRoles,
+    FormerRoles,
     ListQuery,
     ProvisionedAddress,
     ProvisionedUser,
@@ -61,7 +61,7 @@ def _values(user: ProvisionedUser) -> tuple[object, ...]:
     return (
         user.user_id, user.user_name, comparison_key(user.user_name), user.external_id,
         user.given_name, _key(user.given_name), user.family_name, _key(user.family_name),
-        user.active, _encode_kept(user.kept),
+        user.active, _encode_roles(user.former_roles),
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ async def set_active(
         UPDATE scim_users SET active = $3, updated_at = $4, version = version + 1, kept = $5
         WHERE organization_id = $1 AND user_id = $2 AND active <> $3 RETURNING managed
         """,
-        organization_id, user_id, active, at, _encode_kept(KeptRoles()),
+        organization_id, user_id, active, at, _encode_roles(FormerRoles()),
     )  # fmt: skip
     return any(row["managed"] for row in rows)
 
@@ -188,7 +188,7 @@ async def list_by_ids(
 
 async def _with_emails(conn: Reader, rows: Sequence[Row]) -> list[ProvisionedUser]:
     users = [_user_record(row) for row in rows]
-    found = await conn.fetch_all(
+    email_rows = await conn.fetch_all(
         """
         SELECT scim_user_id, address, is_primary, type FROM scim_emails
         WHERE scim_user_id IN each($1) ORDER BY scim_user_id, position
@@ -196,7 +196,7 @@ async def _with_emails(conn: Reader, rows: Sequence[Row]) -> list[ProvisionedUse
         json.dumps([user.id for user in users]),
     )
     emails: dict[str, list[ProvisionedAddress]] = {}
-    for row in found:
+    for row in email_rows:
         address = ProvisionedAddress(
             value=row["address"], primary=_optional_bool(row["is_primary"]), type=row["type"]
         )
@@ -213,7 +213,7 @@ def _user_record(row: Row) -> ProvisionedUser:
         given_name=row["given_name"],
         family_name=row["family_name"],
         active=bool(row["active"]),
-        kept=_decode_kept(row["kept"]),
+        former_roles=_decode_roles(row["kept"]),
         stamp=Stamp(
             created_at=row["created_at"], updated_at=row["updated_at"], version=row["version"]
         ),
@@ -224,13 +224,13 @@ def _optional_bool(value: bool | int | None) -> bool | None:  # noqa: FBT001 - S
     return None if value is None else bool(value)
 
 
-def _encode_kept(kept: KeptRoles) -> str:
-    return json.dumps({"role": kept.role, "resource_groups": kept.resource_groups})
+def _encode_roles(former: FormerRoles) -> str:
+    return json.dumps({"role": former.role, "resource_groups": former.resource_groups})
 
 
-def _decode_kept(text: str) -> KeptRoles:
+def _decode_roles(text: str) -> FormerRoles:
     stored = json.loads(text)
-    return KeptRoles(
+    return FormerRoles(
         role=Role(stored["role"]) if stored["role"] else None,
         resource_groups={
             group_id: Role(role) for group_id, role in stored["resource_groups"].items()
@@ -242,7 +242,7 @@ async def is_invited(
     conn: Reader, directory: Directory, address_keys: Iterable[str], *, except_for: str
 ) -> bool:
     """Tell whether another active user waits for an account with one of these addresses."""
-    found = await conn.fetch_one(
+    row = await conn.fetch_one(
         """
         SELECT 1 FROM scim_users s
         WHERE s.organization_id = $1 AND s.managed = $2 AND s.id <> $4
@@ -255,7 +255,7 @@ async def is_invited(
         """,
         *directory.sql_values, json.dumps(sorted(address_keys)), except_for,
     )  # fmt: skip
-    return found is not None
+    return row is not None
 
 
 async def list_invitations(conn: Reader, user_id: str) -> list[tuple[str, str]]:
