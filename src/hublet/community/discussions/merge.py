@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from hublet.community.discussions import changes, comparison, pull_requests, service, store
+from hublet.community.discussions import comparison, pull_requests, service, store
 from hublet.community.discussions.comparison import MergeRequest, Sides
 from hublet.community.discussions.records import OPEN_STATUSES, DiscussionRecord, PullRequestCommit
 from hublet.community.errors import PullRequestRefDeleted, StatusUnchanged
@@ -114,7 +114,7 @@ async def _finish(
         merge_commit_id=oid,
         details={"head": merged.sides.head},
     )
-    await changes.record_status(conn, caller, discussion, after)
+    await service.record_status(conn, caller, discussion, after)
     return oid
 
 

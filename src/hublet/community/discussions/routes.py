@@ -13,7 +13,7 @@ from hublet.community.comment_schemas import (
     UpdatedComment,
     author_ids,
 )
-from hublet.community.discussions import changes, merge, pull_requests, service, view
+from hublet.community.discussions import merge, pull_requests, service, view
 from hublet.community.discussions.records import (
     CLOSED_STATUSES,
     OPEN_STATUSES,
@@ -179,7 +179,7 @@ async def rename_discussion(
 ) -> NewTitle:
     """Give a discussion another title: its author and those who may write to the repository."""
     discussion = await service.get_for_change(conn, caller, repo, num)
-    change = await changes.rename(conn, caller, discussion, body.title)
+    change = await service.rename(conn, caller, discussion, body.title)
     accounts = await find_accounts(conn, [change.author_id])
     base_url = conn.hub.settings.base_url
     return NewTitle(newTitle=TitleChange.of(change, accounts, base_url=base_url))
@@ -193,7 +193,7 @@ async def change_discussion_status(
     discussion = await service.get_for_change(conn, caller, repo, num)
     comment = None if body.comment is MISSING else body.comment
     status = ThreadStatus(body.status)
-    change = await changes.set_status(conn, caller, discussion, status, comment=comment)
+    change = await service.set_status(conn, caller, discussion, status, message=comment)
     accounts = await find_accounts(conn, [change.author_id])
     base_url = conn.hub.settings.base_url
     return NewStatus(newStatus=StatusChange.of(change, accounts, base_url=base_url))
@@ -205,7 +205,7 @@ async def pin_discussion(
 ) -> Pin:
     """Keep a discussion on top of the list, or let it go again."""
     discussion = await service.get_for_change(conn, caller, repo, num, right=Right.write)
-    await changes.set_pinned(conn, caller, discussion, pinned=body.pinned)
+    await service.set_pinned(conn, caller, discussion, pinned=body.pinned)
     return body
 
 

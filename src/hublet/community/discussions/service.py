@@ -1,4 +1,6 @@
-"""Rules of discussions: who may list, open, read and comment on them."""
+"""Rules of discussions: who may list, open, read, comment on and change them."""
+
+from dataclasses import replace
 
 from hublet.accounts.organizations.store import find_accounts
 from hublet.community.discussions import store
@@ -14,17 +16,27 @@ from hublet.community.errors import (
     DiscussionsDisabled,
     NotYourComment,
     NotYourDiscussion,
+    PullRequestRefDeleted,
+    StatusUnchanged,
+    TitleUnchanged,
 )
 from hublet.community.threads import service as threads
 from hublet.community.threads import store as thread_store
-from hublet.community.threads.records import Comment, Thread, ThreadKind
-from hublet.community.threads.service import ThreadContext
+from hublet.community.threads.records import (
+    Comment,
+    Thread,
+    ThreadChange,
+    ThreadKind,
+    ThreadStatus,
+)
+from hublet.community.threads.service import ThreadContext, ThreadDifference
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
 from hublet.repos import service as repos
 from hublet.repos.errors import RepoNotFound
 from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.refs import service as refs
 from hublet.tokens.records import Caller
 
 PAGE_SIZE = 50
@@ -89,6 +101,28 @@ async def check_author_or_writer(
         return
     if not await repos.may_user(conn, caller.user_id, discussion.repo, Right.write):
         raise NotYourDiscussion(action)
+
+
+async def get_page(
+    conn: Reader,
+    caller: Caller | None,
+    address: RepoAddress,
+    filters: DiscussionFilters,
+    *,
+    number: int,
+) -> DiscussionList:
+    """Return a page of a repository's discussions; the first one has the number 0."""
+    repo = await repos.get(conn, caller, address, Right.see)
+    start = number * PAGE_SIZE
+    page = await store.list_of(conn, repo.id, filters, start=start, limit=PAGE_SIZE)
+    counts = await store.count_of(conn, repo.id, filters)
+    return DiscussionList(
+        discussions=[DiscussionRecord(repo=repo, thread=thread) for thread in page],
+        accounts=await find_accounts(conn, [thread.author_id for thread in page]),
+        start=start,
+        count=sum(counts.get(status, 0) for status in filters.statuses),
+        closed=sum(counts.get(status, 0) for status in CLOSED_STATUSES),
+    )
 
 
 async def open_discussion(
@@ -171,23 +205,94 @@ async def hide_comment(
     )
 
 
-async def get_page(
-    conn: Reader,
-    caller: Caller | None,
-    address: RepoAddress,
-    filters: DiscussionFilters,
-    *,
-    number: int,
-) -> DiscussionList:
-    """Return a page of a repository's discussions; the first one has the number 0."""
-    repo = await repos.get(conn, caller, address, Right.see)
-    start = number * PAGE_SIZE
-    page = await store.list_of(conn, repo.id, filters, start=start, limit=PAGE_SIZE)
-    counts = await store.count_of(conn, repo.id, filters)
-    return DiscussionList(
-        discussions=[DiscussionRecord(repo=repo, thread=thread) for thread in page],
-        accounts=await find_accounts(conn, [thread.author_id for thread in page]),
-        start=start,
-        count=sum(counts.get(status, 0) for status in filters.statuses),
-        closed=sum(counts.get(status, 0) for status in CLOSED_STATUSES),
+async def rename(
+    conn: Connection, caller: Caller, discussion: DiscussionRecord, title: str
+) -> ThreadChange:
+    await check_author_or_writer(conn, caller, discussion, f"rename this {discussion.noun}")
+    thread = discussion.thread
+    if title == thread.title:
+        raise TitleUnchanged(discussion.noun)
+    change = await threads.record_change(
+        conn,
+        thread,
+        "title-change",
+        actor_id=caller.user_id,
+        data={"from": thread.title, "to": title},
     )
+    difference = ThreadDifference(changed=("title",), event_id=change.id)
+    await _update(conn, caller, discussion, replace(thread, title=title), difference)
+    return change
+
+
+async def set_status(
+    conn: Connection,
+    caller: Caller,
+    discussion: DiscussionRecord,
+    status: ThreadStatus,
+    *,
+    message: str | None,
+) -> ThreadChange:
+    """Close or open a discussion, with a comment if there is a message.
+
+    Opening a draft makes it ready, opening a closed one reopens it.
+    """
+    verb = "close" if status is ThreadStatus.closed else "open"
+    await check_author_or_writer(conn, caller, discussion, f"{verb} this {discussion.noun}")
+    if discussion.thread.status in {status, ThreadStatus.merged}:
+        raise StatusUnchanged(discussion.noun, str(discussion.thread.status))
+    if status is ThreadStatus.open:
+        await _check_ref(conn, discussion)
+    if message is not None:
+        await comment(conn, caller, discussion, message)
+    return await record_status(conn, caller, discussion, replace(discussion.thread, status=status))
+
+
+async def _check_ref(conn: Reader, discussion: DiscussionRecord) -> None:
+    if discussion.thread.is_pull_request and (
+        await refs.find_sha(conn, discussion.repo, discussion.ref) is None
+    ):
+        raise PullRequestRefDeleted
+
+
+async def record_status(
+    conn: Connection,
+    caller: Caller,
+    discussion: DiscussionRecord,
+    after: Thread,
+) -> ThreadChange:
+    """Write a thread with its new status, and add the change to its history."""
+    change = await threads.record_change(
+        conn,
+        after,
+        "status-change",
+        actor_id=caller.user_id,
+        data={"status": after.status},
+    )
+    difference = ThreadDifference(changed=("status",), event_id=change.id)
+    await _update(conn, caller, discussion, after, difference)
+    return change
+
+
+async def set_pinned(
+    conn: Connection, caller: Caller, discussion: DiscussionRecord, *, pinned: bool
+) -> None:
+    """Pin a discussion to the top of the list, or unpin it; doing it again changes nothing."""
+    if discussion.thread.pinned is pinned:
+        return
+    after = replace(discussion.thread, pinned=pinned)
+    change = await threads.record_change(
+        conn, after, "pinning-change", actor_id=caller.user_id, data={"pinned": pinned}
+    )
+    difference = ThreadDifference(changed=("pinned",), event_id=change.id)
+    await _update(conn, caller, discussion, after, difference)
+
+
+async def _update(
+    conn: Connection,
+    caller: Caller,
+    discussion: DiscussionRecord,
+    after: Thread,
+    difference: ThreadDifference,
+) -> None:
+    context = context_of(discussion.repo)
+    await threads.update(conn, after, context, difference, actor_id=caller.user_id)

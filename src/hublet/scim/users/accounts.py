@@ -16,7 +16,7 @@ from hublet.core.database import Connection, Reader
 from hublet.login import passkeys
 from hublet.scim.errors import ScimRefusal
 from hublet.scim.records import Directory, FormerRoles, ProvisionedUser
-from hublet.scim.users import accounts_store
+from hublet.scim.users import store
 from hublet.tokens import service as tokens
 
 # Groups may give more: see roles.py.
@@ -29,7 +29,7 @@ async def disable(conn: Connection, account_id: str) -> None:
     await _end_credentials(conn, account)
     if account.disabled_at is None:
         await accounts.disable_user(conn, account)
-        await accounts_store.set_disabled_by_provider(conn, account_id)
+        await store.set_disabled_by_provider(conn, account_id)
 
 
 async def enable(conn: Connection, account_id: str) -> bool:
@@ -37,7 +37,7 @@ async def enable(conn: Connection, account_id: str) -> bool:
     account = await accounts.lock_user(conn, account_id)
     if account.disabled_at is None:
         return True
-    if not await accounts_store.is_disabled_by_provider(conn, account_id):
+    if not await store.is_disabled_by_provider(conn, account_id):
         return False
     # Also credentials that a concurrent request added after the account was disabled.
     await _end_credentials(conn, account)
@@ -63,13 +63,13 @@ async def open_managed(conn: Connection, directory: Directory, user: Provisioned
     account = await _find_abandoned(conn, directory, user.user_name)
     if account is None:
         account = await accounts.create_user(conn, user.user_name)
-        await accounts_store.add_managed(conn, user_id=account.id, organization_id=organization_id)
+        await store.add_managed_account(conn, user_id=account.id, organization_id=organization_id)
     await sync_managed(conn, account, user)
     return account
 
 
 async def _find_abandoned(conn: Connection, directory: Directory, name: str) -> User | None:
-    account_id = await accounts_store.find_abandoned(
+    account_id = await store.find_abandoned_account(
         conn, name, organization_id=directory.organization.id
     )
     return None if account_id is None else await accounts.get_user_by_id(conn, account_id)

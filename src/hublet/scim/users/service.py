@@ -16,7 +16,7 @@ from hublet.scim import groups_store
 from hublet.scim.directory import check_user, current_time, lock
 from hublet.scim.errors import ScimRefusal, not_unique
 from hublet.scim.records import Directory, FormerRoles, ProvisionedUser, Stamp, comparison_key
-from hublet.scim.users import accounts, accounts_store, roles, store
+from hublet.scim.users import accounts, roles, store
 
 
 async def get(conn: Reader, directory: Directory, scim_user_id: str) -> ProvisionedUser:
@@ -111,7 +111,7 @@ async def _account_of(
     """Return the account of a user; None for an invitation, which waits for one."""
     if directory.managed:
         return (await accounts.open_managed(conn, directory, user)).id
-    account_id = await accounts_store.find_account_id(conn, _addresses_of(user))
+    account_id = await store.find_account_id(conn, _addresses_of(user))
     if account_id is None:
         await _check_only_invitation(conn, directory, user, before=before)
         return None
