@@ -1,4 +1,4 @@
-"""Invited users wait for an account, and no organization stands in another one's way."""
+"""Invited users wait for an account, independently in each organization."""
 
 from typing import Any
 

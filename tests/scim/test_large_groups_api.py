@@ -1,4 +1,4 @@
-"""Groups of thousands: what they cost does not grow with those who stay in them."""
+"""Groups of thousands: the cost of a change does not grow with the members who stay."""
 
 from typing import Any, NoReturn
 

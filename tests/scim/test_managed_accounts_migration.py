@@ -1,4 +1,4 @@
-"""Accounts that were off before the hub noted who switched them off."""
+"""Accounts that were disabled before the hub recorded who disabled them."""
 
 from hublet.core.database import open_database
 from hublet.core.database.migrations import known_migrations, migrate
