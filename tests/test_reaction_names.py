@@ -26,7 +26,7 @@ organization.member-role-changed:notifications.review_member
 repo.access-decided:notifications.notify_access_decided
 repo.access-requested:notifications.notify_access_requested
 repo.config-updated:notifications.review_repo
-repo.content-updated:community.look_at_pull_requests
+repo.content-updated:community.queue_pushed_commits
 repo.content-updated:notifications.queue_leak_search
 repo.content-updated:notifications.queue_new_tags
 repo.content-updated:repos.plan_packing
@@ -37,10 +37,10 @@ resource-group.member-removed:notifications.review_group_member
 thread.created:notifications.notify_of_thread
 thread.deleted:notifications.remove_thread
 thread.updated:notifications.notify_of_change
-user.created:scim.let_in_new_user
+user.created:scim.queue_invitations_of_new_user
 user.disabled:notifications.notify_account_disabled
 user.email-added:notifications.request_verification
-user.email-verified:scim.let_in_owner_of_address
+user.email-verified:scim.queue_invitations_of_verified_email
 user.followed:notifications.notify_new_follower
 webhook.failing:notifications.notify_webhook_failing
 webhook.recovered:notifications.notify_webhook_recovered
@@ -76,8 +76,10 @@ resource-group.member-removed:notifications.fan_out.review_group_member
 thread.created:notifications.fan_out.tell_of_thread
 thread.deleted:notifications.fan_out.forget_thread
 thread.updated:notifications.fan_out.tell_of_change
+user.created:scim.let_in_new_user
 user.disabled:notifications.messages.tell_that_an_account_is_disabled
 user.email-added:notifications.mail.ask_for_proof
+user.email-verified:scim.let_in_owner_of_address
 user.followed:notifications.messages.tell_of_a_follower
 webhook.failing:notifications.messages.tell_that_a_webhook_fails
 webhook.recovered:notifications.messages.tell_that_a_webhook_works_again
