@@ -17,7 +17,7 @@ from hublet.oauth import pruning as accesses
 from hublet.oauth.apps import service
 from hublet.oauth.keys import service as signing_keys
 from hublet.repos import pruning as repositories
-from hublet.runtime.volumes import pruning as job_volumes
+from hublet.runtime.volumes import checkouts as job_volumes
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
 from hublet.webhooks.activity import pruning as deliveries
@@ -42,7 +42,7 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await claim(conn)
         await repositories.schedule_orphan_removal(conn)
         await repositories.schedule_blob_pruning(conn)
-        await job_volumes.add_task_of_day(conn)
+        await job_volumes.add_prune_task(conn)
         await deliveries.schedule(conn)
         await digest.schedule(conn)
         await signing_keys.schedule_replacement(conn)

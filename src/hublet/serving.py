@@ -56,7 +56,7 @@ async def running(
     app.state.metrics.registry.register(worker.deliverer.measures)
     worker.start()
     try:
-        async with run_gateway(database, ssh, way=app.state.jobs.inside):
+        async with run_gateway(database, ssh, find_attach_point=app.state.jobs.attach_point):
             yield with_edge(app, access_log=access_log)
     finally:
         await worker.stop()
