@@ -12,8 +12,7 @@ from hublet.core.clock import micros
 from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.core.errors import HubError
 from hublet.core.light_dataclasses import dataclass
-from hublet.jobs import mounts
-from hublet.jobs.access import get_creator
+from hublet.jobs.access import find_mounted, get_creator
 from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord, Mount, VolumeType
 from hublet.repos import blobs_store as blobs
@@ -233,7 +232,7 @@ def _file(prefix: str, changed: ChangedFile, blob: Blob) -> File:
 async def _change(conn: Connection, bucket: _WriteBack, changes: Sequence[FileChange]) -> None:
     """Change the bucket if it is still the one that was mounted, and its creator still may."""
     creator = await get_creator(conn, bucket.job.creator_id)
-    repo = await mounts.find_mounted(conn, creator, bucket.mount)
+    repo = await find_mounted(conn, creator, bucket.mount)
     if repo is None or repo.id != bucket.snapshot.repo_id:
         raise BucketGone
     await repos.check(conn, creator, repo, Right.write)
