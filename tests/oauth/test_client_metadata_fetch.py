@@ -21,7 +21,7 @@ from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
 from hublet.oauth.access import service as access
 from hublet.oauth.access.records import Origin
-from hublet.oauth.apps.service import find_app, resolve_app
+from hublet.oauth.apps.service import find_app
 from hublet.oauth.client_metadata import fetcher
 from hublet.oauth.client_metadata import service as documents
 from hublet.oauth.client_metadata.fetcher import (
@@ -30,6 +30,7 @@ from hublet.oauth.client_metadata.fetcher import (
     MAX_CONCURRENT_FETCHES,
     MAX_DOCUMENT_BYTES,
 )
+from hublet.oauth.clients import resolve_app
 from hublet.oauth.errors import UnknownApp
 from hublet.oauth.records import AppKind, OAuthApp, Permission, Via
 from hublet.tokens.records import ALL_SCOPES

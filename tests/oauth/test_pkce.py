@@ -2,7 +2,7 @@
 
 import pytest
 
-from hublet.oauth.pkce import challenge_of, is_challenge, is_verifier, verifier_matches
+from hublet.oauth.authorize.codes import challenge_of, is_challenge, is_verifier, verifier_matches
 
 # RFC 7636, appendix B.
 VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"

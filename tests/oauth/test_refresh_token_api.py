@@ -15,6 +15,7 @@ from hublet.core.sealing import SealBroken
 from hublet.events import AccessEnded
 from hublet.oauth.access import refresh_tokens
 from hublet.oauth.access import service as accesses
+from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import EndReason, IssuedTokens
 from hublet.oauth.grants.context import GrantContext
 from hublet.tokens.records import Scope
@@ -166,8 +167,8 @@ async def test_r4_several_processes_agree_on_one_successor(
     """Desks share nothing but the database, as processes do."""
     tested = await an_app(database)
     given = await tokens_of(client, database, tested)
-    desks = cycle([GrantContext(database, app.state.limiter) for _ in range(4)])
-    monkeypatch.setattr("hublet.oauth.routes.desk_of", lambda _request: next(desks))
+    contexts = cycle([GrantContext(database, app.state.limiter) for _ in range(4)])
+    monkeypatch.setattr("hublet.oauth.routes.grant_context_of", lambda _request: next(contexts))
 
     responses = await asyncio.gather(
         *(refreshed(client, tested, given["refresh_token"]) for _ in range(20))
@@ -288,7 +289,7 @@ async def disable(database: Database, _app: TestApp) -> None:
 async def end_access(database: Database, _app: TestApp) -> None:
     ada = await a_user(database, "ada")
     async with database.transaction() as conn:
-        found = await accesses.list_of(conn, ada.id)
+        found = await access_store.list_of(conn, ada.id)
         await accesses.end(conn, [each.id for each in found], EndReason.owner)
 
 
@@ -331,7 +332,7 @@ async def test_a_refresh_that_meets_the_end_of_its_access_gets_nothing(
     given = await tokens_of(client, database, app)
 
     async with database.transaction() as conn:
-        [access] = await accesses.list_of(conn, ada.id)
+        [access] = await access_store.list_of(conn, ada.id)
         await accesses.end(conn, [access.id], EndReason.owner)
         refresh = asyncio.create_task(refreshed(client, app, given["refresh_token"]))
         # Long enough for it to have read what is not ended yet.
@@ -369,9 +370,9 @@ async def test_an_access_is_listed_while_it_lasts(
     ada = await a_user(database, "ada")
 
     async with database.read() as conn:
-        listed = await accesses.list_of(conn, ada.id)
+        listed = await access_store.list_of(conn, ada.id)
         later(days=91)
-        afterwards = await accesses.list_of(conn, ada.id)
+        afterwards = await access_store.list_of(conn, ada.id)
 
     assert [(each.permission.app_id, each.via, each.address, each.agent) for each in listed] == [
         (app.app.id, "code", "10.0.0.1", "browser")

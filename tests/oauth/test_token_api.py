@@ -573,8 +573,8 @@ async def test_k3_several_processes_agree_on_who_redeems_a_code(
 ) -> None:
     """Desks share nothing but the database, as processes do."""
     tested = await an_app(database)
-    desks = cycle([GrantContext(database, app.state.limiter) for _ in range(4)])
-    monkeypatch.setattr("hublet.oauth.routes.desk_of", lambda _request: next(desks))
+    contexts = cycle([GrantContext(database, app.state.limiter) for _ in range(4)])
+    monkeypatch.setattr("hublet.oauth.routes.grant_context_of", lambda _request: next(contexts))
     body = redemption(await a_code(database, tested), client_id=tested.client_id)
 
     answers = await asyncio.gather(*(client.post(TOKEN, data=body) for _ in range(8)))

@@ -18,6 +18,7 @@ from hublet.accounts.users import store as users
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.oauth.access import service as accesses
+from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import EndReason
 from hublet.oauth.apps import administration as apps
 from hublet.oauth.apps import store as organization_settings
@@ -444,7 +445,7 @@ async def test_the_person_sees_it_and_can_end_it(
     ada = await a_user(database, "ada")
 
     async with database.transaction() as conn:
-        listed = await accesses.list_of(conn, ada.id)
+        listed = await access_store.list_of(conn, ada.id)
         await accesses.end(conn, [each.id for each in listed], EndReason.owner)
 
     assert [(each.via, each.address) for each in listed] == [(Via.exchange, "127.0.0.1")]
