@@ -1,10 +1,10 @@
-"""Parser of requests: the parameters and credentials that an app sends to the OAuth endpoints, and a
-person's decision about an app in a form.
+"""Parser of requests to the OAuth endpoints: parameters from a form or from JSON, and the credentials
+of the app.
 """
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -14,9 +14,6 @@ from starlette.requests import ClientDisconnect
 
 from hublet.core.errors import TooLarge
 from hublet.core.http.exchange import exchange_of
-from hublet.login.auth import FormFields, SignedIn
-from hublet.login.forms import check_form
-from hublet.oauth.authorize.consent_form import ConsentDecision, read_decision
 from hublet.oauth.clients import read_credentials
 from hublet.oauth.errors import OAuthError, UnsupportedEncoding, invalid_request
 from hublet.oauth.grants.context import GrantContext, TokenRequest
@@ -150,16 +147,3 @@ def _safe_name(name: str) -> str:
 
 def _too_many() -> OAuthError:
     return invalid_request(f"At most {MOST_PARAMETERS} parameters can be sent.")
-
-
-def decision_reader(purpose: str) -> Callable[..., Awaitable[ConsentDecision]]:
-    """Return a dependency that reads the session's own decision from a form of this purpose."""
-
-    async def read_own_decision(
-        request: Request, session: SignedIn, form: FormFields
-    ) -> ConsentDecision:
-        check_form(request, form, session, purpose)
-        keys = request.app.state.database.hub.keys
-        return read_decision(keys, form.multi_items(), purpose=purpose, session_id=session.id)
-
-    return read_own_decision

@@ -51,7 +51,7 @@ class OAuthApp:
 
 
 class Via(StrEnum):
-    """Grant by which an app got its access."""
+    """How a person came to allow it."""
 
     code = "code"
     device = "device"

@@ -1,5 +1,6 @@
 """HTTP for the authorization endpoint and its consent page."""
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -9,14 +10,13 @@ from hublet.core.database import Database
 from hublet.core.http import Db
 from hublet.core.hub import Hub
 from hublet.core.pages import PageRouter, Templates, page_response
-from hublet.login.auth import CurrentVisitor, MaybeSession, SignedIn
+from hublet.login.auth import CurrentVisitor, FormFields, MaybeSession, SignedIn
 from hublet.login.errors import LoginNeeded
-from hublet.login.forms import form_token, frame_of
+from hublet.login.forms import check_form, form_token, frame_of
 from hublet.login.records import Session, Visitor
-from hublet.oauth.auth import decision_reader
 from hublet.oauth.authorize import consent_form, service
 from hublet.oauth.authorize.checks import AuthorizationParameters, check_request, client_id_of
-from hublet.oauth.authorize.consent_form import ConsentDecision
+from hublet.oauth.authorize.consent_form import ConsentDecision, read_decision
 from hublet.oauth.authorize.records import AuthorizationRequest, ConsentQuestion
 from hublet.oauth.clients import resolve_app
 from hublet.oauth.errors import AuthorizationRefused, ClientIdUnknown, RedirectedError, UnknownApp
@@ -54,6 +54,19 @@ async def authorize_by_form(request: Request) -> Response:
     except AuthorizationRefused as error:
         return _refusal_page(error)
     return _redirect(f"/oauth/authorize?{parameters.query()}")
+
+
+def decision_reader(purpose: str) -> Callable[..., Awaitable[ConsentDecision]]:
+    """Return a dependency that reads the session's own decision from a form of this purpose."""
+
+    async def read_own_decision(
+        request: Request, session: SignedIn, form: FormFields
+    ) -> ConsentDecision:
+        check_form(request, form, session, purpose)
+        keys = request.app.state.database.hub.keys
+        return read_decision(keys, form.multi_items(), purpose=purpose, session_id=session.id)
+
+    return read_own_decision
 
 
 # The answer of this session to the question of the consent page.

@@ -11,9 +11,9 @@ from hublet.core.pages import PageRouter, Templates, page_response
 from hublet.login.auth import CurrentVisitor, FormFields, SignedIn
 from hublet.login.forms import check_form, form_token, frame_of
 from hublet.login.records import Session
-from hublet.oauth.auth import decision_reader
 from hublet.oauth.authorize import consent_form
 from hublet.oauth.authorize.consent_form import ConsentDecision
+from hublet.oauth.authorize.routes import decision_reader
 from hublet.oauth.devices import decisions
 from hublet.oauth.devices.decisions import DeviceQuestion
 from hublet.oauth.devices.service import format_user_code, normalize_user_code
