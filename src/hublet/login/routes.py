@@ -53,7 +53,7 @@ async def show_login(
     next_path: Annotated[str | None, Query(alias="next")] = None,
     again: Annotated[bool, Query()] = False,  # noqa: FBT002 - part of the address
 ) -> Response:
-    """Ask who it is; somebody who is signed in is asked only when the address says `again`."""
+    """Ask who it is; a person who is signed in is asked only when the address says `again`."""
     if session is not None and not again:
         return see_other(safe_path(next_path))
     return page_response(login_page(database.hub, session, next_path))

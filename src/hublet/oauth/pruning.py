@@ -15,7 +15,7 @@ SWEEP_ACCESSES = "oauth.sweep-accesses"
 PRUNE_APPS = "oauth.prune-apps"
 
 EVERY = timedelta(days=1)
-# For so long a token that has expired is told apart from an unknown one.
+# For this long an expired token can be distinguished from an unknown one.
 KEPT_AFTER_EXPIRY = timedelta(days=7)
 REMOVED_AFTER_UNUSED = timedelta(days=30)
 BATCH = 200

@@ -55,7 +55,7 @@ _REGISTRATION_REFUSALS: dict[int | str, dict[str, Any]] = {
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
     304: {"description": "The version in `If-None-Match` is current."}
 }
-# RFC 6749, 5.1: nothing on the way keeps a token.
+# RFC 6749, 5.1: no cache may store a token.
 _NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
 router = Router(tags=["oauth"])

@@ -186,7 +186,7 @@ def _active_response(
 
 
 async def revoke(context: GrantContext, request: TokenRequest) -> None:
-    """Revoke a token of the app's own; any other is left alone, and the answer is the same."""
+    """Revoke a token of the app's own; any other stays, and the response is the same."""
     value = request.get("token")
     await context.write(partial(_revoke, request, value))
 

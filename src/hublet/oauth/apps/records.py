@@ -10,7 +10,7 @@ MAX_NAME = 100
 
 
 def clean_name(text: str) -> str:
-    """Return the name without outer blanks; a ValueError tells the rule that it breaks."""
+    """Return the name without outer blanks; a ValueError names the rule that it breaks."""
     name = " ".join(text.split())
     if not 1 <= len(name) <= MAX_NAME:
         raise ValueError(f"the name of an app has 1 to {MAX_NAME} characters")

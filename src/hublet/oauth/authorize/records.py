@@ -115,7 +115,7 @@ class ConsentQuestion:
     known_scopes: tuple[Scope, ...]
     reaches_inbox: bool
     choices: tuple[OrganizationChoice, ...]
-    # Organizations that the app asked for and this person does not belong to, or nobody.
+    # How many requested organizations this person does not belong to, or do not exist.
     left_out: int = 0
 
 

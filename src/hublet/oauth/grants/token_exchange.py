@@ -99,7 +99,7 @@ async def _exchange(conn: Connection, app: OAuthApp, request: TokenRequest) -> G
         user_id=user_id,
         issued=await _issue(conn, app, request, terms=terms, user_id=user_id, scopes=scopes),
         organization_ids=(terms.organization_id,),
-        # It is confined to the organization, and tells of no other.
+        # The token is confined to the organization, so the ID token names no other.
         omitted_scopes=frozenset({Scope.read_memberships}),
         issued_token_type=ACCESS_TOKEN_TYPE,
     )

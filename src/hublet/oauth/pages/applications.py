@@ -183,7 +183,7 @@ async def update_application(
 async def create_application_secret(
     conn: Conn, session: SignedIn, actor: CurrentActor, _fields: OwnForm, client_id: str
 ) -> Response:
-    """Give an app a secret, and show it this once: it stands in no address and is not kept."""
+    """Give an app a secret, and show its value this once; it is in no address and not stored."""
     _, value = await client_secrets.create(conn, actor, client_id)
     return await _app_page(conn, session, client_id, new_secret=value)
 

@@ -37,7 +37,7 @@ class EndSessionRequest:
 class EndSessionOutcome:
     # Whether the person need not be logout_request: the app shows the ID token of this very session.
     certain: bool
-    # Where to go afterwards; None: to a page of ours.
+    # Where the browser goes afterwards; None is a page of the hub.
     redirect_url: str | None
 
 
