@@ -390,12 +390,12 @@ def test_a_kept_answer_opens_only_with_the_token_that_was_presented() -> None:
         scopes=frozenset({Scope.email}),
     )
 
-    sealed = refresh_tokens.seal_response(issued, presented="hf_rt_old")
+    sealed = refresh_tokens.seal_response(issued, used_token="hf_rt_old")
 
-    assert refresh_tokens.unseal_response(sealed, presented="hf_rt_old") == issued
+    assert refresh_tokens.unseal_response(sealed, used_token="hf_rt_old") == issued
     assert b"hf_oauth_a" not in sealed
     with pytest.raises(SealBroken):
-        refresh_tokens.unseal_response(sealed, presented="hf_rt_other")
+        refresh_tokens.unseal_response(sealed, used_token="hf_rt_other")
 
 
 async def test_a_response_that_was_lost_is_given_again(

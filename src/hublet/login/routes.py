@@ -55,7 +55,7 @@ async def show_login(
 ) -> Response:
     """Ask who it is; a person who is signed in is asked only when the address says `again`."""
     if session is not None and not again:
-        return see_other(safe_path(next_path))
+        return _see_other(safe_path(next_path))
     return page_response(login_page(database.hub, session, next_path))
 
 
@@ -77,14 +77,14 @@ async def sign_in(
     except HubError as error:
         page = login_page(database.hub, session, form.get("next"), name=name, message=error.message)
         return page_response(page, status=error.status, headers=error.headers)
-    return signed_in_response(database.hub.settings, value, form.get("next"))
+    return _signed_in_response(database.hub.settings, value, form.get("next"))
 
 
 @router.get("/logout")
 async def show_logout(database: Db, session: MaybeSession) -> Response:
     """Ask with a button: a link alone must not sign anybody out."""
     if session is None:
-        return see_other("/login")
+        return _see_other("/login")
     return page_response(logout_page(database.hub, session))
 
 
@@ -95,20 +95,20 @@ async def sign_out(
     if session is not None:
         check_form(request, form, session, SIGN_OUT_PURPOSE)
         await sessions.drop(conn, session)
-    response = see_other("/login")
+    response = _see_other("/login")
     drop_session_cookie(response, conn.hub.settings)
     return response
 
 
 @router.get("/settings")
 async def show_settings() -> Response:
-    return see_other(START_PATH)
+    return _see_other(START_PATH)
 
 
 @router.get("/.well-known/change-password")
 async def find_password_page() -> Response:
     """Lead password managers to the form; every site that has one shows it here."""
-    return see_other(PASSWORD_PAGE)
+    return _see_other(PASSWORD_PAGE)
 
 
 @router.get(PASSWORD_PAGE)
@@ -133,7 +133,7 @@ async def change_password_on_page(
     except HubError as error:
         page = _password_page(database, session, message=error.message)
         return page_response(page, status=error.status, headers=error.headers)
-    response = see_other(f"{PASSWORD_PAGE}?changed=1")
+    response = _see_other(f"{PASSWORD_PAGE}?changed=1")
     set_session_cookie(response, database.hub.settings, value)
     return response
 
@@ -146,18 +146,18 @@ def _password_page(
     )
 
 
-def see_other(path: str) -> Response:
+def _see_other(path: str) -> Response:
     return RedirectResponse(path, status_code=303)
 
 
-def signed_in_response(settings: Settings, value: str, next_path: str | None) -> Response:
+def _signed_in_response(settings: Settings, value: str, next_path: str | None) -> Response:
     """Return the response to a login: the session's cookie, and a redirect to the requested page.
 
     A login for an app goes on from a page: the policy of the form would forbid a redirect there.
     """
     path = safe_path(next_path)
     is_app_request = path.startswith("/oauth/")
-    response = page_response(welcome_page(path)) if is_app_request else see_other(path)
+    response = page_response(welcome_page(path)) if is_app_request else _see_other(path)
     set_session_cookie(response, settings, value)
     return response
 
@@ -174,7 +174,7 @@ async def end_other_sessions(
 ) -> Response:
     check_form(request, form, session, SESSIONS_PAGE)
     await sessions.end_all(conn, user_id=session.user_id, except_for=session)
-    return see_other(SESSIONS_PAGE)
+    return _see_other(SESSIONS_PAGE)
 
 
 @router.post(f"{SESSIONS_PAGE}/{{session_id}}/end")
@@ -183,7 +183,7 @@ async def end_session_on_page(
 ) -> Response:
     check_form(request, form, session, SESSIONS_PAGE)
     await sessions.end(conn, session_id, user_id=session.user_id)
-    return see_other(SESSIONS_PAGE)
+    return _see_other(SESSIONS_PAGE)
 
 
 @sessions_router.get("")
@@ -231,7 +231,7 @@ async def sign_in_with_passkey(
     except HubError as error:
         page = login_page(hub, session, form.get("next"), message=error.message)
         return page_response(page, status=error.status, headers=error.headers)
-    return signed_in_response(hub.settings, value, form.get("next"))
+    return _signed_in_response(hub.settings, value, form.get("next"))
 
 
 @router.get(PASSKEYS_PAGE)
@@ -267,7 +267,7 @@ async def add_passkey(
         async with database.read() as conn:
             page = await _passkeys_page(conn, session, message=error.message)
         return page_response(page, status=error.status)
-    return see_other(PASSKEYS_PAGE)
+    return _see_other(PASSKEYS_PAGE)
 
 
 @router.post(f"{PASSKEYS_PAGE}/{{passkey_id}}/rename")
@@ -276,7 +276,7 @@ async def rename_passkey(
 ) -> Response:
     check_form(request, form, session, PASSKEYS_PAGE)
     await passkeys.rename(conn, session, passkey_id, form.get("name", ""))
-    return see_other(PASSKEYS_PAGE)
+    return _see_other(PASSKEYS_PAGE)
 
 
 @router.post(f"{PASSKEYS_PAGE}/{{passkey_id}}/remove")
@@ -285,7 +285,7 @@ async def remove_passkey(
 ) -> Response:
     check_form(request, form, session, PASSKEYS_PAGE)
     await passkeys.remove(conn, session, passkey_id)
-    return see_other(PASSKEYS_PAGE)
+    return _see_other(PASSKEYS_PAGE)
 
 
 async def _passkeys_page(conn: Reader, session: Session, *, message: str | None = None) -> bytes:

@@ -151,7 +151,7 @@ async def _with_secrets(conn: Reader, rows: Sequence[Row]) -> list[ManagedApp]:
         """,
         json.dumps(list(secrets)),
     ):
-        secrets[row["app_id"]].append(secret_record(row))
+        secrets[row["app_id"]].append(_secret_record(row))
     return [
         ManagedApp(
             app=_app_record(conn, row),
@@ -163,7 +163,7 @@ async def _with_secrets(conn: Reader, rows: Sequence[Row]) -> list[ManagedApp]:
     ]
 
 
-def secret_record(row: Row) -> ClientSecret:
+def _secret_record(row: Row) -> ClientSecret:
     expires = row["expires_at"]
     return ClientSecret(
         id=row["id"],

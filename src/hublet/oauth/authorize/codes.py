@@ -24,7 +24,7 @@ _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 async def issue(conn: Connection, code: NewAuthorizationCode) -> str:
-    """Store a new code and return its value, which is not stored."""
+    """Issue a code; return its value, of which only a digest is stored."""
     await store.remove_expired_codes(conn, before=to_micros(now() - STORED_AFTER_EXPIRY))
     value = "ac_" + urlsafe_b64encode(random_bytes(32)).rstrip(b"=").decode()
     digest = conn.hub.keys.digest(_DIGEST, value).hex()

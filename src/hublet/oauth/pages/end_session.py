@@ -35,7 +35,7 @@ class EndSessionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndSessionOutcome:
-    # Whether the person need not be logout_request: the app shows the ID token of this very session.
+    # The app sends an ID token of this very session, so the person need not confirm.
     certain: bool
     # Where the browser goes afterwards; None is a page of the hub.
     redirect_url: str | None
