@@ -46,11 +46,7 @@ from hublet.jobs.metrics import JobGauge
 from hublet.jobs.routes import metrics_router as job_metrics
 from hublet.jobs.routes import router as jobs
 from hublet.jobs.schedules.routes import router as scheduled_jobs
-from hublet.login.passkeys_routes import pages_router as passkeys
-from hublet.login.passkeys_routes import script_router as passkey_options
-from hublet.login.routes import router as login
-from hublet.login.routes import session_pages_router as session_pages
-from hublet.login.routes import sessions_router as sessions
+from hublet.login.routes import ROUTERS as LOGIN
 from hublet.mcp.routes import router as mcp_tools
 from hublet.notifications.inbox.routes import router as inbox
 from hublet.notifications.inbox.routes import stream_router as live_notifications
@@ -59,23 +55,8 @@ from hublet.notifications.mail.routes import links_router as links_in_mails
 from hublet.notifications.routes import messages_router as hub_messages
 from hublet.notifications.routes import preferences_router as preferences
 from hublet.notifications.routes import watches_router as watching
-from hublet.oauth.apps.routes import logos_router as oauth_logos
-from hublet.oauth.apps.routes import organizations_router as organization_oauth_apps
-from hublet.oauth.apps.routes import router as oauth_apps
-from hublet.oauth.apps.routes import secrets_router as oauth_secrets
-from hublet.oauth.authorize.routes import router as authorization
 from hublet.oauth.grants.context import GrantContext
-from hublet.oauth.pages.applications import router as app_pages
-from hublet.oauth.pages.connected_apps import api_router as oauth_accesses
-from hublet.oauth.pages.connected_apps import pages_router as connected_pages
-from hublet.oauth.pages.device import router as device_page
-from hublet.oauth.pages.end_session import router as end_session
-from hublet.oauth.routes import discovery_router as discovery
-from hublet.oauth.routes import introspection_router as introspection
-from hublet.oauth.routes import registration_router as registration
-from hublet.oauth.routes import revocation_router as revocation
-from hublet.oauth.routes import token_router as oauth_tokens
-from hublet.oauth.routes import userinfo_router as userinfo
+from hublet.oauth.routes import ROUTERS as OAUTH
 from hublet.pages.routes import router as pages
 from hublet.repos.attachments_routes import router as attachments
 from hublet.repos.browse.download_routes import router as downloads
@@ -136,11 +117,7 @@ FEATURES: tuple[Router, ...] = (
     tokens,
     service_account_tokens,
     administered_tokens,
-    login,
-    sessions,
-    session_pages,
-    passkeys,
-    passkey_options,
+    *LOGIN,
     repos,
     repo_lists,
     repo_information,
@@ -189,22 +166,7 @@ FEATURES: tuple[Router, ...] = (
     links_in_mails,
     live_notifications,
     watching,
-    discovery,
-    userinfo,
-    end_session,
-    oauth_tokens,
-    revocation,
-    introspection,
-    oauth_apps,
-    oauth_secrets,
-    oauth_logos,
-    organization_oauth_apps,
-    registration,
-    authorization,
-    device_page,
-    oauth_accesses,
-    connected_pages,
-    app_pages,
+    *OAUTH,
     scim,
     managed_scim,
     pages,
@@ -235,7 +197,7 @@ def create_application(database: Database) -> FastAPI:
     app.state.inbox_bells = InboxWatcher(database)
     app.state.job_logs = LogWatcher(database)
     app.state.limiter = Limiter(quiet=settings.server.test_mode)
-    app.state.desk = GrantContext(database, app.state.limiter)
+    app.state.grant_context = GrantContext(database, app.state.limiter)
     app.state.jobs = RunnerAvailability(settings)
     app.state.metrics = Metrics()
     app.state.ports = ReverseProxy(

@@ -2,9 +2,8 @@
 names.
 """
 
-from collections.abc import AsyncIterator, Callable
-from functools import wraps
-from typing import Annotated, Any
+from collections.abc import AsyncIterator
+from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Query, Request
@@ -115,17 +114,10 @@ def mirror_for_containers(buckets: Router) -> Router:
 
     Interface 1: the file endpoints of containers mirror the bucket ones.
     """
-    path = ("/buckets", "/containers")
-    return mirror_routes(buckets, tag="containers", path=path, endpoint=_container_endpoint)
-
-
-def _container_endpoint(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function under the name, and with the sentence, that containers need."""
-
-    @wraps(endpoint)
-    async def mirror(*args: Any, **kwargs: Any) -> Any:
-        return await endpoint(*args, **kwargs)
-
-    mirror.__name__ = endpoint.__name__.replace("bucket", "container")
-    mirror.__doc__ = (endpoint.__doc__ or "").replace("bucket", "container")
-    return mirror
+    return mirror_routes(
+        buckets,
+        tag="containers",
+        path=("/buckets", "/containers"),
+        name=("bucket", "container"),
+        describe=lambda text: text.replace("bucket", "container"),
+    )
