@@ -210,6 +210,16 @@ async def test_strangers_bring_files_for_pull_requests_only(
     assert (closed.status_code, without_scope.status_code) == (403, 403)
 
 
+async def test_who_cannot_read_a_repository_brings_no_files_for_pull_requests(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
+) -> None:
+    await client.put("/api/models/ada/engine/settings", headers=ada, json={"gated": "manual"})
+
+    response = await batch(client, await sign_in(database, "bob"), wanted(CONTENT))
+
+    assert response.status_code == 403
+
+
 async def test_a_private_repository_has_no_large_files_for_strangers(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:

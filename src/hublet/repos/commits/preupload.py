@@ -28,14 +28,14 @@ class FileAdvice:
 async def advise(
     database: Database,
     caller: Caller,
-    wanted: CommitAddress,
+    address: CommitAddress,
     paths: list[str],
     *,
     ignore: str | None,
 ) -> list[FileAdvice]:
     """Tell of each file whether .gitignore leaves it out and what its present content is."""
     async with database.read() as conn:
-        target = await get_target(conn, caller, wanted)
+        target = await get_target(conn, caller, address)
     folder = folder_of(database.hub.settings.database.data_dir, target.repo.id)
     entries, ignored = await asyncio.to_thread(_inspect, folder, target.head, paths, ignore)
     large = [entry.lfs.sha256 for entry in entries.values() if entry.lfs is not None]

@@ -8,7 +8,6 @@ from pydantic import MISSING
 
 from hublet.core.http import Db, Router
 from hublet.core.http.exchange import allow_streaming
-from hublet.core.http.routers import Router as RoutersRouter
 from hublet.repos import cards
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo
 from hublet.repos.commits import preupload, service
@@ -35,7 +34,7 @@ async def _commit_address(
     *,
     create_pr: Annotated[bool, Query(description="Make it a pull request.")] = False,
 ) -> CommitAddress:
-    return CommitAddress(address=address, revision=revision, create_pr=create_pr)
+    return CommitAddress(repo=address, revision=revision, create_pr=create_pr)
 
 
 RequestedTarget = Annotated[CommitAddress, Depends(_commit_address)]
@@ -97,7 +96,7 @@ async def advise_upload(
     )
 
 
-cards_router = RoutersRouter(prefix="/api", tags=["repos"])
+cards_router = Router(prefix="/api", tags=["repos"])
 
 _NO_METADATA = (
     "There is no metadata at the top of README.md; it helps others to find the repository."

@@ -55,11 +55,11 @@ class _Landed:
 
 
 async def commit(
-    database: Database, caller: Caller, wanted: CommitAddress, body: AsyncIterator[bytes]
+    database: Database, caller: Caller, address: CommitAddress, body: AsyncIterator[bytes]
 ) -> CommitResult:
     """Make the commit that a body describes; one that changes nothing is the branch's last."""
     async with database.read() as conn:
-        target = await get_target(conn, caller, wanted)
+        target = await get_target(conn, caller, address)
     settings = database.hub.settings
     folder = folder_of(settings.database.data_dir, target.repo.id)
     intake = CommitIntake(
@@ -70,7 +70,7 @@ async def commit(
     try:
         request = await _read_body(intake, body)
         await _write_pointers(database, target.repo, intake, request)
-        work = _CommitWork(database, caller, wanted, intake, request)
+        work = _CommitWork(database, caller, address, intake, request)
         done = await work.run(folder)
     except (OSError, pygit2.GitError) as error:
         if not folder.exists():
@@ -127,19 +127,19 @@ class _CommitWork:
         self,
         database: Database,
         caller: Caller,
-        wanted: CommitAddress,
+        address: CommitAddress,
         intake: CommitIntake,
         request: CommitRequest,
     ) -> None:
         self._database = database
         self._caller = caller
-        self._wanted = wanted
+        self._address = address
         self._intake = intake
         self._request = request
 
     async def run(self, folder: Path) -> _Landed:
         async with self._database.read() as conn:
-            target = await get_target(conn, self._caller, self._wanted)
+            target = await get_target(conn, self._caller, self._address)
         key = (target.repo.id, target.ref)
         turn = _branch_locks.setdefault(key, asyncio.Lock())
         async with turn:
@@ -148,7 +148,7 @@ class _CommitWork:
     async def _try_until_it_fits(self, folder: Path) -> _Landed:
         for _ in range(ATTEMPTS):
             async with self._database.read() as conn:
-                target = await get_target(conn, self._caller, self._wanted)
+                target = await get_target(conn, self._caller, self._address)
             built, card = await asyncio.to_thread(self._build, folder, target)
             if not built.is_new:
                 return _Landed(repo=target.repo, oid=built.oid)
@@ -157,27 +157,27 @@ class _CommitWork:
                     return await self._move(conn, target, built, card)
             except RefChanged:
                 continue
-        raise RefChanged(self._wanted.revision)
+        raise RefChanged(self._address.revision)
 
     def _build(self, folder: Path, target: CommitTarget) -> tuple[BuiltCommit, Card | None]:
         draft = CommitDraft(
             author=self._caller.user_name, at=now(), message=self._request.header.message
         )
-        base = CommitBase(folder=folder, revision=self._wanted.revision, head=target.head)
+        base = CommitBase(folder=folder, revision=self._address.revision, head=target.head)
         built = CommitBuilder(
-            base, self._request, draft, self._intake.writer, may_be_empty=self._wanted.create_pr
+            base, self._request, draft, self._intake.writer, may_be_empty=self._address.create_pr
         ).build()
-        to_main = built.is_new and target.ref == MAIN and not self._wanted.create_pr
+        to_main = built.is_new and target.ref == MAIN and not self._address.create_pr
         return built, read_card(folder, built.oid, target.repo.type) if to_main else None
 
     async def _move(
         self, conn: Connection, target: CommitTarget, built: BuiltCommit, card: Card | None
     ) -> _Landed:
         # The body may have taken hours; whether the caller may is looked at once more.
-        repo = (await get_target(conn, self._caller, self._wanted)).repo
+        repo = (await get_target(conn, self._caller, self._address)).repo
         update = UpdatedRef(ref=target.ref, old_sha=target.head, new_sha=built.oid)
         url = None
-        if self._wanted.create_pr:
+        if self._address.create_pr:
             pull_request = await pull_requests.open_pull_request(
                 conn, self._caller, repo, self._proposal(target, built)
             )

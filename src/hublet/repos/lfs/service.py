@@ -5,6 +5,7 @@ import re
 from hublet.core.database import Reader
 from hublet.repos import blobs_store as blobs
 from hublet.repos import service as repos
+from hublet.repos.commits.pull_requests import may_propose
 from hublet.repos.errors import ObjectNotFound, WrongSize
 from hublet.repos.lfs.links import Link, sign
 from hublet.repos.lfs.records import (
@@ -46,9 +47,8 @@ async def prepare_uploads(
 
 
 async def _check_upload(conn: Reader, caller: Caller, repo: Repo) -> None:
-    # Whoever may open a pull request brings its files along.
-    discusses = not repo.discussions_disabled and await repos.may(conn, caller, repo, Right.discuss)
-    if not discusses:
+    # Whoever may open a pull request may upload its files.
+    if repo.discussions_disabled or not await may_propose(conn, caller, repo):
         await repos.check(conn, caller, repo, Right.write)
 
 
