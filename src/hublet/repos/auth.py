@@ -86,7 +86,7 @@ GIT_REPO = "/api/{kind:kind}/{namespace:owner}/{name}"
 
 async def _git_repo(request: Request, kind: GitRepoKind, namespace: str, name: str) -> RepoAddress:
     return RepoAddress(
-        type=kind.type, namespace=namespace, name=name, requested=raw_url_of(request)
+        type=kind.type, namespace=namespace, name=name, request_url=raw_url_of(request)
     )
 
 
@@ -110,7 +110,7 @@ async def _root_repo(request: Request, repo: str) -> RepoAddress:
         type=GitRepoKind(kind[0]).type if kind else RepoType.model,
         namespace=namespace,
         name=name.removesuffix(".git"),
-        requested=raw_url_of(request),
+        request_url=raw_url_of(request),
     )
 
 
@@ -131,7 +131,7 @@ class PrefixedKind(StrEnum):
 
 async def _model_page(request: Request, namespace: str, name: str) -> RepoAddress:
     return RepoAddress(
-        type=RepoType.model, namespace=namespace, name=name, requested=raw_url_of(request)
+        type=RepoType.model, namespace=namespace, name=name, request_url=raw_url_of(request)
     )
 
 
@@ -139,7 +139,7 @@ async def _repo_page(
     request: Request, kind: PrefixedKind, namespace: str, name: str
 ) -> RepoAddress:
     return RepoAddress(
-        type=kind.type, namespace=namespace, name=name, requested=raw_url_of(request)
+        type=kind.type, namespace=namespace, name=name, request_url=raw_url_of(request)
     )
 
 

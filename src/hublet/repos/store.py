@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 
 from hublet.accounts.names import name_key
-from hublet.accounts.records import Role
+from hublet.accounts.records import Owner, OwnerType, Role
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.events import RepoSnapshot
@@ -81,7 +81,7 @@ async def existing_of(conn: Reader, repo_ids: Iterable[str]) -> set[str]:
 
 
 async def remove(conn: Connection, repo_id: str) -> bool:
-    """Remove a repository with all that hangs on it; False when it is gone already."""
+    """Remove a repository with all that belongs to it; False when it is gone already."""
     return await conn.execute("DELETE FROM repos WHERE id = $1", repo_id) == 1
 
 
@@ -101,7 +101,7 @@ async def set_name(conn: Connection, *, before: Repo, after: Repo) -> bool:
 
 
 async def add_redirect(conn: Connection, repo: Repo) -> None:
-    """Lead from the name that the repository has in this record to where it is."""
+    """Redirect from the name that this record has to the repository."""
     await conn.execute(
         """
         INSERT INTO repo_redirects (type, owner_id, name_key, repo_id) VALUES ($1, $2, $3, $4)
@@ -112,7 +112,7 @@ async def add_redirect(conn: Connection, repo: Repo) -> None:
 
 
 async def remove_redirect(conn: Connection, repo: Repo) -> None:
-    """Forget that another repository once had this one's name."""
+    """Remove the redirect from this repository's name to one that had it before."""
     await conn.execute(
         "DELETE FROM repo_redirects WHERE type = $1 AND owner_id = $2 AND name_key = $3",
         repo.type, repo.owner_id, repo_name_key(repo.name),
@@ -138,7 +138,7 @@ async def roles_of(conn: Reader, repo: Repo, *, user_id: str) -> tuple[Role | No
 async def list_roles(
     conn: Reader, repo: RepoSnapshot, *, user_ids: Iterable[str]
 ) -> dict[str, tuple[Role, Role | None]]:
-    """Return for each of these users who is a member what `roles_of` says of one."""
+    """Return the roles of `roles_of` for those of these users who are members."""
     rows = await conn.fetch_all(
         """
         SELECT m.user_id, m.role AS organization, g.role AS resource_group
@@ -159,7 +159,7 @@ async def list_roles(
 
 
 async def access_status(conn: Reader, repo_id: str, *, user_id: str) -> str | None:
-    """Return what became of the user's request to read a gated repository."""
+    """Return the status of the user's request to read a gated repository."""
     status: str | None = await conn.fetch_value(
         "SELECT status FROM access_requests WHERE repo_id = $1 AND user_id = $2", repo_id, user_id
     )
@@ -174,9 +174,7 @@ def record(row: Row) -> Repo:
     return Repo(
         id=row["id"],
         type=RepoType(row["type"]),
-        owner_id=row["owner_id"],
-        owner_name=row["owner_name"],
-        owner_type=row["owner_type"],
+        owner=Owner(id=row["owner_id"], name=row["owner_name"], type=OwnerType(row["owner_type"])),
         name=row["name"],
         visibility=Visibility(row["visibility"]),
         gated=Gated(row["gated"]) if row["gated"] else None,
@@ -197,8 +195,8 @@ def record(row: Row) -> Repo:
     )
 
 
-async def change_settings(conn: Connection, repo_id: str, wanted: SettingsChange) -> None:
-    """Change what is wanted and nothing else, so that two changes at once both count."""
+async def change_settings(conn: Connection, repo_id: str, change: SettingsChange) -> None:
+    """Change these settings and no others, so that two changes at once both count."""
     await conn.execute(
         """
         UPDATE repos SET
@@ -207,8 +205,8 @@ async def change_settings(conn: Connection, repo_id: str, wanted: SettingsChange
             discussions_disabled = coalesce($5, discussions_disabled)
         WHERE id = $1
         """,
-        repo_id, wanted.visibility, wanted.gated is not None, wanted.gated or None,
-        wanted.discussions_disabled,
+        repo_id, change.visibility, change.gated is not None, change.gated or None,
+        change.discussions_disabled,
     )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def type_of(request: Request) -> RepoType:
 
 async def _files_repo(request: Request, namespace: str, name: str) -> RepoAddress:
     return RepoAddress(
-        type=type_of(request), namespace=namespace, name=name, requested=raw_url_of(request)
+        type=type_of(request), namespace=namespace, name=name, request_url=raw_url_of(request)
     )
 
 
