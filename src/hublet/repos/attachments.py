@@ -9,7 +9,7 @@ from hublet.core.database import Database, Reader
 from hublet.core.ids import random_text
 from hublet.repos import blobs_store
 from hublet.repos.blobs import spool_upload
-from hublet.repos.errors import AttachmentNotFound, EmptyAttachment, NotAnAttachment
+from hublet.repos.errors import AttachmentNotFound, InvalidUpload
 from hublet.repos.records import Attachment
 from hublet.tokens.records import Caller
 
@@ -37,7 +37,7 @@ def check_media_type(content_type: str) -> str:
     """Return the media type without its parameters, or refuse one that cannot be attached."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in SUFFIXES:
-        raise NotAnAttachment(SUFFIXES)
+        raise InvalidUpload(f"Content-Type must be one of {', '.join(SUFFIXES)}.")
     return media_type
 
 
@@ -55,7 +55,7 @@ async def add(
     data_dir = database.hub.settings.database.data_dir
     async with spool_upload(content, data_dir, largest=size_limit(media_type)) as spool:
         if not spool.size:
-            raise EmptyAttachment
+            raise InvalidUpload("The body must be the content of a file; it is empty.")
         blob = await asyncio.to_thread(spool.keep)
     attachment = Attachment(
         name=random_text(_NAME_LENGTH, string.ascii_letters + string.digits) + SUFFIXES[media_type],

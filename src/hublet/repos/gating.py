@@ -15,19 +15,14 @@ from hublet.core.outbox import publish
 from hublet.events import AccessDecided, AccessRequested
 from hublet.repos import gating_store
 from hublet.repos import service as repos
-from hublet.repos.errors import (
-    AccessRequestNotFound,
-    AlreadyHasAccess,
-    InvalidDecision,
-    RepoNotGated,
-)
+from hublet.repos.errors import AccessRequestNotFound, AlreadyHasAccess, InvalidAccessRequest
 from hublet.repos.records import AccessStatus, Gated, GateRequest, Repo, Right
 from hublet.tokens.records import Caller
 
 
 def check_gated(repo: Repo) -> None:
     if repo.gated is None:
-        raise RepoNotGated(repo.full_name)
+        raise InvalidAccessRequest(f"{repo.full_name} is not gated.")
 
 
 async def request_access(
@@ -97,7 +92,7 @@ async def get_request(
     """Return the request of a user, or the one of this id; exactly one of both is to be given."""
     check_gated(repo)
     if (user is None) is (request_id is None):
-        raise InvalidDecision("Exactly one of user and requestId is needed.")
+        raise InvalidAccessRequest("Exactly one of user and requestId is needed.")
     if user is not None:
         requester = await _user(conn, user)
         found = await gating_store.find(conn, repo.id, user_id=requester.id)
@@ -123,7 +118,7 @@ async def decide(
 ) -> None:
     """Accept or reject a request, or put it back among the pending ones."""
     if reason is not None and status is not AccessStatus.rejected:
-        raise InvalidDecision("rejectionReason is only for the status rejected.")
+        raise InvalidAccessRequest("rejectionReason is only for the status rejected.")
     decided = replace(request, status=status, rejection_reason=reason, decided_by=caller.user_id)
     if request.status is status or not await gating_store.decide(conn, request, decided):
         raise AccessRequestNotFound(f"request that is not {status} already", repo.full_name)

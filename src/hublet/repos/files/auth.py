@@ -16,7 +16,7 @@ from hublet.core.http.paging import Page
 from hublet.core.http.routers import Router, mirror_routes
 from hublet.core.paging import InvalidCursor, read_cursor
 from hublet.repos.auth import raw_url_of
-from hublet.repos.errors import BodyIncomplete
+from hublet.repos.errors import InvalidUpload
 from hublet.repos.files.records import Condition, Upload
 from hublet.repos.files.uploads import announced_digests, check_media_type, media_type_of
 from hublet.repos.names import check_path
@@ -107,7 +107,7 @@ async def body_of(request: Request) -> AsyncIterator[bytes]:
         async for chunk in request.stream():
             yield chunk
     except ClientDisconnect:
-        raise BodyIncomplete from None
+        raise InvalidUpload("The body broke off before its end; nothing of it was kept.") from None
 
 
 def mirror_for_containers(buckets: Router) -> Router:

@@ -13,7 +13,7 @@ from hublet.core.database import Database
 from hublet.repos import blobs_store as blobs
 from hublet.repos import service as repos
 from hublet.repos.blobs import spool_upload
-from hublet.repos.errors import ConditionFailed, InvalidDigest, InvalidMediaType, WrongDigest
+from hublet.repos.errors import ConditionFailed, InvalidUpload
 from hublet.repos.files import service, store
 from hublet.repos.files.records import File, Upload
 from hublet.repos.records import RepoAddress, Right
@@ -31,7 +31,7 @@ _known_types = mimetypes.MimeTypes()
 def check_media_type(text: str) -> None:
     """Refuse what could not stand in a header of an answer."""
     if len(text) > _LONGEST_MEDIA_TYPE or _MEDIA_TYPE.fullmatch(text) is None:
-        raise InvalidMediaType
+        raise InvalidUpload("Content-Type must be a media type such as text/plain.")
 
 
 def media_type_of(path: str) -> str:
@@ -63,14 +63,16 @@ def _from_base64(value: str) -> str:
     except ValueError:
         octets = b""
     if len(octets) != _SHA256_BYTES:
-        raise InvalidDigest("Digest must be written sha-256= and 32 bytes in base64")
+        raise InvalidUpload("Digest must be written sha-256= and 32 bytes in base64.")
     return octets.hex()
 
 
 def check_digests(upload: Upload, *, sha256: str) -> None:
     for header, announced in upload.digests:
         if announced != sha256:
-            raise WrongDigest(header)
+            raise InvalidUpload(
+                f"{header} is not the digest of the body that arrived; send it again."
+            )
 
 
 async def put_file(

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from hublet.core.errors import Unavailable
 from hublet.core.light_dataclasses import dataclass
+from hublet.repos.errors import GitFailed, GitMissing
 
 # However slow the other side is, nothing of git's takes longer.
 LONGEST_SECONDS = 3600
@@ -26,15 +26,6 @@ _SETTINGS = (
     *("-c", "uploadpack.allowFilter=true"),
     *("-c", "uploadpack.allowAnySHA1InWant=true"),
 )
-
-
-class GitMissing(Unavailable):
-    def __init__(self) -> None:
-        super().__init__("This hub cannot run git; its operator has to install it.")
-
-
-class GitFailed(Exception):
-    """Git ended badly; the text is what it said about it, for the log or for a closer look."""
 
 
 @cache

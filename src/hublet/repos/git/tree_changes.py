@@ -161,7 +161,7 @@ class _TreeBuilder:
         before = items.get(key)
         if before is not None and before.mode != FOLDER:
             if (added := child.first_put(at)) is not None:
-                raise PathTakenInTree(added, by="file", place=at)
+                raise PathTakenInTree(added, by="file", taken=at)
             before = None
         below = self._items(before.oid if before else None, child, f"{at}/")
         if below:

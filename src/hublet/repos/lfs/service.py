@@ -6,7 +6,7 @@ from hublet.core.database import Reader
 from hublet.repos import blobs_store as blobs
 from hublet.repos import service as repos
 from hublet.repos.commits.pull_requests import may_propose
-from hublet.repos.errors import ObjectNotFound, WrongSize
+from hublet.repos.errors import InvalidUpload, ObjectNotFound
 from hublet.repos.lfs.links import Link, sign
 from hublet.repos.lfs.records import (
     PART_SIZE,
@@ -143,4 +143,4 @@ async def verify(
     if found is None:
         raise ObjectNotFound(wanted.oid)
     if found.size != wanted.size:
-        raise WrongSize(wanted.oid)
+        raise InvalidUpload(f"size must be that of the object {wanted.oid}.")

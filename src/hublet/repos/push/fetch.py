@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO
 
 from hublet.core.logs import get_logger
-from hublet.repos.errors import GitBusy, GitUnavailable
-from hublet.repos.git.process import GitFailed, start_git
+from hublet.repos.errors import GitBusy, GitFailed, GitUnavailable
+from hublet.repos.git.process import start_git
 from hublet.repos.push.wire import FLUSH, packet
 
 # A slot is held for as long as the client takes, so there are more of them than processors.

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hublet.repos.errors import BadPack
+from hublet.repos.errors import BadPack, GitFailed
 from hublet.repos.git import quarantine
-from hublet.repos.git.process import GitFailed, start_git
+from hublet.repos.git.process import start_git
 from hublet.repos.push import wire
 from hublet.repos.push.wire import PacketReader
 

@@ -10,8 +10,7 @@ from hublet.events import UpdatedRef
 from hublet.repos import service as repos
 from hublet.repos.cards import read_card
 from hublet.repos.errors import (
-    MainNotDeletable,
-    NotABranch,
+    InvalidBranch,
     RefChanged,
     RefExists,
     RevisionNotFound,
@@ -102,7 +101,7 @@ def _start_branch(
 
 async def delete_branch(conn: Connection, caller: Caller, address: RepoAddress, name: str) -> None:
     if HEADS + name == MAIN:
-        raise MainNotDeletable
+        raise InvalidBranch("The branch main cannot be deleted.")
     await _delete_ref(conn, caller, address, HEADS + name)
 
 
@@ -153,7 +152,7 @@ async def _head_of(conn: Reader, repo: Repo, branch: str) -> str:
     if head is not None:
         return head
     if await service.find_sha(conn, repo, branch) is not None:
-        raise NotABranch(branch)
+        raise InvalidBranch(f"{branch} is no branch; only the history of a branch can be squashed.")
     raise RevisionNotFound(branch)
 
 
