@@ -77,12 +77,11 @@ from hublet.oauth.routes import revocation_router as revocation
 from hublet.oauth.routes import token_router as oauth_tokens
 from hublet.oauth.routes import userinfo_router as userinfo
 from hublet.pages.routes import router as pages
-from hublet.repos.attachments_routes import router as attachments
 from hublet.repos.browse.download_routes import router as downloads
 from hublet.repos.browse.downloads import DownloadCounter
 from hublet.repos.browse.routes import lists_router as repo_lists
 from hublet.repos.browse.routes import router as repo_information
-from hublet.repos.browse.tree_routes import router as trees
+from hublet.repos.browse.routes import trees_router as trees
 from hublet.repos.commits.routes import cards_router as cards
 from hublet.repos.commits.routes import router as commits
 from hublet.repos.files.bucket_routes import buckets, containers
@@ -93,11 +92,12 @@ from hublet.repos.files.routes import (
     container_files,
 )
 from hublet.repos.gating_routes import router as gating
-from hublet.repos.lfs.management_routes import router as lfs_files
+from hublet.repos.lfs.routes import files_router as lfs_files
 from hublet.repos.lfs.routes import router as lfs
 from hublet.repos.lfs.routes import transfers_router as lfs_transfers
 from hublet.repos.push.routes import router as smart_http
 from hublet.repos.refs.routes import router as refs
+from hublet.repos.routes import attachments_router as attachments
 from hublet.repos.routes import likes_router as likes
 from hublet.repos.routes import router as repos
 from hublet.repos.routes import settings_router as repo_settings

@@ -1,20 +1,26 @@
-"""HTTP for repositories as such: creation, move, deletion, settings and likes."""
+"""HTTP for repositories as such: creation, move, deletion, settings, likes and attachments."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Header, Request
 from pydantic import MISSING
+from starlette.responses import PlainTextResponse, Response
 
 from hublet.accounts.schemas import UserCard
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database, Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
+from hublet.core.http.exchange import allow_streaming
+from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
-from hublet.repos import lifecycle, likes_store, service, settings
+from hublet.repos import attachments, lifecycle, service, settings, store
 from hublet.repos import likes as repos_likes
 from hublet.repos.access import requested_visibility
+from hublet.repos.attachments import SUFFIXES, check_media_type
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo
+from hublet.repos.blobs import blob_path
+from hublet.repos.files.auth import body_of
 from hublet.repos.lifecycle import NewRepo
 from hublet.repos.names import split_name
 from hublet.repos.records import (
@@ -38,7 +44,7 @@ from hublet.repos.schemas import (
     SetRepoResourceGroup,
     UpdateRepoSettings,
 )
-from hublet.tokens.auth import AccountOwner, AnyCaller, MaybeCaller, actor_of
+from hublet.tokens.auth import AccountOwner, AnyCaller, DiscussionWriter, MaybeCaller, actor_of
 
 router = Router(prefix="/api/repos", tags=["repos"])
 
@@ -182,7 +188,7 @@ async def list_repo_likers(
 ) -> list[UserCard]:
     """List who likes a repository, page by page."""
     repo = await service.get(conn, caller, address, Right.see)
-    found = await likes_store.list_likers(conn, repo.id, after=page.after, limit=page.reach)
+    found = await store.list_likers(conn, repo.id, after=page.after, limit=page.reach)
     base_url = conn.hub.settings.base_url
     return [UserCard.of(u, base_url=base_url) for u in page.cut(found, position=lambda u: u.id)]
 
@@ -196,3 +202,49 @@ async def list_user_likes(
     found = await accounts.get_visible_user(conn, user, to_administrator=is_administrator)
     likes = await repos_likes.list_of_user(conn, found.id, after=page.after, limit=page.reach)
     return [Like.of(like) for like in page.cut(likes, position=repos_likes.write_position)]
+
+
+attachments_router = Router(tags=["discussions"])
+
+allow_streaming("POST", "/uploads")
+
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_TAKES_A_FILE: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": dict.fromkeys(SUFFIXES, _BINARY),
+    }
+}
+
+
+@attachments_router.post("/uploads", response_class=PlainTextResponse, openapi_extra=_TAKES_A_FILE)
+async def upload_attachment(
+    request: Request,
+    database: Db,
+    caller: DiscussionWriter,
+    content_type: Annotated[str, Header(include_in_schema=False)] = "",
+) -> str:
+    """Upload a picture, video, sound or PDF to show in a text; the answer is its address.
+
+    At most 10 MiB, videos 50 MiB. Whoever knows the address can see it, and nobody can guess it.
+    """
+    media_type = check_media_type(content_type)
+    attachment = await attachments.add(database, caller, media_type, body_of(request))
+    return f"{database.hub.settings.base_url}/uploads/{attachment.name}"
+
+
+@attachments_router.get("/uploads/{name}", response_class=Response, responses=FILE_RESPONSES)
+async def get_attachment(request: Request, database: Db, name: str) -> Response:
+    """Get what somebody uploaded to show in a text; no token is needed."""
+    async with database.read() as conn:
+        attachment = await attachments.get(conn, name)
+    return await blob_response(
+        request,
+        blob_path(database.hub.settings.database.data_dir, attachment.sha256),
+        size=attachment.size,
+        etag=attachment.sha256,
+        file_name=attachment.name,
+        media_type=attachment.media_type,
+        # The content at an address never changes.
+        headers={"Cache-Control": "public, max-age=31536000, immutable"},
+    )

@@ -17,7 +17,7 @@ from hublet.core.http.file_responses import (
 from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo
 from hublet.repos.browse import downloads
 from hublet.repos.browse.auth import IN_REVISION, RevisionPath, revision_and_path
-from hublet.repos.browse.downloads import BINARY, TEXT, DownloadCounter, media_type_of
+from hublet.repos.browse.downloads import BINARY, TEXT, DownloadCounter, safe_media_type
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.browse.revisions import get_revision
 from hublet.repos.records import RepoAddress, Right
@@ -88,7 +88,7 @@ async def download_raw_file(
         size=file.entry.size if lfs is None else lfs.pointer_size,
         etag=file.entry.oid,
         file_name=_name(file),
-        media_type=media_type_of(file.entry.path) if lfs is None else TEXT,
+        media_type=safe_media_type(file.entry.path) if lfs is None else TEXT,
         headers={"X-Repo-Commit": file.commit},
     )
 
@@ -98,7 +98,7 @@ def _name(file: StoredFile) -> str:
 
 
 async def _send(request: Request, file: StoredFile, *, to_save: bool = False) -> Response:
-    media_type, name, lfs = media_type_of(file.entry.path), _name(file), file.entry.lfs
+    media_type, name, lfs = safe_media_type(file.entry.path), _name(file), file.entry.lfs
     headers = {"X-Repo-Commit": file.commit}
     if to_save:
         headers["Content-Disposition"] = content_disposition(name, BINARY)

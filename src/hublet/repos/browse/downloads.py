@@ -38,7 +38,7 @@ _TEXT_SUFFIXES = frozenset(_SUFFIXES_OF_TEXT.split())
 _TEXT_NAMES = frozenset(_NAMES_OF_TEXT.split())
 
 
-def media_type_of(path: str) -> str:
+def safe_media_type(path: str) -> str:
     """Return the type to send a file with, the same whatever is in it.
 
     Pages and scripts are plain text here: on the hub's own origin nobody else's may run.

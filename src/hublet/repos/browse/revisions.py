@@ -13,7 +13,7 @@ from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import RepoAddress, Right
 from hublet.repos.refs import service as refs
-from hublet.repos.refs.service import SHA
+from hublet.repos.refs.service import COMMIT_ID
 from hublet.tokens.records import Caller
 
 # Refs with slashes of their own that people write without encoding them.
@@ -51,7 +51,7 @@ def write_tree_cursor(commit: str, last: str) -> str:
 
 def read_tree_cursor(position: str) -> tuple[str, str]:
     commit, colon, last = position.partition(":")
-    if not colon or not SHA.fullmatch(commit):
+    if not colon or not COMMIT_ID.fullmatch(commit):
         raise InvalidCursor
     return commit, unquote(last)
 

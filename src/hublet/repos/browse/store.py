@@ -61,7 +61,7 @@ async def list_of_type(
     most = values.put(limit)
     parts = ["r.visibility = 'public'"]
     if reach is not None:
-        parts.append(f"r.visibility <> 'public' AND {_within_reach(values, reach)}")
+        parts.append(f"r.visibility <> 'public' AND {_reach_condition(values, reach)}")
     # Each part has its own limit, so that neither is read to its end.
     union = " UNION ALL ".join(
         f"""
@@ -93,7 +93,7 @@ async def list_of_owner(
         f"""
         SELECT {COLUMNS} FROM repos r {OWNER}
         WHERE r.owner_id = {owner} AND (r.type, r.created_at, r.id) > ({place})
-          AND (r.visibility = 'public' OR {_within_reach(values, reach)})
+          AND (r.visibility = 'public' OR {_reach_condition(values, reach)})
         ORDER BY r.type, r.created_at, r.id LIMIT {most}
         """,
         *values.all,
@@ -157,7 +157,7 @@ def _containing(text: str) -> str:
     return f"%{text}%"
 
 
-def _within_reach(values: _Parameters, reach: Reach) -> str:
+def _reach_condition(values: _Parameters, reach: Reach) -> str:
     owners = values.put_list({*reach.readable, *reach.where_created})
     readable, created = values.put_list(reach.readable), values.put_list(reach.where_created)
     return f"""

@@ -48,7 +48,7 @@ _branch_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Landed:
+class _CommitOutcome:
     repo: Repo
     oid: str
     pull_request_url: str | None = None
@@ -70,7 +70,7 @@ async def commit(
     try:
         request = await _read_body(intake, body)
         await _write_pointers(database, target.repo, intake, request)
-        work = _CommitWork(database, caller, address, intake, request)
+        work = _CommitAttempts(database, caller, address, intake, request)
         done = await work.run(folder)
     except (OSError, pygit2.GitError) as error:
         if not folder.exists():
@@ -120,7 +120,7 @@ async def _write_pointers(
         request.changes.puts[file.path] = FilePut(oid=oid, size=blob.size, is_lfs=True)
 
 
-class _CommitWork:
+class _CommitAttempts:
     """One request on its way into a branch."""
 
     def __init__(
@@ -137,7 +137,7 @@ class _CommitWork:
         self._intake = intake
         self._request = request
 
-    async def run(self, folder: Path) -> _Landed:
+    async def run(self, folder: Path) -> _CommitOutcome:
         async with self._database.read() as conn:
             target = await get_target(conn, self._caller, self._address)
         key = (target.repo.id, target.ref)
@@ -145,13 +145,13 @@ class _CommitWork:
         async with turn:
             return await self._try_until_it_fits(folder)
 
-    async def _try_until_it_fits(self, folder: Path) -> _Landed:
+    async def _try_until_it_fits(self, folder: Path) -> _CommitOutcome:
         for _ in range(ATTEMPTS):
             async with self._database.read() as conn:
                 target = await get_target(conn, self._caller, self._address)
             built, card = await asyncio.to_thread(self._build, folder, target)
             if not built.is_new:
-                return _Landed(repo=target.repo, oid=built.oid)
+                return _CommitOutcome(repo=target.repo, oid=built.oid)
             try:
                 async with self._database.transaction() as conn:
                     return await self._move(conn, target, built, card)
@@ -172,7 +172,7 @@ class _CommitWork:
 
     async def _move(
         self, conn: Connection, target: CommitTarget, built: BuiltCommit, card: Card | None
-    ) -> _Landed:
+    ) -> _CommitOutcome:
         # The body may have taken hours; whether the caller may is looked at once more.
         repo = (await get_target(conn, self._caller, self._address)).repo
         update = UpdatedRef(ref=target.ref, old_sha=target.head, new_sha=built.oid)
@@ -191,7 +191,7 @@ class _CommitWork:
             added_bytes=built.added_bytes,
             blobs=self._request.blobs,
         )
-        return _Landed(
+        return _CommitOutcome(
             repo=await refs.update_refs(conn, repo, move), oid=built.oid, pull_request_url=url
         )
 

@@ -18,7 +18,7 @@ from hublet.core.paging import InvalidCursor, read_cursor
 from hublet.repos.auth import raw_url_of
 from hublet.repos.errors import InvalidUpload
 from hublet.repos.files.records import Condition, Upload
-from hublet.repos.files.uploads import announced_digests, check_media_type, media_type_of
+from hublet.repos.files.uploads import announced_digests, check_media_type, guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import RepoAddress, RepoType
 
@@ -88,7 +88,7 @@ async def _upload(
     digest: Annotated[str | None, Header(description="As in `sha-256=<base64>`.")] = None,
 ) -> Upload:
     check_path(path)
-    check_media_type(media_type := content_type or media_type_of(path))
+    check_media_type(media_type := content_type or guess_media_type(path))
     return Upload(
         path=path,
         media_type=media_type,

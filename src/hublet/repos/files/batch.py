@@ -31,7 +31,7 @@ from hublet.repos.files.schemas import (
     DeleteFileOperation,
     batch_operation,
 )
-from hublet.repos.files.uploads import check_media_type, media_type_of
+from hublet.repos.files.uploads import check_media_type, guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import Blob, Repo, RepoAddress, RepoType, Right
 from hublet.tokens.records import Caller
@@ -76,7 +76,7 @@ def _problems(error: ValidationError) -> str:
 
 
 def _addition(operation: AddFileOperation | CopyFileOperation) -> FileAddition:
-    media_type = operation.contentType or media_type_of(operation.path)
+    media_type = operation.contentType or guess_media_type(operation.path)
     check_media_type(media_type)
     return FileAddition(
         path=operation.path,

@@ -34,7 +34,7 @@ def check_media_type(text: str) -> None:
         raise InvalidUpload("Content-Type must be a media type such as text/plain.")
 
 
-def media_type_of(path: str) -> str:
+def guess_media_type(path: str) -> str:
     """Guess from the name of a file what is in it."""
     guessed, encoding = _known_types.guess_type(path.rpartition("/")[2])
     # A compressed text is no text to who receives it.

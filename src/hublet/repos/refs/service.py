@@ -39,7 +39,7 @@ def check_ref_name(kind: str, name: str) -> None:
 # them until then; a process that dies in between leaves objects that nothing points to. So a
 # change of content happens entirely or not at all, with its event.
 
-SHA = re.compile(r"[0-9a-f]{40}")
+COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 
 
 async def find_sha(conn: Reader, repo: Repo, revision: str) -> str | None:
@@ -50,7 +50,7 @@ async def find_sha(conn: Reader, repo: Repo, revision: str) -> str | None:
     for name in _spellings(revision):
         if (sha := await store.find(conn, repo.id, name)) is not None:
             return sha
-    return revision if SHA.fullmatch(revision) else None
+    return revision if COMMIT_ID.fullmatch(revision) else None
 
 
 def _spellings(revision: str) -> tuple[str, ...]:

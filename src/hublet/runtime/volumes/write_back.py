@@ -21,7 +21,7 @@ from hublet.repos.errors import FileTooLarge, PathTakenInBucket
 from hublet.repos.files import service as files
 from hublet.repos.files import store as file_store
 from hublet.repos.files.records import File, FileChange, FileRemoval
-from hublet.repos.files.uploads import media_type_of
+from hublet.repos.files.uploads import guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import Blob, Right
 from hublet.runtime.errors import BucketGone
@@ -198,7 +198,7 @@ def _file(prefix: str, found: ChangedFile, blob: Blob) -> File:
         path=prefix + found.path,
         sha256=blob.sha256,
         size=blob.size,
-        media_type=media_type_of(found.path),
+        media_type=guess_media_type(found.path),
         # A job sets the times of its files as it likes, also to what no calendar has.
         modified_at=clock.from_micros(min(max(found.modified // 1000, 0), micros())),
         uploaded_at=clock.now(),
