@@ -86,9 +86,7 @@ from hublet.repos.commits.routes import cards_router as cards
 from hublet.repos.commits.routes import router as commits
 from hublet.repos.files.bucket_routes import buckets, containers
 from hublet.repos.files.routes import (
-    bucket_batches,
     bucket_files,
-    container_batches,
     container_files,
 )
 from hublet.repos.gating_routes import router as gating
@@ -149,10 +147,8 @@ FEATURES: tuple[Router, ...] = (
     likes,
     buckets,
     bucket_files,
-    bucket_batches,
     containers,
     container_files,
-    container_batches,
     attachments,
     commits,
     refs,

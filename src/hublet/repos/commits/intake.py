@@ -23,9 +23,9 @@ from hublet.repos.commits.parser import CommitParser
 from hublet.repos.errors import InvalidCommit, InvalidPath
 from hublet.repos.git import patterns
 from hublet.repos.git.object_writer import ObjectWriter
-from hublet.repos.git.tree_changes import FilePut, TreeChanges, paths_above
+from hublet.repos.git.tree_changes import FilePut, TreeChanges
 from hublet.repos.git.trees import parse_pointer, pointer_to
-from hublet.repos.names import check_path
+from hublet.repos.names import check_path, paths_above
 from hublet.repos.records import Blob
 
 # What is larger lies in the folder of blobs, and git holds a pointer to it.

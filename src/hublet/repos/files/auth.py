@@ -1,28 +1,24 @@
-"""Parameters of buckets and containers: address, page, condition and upload, as types that a route
-names.
-"""
+"""Parameters of buckets and containers as annotated types: address, page, condition and upload."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Query, Request
 from pydantic import AwareDatetime
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from hublet.core.http.paging import Page
 from hublet.core.http.routers import Router, mirror_routes
 from hublet.core.paging import InvalidCursor, read_cursor
 from hublet.repos.auth import raw_url_of
-from hublet.repos.errors import InvalidUpload
 from hublet.repos.files.records import Condition, Upload
 from hublet.repos.files.uploads import announced_digests, check_media_type, guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import RepoAddress, RepoType
 
-# The address of a bucket, in front of what is asked of it; and the one where its page is.
+# The path of a bucket in the API, and the path of its page.
 BUCKET = "/api/buckets/{namespace}/{name}"
 BUCKET_PAGE = "/buckets/{namespace}/{name}"
 
@@ -30,7 +26,7 @@ MAX_LIMIT = 1000
 
 
 def type_of(request: Request) -> RepoType:
-    """Tell by the address whether a request is about buckets or containers."""
+    """Return from the path of a request whether it is for buckets or containers."""
     path: str = request.scope["path"]
     return RepoType(path.removeprefix("/api").split("/")[1].removesuffix("s"))
 
@@ -99,15 +95,6 @@ async def _upload(
 
 
 RequestedUpload = Annotated[Upload, Depends(_upload)]
-
-
-async def body_of(request: Request) -> AsyncIterator[bytes]:
-    """Yield the body piece by piece; a client that goes away is no fault of the hub's."""
-    try:
-        async for chunk in request.stream():
-            yield chunk
-    except ClientDisconnect:
-        raise InvalidUpload("The body broke off before its end; nothing of it was kept.") from None
 
 
 def mirror_for_containers(buckets: Router) -> Router:
