@@ -13,8 +13,7 @@ from hublet.repos.errors import AttachmentNotFound, InvalidUpload
 from hublet.repos.records import Attachment
 from hublet.tokens.records import Caller
 
-# What the public client sends, by its own list, and documents. SVG is missing on purpose: it can
-# carry scripts.
+# The types that the public client sends, and PDF. SVG is missing on purpose: it can carry scripts.
 SUFFIXES = {
     "image/png": ".png",
     "image/jpeg": ".jpg",
@@ -28,9 +27,11 @@ SUFFIXES = {
     "application/pdf": ".pdf",
 }
 
-# The limits that the public client tells of: 10 MB, and 50 MB for videos.
+# The limits that the public client documents: 10 MB, and 50 MB for videos.
 LARGEST = 10 << 20
 LARGEST_VIDEO = 50 << 20
+
+_NAME_LENGTH = 32
 
 
 def check_media_type(content_type: str) -> str:
@@ -45,13 +46,10 @@ def size_limit(media_type: str) -> int:
     return LARGEST_VIDEO if media_type.startswith("video/") else LARGEST
 
 
-_NAME_LENGTH = 32
-
-
 async def add(
     database: Database, caller: Caller, media_type: str, content: AsyncIterable[bytes]
 ) -> Attachment:
-    """Keep a file of one of the allowed types; no transaction is open while it arrives."""
+    """Store a file of one of the allowed types; no transaction is open while it arrives."""
     data_dir = database.hub.settings.database.data_dir
     async with spool_upload(content, data_dir, largest=size_limit(media_type)) as spool:
         if not spool.size:
@@ -72,7 +70,7 @@ async def add(
 
 
 async def get(conn: Reader, name: str) -> Attachment:
-    """Return the attachment to whoever has its address: a text may be read without a token."""
+    """Return the attachment of this name; the secret name is the only credential."""
     attachment = await blobs_store.find_attachment(conn, name)
     if attachment is None:
         raise AttachmentNotFound(name)

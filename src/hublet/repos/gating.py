@@ -1,6 +1,6 @@
 """Gated repositories: requests for access, and the decisions about them.
 
-Whoever decides manages the repository; the routes have checked it.
+The routes check that the caller of a decision manages the repository.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ def check_gated(repo: Repo) -> None:
 async def request_access(
     conn: Connection, caller: Caller, repo: Repo, fields: dict[str, Any]
 ) -> AccessStatus:
-    """Ask to read a repository; return what became of it, now or when it was asked before."""
+    """Request to read a repository; return the status of the request, also of an earlier one."""
     check_gated(repo)
     if await repos.may_user(conn, caller.user_id, repo, Right.read):
         raise AlreadyHasAccess(caller.user_name, repo.full_name)
@@ -89,18 +89,18 @@ async def cancel(conn: Connection, caller: Caller, repo: Repo) -> None:
 async def get_request(
     conn: Reader, repo: Repo, *, user: str | None, request_id: str | None
 ) -> GateRequest:
-    """Return the request of a user, or the one of this id; exactly one of both is to be given."""
+    """Return the request of a user, or the one of this id; exactly one of both is needed."""
     check_gated(repo)
     if (user is None) is (request_id is None):
         raise InvalidAccessRequest("Exactly one of user and requestId is needed.")
     if user is not None:
         requester = await _user(conn, user)
-        found = await gating_store.find(conn, repo.id, user_id=requester.id)
+        request = await gating_store.find(conn, repo.id, user_id=requester.id)
     else:
-        found = await gating_store.find_by_id(conn, repo.id, request_id=request_id or "")
-    if found is None:
+        request = await gating_store.find_by_id(conn, repo.id, request_id=request_id or "")
+    if request is None:
         raise AccessRequestNotFound("request of this user", repo.full_name)
-    return found
+    return request
 
 
 async def _user(conn: Reader, name: str) -> User:
@@ -126,7 +126,7 @@ async def decide(
 
 
 async def grant(conn: Connection, caller: Caller, repo: Repo, user_name: str) -> None:
-    """Let somebody in, whether they asked or not."""
+    """Grant access to a user, with or without a request."""
     check_gated(repo)
     user = await _user(conn, user_name)
     known = await gating_store.find(conn, repo.id, user_id=user.id)

@@ -81,7 +81,7 @@ async def create(database: Database, caller: Caller, new: NewRepo) -> Repo:
         async with database.transaction() as conn:
             await _add_or_refuse(conn, repo)
         return repo
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
+    folder = service.git_folder(database, repo.id)
     head = await asyncio.to_thread(
         bare_repos.create_with_first_commit, folder, author=caller.user_name, at=now()
     )

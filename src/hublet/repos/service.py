@@ -3,16 +3,18 @@
 import json
 from collections.abc import Collection
 from itertools import pairwise
+from pathlib import Path
 from urllib.parse import unquote
 
 from hublet.accounts.names import name_key
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Database, Reader
 from hublet.core.outbox import publish
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.events import RepoCreated, RepoDeleted, RepoSnapshot
 from hublet.repos import access, store
 from hublet.repos.errors import AccessNotGranted, RepoMoved, RepoNotFound, RightNeeded
+from hublet.repos.git import bare_repos
 from hublet.repos.names import repo_name_key
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.tokens.records import Caller, Scope
@@ -32,6 +34,11 @@ def snapshot(repo: Repo) -> RepoSnapshot:
         head_sha=repo.head_sha,
         tags=repo.tags,
     )
+
+
+def git_folder(database: Database, repo_id: str) -> Path:
+    """Return the folder of the bare git repository that holds a repository's content."""
+    return bare_repos.folder_of(database.hub.settings.database.data_dir, repo_id)
 
 
 async def get(conn: Reader, caller: Caller | None, address: RepoAddress, right: Right) -> Repo:

@@ -12,7 +12,7 @@ from hublet.core.database import Database
 from hublet.core.paging import InvalidCursor
 from hublet.repos import service as repos
 from hublet.repos.browse.records import EntryWithCommit, Revision
-from hublet.repos.git import bare_repos, history, trees
+from hublet.repos.git import history, trees
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import RepoAddress, Right
@@ -79,7 +79,7 @@ async def get_revision(
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, right)
         commit = await refs.get_sha(conn, repo, revision)
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
+    folder = repos.git_folder(database, repo.id)
     return Revision(repo=repo, commit=commit, folder=folder)
 
 

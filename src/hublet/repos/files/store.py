@@ -27,7 +27,7 @@ async def find(conn: Reader, repo_id: str, path: str) -> File | None:
 
 
 async def find_all(conn: Reader, repo_id: str, paths: Iterable[str]) -> dict[str, File]:
-    """Return, by path, those of the files that there are."""
+    """Return, by path, those of the files that exist."""
     rows = await conn.fetch_all(
         f"""
         SELECT {_COLUMNS} FROM repo_files f
@@ -50,7 +50,7 @@ async def sizes_of(conn: Reader, repo_id: str, digests: Iterable[str]) -> dict[s
 async def list_files(
     conn: Reader, repo_id: str, *, prefix: str, after: str, limit: int
 ) -> list[FileOrFolder]:
-    """Return the files whose paths begin so, by path; `after` is a path or empty."""
+    """Return the files whose paths begin with the prefix, by path; `after` is a path or empty."""
     rows = await conn.fetch_all(
         f"""
         SELECT {_COLUMNS} FROM repo_files f
@@ -64,10 +64,10 @@ async def list_files(
 async def list_entries(
     conn: Reader, repo_id: str, *, prefix: str, after: str, limit: int
 ) -> list[FileOrFolder]:
-    """Return files, and folders in the place of what lies in them, by path.
+    """Return files, and folders instead of the files in them, by path.
 
-    `after` is a path, that of a folder with a slash at its end. What lies in a folder is not
-    read but jumped over, so a page takes as many looks at the index as it has entries.
+    `after` is a path, that of a folder with a slash at its end. The files in a folder are skipped
+    in the index, so a page takes as many index lookups as it has entries.
     """
     rows = await conn.fetch_all(
         f"""
@@ -133,7 +133,7 @@ async def folders_among(conn: Reader, repo_id: str, paths: Iterable[str]) -> lis
 
 
 async def lock_repo(conn: Connection, repo_id: str) -> bool:
-    """Let nobody else change the repository until the end; False when it is gone."""
+    """Lock the repository until the end of the transaction; False when it is gone."""
     return (
         await conn.execute("UPDATE repos SET updated_at = $2 WHERE id = $1", repo_id, micros()) == 1
     )

@@ -10,7 +10,7 @@ from hublet.events import UpdatedRef
 from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.errors import RevisionNotFound
-from hublet.repos.git import bare_repos, trees
+from hublet.repos.git import trees
 from hublet.repos.lfs import history_rewrite
 from hublet.repos.lfs.records import LocatedLfsFile
 from hublet.repos.records import MAIN, Card, LinkedBlob, Ref, RefTransaction, RepoAddress, Right
@@ -29,7 +29,7 @@ async def list_files(
         repo = await repos.get(conn, caller, address, Right.write)
         linked = await blobs_store.list_of_repo(conn, repo.id, after=after, limit=limit)
         refs = await ref_store.list_of(conn, repo.id)
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
+    folder = repos.git_folder(database, repo.id)
     # The path in main comes first: it is the one that people know.
     searched = sorted(refs, key=lambda ref: ref.name != MAIN)[:_MOST_REFS]
     return await asyncio.to_thread(_locate, folder, searched, linked)
@@ -73,7 +73,7 @@ async def delete(
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
         current = await ref_store.list_of(conn, repo.id) if rewrite_history else []
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
+    folder = repos.git_folder(database, repo.id)
     new = await asyncio.to_thread(history_rewrite.rewrite_without, folder, current, digests)
     updates = tuple(
         UpdatedRef(ref=ref.name, old_sha=ref.sha, new_sha=new[ref.name])
