@@ -54,7 +54,7 @@ async def add(
     async with spool_upload(content, data_dir, largest=size_limit(media_type)) as spool:
         if not spool.size:
             raise InvalidUpload("The body must be the content of a file; it is empty.")
-        blob = await asyncio.to_thread(spool.keep)
+        blob = await asyncio.to_thread(spool.store)
     attachment = Attachment(
         name=random_text(_NAME_LENGTH, string.ascii_letters + string.digits) + SUFFIXES[media_type],
         user_id=caller.user_id,

@@ -14,7 +14,7 @@ from hublet.repos.schemas import Moved
 
 
 class GitRepoKind(StrEnum):
-    """The four types that have git, as they are spelled in a path."""
+    """The four types that have git, as they stand in an address."""
 
     models = "models"
     datasets = "datasets"
@@ -121,7 +121,7 @@ RootRepo = Annotated[RepoAddress, Depends(_root_repo)]
 
 
 class PrefixedKind(StrEnum):
-    """The types whose pages have the type in their path; pages of models are at the root."""
+    """The types whose pages and downloads have the type in their address; models have none."""
 
     datasets = "datasets"
     spaces = "spaces"

@@ -1,6 +1,6 @@
 """Blob folder: files on the disk, each named by the SHA-256 of its bytes.
 
-A spool receives an upload; `Spool.keep` moves it into the folder. Everything here blocks on the
+A spool receives an upload; `Spool.store` moves it into the folder. Everything here blocks on the
 disk; call it from a thread where a file can be large.
 """
 
@@ -42,10 +42,10 @@ def blob_path(data_dir: Path, sha256: str) -> Path:
 
 
 class Spool:
-    """Temporary file for an upload; it is removed on `close` unless `keep` was called.
+    """Temporary file for an upload; it is removed on `close` unless `store` was called.
 
     The id of a git blob is a digest that begins with its size: when the size is known from the
-    start, it is computed on the way, and the blob that `keep` returns has it.
+    start, it is computed on the way, and the blob that `store` returns has it.
     """
 
     def __init__(self, data_dir: Path, *, size: int | None = None) -> None:
@@ -102,7 +102,7 @@ class Spool:
                 digest.update(data)
         return digest.hexdigest()
 
-    def keep(self) -> Blob:
+    def store(self) -> Blob:
         """Move the bytes into the blob folder, safe on the disk; return the blob."""
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -123,7 +123,7 @@ class Spool:
         self.path.replace(target)
 
     def close(self) -> None:
-        """Remove the temporary file, unless it was kept."""
+        """Remove the temporary file, unless it was stored."""
         self._file.close()
         self.path.unlink(missing_ok=True)
 
@@ -137,7 +137,7 @@ def _git_digest(size: int) -> "hashlib._Hash":
 async def spool_upload(
     chunks: AsyncIterable[bytes], data_dir: Path, *, largest: int
 ) -> AsyncIterator[Spool]:
-    """Write a body to a spool, which is removed afterwards unless it was kept."""
+    """Write a body to a spool, which is removed afterwards unless it was stored."""
     spool = await asyncio.to_thread(Spool, data_dir)
     try:
         await fill(spool, chunks, largest=largest)

@@ -10,7 +10,7 @@ from hublet.repos.records import Repo, RepoType
 
 
 class Property(StrEnum):
-    """Properties that the public clients request with `expand`; this hub has not all of them."""
+    """What the public clients may ask for with `expand`; what this hub lacks is left out."""
 
     author = "author"
     base_models = "baseModels"

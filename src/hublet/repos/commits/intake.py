@@ -141,7 +141,7 @@ class CommitIntake:
     def _put_blob(self, content: FileContent) -> FilePut:
         spool = content.spooled()
         git_sha1 = spool.git_sha1()
-        blob = replace(spool.keep(), git_sha1=git_sha1)
+        blob = replace(spool.store(), git_sha1=git_sha1)
         self._blobs.append(blob)
         pointer = pointer_to(blob.sha256, blob.size)
         return FilePut(oid=self.writer.add("blob", pointer), size=blob.size, is_lfs=True)

@@ -114,7 +114,7 @@ async def apply_batch(
     if failures := _path_failures(operations):
         raise BatchFailed(failures, of=len(operations))
     data_dir = database.hub.settings.database.data_dir
-    arrived = await asyncio.to_thread(_keep_contents, data_dir, operations)
+    arrived = await asyncio.to_thread(_store_contents, data_dir, operations)
     async with database.transaction() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
         await blobs_store.add(conn, arrived.values())
@@ -136,14 +136,14 @@ def _path_failures(operations: Operations) -> dict[str, str]:
     return failures
 
 
-def _keep_contents(data_dir: Path, operations: Operations) -> dict[str, Blob]:
+def _store_contents(data_dir: Path, operations: Operations) -> dict[str, Blob]:
     """Store the contents that came with the batch; return the blobs by path."""
     arrived = {}
     for operation in operations:
         if isinstance(operation, FileAddition) and operation.content is not None:
             with Spool(data_dir) as spool:
                 spool.write(operation.content)
-                arrived[operation.path] = spool.keep()
+                arrived[operation.path] = spool.store()
     return arrived
 
 

@@ -85,7 +85,7 @@ async def put_file(
         content, database.hub.settings.database.data_dir, largest=limit
     ) as spool:
         check_digests(upload, sha256=spool.sha256)
-        blob = await asyncio.to_thread(spool.keep)
+        blob = await asyncio.to_thread(spool.store)
     at = now()
     file = File(
         path=upload.path,

@@ -20,7 +20,7 @@ async def receive(database: Database, link: Link, pieces: AsyncIterator[bytes]) 
     spool = await asyncio.to_thread(_spool, database, link)
     try:
         await _fill(spool, pieces, size=link.size)
-        await _keep(database, link, spool)
+        await _store(database, link, spool)
     finally:
         await asyncio.to_thread(spool.close)
 
@@ -56,7 +56,7 @@ async def complete(database: Database, link: Link, body: CompleteUpload) -> None
     try:
         await _assemble(spool, folder, body.parts)
         _check_size(spool, link.size)
-        await _keep(database, link, spool)
+        await _store(database, link, spool)
     finally:
         await asyncio.to_thread(spool.close)
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -119,12 +119,12 @@ def _wrong_size(size: int, received: str) -> InvalidUpload:
     return InvalidUpload(f"The upload must have {size} bytes as announced; it has {received}.")
 
 
-async def _keep(database: Database, link: Link, spool: Spool) -> None:
+async def _store(database: Database, link: Link, spool: Spool) -> None:
     if spool.sha256 != link.oid:
         raise InvalidUpload(
             f"The bytes must have the SHA-256 {link.oid}; they have {spool.sha256}."
         )
-    blob = await asyncio.to_thread(spool.keep)
+    blob = await asyncio.to_thread(spool.store)
     async with database.transaction() as conn:
         await _add_to_repo(conn, link, blob)
 
