@@ -58,27 +58,25 @@ from hublet.notifications.routes import watches_router as watching
 from hublet.oauth.grants.context import GrantContext
 from hublet.oauth.routes import ROUTERS as OAUTH
 from hublet.pages.routes import router as pages
-from hublet.repos.attachments_routes import router as attachments
 from hublet.repos.browse.download_routes import router as downloads
 from hublet.repos.browse.downloads import DownloadCounter
 from hublet.repos.browse.routes import lists_router as repo_lists
 from hublet.repos.browse.routes import router as repo_information
-from hublet.repos.browse.tree_routes import router as trees
+from hublet.repos.browse.routes import trees_router as trees
 from hublet.repos.commits.routes import cards_router as cards
 from hublet.repos.commits.routes import router as commits
 from hublet.repos.files.bucket_routes import buckets, containers
 from hublet.repos.files.routes import (
-    bucket_batches,
     bucket_files,
-    container_batches,
     container_files,
 )
 from hublet.repos.gating_routes import router as gating
-from hublet.repos.lfs.management_routes import router as lfs_files
+from hublet.repos.lfs.routes import files_router as lfs_files
 from hublet.repos.lfs.routes import router as lfs
 from hublet.repos.lfs.routes import transfers_router as lfs_transfers
 from hublet.repos.push.routes import router as smart_http
 from hublet.repos.refs.routes import router as refs
+from hublet.repos.routes import attachments_router as attachments
 from hublet.repos.routes import likes_router as likes
 from hublet.repos.routes import router as repos
 from hublet.repos.routes import settings_router as repo_settings
@@ -126,10 +124,8 @@ FEATURES: tuple[Router, ...] = (
     likes,
     buckets,
     bucket_files,
-    bucket_batches,
     containers,
     container_files,
-    container_batches,
     attachments,
     commits,
     refs,

@@ -10,7 +10,7 @@ from hublet.accounts.users import service as accounts
 from hublet.core import metadata
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.migrations import migrate
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.sealing import WrongKeys
 from hublet.notifications.mail import digest
 from hublet.oauth import pruning as oauth_pruning

@@ -4,7 +4,7 @@ from dataclasses import field
 from datetime import datetime
 
 from hublet.accounts.records import User
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 from hublet.accounts.records import User
 from hublet.core.clock import from_micros, now, to_micros
 from hublet.core.config import Settings
+from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
 from hublet.core.ids import random_bytes
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import SealBroken
 from hublet.login.errors import InvalidCredential
 from hublet.login.records import Passkey, Session

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import MISSING, AfterValidator, Field
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.schema import ObjectId, Schema
 from hublet.repos.records import Repo
 

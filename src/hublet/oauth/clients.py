@@ -8,7 +8,7 @@ from urllib.parse import unquote_plus
 
 from hublet.core.clock import from_micros
 from hublet.core.database import Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.oauth.apps import service as apps
 from hublet.oauth.client_metadata.service import resolve_document_app
 from hublet.oauth.errors import InvalidClient, invalid_request

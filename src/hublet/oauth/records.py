@@ -5,7 +5,7 @@ and where a response to an authorization request goes.
 from datetime import datetime
 from enum import StrEnum
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.tokens.records import Scope
 
 # The public command line's own client id: it signs people in by device code.

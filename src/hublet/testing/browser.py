@@ -7,7 +7,7 @@ import urllib.request
 from html import unescape
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.testing.errors import HubletTestingError
 
 _MOST_STEPS = 20

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.testing.browser import Browser
 from hublet.testing.clock import Clock
 from hublet.testing.errors import Refused

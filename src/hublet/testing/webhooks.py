@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar, cast
 
 from hublet.core.clock import monotonic
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.testing.errors import WaitedInVain
 from hublet.testing.process import HubProcess
 

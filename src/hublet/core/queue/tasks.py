@@ -9,8 +9,8 @@ import msgspec
 from hublet.core import clock
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database, Reader, Row
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from hublet.core.clock import now
 from hublet.core.database import Connection
+from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
-from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.access import store
 from hublet.oauth.access.records import Holder, IssuedTokens
 from hublet.oauth.records import Access, OAuthApp

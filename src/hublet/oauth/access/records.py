@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.oauth.records import Access
 from hublet.tokens.records import Scope
 

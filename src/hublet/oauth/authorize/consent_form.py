@@ -12,8 +12,8 @@ from datetime import timedelta
 import msgspec
 
 from hublet.core.clock import micros
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import random_bytes
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import KeyRing, SealBroken
 from hublet.oauth.errors import TicketInvalid
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from hublet.accounts.records import Organization
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.oauth.records import Access, OAuthApp, Permission, RedirectTarget
 from hublet.tokens.records import Scope, with_included
 

@@ -4,7 +4,7 @@ and its response to the app.
 
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.login.records import Session, Visitor
 from hublet.oauth.apps import service as apps
 from hublet.oauth.authorize import codes, consents, store

@@ -8,7 +8,7 @@ from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.oauth.client_metadata.fields import (
     check_grants,
     check_no_private_keys,

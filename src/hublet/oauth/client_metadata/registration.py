@@ -8,8 +8,8 @@ from pydantic import MISSING
 
 from hublet.core.clock import now
 from hublet.core.database import Connection
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.schema import Schema
 from hublet.oauth.apps import client_secrets as secrets
 from hublet.oauth.apps import service as apps

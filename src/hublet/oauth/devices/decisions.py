@@ -6,7 +6,7 @@ app, so guesses are limited by user and by address only.
 """
 
 from hublet.core.database import Connection, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.limits import Limiter, RateLimit
 from hublet.login.records import Session
 from hublet.oauth.apps import store as apps

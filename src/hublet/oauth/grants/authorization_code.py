@@ -4,8 +4,8 @@ from functools import partial
 
 from hublet.core.clock import now
 from hublet.core.database import Connection
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.issuance import issue_tokens
 from hublet.oauth.access.records import EndReason, Origin

@@ -9,7 +9,7 @@ from hublet.accounts.records import OrganizationPlan
 from hublet.core.batching import GroupCommit
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.limits import Limiter
 from hublet.oauth.access.records import IssuedTokens
 from hublet.oauth.clients import ClientCredentials

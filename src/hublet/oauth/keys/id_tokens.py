@@ -8,7 +8,7 @@ from typing import Any
 
 from hublet.core.clock import now
 from hublet.core.database import Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.oauth.claims import claims_of
 from hublet.oauth.keys import service as keys
 from hublet.oauth.records import OAuthApp

@@ -7,7 +7,7 @@ from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 # A key is published for a day before it signs: clients cache the list for hours.
 PUBLISHED_AHEAD = timedelta(days=1)

@@ -12,10 +12,10 @@ from starlette.responses import RedirectResponse, Response
 from hublet.accounts.records import Actor, Role
 from hublet.accounts.users import store as users
 from hublet.core.database import Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
 from hublet.core.http import Conn, ReadConn
 from hublet.core.http.validation import describe_problems
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.pages import PageRouter, Templates, page_response
 from hublet.login.auth import CurrentVisitor, FormFields, SignedIn
 from hublet.login.forms import FIELD, check_form, form_token, frame_of

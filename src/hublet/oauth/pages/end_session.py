@@ -6,8 +6,8 @@ from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
 
 from hublet.core.database import Database, Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.http import Db
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.pages import PageRouter, Templates, page_response
 from hublet.login import sessions
 from hublet.login.auth import FormFields, MaybeSession, drop_session_cookie

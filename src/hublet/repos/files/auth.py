@@ -1,27 +1,22 @@
-"""Parameters of buckets and containers: address, page, condition and upload, as types that a route
-names.
-"""
+"""Parameters of buckets and containers as annotated types: address, page, condition and upload."""
 
-from collections.abc import AsyncIterator
 from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Query, Request
 from pydantic import AwareDatetime
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from hublet.core.http.paging import Page
 from hublet.core.http.routers import Router, mirror_routes
 from hublet.core.paging import InvalidCursor, read_cursor
 from hublet.repos.auth import raw_url_of
-from hublet.repos.errors import BodyIncomplete
 from hublet.repos.files.records import Condition, Upload
-from hublet.repos.files.uploads import announced_digests, check_media_type, media_type_of
+from hublet.repos.files.uploads import announced_digests, check_media_type, guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import RepoAddress, RepoType
 
-# The address of a bucket, in front of what is asked of it; and the one where its page is.
+# The path of a bucket in the API, and the path of its page.
 BUCKET = "/api/buckets/{namespace}/{name}"
 BUCKET_PAGE = "/buckets/{namespace}/{name}"
 
@@ -29,14 +24,14 @@ MAX_LIMIT = 1000
 
 
 def type_of(request: Request) -> RepoType:
-    """Tell by the address whether a request is about buckets or containers."""
+    """Return from the path of a request whether it is for buckets or containers."""
     path: str = request.scope["path"]
     return RepoType(path.removeprefix("/api").split("/")[1].removesuffix("s"))
 
 
 async def _files_repo(request: Request, namespace: str, name: str) -> RepoAddress:
     return RepoAddress(
-        type=type_of(request), namespace=namespace, name=name, requested=raw_url_of(request)
+        type=type_of(request), namespace=namespace, name=name, request_url=raw_url_of(request)
     )
 
 
@@ -87,7 +82,7 @@ async def _upload(
     digest: Annotated[str | None, Header(description="As in `sha-256=<base64>`.")] = None,
 ) -> Upload:
     check_path(path)
-    check_media_type(media_type := content_type or media_type_of(path))
+    check_media_type(media_type := content_type or guess_media_type(path))
     return Upload(
         path=path,
         media_type=media_type,
@@ -98,15 +93,6 @@ async def _upload(
 
 
 RequestedUpload = Annotated[Upload, Depends(_upload)]
-
-
-async def body_of(request: Request) -> AsyncIterator[bytes]:
-    """Yield the body piece by piece; a client that goes away is no fault of the hub's."""
-    try:
-        async for chunk in request.stream():
-            yield chunk
-    except ClientDisconnect:
-        raise BodyIncomplete from None
 
 
 def mirror_for_containers(buckets: Router) -> Router:

@@ -14,7 +14,7 @@ from hublet.core import clock, ids
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.database.migrations import migrate
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.startup import open_hub
 from hublet.first_start import ADMINISTRATOR, prepare
 from hublet.gateway.ssh.listener import listen
