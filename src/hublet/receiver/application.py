@@ -18,9 +18,7 @@ from hublet.receiver.pages import landing_page, public_address, serve_at_root
 from hublet.receiver.requests import (
     Rules,
     check_request,
-    limit_body,
     path_in,
-    request_with_body,
 )
 from hublet.receiver.responses import (
     RecentDelivery,
@@ -88,15 +86,14 @@ class ReceiverApplication:
         responder = TimedResponder(
             handler.path, (scope, receive, send), self._recent, self.rules.timeout_seconds
         )
-        request = Request(scope, limit_body(receive, self.rules.max_body_bytes))
         call: HandlerCall | None = None
         try:
-            body = await check_request(self.rules, request, expects_json=handler.reads_body)
+            body = await check_request(self.rules, scope, receive, expects_json=handler.reads_body)
             responder.has_body = True
             if responder.is_timed_out:
                 return
-            call = handler.prepare(request, body)
-            response = await self._respond(call, request, body)
+            call = handler.prepare(scope, body)
+            response = await self._respond(call, scope, body)
         except RequestRefused as refused:
             response = refused.response
         except ClientDisconnect:
@@ -106,12 +103,12 @@ class ReceiverApplication:
         if self.spool is None and call is not None:
             await run_background(call)
 
-    async def _respond(self, call: HandlerCall, request: Request, body: bytes) -> Response:
+    async def _respond(self, call: HandlerCall, scope: Scope, body: bytes) -> Response:
         if self.spool is None:
             return await respond(call)
         path = call.handler.path
         try:
-            delivery = spooled_delivery(path, request.scope, body)
+            delivery = spooled_delivery(path, scope, body)
             is_new = await self.spool.put(delivery)
         except Exception:
             log.exception("A delivery to %s could not be kept.", path)
@@ -131,13 +128,13 @@ class ReceiverApplication:
         if handler is None:
             log.error("There is no handler for %s any more.", delivery.path)
             return False
-        request = request_with_body(spooled_scope(delivery), delivery.body)
+        scope = spooled_scope(delivery)
         try:
-            call = handler.prepare(request, delivery.body)
+            call = handler.prepare(scope, delivery.body)
         except RequestRefused:
             log.exception("The handler of %s cannot read what was kept for it.", delivery.path)
             return False
-        return await run_to_end(call, request.scope)
+        return await run_to_end(call, scope)
 
 
 def _redirect_without_slash(scope: Scope) -> Response:

@@ -1,7 +1,7 @@
 """Handlers: dependency injection by annotation, the call, and the work after the response.
 
 FastAPI itself would carry the injection, but at half the deliveries per second and with an import
-that costs every script a third of a second (docs/decisions/0027).
+that costs every script 0.4 s (docs/decisions/0027).
 """
 
 import asyncio
@@ -17,11 +17,13 @@ from typing import Annotated, Any, Self, Union, get_args, get_origin, get_type_h
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.background import BackgroundTasks
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Scope
 
+from hublet.receiver.requests import request_with_body
 from hublet.receiver.responses import RequestRefused, detail_response, response_of, server_error
 from hublet.receiver.schemas import WebhookPayload
 
@@ -170,19 +172,19 @@ class Handler:
             or inspect.iscoroutinefunction(getattr(function, "__call__", None)),  # noqa: B004 - an object may be a coroutine function too
         )
 
-    def prepare(self, request: Request, body: bytes) -> HandlerCall:
+    def prepare(self, scope: Scope, body: bytes) -> HandlerCall:
         """Build the arguments; refuse the request with everything that is wrong with it at once."""
         arguments: dict[str, Any] = {}
         errors: list[dict[str, Any]] = []
         background = None
         for each in self.parameters:
             if each.source is Source.request:
-                arguments[each.name] = request
+                arguments[each.name] = request_with_body(scope, body)
             elif each.source is Source.background:
                 arguments[each.name] = background = background or each.factory()
             else:
                 try:
-                    arguments[each.name] = _validate(each, request, body)
+                    arguments[each.name] = _validate(each, scope, body)
                 except ValidationError as invalid:
                     errors.extend(_described(each, invalid))
         if errors:
@@ -190,11 +192,12 @@ class Handler:
         return HandlerCall(handler=self, arguments=arguments, background=background)
 
 
-def _validate(parameter: Parameter, request: Request, body: bytes) -> Any:
-    if parameter.source is Source.body and body:
-        return parameter.adapter.validate_json(body)
-    if parameter.source is Source.query and parameter.name in request.query_params:
-        return parameter.adapter.validate_python(request.query_params[parameter.name])
+def _validate(parameter: Parameter, scope: Scope, body: bytes) -> Any:
+    if parameter.source is Source.body:
+        if body:
+            return parameter.adapter.validate_json(body)
+    elif (value := QueryParams(scope["query_string"]).get(parameter.name)) is not None:
+        return parameter.adapter.validate_python(value)
     if parameter.is_required:
         raise _missing()
     return parameter.default

@@ -1,9 +1,10 @@
 """Requests of the receiver: the checks that a request passes, and its body within the limit."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope
 
@@ -31,40 +32,28 @@ def path_in(scope: Scope) -> str:
     return below if below == path or below.startswith("/") or not below else path
 
 
-async def check_request(rules: Rules, request: Request, *, expects_json: bool) -> bytes:
+async def check_request(
+    rules: Rules, scope: Scope, receive: Receive, *, expects_json: bool
+) -> bytes:
     """Return the body of a request that passes every check, the cheap ones first."""
-    if request.method != "POST":
+    if scope["method"] != "POST":
         raise RequestRefused(not_allowed("POST"))
-    _check_length(request, rules.max_body_bytes)
-    is_signed = SIGNATURE_HEADER in request.headers
+    headers = _headers_of(scope)
+    _check_length(headers, rules.max_body_bytes)
+    is_signed = SIGNATURE_HEADER in headers
     # Without a signature nothing in the body can change the verdict: it is not even read.
     if not is_signed:
-        _check_proof(rules, request, b"")
-    body = await request.body()
+        _check_proof(rules, headers, b"")
+    body = await _read_body(receive, rules.max_body_bytes)
     if is_signed:
-        _check_proof(rules, request, body)
-    if expects_json and body and not _is_json(request):
+        _check_proof(rules, headers, body)
+    if expects_json and body and not _is_json(headers):
         raise RequestRefused(_not_json())
     return body
 
 
-def limit_body(receive: Receive, max_bytes: int) -> Receive:
-    """Wrap `receive` so that it refuses the request once its body is larger than the limit."""
-    size = 0
-
-    async def receive_within_limit() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > max_bytes:
-            raise _too_large(max_bytes)
-        return message
-
-    return receive_within_limit
-
-
 def request_with_body(scope: Scope, body: bytes) -> Request:
-    """Return a request whose body is already here."""
+    """Return a request whose body has been read already."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
@@ -73,17 +62,26 @@ def request_with_body(scope: Scope, body: bytes) -> Request:
     return Request(scope, receive)
 
 
-def _check_length(request: Request, max_bytes: int) -> None:
+def _headers_of(scope: Scope) -> dict[str, str]:
+    """Return the headers by their names in lower case; of several alike, the first."""
+    # Starlette's `Headers` searches the list and decodes anew for each question.
+    return {
+        name.decode("latin-1"): value.decode("latin-1")
+        for name, value in reversed(scope["headers"])
+    }
+
+
+def _check_length(headers: Mapping[str, str], max_bytes: int) -> None:
     """Refuse a request that declares too large a body, before any of it is read."""
-    length = request.headers.get("content-length", "0")
+    length = headers.get("content-length", "0")
     # A longer row of digits is too large anyway, and costs time to convert.
     if length.isdecimal() and int(length[:19]) > max_bytes:
         raise _too_large(max_bytes)
 
 
-def _check_proof(rules: Rules, request: Request, body: bytes) -> None:
+def _check_proof(rules: Rules, headers: Mapping[str, str], body: bytes) -> None:
     refusal = find_refusal(
-        request.headers,
+        headers,
         body,
         secrets=rules.secrets,
         require_signature=rules.require_signature,
@@ -93,8 +91,23 @@ def _check_proof(rules: Rules, request: Request, body: bytes) -> None:
         raise RequestRefused(error_response(refusal.status, refusal.reason))
 
 
-def _is_json(request: Request) -> bool:
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+async def _read_body(receive: Receive, max_bytes: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        pieces.append(message.get("body", b""))
+        size += len(pieces[-1])
+        if size > max_bytes:
+            raise _too_large(max_bytes)
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+def _is_json(headers: Mapping[str, str]) -> bool:
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     return media_type.startswith("application/") and media_type.endswith(("/json", "+json"))
 
 
