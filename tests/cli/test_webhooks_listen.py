@@ -1,17 +1,22 @@
-"""Deliveries brought to this machine: the real command, a real hub, a real receiver."""
+"""Deliveries forwarded to this machine: the real command, a real hub, a real receiver."""
 
 import re
 import signal
 import socket
+import threading
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from acceptance.receivers import receiving
 from cli.hublet_command import Hublet
 from cli.listeners import Listener, listening, wait_for_count
+from hublet.cli.webhooks.listen import SeenDeliveries, forward_delivery
+from hublet.client.webhooks import Delivery
 from hublet.receiver.signatures import verify
 from processes import Place, Server, serving, wait_until
 
@@ -194,3 +199,75 @@ def test_an_unknown_webhook_is_told(ask: Hublet) -> None:
     refused = ask("webhooks", "listen", "0" * 24)
 
     assert (refused.code, refused.err) == (1, f"hublet: There is no webhook {'0' * 24}.\n")
+
+
+DELIVERY: Delivery = {
+    "id": "a" * 24,
+    "state": "pending",
+    "attempts": 0,
+    "createdAt": "2026-11-15T01:44:56.000Z",
+}
+
+
+@pytest.fixture
+def breaking_off() -> Iterator[str]:
+    """A program that dies in the middle of its response."""
+
+    def respond() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65_536)
+            head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            connection.sendall(head + b"5\r\nhel")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=respond)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/hook"
+        thread.join()
+
+
+def test_a_response_that_is_cut_off_is_none(breaking_off: str) -> None:
+    sent = forward_delivery(breaking_off, DELIVERY, {"event": {}}, secret=None)
+
+    assert (sent.status, sent.reason, sent.is_success) == (None, "the connection broke", False)
+
+
+def a_delivery(state: str, attempts: int, *, delivery_id: str = "1") -> Any:
+    return {"id": delivery_id, "state": state, "attempts": attempts}
+
+
+@pytest.mark.parametrize(
+    ("states", "are_new"),
+    [
+        pytest.param([("pending", 0), ("delivered", 1)], [True, False], id="it arrives"),
+        pytest.param([("delivered", 1), ("delivered", 1)], [True, False], id="sent twice"),
+        pytest.param(
+            [("pending", 0), ("pending", 1), ("pending", 2), ("failed", 3)],
+            [True, False, False, False],
+            id="the hub tries again",
+        ),
+        pytest.param(
+            [("delivered", 1), ("pending", 1), ("delivered", 2)], [True, True, False], id="a replay"
+        ),
+        pytest.param([("failed", 1), ("delivered", 2)], [True, True], id="a replay that was quick"),
+        pytest.param([("unsent", 0), ("pending", 0)], [True, True], id="a recovery"),
+    ],
+)
+def test_a_delivery_is_new_at_first_and_after_a_replay(
+    states: list[tuple[str, int]], are_new: list[bool]
+) -> None:
+    seen = SeenDeliveries()
+
+    assert [seen.add(a_delivery(*each)) for each in states] == are_new
+
+
+def test_deliveries_of_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hublet.cli.webhooks.listen._MAX_SEEN", 2)
+    seen = SeenDeliveries()
+    for each in ("1", "2", "1", "3"):
+        seen.add(a_delivery("delivered", 1, delivery_id=each))
+
+    assert [seen.add(a_delivery("delivered", 1, delivery_id=each)) for each in "132"] == [
+        False, False, True,
+    ]  # fmt: skip
