@@ -1,4 +1,4 @@
-"""A server is killed in the middle of 200 commits: each is whole or absent, with its one fact."""
+"""A server is killed in the middle of 200 commits: each is whole or absent, with its one event."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -119,7 +119,7 @@ def _check_repo(
 def _check_facts(history: list[str], told: list[RefUpdate], *, is_main: bool) -> None:
     """Insist that each step of a branch was told once, from where it was to where it went.
 
-    Main begins with the repository, of which another fact tells.
+    Main begins with the repository, for which there is another event.
     """
     begun_at = [each.new_sha for each in told if each.old_sha is None]
     assert len(begun_at) == (not is_main)
