@@ -69,7 +69,7 @@ class Launch:
         self._threads = threads or Threads()
         self._socket = _listen(options.server_name, options.server_port)
         self._server = uvicorn.Server(_config(app, options))
-        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
+        self._thread = threading.Thread(target=self._serve_in_thread, name="webhooks", daemon=True)
         self._ready = threading.Event()
         self._failure: BaseException | None = None
 
@@ -89,9 +89,11 @@ class Launch:
         if self._failure is not None:
             raise self._failure
 
-    def wait(self) -> None:
-        """Wait for the end: a signal, too long an idle time, or `stop` from another thread."""
+    def run(self) -> None:
+        """Serve until the end: a signal, too long an idle time, or `stop` from another thread."""
+        # The handlers come first: whoever reads that the server is ready may send a signal.
         with _stop_on_signals(self.ask_to_stop, signal.SIGINT, signal.SIGTERM):
+            self.start()
             while self._thread.is_alive():
                 self._thread.join(_POLL_SECONDS)
 
@@ -105,7 +107,7 @@ class Launch:
         if self._thread.is_alive():
             self._thread.join(_START_SECONDS)
 
-    def _run(self) -> None:
+    def _serve_in_thread(self) -> None:
         try:
             self.serve()
         except Exception as error:  # noqa: BLE001 - `start` raises it.

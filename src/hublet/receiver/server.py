@@ -134,9 +134,10 @@ class WebhooksServer:
         and ignores the others with a warning.
         """
         launch = self.prepare_launch(options)
-        launch.start()
-        if not prevent_thread_lock:
-            launch.wait()
+        if prevent_thread_lock:
+            launch.start()
+        else:
+            launch.run()
 
     def prepare_launch(self, options: dict[str, Any], threads: Threads | None = None) -> "Launch":
         """Bind a port for a run of this server, without starting it."""
