@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from acceptance.receivers import receiving
 from cli.hublet_command import Hublet
 from cli.listeners import Listener, listening, wait_for_count
 from hublet.cli.webhooks.listen import SeenDeliveries, forward_delivery
 from hublet.client.webhooks import Delivery
 from hublet.receiver.signatures import verify
+from hublet.testing import receiving
 from processes import Place, Server, serving, wait_until
 
 
@@ -55,7 +55,8 @@ def test_what_happens_is_posted_to_this_machine_as_the_hub_would(
     server: Server, tmp_path: Path
 ) -> None:
     repo = a_model(server, "forwarded")
-    with receiving(status=202) as receiver:
+    with receiving() as receiver:
+        receiver.answer_with(202)
         options = ("--watch", f"model:{repo}", "--forward", receiver.url, "--secret", "s3cret")
         with listening(server, tmp_path, *options, "--json") as listener:
             discuss(server, repo, "Größe \N{SNOWMAN}")
@@ -63,7 +64,7 @@ def test_what_happens_is_posted_to_this_machine_as_the_hub_would(
             [told] = listener.heard
             assert listener.end() == 130
 
-    [request] = receiver.requests
+    [request] = receiver.deliveries
     assert request.json == told["payload"]
     assert "Größe \N{SNOWMAN}".encode() in request.body
     assert request.headers["webhook-id"] == told["id"]
@@ -80,7 +81,8 @@ def test_what_happens_is_posted_to_this_machine_as_the_hub_would(
 
 def test_each_delivery_is_a_line_with_the_local_answer(server: Server, tmp_path: Path) -> None:
     repo = a_model(server, "lines")
-    with receiving(status=500) as receiver:
+    with receiving() as receiver:
+        receiver.answer_with(500)
         options = ("--watch", f"model:{repo}", "--forward", receiver.url)
         with listening(server, tmp_path, *options) as listener:
             discuss(server, repo)
@@ -89,7 +91,7 @@ def test_each_delivery_is_a_line_with_the_local_answer(server: Server, tmp_path:
     [line] = listener.lines
     moment = r"20\d\d-\d\d-\d\d \d\d:\d\d"
     assert re.fullmatch(rf"{moment}  discussion create  model:{repo}  500  \d+ ms", line)
-    [request] = receiver.requests
+    [request] = receiver.deliveries
     assert "webhook-signature" not in request.headers
     assert "x-webhook-secret" not in request.headers
 
@@ -124,15 +126,15 @@ def test_a_webhook_that_exists_goes_on_as_it_was(
     server: Server, ask: Hublet, tmp_path: Path
 ) -> None:
     repo = a_model(server, "existing")
-    with receiving(status=200) as real, receiving(status=200) as local:
+    with receiving() as real, receiving() as local:
         made = ask("webhooks", "create", "--watch", f"model:{repo}", "--url", real.url, "-q")
         webhook_id = made.out.strip()
         discuss(server, repo, "before anybody listened")
-        wait_until(lambda: len(real.requests) == 1, seconds=30)
+        wait_until(lambda: len(real.deliveries) == 1, seconds=30)
         options = (webhook_id, "--forward", local.url, "--json")
         with listening(server, tmp_path, *options) as listener:
             discuss(server, repo, "while somebody does")
-            wait_until(lambda: len(real.requests) == 2, seconds=30)
+            wait_until(lambda: len(real.deliveries) == 2, seconds=30)
             wait_for_count(listener, 1)
             pinged = ask("webhooks", "ping", webhook_id)
             wait_for_count(listener, 2)
@@ -141,7 +143,7 @@ def test_a_webhook_that_exists_goes_on_as_it_was(
             listener.end()
 
     assert (pinged.code, replayed.code) == (0, 0)
-    assert [each.body for each in local.requests] == [each.body for each in real.requests[1:]]
+    assert [each.body for each in local.deliveries] == [each.body for each in real.deliveries[1:]]
     assert [each["event"]["scope"] for each in listener.heard] == [
         "discussion", "ping", "discussion",
     ]  # fmt: skip
@@ -151,7 +153,7 @@ def test_a_webhook_that_exists_goes_on_as_it_was(
 def test_a_hub_that_is_started_again_loses_and_doubles_nothing(
     place: Place, tmp_path: Path
 ) -> None:
-    with receiving(status=200) as receiver, ExitStack() as ends:
+    with receiving() as receiver, ExitStack() as ends:
         with serving(place, "--test-mode") as first:
             repo = a_model(first, "engine")
             options = ("--watch", f"model:{repo}", "--forward", receiver.url, "--json")
@@ -170,7 +172,7 @@ def test_a_hub_that_is_started_again_loses_and_doubles_nothing(
             left = webhooks_of(again)
 
     assert titles(listener) == ["one", "two", "three"]
-    assert [each.json["discussion"]["title"] for each in receiver.requests] == titles(listener)
+    assert [each.json["discussion"]["title"] for each in receiver.deliveries] == titles(listener)
     assert left == []
 
 

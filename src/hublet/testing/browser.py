@@ -46,8 +46,14 @@ class Browser:
 
     def allow(self, url: str, *, organizations: tuple[str, ...] = ()) -> Page:
         """Open a page; wherever the hub asks, sign in and press Allow. Return the last page."""
+        return self._decide(url, {"decision": "allow", "organization": list(organizations)})
+
+    def deny(self, url: str) -> Page:
+        """Open a page; wherever the hub asks, sign in and press Deny. Return the last page."""
+        return self._decide(url, {"decision": "deny"})
+
+    def _decide(self, url: str, choice: Form) -> Page:
         page = self.visit(url)
-        choice: Form = {"decision": "allow", "organization": list(organizations)}
         answers: dict[str, Form] = {
             "/login": self._login,
             "/oauth/consent": choice,

@@ -1,6 +1,5 @@
 """Command that prints deliveries as they happen, and forwards them to a port of this machine."""
 
-import json
 import signal
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -153,6 +152,8 @@ def _parse_target(url: str) -> str:
 
 def _body(payload: Mapping[str, Any]) -> bytes:
     """Encode the payload as the hub does: compact JSON, not escaped to ASCII."""
+    import json
+
     return json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()
 
 
