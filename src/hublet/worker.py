@@ -16,8 +16,6 @@ from hublet.runtime.supervisor import lifecycle
 from hublet.runtime.supervisor.lifecycle import SupervisorLifecycle
 from hublet.webhooks.delivery import leases
 from hublet.webhooks.delivery.engine import DeliveryEngine
-from hublet.webhooks.delivery.jobs import set_starter
-from hublet.webhooks.delivery.starting import start_job
 
 log = get_logger("worker")
 
@@ -40,7 +38,6 @@ class Worker:
         self._holdings = TaskLeases(database, worker=self.name)
         self._quick = QuickLane(database, self._holdings)
         self._slow = SlowLane(database, self._holdings)
-        set_starter(start_job)
         self.deliverer = DeliveryEngine(database, self.name)
         self._jobs = SupervisorLifecycle(database, self.name)
         self._stopping = False

@@ -8,7 +8,8 @@ from hublet.core.errors import HubError
 from hublet.core.logs import get_logger
 from hublet.core.outgoing.client import OutgoingClient
 from hublet.core.outgoing.records import FailureReason, OutgoingRequest, OutgoingResponse
-from hublet.webhooks.delivery import jobs
+from hublet.jobs import webhook_jobs
+from hublet.jobs.webhook_jobs import WebhookStart
 from hublet.webhooks.delivery.backoff import SECOND, read_retry_after
 from hublet.webhooks.delivery.failure_messages import explain_failure, storable
 from hublet.webhooks.delivery.records import DeliveryTarget
@@ -69,11 +70,9 @@ class Sender:
         started_at, begun = clock.micros(), clock.monotonic()
         try:
             async with asyncio.timeout(self._deadline):
-                job_id = await jobs.start(
-                    self._database, _job_order(delivery, target, secrets, body.decode())
+                job_id = await webhook_jobs.start(
+                    self._database, _job_start(delivery, target, secrets, body.decode())
                 )
-        except jobs.JobsUnavailable:
-            reason, detail = "jobs-unavailable", "This hub does not run jobs yet."
         except TimeoutError:
             reason, detail = FailureReason.timeout.value, "The job could not be started in time."
         except HubError as error:
@@ -109,9 +108,9 @@ def _headers(
     )
 
 
-def _job_order(
+def _job_start(
     delivery: ClaimedDelivery, target: DeliveryTarget, secrets: WebhookSecrets, body: str
-) -> jobs.JobOrder:
+) -> WebhookStart:
     environment = {
         "WEBHOOK_PAYLOAD": body,
         "WEBHOOK_REPO_ID": delivery.happening.repo.name,
@@ -120,7 +119,7 @@ def _job_order(
     }
     if secrets.current is not None:
         environment["WEBHOOK_SECRET"] = secrets.current
-    return jobs.JobOrder(
+    return WebhookStart(
         webhook_id=target.webhook_id,
         owner_id=target.owner_id,
         creator_id=target.creator_id,
