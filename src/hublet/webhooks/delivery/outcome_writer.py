@@ -15,8 +15,8 @@ from hublet.webhooks.delivery.health import (
     after_success,
     probe_delay,
 )
-from hublet.webhooks.delivery.outcomes import Ending, ending_of
-from hublet.webhooks.delivery.records import StoredLane
+from hublet.webhooks.delivery.outcomes import ending_of
+from hublet.webhooks.delivery.records import Ending, StoredLane
 from hublet.webhooks.delivery.store import earliest_due
 from hublet.webhooks.delivery.suspension import apply_judgement
 from hublet.webhooks.records import ATTEMPTS_CHANNEL, GivenUpReason, Outcome

@@ -1,19 +1,8 @@
 """Outcomes of attempts: each leaves its delivery delivered, failed, unsent, or due again."""
 
-from hublet.core.light_dataclasses import dataclass
 from hublet.webhooks.delivery.backoff import next_delay
+from hublet.webhooks.delivery.records import Ending
 from hublet.webhooks.records import DeliveryState, GivenUpReason, Outcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """What is written of a delivery; those that are alike are written together."""
-
-    state: DeliveryState
-    reason: str | None = None
-    status: int | None = None
-    # 1 when an attempt was made, else 0.
-    tried: int = 0
 
 
 def ending_of(outcome: Outcome, *, now: int, chance: float) -> tuple[Ending, int | None]:

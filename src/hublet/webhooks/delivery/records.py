@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from hublet.core.light_dataclasses import dataclass
 from hublet.webhooks.delivery.health import Health
-from hublet.webhooks.records import WebhookSecrets, WebhookState
+from hublet.webhooks.records import DeliveryState, WebhookSecrets, WebhookState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +49,17 @@ class StoredLane:
     @property
     def is_degraded(self) -> bool:
         return self.health.degraded_since is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The state in which an outcome leaves its delivery; equal ones are written together."""
+
+    state: DeliveryState
+    reason: str | None = None
+    status: int | None = None
+    # 1 when an attempt was made, else 0.
+    tried: int = 0
 
 
 @lru_cache(maxsize=4096)

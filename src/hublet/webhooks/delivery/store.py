@@ -8,7 +8,7 @@ from hublet.core.clock import micros, offset
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
 from hublet.events import RepoSnapshot
-from hublet.webhooks.delivery.outcomes import Ending
+from hublet.webhooks.delivery.records import Ending
 from hublet.webhooks.records import (
     Attempt,
     ClaimedDelivery,
