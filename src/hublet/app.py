@@ -55,7 +55,7 @@ from hublet.mcp.routes import router as mcp_tools
 from hublet.notifications.inbox.routes import router as inbox
 from hublet.notifications.inbox.routes import stream_router as live_notifications
 from hublet.notifications.inbox.stream import InboxWatcher
-from hublet.notifications.mail.routes import links_router as links_in_mails
+from hublet.notifications.routes import links_router as links_in_mails
 from hublet.notifications.routes import messages_router as hub_messages
 from hublet.notifications.routes import preferences_router as preferences
 from hublet.notifications.routes import watches_router as watching

@@ -11,9 +11,8 @@ from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.notifications.preferences import service as preferences
 from hublet.notifications.preferences.switches import PreferenceKey
-from hublet.notifications.records import Involvement
+from hublet.notifications.records import Involvement, MuteType, SubscriptionTarget, WatchType
 from hublet.notifications.watches import service as watching
-from hublet.notifications.watches.records import MuteType, SubscriptionTarget, WatchType
 from people import a_user, sign_in
 from workers import drain
 

@@ -19,9 +19,8 @@ from hublet.core.http.server_protocol import ZeroCopyProtocol
 from hublet.notifications.inbox import service as inbox
 from hublet.notifications.inbox import store, stream
 from hublet.notifications.inbox.paging import read_page
-from hublet.notifications.inbox.records import Selection
 from hublet.notifications.messages.service import notify_in_inbox
-from hublet.notifications.records import InboxItem, Involvement, MessageText
+from hublet.notifications.records import InboxItem, Involvement, MessageText, Selection
 from hublet.tokens.records import TokenRole
 from people import Headers, a_user, sign_in
 from repositories import a_repo

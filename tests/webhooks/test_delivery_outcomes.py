@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.core.presence import WorkerPresence
-from hublet.webhooks.delivery import committer, dispatcher, outcome_writer
+from hublet.webhooks.delivery import committer, dispatcher
+from hublet.webhooks.delivery import outcomes as delivery_outcomes
 from hublet.webhooks.delivery.claims import ClaimedBatch, claim_fresh
 from hublet.webhooks.delivery.lanes import Lanes
 from hublet.webhooks.records import Outcome
@@ -34,7 +35,7 @@ from workers import running_workers
 async def test_results_wait_for_a_database_that_is_away(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = outcome_writer.write_outcomes
+    real = delivery_outcomes.write_outcomes
     failures = 2
 
     async def write(conn: Connection, *given: Any, **named: Any) -> Any:
@@ -59,7 +60,7 @@ async def test_results_wait_for_a_database_that_is_away(
 async def test_one_result_that_cannot_be_written_does_not_hold_up_the_others(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = outcome_writer.write_outcomes
+    real = delivery_outcomes.write_outcomes
     poison: list[str] = []
 
     async def write(conn: Connection, outcomes: Any, *given: Any, **named: Any) -> Any:
@@ -93,7 +94,7 @@ async def test_while_results_cannot_be_written_little_more_is_sent(
 
     async def write(conn: Connection, *given: Any, **named: Any) -> Any:
         await gate.wait()
-        return await outcome_writer.write_outcomes(conn, *given, **named)
+        return await delivery_outcomes.write_outcomes(conn, *given, **named)
 
     monkeypatch.setattr(committer, "write_outcomes", write)
     monkeypatch.setattr(dispatcher, "LARGEST_GROUP", 4)
@@ -115,7 +116,7 @@ async def test_what_is_handed_back_is_looked_for(database: Database) -> None:
     async with database.transaction() as conn:
         await claim_fresh(conn, Lanes(concurrency=1), taken, worker="me")
     async with database.transaction() as conn:
-        await outcome_writer.write_outcomes(
+        await delivery_outcomes.write_outcomes(
             conn, [Outcome(delivery=taken.deliveries[0])], {}, worker="me"
         )
     assert await deliveries_of(database, webhook_id) == [

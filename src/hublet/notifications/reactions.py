@@ -47,8 +47,8 @@ from hublet.notifications.recipients.records import (
     ThreadActivity,
     ThreadRemoval,
 )
+from hublet.notifications.records import SubscriptionTarget, WatchType
 from hublet.notifications.watches import store as watches_store
-from hublet.notifications.watches.records import SubscriptionTarget, WatchType
 
 # Settings of a repository that decide who sees it.
 _VISIBILITY_SETTINGS = {"private", "visibility", "resourceGroupId"}

@@ -15,16 +15,16 @@ from hublet.core.http.routers import mirror_routes
 from hublet.tokens.auth import WebhookManager, actor_of
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
-from hublet.webhooks.records import Owner
+from hublet.webhooks.records import WebhookAccess
 
 OWN_WEBHOOKS = "/api/settings/webhooks"
 ORGANIZATION_WEBHOOKS = "/api/organizations/{name}/settings/webhooks"
 
 
-def owner_of_caller(request: Request, caller: Caller) -> Owner:
+def owner_of_caller(request: Request, caller: Caller) -> WebhookAccess:
     check_scope(caller, owner_id=caller.user_id)
     actor = actor_of(request, caller)
-    return Owner(id=caller.user_id, name=caller.user_name, caller=caller, actor=actor)
+    return WebhookAccess(id=caller.user_id, name=caller.user_name, caller=caller, actor=actor)
 
 
 def check_scope(caller: Caller, *, owner_id: str) -> None:
@@ -33,18 +33,18 @@ def check_scope(caller: Caller, *, owner_id: str) -> None:
         raise ScopeNeeded([Scope.webhooks])
 
 
-async def _caller_as_owner(request: Request, caller: WebhookManager) -> Owner:
+async def _caller_as_owner(request: Request, caller: WebhookManager) -> WebhookAccess:
     return owner_of_caller(request, caller)
 
 
 async def _organization_as_owner(
     request: Request, database: Db, caller: WebhookManager, name: str
-) -> Owner:
+) -> WebhookAccess:
     # Not the connection of the route: a request that waits for a second one could wait for ever.
     async with database.read() as conn:
         found = await organizations.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
     check_scope(caller, owner_id=found.id)
-    return Owner(
+    return WebhookAccess(
         id=found.id,
         name=found.name,
         is_organization=True,
@@ -53,8 +53,8 @@ async def _organization_as_owner(
     )
 
 
-WebhookOwner = Annotated[Owner, Depends(_caller_as_owner)]
-OwningOrganization = Annotated[Owner, Depends(_organization_as_owner)]
+WebhookOwner = Annotated[WebhookAccess, Depends(_caller_as_owner)]
+OwningOrganization = Annotated[WebhookAccess, Depends(_organization_as_owner)]
 
 
 def mirror_for_organizations(own_webhooks: Router) -> Router:

@@ -91,7 +91,7 @@ class WebhookSecrets:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class WebhookAccess:
     """A user, or an organization for whom one of its administrators acts."""
 
     id: str

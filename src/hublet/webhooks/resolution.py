@@ -18,7 +18,7 @@ from hublet.repos import service as repos
 from hublet.repos.errors import RepoNotFound
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.webhooks.errors import OneTargetNeeded, WatchedIsPrivate, WatchedNotFound
-from hublet.webhooks.records import Owner, WatchedItem, WatchedType, WebhookRecord
+from hublet.webhooks.records import WatchedItem, WatchedType, WebhookAccess, WebhookRecord
 from hublet.webhooks.schemas import CreateWebhook, UpdateWebhook, WatchedRequest
 
 
@@ -73,7 +73,7 @@ def find_target(
 
 async def find_watched(
     conn: Reader,
-    owner: Owner,
+    owner: WebhookAccess,
     asked: Sequence[WatchedRequest],
     *,
     before: Iterable[WatchedItem] = (),
@@ -97,7 +97,7 @@ async def find_watched(
 
 
 async def _find_item(
-    conn: Reader, owner: Owner, item: WatchedRequest, place: int
+    conn: Reader, owner: WebhookAccess, item: WatchedRequest, place: int
 ) -> WatchedItem | None:
     if item.type.is_account:
         return await _find_account(conn, item)
@@ -123,7 +123,7 @@ async def _find_account(conn: Reader, item: WatchedRequest) -> WatchedItem | Non
     return WatchedItem(type=item.type, name=account.name, target=account.id, account_id=account.id)
 
 
-async def _find_repo(conn: Reader, owner: Owner, item: WatchedRequest) -> Repo | None:
+async def _find_repo(conn: Reader, owner: WebhookAccess, item: WatchedRequest) -> Repo | None:
     namespace, _, name = item.name.partition("/")
     address = RepoAddress(type=RepoType(item.type), namespace=namespace, name=name)
     try:

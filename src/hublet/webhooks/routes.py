@@ -17,7 +17,7 @@ from hublet.webhooks.auth import (
     mirror_for_organizations,
     owner_of_caller,
 )
-from hublet.webhooks.records import Owner
+from hublet.webhooks.records import WebhookAccess
 from hublet.webhooks.schemas import (
     CreateWebhook,
     UpdateWebhook,
@@ -116,7 +116,7 @@ async def list_organization_webhooks(conn: ReadConn, owner: OwningOrganization) 
     return [Webhook.model_validate(render_webhook(webhook, base_url=base_url)) for webhook in found]
 
 
-async def _render_list(conn: Reader, owner: Owner) -> bytes:
+async def _render_list(conn: Reader, owner: WebhookAccess) -> bytes:
     base_url = conn.hub.settings.base_url
     found = await service.list_of(conn, owner)
     return msgspec.json.encode([render_webhook(webhook, base_url=base_url) for webhook in found])

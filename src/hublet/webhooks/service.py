@@ -22,7 +22,7 @@ from hublet.webhooks.errors import (
 )
 from hublet.webhooks.records import (
     DELIVERIES_CHANNEL,
-    Owner,
+    WebhookAccess,
     WebhookRecord,
     WebhookSecrets,
     WebhookState,
@@ -35,11 +35,11 @@ from hublet.webhooks.sealed_secrets import rotate, seal, unseal
 MAX_SECRETS = 262_144
 
 
-async def list_of(conn: Reader, owner: Owner) -> list[WebhookRecord]:
+async def list_of(conn: Reader, owner: WebhookAccess) -> list[WebhookRecord]:
     return await store.list_of(conn, owner_id=owner.id)
 
 
-async def get(conn: Reader, owner: Owner, webhook_id: str) -> WebhookRecord:
+async def get(conn: Reader, owner: WebhookAccess, webhook_id: str) -> WebhookRecord:
     webhook = await store.find(conn, webhook_id, owner_id=owner.id)
     if webhook is None:
         raise WebhookNotFound(webhook_id)
@@ -54,7 +54,7 @@ async def secrets_of(conn: Reader, webhook_id: str) -> WebhookSecrets:
     return unseal(conn.hub.keys, webhook_id, sealed)
 
 
-async def create(conn: Connection, owner: Owner, request: CreateWebhook) -> WebhookRecord:
+async def create(conn: Connection, owner: WebhookAccess, request: CreateWebhook) -> WebhookRecord:
     target = find_target(request, conn.hub.settings)
     if target is None:
         raise OneTargetNeeded
@@ -74,13 +74,13 @@ async def create(conn: Connection, owner: Owner, request: CreateWebhook) -> Webh
     return await get(conn, owner, webhook.id)
 
 
-async def _check_source_job(conn: Reader, owner: Owner, target: RequestedTarget) -> None:
+async def _check_source_job(conn: Reader, owner: WebhookAccess, target: RequestedTarget) -> None:
     source_id = target.job_source_id
     if source_id is not None and await jobs.find_source(conn, source_id, owner_id=owner.id) is None:
         raise SourceJobNotFound(source_id, owner=owner.name)
 
 
-async def _check_limit(conn: Connection, owner: Owner) -> None:
+async def _check_limit(conn: Connection, owner: WebhookAccess) -> None:
     await conn.lock(f"webhooks of {owner.id}")
     limit = conn.hub.settings.webhooks.per_owner
     if await store.count_of(conn, owner_id=owner.id) >= limit:
@@ -88,7 +88,7 @@ async def _check_limit(conn: Connection, owner: Owner) -> None:
 
 
 async def update(
-    conn: Connection, owner: Owner, webhook_id: str, request: UpdateWebhook
+    conn: Connection, owner: WebhookAccess, webhook_id: str, request: UpdateWebhook
 ) -> WebhookRecord:
     """Change what the request names; another kind of target takes the place of the old one."""
     target = find_target(request, conn.hub.settings)
@@ -150,14 +150,14 @@ def _merge_job_secrets(
     return merged
 
 
-async def enable(conn: Connection, owner: Owner, webhook_id: str) -> WebhookRecord:
+async def enable(conn: Connection, owner: WebhookAccess, webhook_id: str) -> WebhookRecord:
     """Let a webhook act again, and forget how its target did."""
     before = await _lock(conn, owner, webhook_id)
     await store.reset_health(conn, webhook_id)
     return await _set_state(conn, owner, before, WebhookState.enabled, "webhook.enable")
 
 
-async def disable(conn: Connection, owner: Owner, webhook_id: str) -> WebhookRecord:
+async def disable(conn: Connection, owner: WebhookAccess, webhook_id: str) -> WebhookRecord:
     """Let a webhook rest; what it has not begun to deliver is kept as not sent."""
     before = await _lock(conn, owner, webhook_id)
     moved = await _set_state(conn, owner, before, WebhookState.disabled, "webhook.disable")
@@ -166,7 +166,7 @@ async def disable(conn: Connection, owner: Owner, webhook_id: str) -> WebhookRec
 
 
 async def _set_state(
-    conn: Connection, owner: Owner, before: WebhookRecord, state: WebhookState, action: str
+    conn: Connection, owner: WebhookAccess, before: WebhookRecord, state: WebhookState, action: str
 ) -> WebhookRecord:
     conn.wake(DELIVERIES_CHANNEL)
     if before.state is not state:
@@ -175,7 +175,7 @@ async def _set_state(
     return replace(before, state=state)
 
 
-async def delete(conn: Connection, owner: Owner, webhook_id: str) -> None:
+async def delete(conn: Connection, owner: WebhookAccess, webhook_id: str) -> None:
     """Forget a webhook with all that it delivered and has still to deliver."""
     webhook = await _lock(conn, owner, webhook_id)
     await store.remove(conn, webhook_id)
@@ -183,7 +183,7 @@ async def delete(conn: Connection, owner: Owner, webhook_id: str) -> None:
     await _audit(conn, owner, "webhook.delete", webhook)
 
 
-async def _lock(conn: Connection, owner: Owner, webhook_id: str) -> WebhookRecord:
+async def _lock(conn: Connection, owner: WebhookAccess, webhook_id: str) -> WebhookRecord:
     """Return a webhook that nobody else changes until the end: secrets are read, then written."""
     await conn.lock(f"webhook {webhook_id}")
     return await get(conn, owner, webhook_id)
@@ -191,7 +191,7 @@ async def _lock(conn: Connection, owner: Owner, webhook_id: str) -> WebhookRecor
 
 async def _audit(
     conn: Connection,
-    owner: Owner,
+    owner: WebhookAccess,
     action: str,
     webhook: WebhookRecord,
     *,

@@ -10,8 +10,7 @@ from typing import Any, Self
 from hublet.accounts.records import Role
 from hublet.core.database import Row
 from hublet.events import RepoSnapshot
-from hublet.notifications.inbox.records import Selection
-from hublet.notifications.records import Involvement
+from hublet.notifications.records import Involvement, Selection
 from hublet.repos.access import role_in_repo
 
 

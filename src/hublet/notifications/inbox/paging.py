@@ -13,8 +13,7 @@ from hublet.notifications.inbox import read_store
 from hublet.notifications.inbox import service as inbox
 from hublet.notifications.inbox.conditions import may_see
 from hublet.notifications.inbox.read_store import PAGE
-from hublet.notifications.inbox.records import InboxEntry, InboxPage, Selection
-from hublet.notifications.records import HUB
+from hublet.notifications.records import HUB, InboxEntry, InboxPage, Selection
 
 # By thread, in the order they came.
 Participants = Mapping[str, list[dict[str, str]]]

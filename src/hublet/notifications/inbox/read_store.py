@@ -15,8 +15,15 @@ from hublet.notifications.inbox.conditions import (
     may_see,
     split_in_order,
 )
-from hublet.notifications.inbox.records import END_OF_TIME, InboxEntry, InboxPage, Selection
-from hublet.notifications.records import BLOG, PAPER, POST
+from hublet.notifications.records import (
+    BLOG,
+    END_OF_TIME,
+    PAPER,
+    POST,
+    InboxEntry,
+    InboxPage,
+    Selection,
+)
 from hublet.repos.names import repo_name_key
 from hublet.repos.records import RepoType
 

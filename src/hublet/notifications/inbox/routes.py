@@ -16,9 +16,7 @@ from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.validation import describe_problems
 from hublet.notifications.inbox import service
-from hublet.notifications.inbox.filters import select, select_for_change
 from hublet.notifications.inbox.paging import read_page
-from hublet.notifications.inbox.records import Selection
 from hublet.notifications.inbox.schemas import (
     ChangedNotifications,
     ChangeFilters,
@@ -27,7 +25,9 @@ from hublet.notifications.inbox.schemas import (
     MarkAsRead,
     Notifications,
 )
+from hublet.notifications.inbox.service import select, select_for_change
 from hublet.notifications.inbox.stream import InboxWatcher, listen
+from hublet.notifications.records import Selection
 from hublet.tokens.auth import (
     InboxOwner,
     InboxReader,

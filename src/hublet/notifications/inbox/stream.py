@@ -16,8 +16,7 @@ from hublet.core.logs import get_logger
 from hublet.notifications.errors import TooManyStreams
 from hublet.notifications.inbox import store
 from hublet.notifications.inbox.paging import read_page
-from hublet.notifications.inbox.records import Selection
-from hublet.notifications.records import INBOXES_CHANNEL
+from hublet.notifications.records import INBOXES_CHANNEL, Selection
 
 # However many streams there are, a process looks a few times a second at most, with one statement.
 # It looks only while there are streams.

@@ -142,13 +142,13 @@ async def send(database: Database, mail_ids: Sequence[str]) -> None:
     left = await _send_all(database, mails)
     if not left:
         return
-    wait = wait_after(clock.now() - min(mail.created_at for mail in left))
+    wait = retry_delay(clock.now() - min(mail.created_at for mail in left))
     async with database.transaction() as conn:
         await mail_queue.schedule(conn, [mail.id for mail in left], delay=wait)
     log.warning("mails wait", count=len(left), seconds=round(wait.total_seconds()))
 
 
-def wait_after(age: timedelta) -> timedelta:
+def retry_delay(age: timedelta) -> timedelta:
     if age > _TRIED_FOR:
         raise MailUnavailable("The mail server has not taken these mails for three days.")
     return min(max(age, _SHORTEST_WAIT), _LONGEST_WAIT)

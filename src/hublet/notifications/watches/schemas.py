@@ -7,12 +7,7 @@ from pydantic import MISSING, Field
 
 from hublet.community.threads.records import ThreadKind
 from hublet.core.schema import ObjectId, Schema
-from hublet.notifications.watches.records import (
-    MuteType,
-    SubscriptionEntry,
-    SubscriptionTarget,
-    WatchType,
-)
+from hublet.notifications.records import MuteType, SubscriptionEntry, SubscriptionTarget, WatchType
 from hublet.repos.records import RepoType
 
 MOST_PER_REQUEST = 1000

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from hublet.community.threads import store as threads
 from hublet.core.database import Connection, Reader
 from hublet.notifications.errors import WatchListTooLong, WatchTargetNotFound
+from hublet.notifications.records import MuteType, SubscriptionEntry, SubscriptionTarget
 from hublet.notifications.watches import store
-from hublet.notifications.watches.records import MuteType, SubscriptionEntry, SubscriptionTarget
 
 # A list is shown as a whole.
 MOST_WATCHED = 10_000

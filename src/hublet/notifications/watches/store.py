@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.notifications.watches.records import SubscriptionEntry, SubscriptionTarget
+from hublet.notifications.records import SubscriptionEntry, SubscriptionTarget
 from hublet.repos.store import OWNER
 
 # Of many repositories at once what `repos.service.who_may_see` says of one; $1 is the user.

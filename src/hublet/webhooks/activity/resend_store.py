@@ -10,7 +10,7 @@ from hublet.webhooks.records import DELIVERIES_CHANNEL
 _DAY = 86_400_000_000
 
 # What makes a delivery begin anew; `$1` is its webhook, `$2` when it is due.
-_BEGIN_ANEW = """
+_RESTART = """
     UPDATE webhook_deliveries
     SET state = 'pending', reason = NULL, tries = 0, due_at = $2, finished_at = NULL
     WHERE webhook_id = $1 AND claimed_by IS NULL
@@ -42,7 +42,7 @@ async def restart(conn: Connection, webhook_id: str, delivery_id: str) -> bool:
     """Let a delivery that has ended begin anew; False when it has not ended."""
     now = micros()
     changed = await conn.execute(
-        f"{_BEGIN_ANEW} AND id = $3 AND state IN ('delivered', 'failed', 'unsent') AND {_ALLOWED}",
+        f"{_RESTART} AND id = $3 AND state IN ('delivered', 'failed', 'unsent') AND {_ALLOWED}",
         webhook_id, await _before_all_others(conn, webhook_id, now), delivery_id,
     )  # fmt: skip
     if changed:
@@ -84,7 +84,7 @@ async def recover(conn: Connection, recovery: Recovery, *, limit: int) -> list[s
     now = micros()
     rows = await conn.fetch_all(
         f"""
-        {_BEGIN_ANEW} AND {_RECOVERABLE} AND id IN (
+        {_RESTART} AND {_RECOVERABLE} AND id IN (
             SELECT id FROM webhook_deliveries
             WHERE webhook_id = $1 AND id > $3 AND created_at >= $4 AND created_at < $5
               AND {_RECOVERABLE}

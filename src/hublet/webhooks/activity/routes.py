@@ -30,7 +30,7 @@ from hublet.webhooks.activity.schemas import (
 from hublet.webhooks.activity.stream import listen
 from hublet.webhooks.auth import OWN_WEBHOOKS, WebhookOwner, mirror_for_organizations
 from hublet.webhooks.errors import InvalidPeriod
-from hublet.webhooks.records import DeliveryState, Owner
+from hublet.webhooks.records import DeliveryState, WebhookAccess
 
 _REPO = r"^[^/]+/[^/]+$"
 
@@ -77,7 +77,7 @@ LastEventId = Annotated[
 ]
 
 
-async def recheck_access(request: Request, database: Database, owner: Owner) -> None:
+async def recheck_access(request: Request, database: Database, owner: WebhookAccess) -> None:
     """Refuse who has lost the access since the request began, for answers that go on for long."""
     exchange_of(request).known_caller = None
     caller = await caller_of(request)

@@ -1,12 +1,15 @@
-"""Service of the delivery log: shows a delivery, replays, recovers and pings."""
+"""Service of the delivery log: shows a delivery, replays, recovers, pings, and prunes old ones."""
 
 import json
 from dataclasses import asdict, replace
+from datetime import timedelta
 
-from hublet.core import queue
+from hublet.core import clock, queue
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Connection, Database, Reader, Subscription
 from hublet.core.ids import new_object_id
+from hublet.core.queue import NewTask
+from hublet.core.queue import add as add_task
 from hublet.events import RepoSnapshot
 from hublet.repos import service as repos
 from hublet.repos import store as repos_store
@@ -25,9 +28,9 @@ from hublet.webhooks.records import (
     ATTEMPTS_CHANNEL,
     DeliveryState,
     Domain,
-    Owner,
     UnsentReason,
     WatchedItem,
+    WebhookAccess,
     WebhookRecord,
     WebhookState,
 )
@@ -81,7 +84,7 @@ async def _find_ping_repo(conn: Reader, webhook: WebhookRecord) -> RepoSnapshot:
         for repo in map(repos.snapshot, found):
             if await repos.who_may_see(conn, repo, [webhook.owner_id]):
                 return repo
-    return _imaginary_repo(webhook)
+    return _placeholder_repo(webhook)
 
 
 async def _list_candidates(conn: Reader, watched: WatchedItem) -> list[Repo]:
@@ -98,7 +101,7 @@ async def _list_candidates(conn: Reader, watched: WatchedItem) -> list[Repo]:
     return sorted(found, key=lambda repo: repo.created_at, reverse=True)
 
 
-def _imaginary_repo(webhook: WebhookRecord) -> RepoSnapshot:
+def _placeholder_repo(webhook: WebhookRecord) -> RepoSnapshot:
     """Return a repository that does not exist, under the first name that is watched."""
     first = webhook.watched[0]
     return RepoSnapshot(
@@ -121,7 +124,9 @@ PATIENCE_SECONDS = 20.0
 _LOOK_SECONDS = 2.0
 
 
-async def replay(database: Database, owner: Owner, webhook_id: str, delivery_id: str) -> SendResult:
+async def replay(
+    database: Database, owner: WebhookAccess, webhook_id: str, delivery_id: str
+) -> SendResult:
     """Send a delivery that has ended once more, and wait for what comes of it."""
     with database.subscribe(ATTEMPTS_CHANNEL) as bell:
         async with database.transaction() as conn:
@@ -143,7 +148,7 @@ async def _restart(conn: Connection, webhook: WebhookRecord, delivery_id: str) -
     return standing.attempts
 
 
-async def ping(database: Database, owner: Owner, webhook_id: str) -> SendResult:
+async def ping(database: Database, owner: WebhookAccess, webhook_id: str) -> SendResult:
     """Send something that tells of nothing, whatever the webhook's state, and wait for it."""
     with database.subscribe(ATTEMPTS_CHANNEL) as bell:
         async with database.transaction() as conn:
@@ -153,7 +158,7 @@ async def ping(database: Database, owner: Owner, webhook_id: str) -> SendResult:
 
 
 async def recover(
-    conn: Connection, owner: Owner, webhook_id: str, *, since: int, until: int | None
+    conn: Connection, owner: WebhookAccess, webhook_id: str, *, since: int, until: int | None
 ) -> int:
     """Send everything that failed or was not sent in this time; return how much that is."""
     webhook = await webhooks.get(conn, owner, webhook_id)
@@ -212,3 +217,47 @@ async def _find_result(
     if standing.state in PENDING:
         return None
     return SendResult(delivery_id=delivery_id, reason=standing.reason)
+
+
+PRUNE = "webhooks.prune"
+
+PRUNE_INTERVAL = timedelta(days=1)
+PRUNE_BATCH = 1000
+
+
+async def schedule_pruning(conn: Connection, *, delay: timedelta = timedelta()) -> None:
+    """Have old deliveries forgotten, once on any day however often it is asked for."""
+    day = (clock.now() + delay).date().isoformat()
+    await add_task(conn, NewTask(kind=PRUNE, body="{}", key=f"{PRUNE}.{day}", delay=delay))
+
+
+async def prune(database: Database) -> None:
+    async with database.transaction() as conn:
+        await schedule_pruning(conn, delay=PRUNE_INTERVAL)
+    kept = timedelta(days=database.hub.settings.webhooks.retention_days)
+    before = clock.to_micros(clock.now() - kept)
+    await _remove_deliveries(database, before)
+    await _remove_events(database, before)
+
+
+async def _remove_deliveries(database: Database, before: int) -> None:
+    """Each batch has a transaction of its own, so that nobody waits for all of them."""
+    last = ""
+    while True:
+        async with database.transaction() as conn:
+            forgotten = await store.remove_finished(
+                conn, before=before, after=last, limit=PRUNE_BATCH
+            )
+        if len(forgotten) < PRUNE_BATCH:
+            return
+        last = max(forgotten)
+
+
+async def _remove_events(database: Database, before: int) -> None:
+    while True:
+        async with database.transaction() as conn:
+            if (
+                await store.remove_unused_events(conn, before=before, limit=PRUNE_BATCH)
+                < PRUNE_BATCH
+            ):
+                return

@@ -14,8 +14,8 @@ from hublet.webhooks.delivery.backoff import WHOLE_SCHEDULE
 from hublet.webhooks.delivery.failure_messages import log_failure
 from hublet.webhooks.delivery.health import Judgement, after_waiting, probe_delay
 from hublet.webhooks.delivery.lanes import LANE_ROOM, Lanes
+from hublet.webhooks.delivery.outcomes import apply_judgement
 from hublet.webhooks.delivery.records import StoredLane
-from hublet.webhooks.delivery.suspension import apply_judgement
 from hublet.webhooks.records import DELIVERIES_CHANNEL, ClaimedDelivery, UnsentReason
 
 
@@ -57,7 +57,7 @@ async def claim_fresh(conn: Connection, lanes: Lanes, taken: ClaimedBatch, *, wo
     if left:
         await store.release(conn, [row["id"] for row in left])
         await targets.set_next_due(
-            conn, {row["webhook_id"]: _next_look(known[row["webhook_id"]]) for row in left}
+            conn, {row["webhook_id"]: _next_check(known[row["webhook_id"]]) for row in left}
         )
     await _add_to_batch(conn, taken, sent)
     taken.lanes |= known
@@ -95,7 +95,7 @@ def _split_at_room(
     return fits, left
 
 
-def _next_look(lane: StoredLane) -> int:
+def _next_check(lane: StoredLane) -> int:
     """Return when to look at a lane in which something was left."""
     now = micros()
     if not lane.is_degraded or lane.next_due_at is None:

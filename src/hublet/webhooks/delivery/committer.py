@@ -9,7 +9,7 @@ from hublet.core.database import Database, DatabaseUnavailable
 from hublet.core.logs import get_logger
 from hublet.webhooks.delivery.health import Health
 from hublet.webhooks.delivery.metrics import DeliveryMetrics
-from hublet.webhooks.delivery.outcome_writer import write_outcomes
+from hublet.webhooks.delivery.outcomes import write_outcomes
 from hublet.webhooks.records import Attempt, Outcome
 
 log = get_logger("webhooks")
