@@ -161,7 +161,7 @@ async def test_of_an_organizations_webhook_its_administrators_hear_and_its_creat
     assert heard == {"ada": [title], "bob": [title], "eve": [], "tom": []}
 
 
-async def test_a_creator_who_left_the_organization_hears_nothing(
+async def test_a_creator_who_left_the_organization_receives_nothing(
     database: Database, mails: MailRecorder
 ) -> None:
     engines = await an_organization(

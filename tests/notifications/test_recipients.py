@@ -164,7 +164,7 @@ async def test_the_owner_and_who_opened_it_hear_and_the_actor_does_not(stage: St
     assert [await stage.leads_to(name) for name in ("ada", "bob")] == [comment_id] * 2
 
 
-async def test_an_owner_who_muted_the_repository_hears_nothing_of_it(stage: Stage) -> None:
+async def test_an_owner_who_muted_the_repository_receives_nothing_of_it(stage: Stage) -> None:
     await stage.mute("ada", "repo")
 
     await stage.comment("carol")
@@ -205,7 +205,7 @@ async def test_who_closes_a_thread_takes_part_from_then_on(stage: Stage) -> None
     assert (await stage.heard())["ada"] == PARTICIPATING
 
 
-async def test_a_program_hears_nothing(
+async def test_a_program_receives_nothing(
     client: httpx2.AsyncClient, database: Database, ada: Headers, stage: Stage
 ) -> None:
     await an_organization(

@@ -81,7 +81,7 @@ async def test_a_source_job_is_named_and_without_a_secret_none_is_given(
             InvalidRequest("flavor: there is no such flavor."),
             "job-refused",
             "flavor: there is no such flavor.",
-            id="a refusal is told in its own words",
+            id="a refusal keeps its own words",
         ),
         pytest.param(
             RuntimeError("a secret of the hub"),

@@ -141,7 +141,7 @@ async def test_deliveries_are_counted(database: Database) -> None:
         await trigger(database, good)
         await settle(deliverer)
     registry = CollectorRegistry()
-    registry.register(deliverer.measures)
+    registry.register(deliverer.metrics)
     text = generate_latest(registry).decode()
     for line in (
         'hublet_webhook_deliveries_total{outcome="delivered"} 2.0',

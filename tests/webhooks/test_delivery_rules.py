@@ -87,7 +87,7 @@ async def test_the_last_trigger_is_noted_and_a_ping_is_none(database: Database) 
     assert before <= (await lane_of(database, webhook_id))["last_trigger_at"] <= micros()
 
 
-async def test_who_lost_the_access_to_a_private_repository_hears_nothing_more(
+async def test_who_lost_the_access_to_a_private_repository_receives_nothing_more(
     database: Database,
 ) -> None:
     organization = await an_organization(

@@ -1,4 +1,4 @@
-"""Which facts trigger webhooks, whom they concern, and what is sent."""
+"""Which events trigger webhooks, whom they concern, and what is sent."""
 
 import json
 from dataclasses import replace

@@ -9,7 +9,7 @@ from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import KeyRing
 from hublet.webhooks.records import WebhookSecrets
 
-# After a change the old secret signs along, so that a receiver has time to learn the new one.
+# After a change the old secret also signs, so that a receiver has time to learn the new one.
 OVERLAP = timedelta(hours=24)
 
 
@@ -22,7 +22,7 @@ class SealedSecrets:
 
 
 def rotate(secrets: WebhookSecrets, secret: str) -> tuple[str | None, str | None, datetime | None]:
-    """Return the secret, the old one and its end after a change; an empty one takes both away."""
+    """Return the secret, the old one and its expiry after a change; an empty one removes both."""
     if not secret:
         return None, None, None
     if secret == secrets.current or secrets.current is None:

@@ -78,7 +78,7 @@ class Control:
                     FullDelivery.of_webhook(
                         await activity.get_delivery(conn, known, each.id), known
                     )
-                    for each in window.found
+                    for each in window.deliveries
                 ]
         found.sort(key=lambda each: each.id)
         return {"deliveries": _DELIVERIES.dump_python(found, mode="json")}

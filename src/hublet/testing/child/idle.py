@@ -76,7 +76,7 @@ async def _next_due(hub: RunningHub) -> int | None:
     async with hub.database.read() as conn:
         found = (
             await store.next_task_at(conn, besides=hub.housekeeping),
-            await lanes.next_due(conn, besides=()),
+            await lanes.next_due(conn, except_for=()),
             await jobs.next_due_after(conn, micros()),
         )
     return min((at for at in found if at is not None), default=None)

@@ -1,4 +1,4 @@
-"""Dispatcher: sends the deliveries whose turn it is, after a last check that they still may go."""
+"""Dispatcher: sends the deliveries that are next in their lanes, after a last check of access."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ class Dispatcher:
         *,
         changes: Callable[[], int],
     ) -> None:
-        """`changes` differs when anything about webhooks may have been committed here."""
+        """`changes` returns another number after every commit that may concern webhooks."""
         self._database = database
         self._lanes = lanes
         self._targets = TargetCache()
@@ -39,17 +39,17 @@ class Dispatcher:
     def start(self) -> None:
         self._loop = asyncio.create_task(self._carry_on(), name="webhook-sending")
 
-    def look(self) -> None:
-        """Something may go now: it was added, or there is room."""
+    def wake(self) -> None:
+        """Try again: a delivery was added, or there is room to send."""
         self._turn.set()
 
     async def finish(self) -> None:
-        """Wait for the attempts that run; nothing new may be queued any more."""
+        """Wait for the attempts in flight; nothing new may be queued any more."""
         while self._lanes.in_flight:  # noqa: ASYNC110 - only at the end of a worker.
             await asyncio.sleep(0.005)
 
     async def abandon(self) -> None:
-        """Cancel what still runs."""
+        """Cancel the attempts in flight."""
         running = [*self._running, *([] if self._loop is None else [self._loop])]
         for task in running:
             task.cancel()
@@ -94,8 +94,8 @@ class Dispatcher:
     ) -> None:
         target = targets.get(delivery.webhook_id)
         if target is None or refusal is not None:
-            # Of a webhook that was deleted there is no row left to write to.
-            self._end(Outcome(delivery=delivery, unsent=refusal))
+            # A webhook that was deleted has no row left to write to.
+            self._finish(Outcome(delivery=delivery, unsent=refusal))
             return
         task = asyncio.create_task(self._send(delivery, target))
         self._running.add(task)
@@ -110,9 +110,9 @@ class Dispatcher:
                 raise
             log_failure(error)
             outcome = internal_error(delivery, target)
-        self._end(outcome)
+        self._finish(outcome)
 
-    def _end(self, outcome: Outcome) -> None:
+    def _finish(self, outcome: Outcome) -> None:
         counts = outcome.attempt is not None and not outcome.delivery.ping
         self._lanes.release(outcome.delivery, failed=counts and not outcome.succeeded)
         self._committer.add(outcome)

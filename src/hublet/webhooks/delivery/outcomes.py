@@ -1,4 +1,9 @@
-"""Outcomes of attempts: what each one leaves of its delivery and of its target's health."""
+"""Outcomes of attempts: what each one leaves of its delivery and of its target's health.
+
+A group of outcomes is written in one transaction: the deliveries end or become due again, their
+attempts are stored, the health of their targets is judged, and a target that fails for too long is
+suspended.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,7 +23,6 @@ from hublet.webhooks.delivery.health import (
     probe_delay,
 )
 from hublet.webhooks.delivery.records import Ending, StoredLane
-from hublet.webhooks.delivery.store import earliest_due, mark_waiting_unsent
 from hublet.webhooks.records import (
     ATTEMPTS_CHANNEL,
     DeliveryState,
@@ -27,9 +31,41 @@ from hublet.webhooks.records import (
     UnsentReason,
 )
 
+# The last success of a healthy target is only written when it is older than this.
+_STALE = 10_000_000
+
+# By the id of the delivery: how it ends, and when it is due again.
+Endings = dict[str, tuple[Ending, int | None]]
+
+
+async def write_outcomes(
+    conn: Connection, outcomes: Sequence[Outcome], known: Mapping[str, Health], *, worker: str
+) -> dict[str, Health]:
+    """Write all outcomes in this transaction; return the health of the lanes that were judged.
+
+    Deliveries that another worker has claimed by now are left to it. `known` is the health that
+    this worker last saw: lanes that are healthy and stay healthy are not even read.
+    """
+    now = micros()
+    endings: Endings = {
+        each.delivery.id: ending_of(each, now=now, chance=_chance(each)) for each in outcomes
+    }
+    ended = await _end_deliveries(conn, endings, worker=worker)
+    written = [each for each in outcomes if each.delivery.id in ended]
+    attempts = [(each.delivery.id, each.attempt) for each in written if each.attempt is not None]
+    if attempts:
+        await store.add_attempts(conn, attempts)
+        conn.wake(ATTEMPTS_CHANNEL)
+    if due := {key: at for key in ended if (at := endings[key][1]) is not None}:
+        await store.set_due(conn, due.items())
+    healths = await _judge_lanes(conn, written, endings, known, now=now)
+    if released := {e.delivery.webhook_id for e in written if not (e.attempt or e.unsent)}:
+        await lanes_store.make_due(conn, released)
+    return healths
+
 
 def ending_of(outcome: Outcome, *, now: int, chance: float) -> tuple[Ending, int | None]:
-    """Return the ending, and when the delivery is due again if this says so."""
+    """Return how a delivery ends, and when it is due again if it is not over."""
     attempt = outcome.attempt
     if attempt is None:
         if outcome.unsent is not None:
@@ -50,83 +86,19 @@ def ending_of(outcome: Outcome, *, now: int, chance: float) -> tuple[Ending, int
     return Ending(state=pending, reason=attempt.reason, status=status, tried=1), now + delay
 
 
-async def apply_judgement(
-    conn: Connection,
-    webhook_id: str,
-    judgement: Judgement,
-    *,
-    status: int | None = None,
-    reason: str | None = None,
-) -> None:
-    """Suspend and tell what the judgement says; status and reason are of the last attempt."""
-    if judgement.tells is None and not judgement.suspends and not judgement.recovers:
-        return
-    found = await lanes_store.list_webhooks(conn, [webhook_id])
-    if not found:
-        return
-    whose = {
-        "webhook_id": webhook_id,
-        "owner_id": found[0]["owner_id"],
-        "creator_id": found[0]["creator_id"],
-    }
-    fact: Event
-    if judgement.suspends:
-        if not await lanes_store.suspend(conn, webhook_id):
-            return
-        await mark_waiting_unsent(conn, webhook_id, UnsentReason.suspended)
-        fact = WebhookSuspended(**whose, status=status, reason=reason)
-    elif judgement.tells is not None:
-        percent = judgement.tells
-        fact = WebhookFailing(**whose, percent=percent, status=status, reason=reason)
-    else:
-        fact = WebhookRecovered(**whose)
-    await publish(conn, fact)
-
-
-# The last success of a target that is well is only written when it is older than this.
-_STALE = 10_000_000
-
-Endings = dict[str, tuple[Ending, int | None]]
-
-
-async def write_outcomes(
-    conn: Connection, outcomes: Sequence[Outcome], known: Mapping[str, Health], *, worker: str
-) -> dict[str, Health]:
-    """Write all outcomes in this transaction, and return the health of lanes that were looked at.
-
-    What another worker holds by now is left to it. `known` is what this worker last knew:
-    lanes that are well and stay well are not even read.
-    """
-    now = micros()
-    endings: Endings = {
-        each.delivery.id: ending_of(each, now=now, chance=_chance(each)) for each in outcomes
-    }
-    held = await _end_deliveries(conn, endings, worker=worker)
-    kept = [each for each in outcomes if each.delivery.id in held]
-    tried = [(each.delivery.id, each.attempt) for each in kept if each.attempt is not None]
-    if tried:
-        await store.add_attempts(conn, tried)
-        conn.wake(ATTEMPTS_CHANNEL)
-    if due := {key: at for key in held if (at := endings[key][1]) is not None}:
-        await store.set_due(conn, due.items())
-    healths = await _judge_lanes(conn, kept, endings, known, now=now)
-    if handed_back := {e.delivery.webhook_id for e in kept if not (e.attempt or e.unsent)}:
-        await lanes_store.make_due(conn, handed_back)
-    return healths
-
-
 def _chance(outcome: Outcome) -> float:
     return 0.5 if outcome.succeeded else int.from_bytes(random_bytes(2)) / 0xFFFF
 
 
 async def _end_deliveries(conn: Connection, endings: Endings, *, worker: str) -> set[str]:
-    alike: dict[Ending, list[str]] = defaultdict(list)
+    """Write the endings, equal ones together; return the deliveries that were still claimed."""
+    equal: dict[Ending, list[str]] = defaultdict(list)
     for delivery_id, (ending, _) in endings.items():
-        alike[ending].append(delivery_id)
-    held: set[str] = set()
-    for ending, delivery_ids in alike.items():
-        held |= await store.end_deliveries(conn, delivery_ids, ending, worker=worker)
-    return held
+        equal[ending].append(delivery_id)
+    ended: set[str] = set()
+    for ending, delivery_ids in equal.items():
+        ended |= await store.end_deliveries(conn, delivery_ids, ending, worker=worker)
+    return ended
 
 
 async def _judge_lanes(
@@ -142,16 +114,16 @@ async def _judge_lanes(
         # A ping says nothing about the deliveries that wait.
         if each.attempt is not None and not each.delivery.ping:
             by_webhook[each.delivery.webhook_id].append(each)
-    notable = [
+    changed = [
         webhook_id
         for webhook_id, group in by_webhook.items()
         if _changes_health(known.get(webhook_id), group, now)
     ]
-    if not notable:
+    if not changed:
         return {}
     healths: dict[str, Health] = {}
     times: dict[str, int | None] = {}
-    for webhook_id, lane in (await lanes_store.lock_lanes(conn, notable)).items():
+    for webhook_id, lane in (await lanes_store.lock_lanes(conn, changed)).items():
         health, suspended = await _judge_lane(conn, lane, by_webhook[webhook_id], endings, now=now)
         healths[webhook_id] = health
         times[webhook_id] = (
@@ -173,7 +145,7 @@ def _changes_health(health: Health | None, group: Sequence[Outcome], now: int) -
 async def _judge_lane(
     conn: Connection, lane: StoredLane, group: Sequence[Outcome], endings: Endings, *, now: int
 ) -> tuple[Health, bool]:
-    """Apply what happened in the order it happened; return the health, and whether it is over."""
+    """Judge the outcomes in their order; return the health, and whether the target is suspended."""
     health, suspended = lane.health, False
     for each in group:
         judgement = _judge_outcome(health, each, endings, now)
@@ -199,6 +171,42 @@ def _judge_outcome(health: Health, outcome: Outcome, endings: Endings, now: int)
     )
 
 
+async def apply_judgement(
+    conn: Connection,
+    webhook_id: str,
+    judgement: Judgement,
+    *,
+    status: int | None = None,
+    reason: str | None = None,
+) -> None:
+    """Suspend the webhook or publish an event about it, as judged.
+
+    Status and reason are those of the last attempt.
+    """
+    if judgement.notify is None and not judgement.suspends and not judgement.recovers:
+        return
+    found = await lanes_store.list_webhooks(conn, [webhook_id])
+    if not found:
+        return
+    whose = {
+        "webhook_id": webhook_id,
+        "owner_id": found[0]["owner_id"],
+        "creator_id": found[0]["creator_id"],
+    }
+    event: Event
+    if judgement.suspends:
+        if not await lanes_store.suspend(conn, webhook_id):
+            return
+        await store.mark_waiting_unsent(conn, webhook_id, UnsentReason.suspended)
+        event = WebhookSuspended(**whose, status=status, reason=reason)
+    elif judgement.notify is not None:
+        percent = judgement.notify
+        event = WebhookFailing(**whose, percent=percent, status=status, reason=reason)
+    else:
+        event = WebhookRecovered(**whose)
+    await publish(conn, event)
+
+
 async def _next_due(
     conn: Connection,
     lane: StoredLane,
@@ -208,12 +216,12 @@ async def _next_due(
     *,
     now: int,
 ) -> int | None:
-    """Return when to look at a lane: at its probe, at once when it recovered, or at a retry."""
+    """Return when a lane is next due: for its probe, at once when it recovered, or for a retry."""
     if health.degraded_since is not None:
         if lane.next_due_at is None or not lane.is_degraded or health.probes > lane.health.probes:
             return now + probe_delay(health.probes)
         return lane.next_due_at
     if lane.is_degraded:
-        return await earliest_due(conn, lane.webhook_id)
+        return await store.earliest_due(conn, lane.webhook_id)
     due = [at for each in group if (at := endings[each.delivery.id][1]) is not None]
     return min([*due, lane.next_due_at] if lane.next_due_at is not None else due, default=None)

@@ -1,4 +1,4 @@
-"""Targets of deliveries: a cache of webhooks, and the check whether a delivery may still go."""
+"""Targets of deliveries: a cache of webhooks, and the check whether a delivery may still be sent."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -15,13 +15,21 @@ from hublet.webhooks.delivery import lanes_store
 from hublet.webhooks.delivery.records import DeliveryTarget, split_url
 from hublet.webhooks.delivery.signing import key_of
 from hublet.webhooks.errors import WebhookNotFound
-from hublet.webhooks.records import ClaimedDelivery, UnsentReason, WebhookSecrets, WebhookState
+from hublet.webhooks.records import (
+    UNSENT_REASONS,
+    ClaimedDelivery,
+    UnsentReason,
+    WebhookSecrets,
+    WebhookState,
+)
 
-_MOST = 10_000
+_CAPACITY = 10_000
 _MOMENT_SECONDS = 0.05
 
 
 class TargetCache:
+    """Webhooks as this worker last read them; a version check decides what is read again."""
+
     def __init__(self) -> None:
         self._known: dict[str, DeliveryTarget] = {}
         self._checked: set[str] = set()
@@ -59,7 +67,7 @@ class TargetCache:
         return None if target is None else (target.updated_at, target.state)
 
     async def _load(self, conn: Reader, webhook_ids: Collection[str]) -> None:
-        if len(self._known) + len(webhook_ids) > _MOST:
+        if len(self._known) + len(webhook_ids) > _CAPACITY:
             self._known.clear()
         for row in await lanes_store.list_webhooks(conn, webhook_ids):
             try:
@@ -74,7 +82,7 @@ class TargetCache:
 
 
 def _target_record(row: Row, secrets: WebhookSecrets | None) -> DeliveryTarget:
-    shown, host = split_url(row["url"])
+    display_url, host = split_url(row["url"])
     current, old, until = (
         (None, None, None) if secrets is None else (secrets.current, secrets.old, secrets.old_until)
     )
@@ -85,7 +93,7 @@ def _target_record(row: Row, secrets: WebhookSecrets | None) -> DeliveryTarget:
         state=WebhookState(row["state"]),
         updated_at=row["updated_at"],
         url=row["url"],
-        shown=shown,
+        display_url=display_url,
         host=host,
         job=None if row["job"] is None else json.loads(row["job"]),
         job_source_id=row["job_source_id"],
@@ -96,26 +104,23 @@ def _target_record(row: Row, secrets: WebhookSecrets | None) -> DeliveryTarget:
     )
 
 
-_UNSENT_REASONS = {
-    WebhookState.disabled: UnsentReason.disabled,
-    WebhookState.suspended: UnsentReason.suspended,
-}
-
-
 async def find_refusals(
     conn: Reader, deliveries: Iterable[ClaimedDelivery], targets: Mapping[str, DeliveryTarget]
 ) -> dict[str, UnsentReason]:
-    """Return the deliveries, by id, that must not be sent, and why; a ping asks for no state."""
+    """Return the deliveries, by id, that must not be sent, and why.
+
+    A ping is also sent while its webhook is disabled.
+    """
     refused: dict[str, UnsentReason] = {}
     private: dict[str, list[ClaimedDelivery]] = {}
     for each in deliveries:
         state = targets[each.webhook_id].state
         if state is not WebhookState.enabled and not each.ping:
-            refused[each.id] = _UNSENT_REASONS[state]
-        elif each.happening.repo.private:
-            private.setdefault(each.happening.id, []).append(each)
+            refused[each.id] = UNSENT_REASONS[state]
+        elif each.event.repo.private:
+            private.setdefault(each.event.id, []).append(each)
     for group in private.values():
-        repo = await _current_snapshot(conn, group[0].happening.repo)
+        repo = await _current_snapshot(conn, group[0].event.repo)
         owners = {targets[each.webhook_id].owner_id for each in group}
         seen_by = await repos.who_may_see(conn, repo, owners)
         for each in group:
@@ -125,7 +130,7 @@ async def find_refusals(
 
 
 async def _current_snapshot(conn: Reader, then: RepoSnapshot) -> RepoSnapshot:
-    """Return who owns a repository now; one that is gone is still private to whom it was."""
+    """Return a repository with its current owner; a deleted one stays private to its last owner."""
     repo = await repo_rows.find(conn, then.id)
     if repo is None:
         return then

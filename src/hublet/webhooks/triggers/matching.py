@@ -1,4 +1,4 @@
-"""Matching of events: which ones concern webhooks, whom, and as what; without I/O."""
+"""Matching of events: which ones trigger webhooks, for which targets, with which payload; no I/O."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,21 +26,21 @@ from hublet.webhooks.triggers.records import Trigger
 
 
 def trigger_of(event: Event, base_url: str) -> Trigger | None:
-    """Return what webhooks make of a fact; None when it concerns none."""
+    """Return the trigger that an event is for webhooks; None when it concerns none."""
     return _TRIGGERS[type(event)](event, base_url)
 
 
 def _repo_trigger(
     repo: RepoSnapshot, base_url: str, *, scope: str, action: str, **parts: Any
 ) -> Trigger:
-    shown = {"repo": payload.render_repo(repo, base_url), **parts}
+    rendered = {"repo": payload.render_repo(repo, base_url), **parts}
     return Trigger(
         domain=Domain.repo,
         scope=scope,
         action=action,
         repo=repo,
         targets=(repo.id, repo.owner_id),
-        payload=payload.render(scope, action, shown),
+        payload=payload.render(scope, action, rendered),
     )
 
 
@@ -49,13 +49,13 @@ def _repo_changed(event: RepoCreated | RepoDeleted, base_url: str, *, action: st
 
 
 def _repo_moved(event: RepoMoved, base_url: str) -> Trigger:
-    """Whoever watches the repository, its owner before or its owner now hears of a move."""
+    """A move concerns those who watch the repository, its owner before or its owner now."""
     before, owner_id = event.repo, event.moved_to_owner_id
     moved_to = {"name": event.moved_to_name, "owner": {"id": owner_id}}
     trigger = _repo_trigger(before, base_url, scope="repo", action="move", movedTo=moved_to)
     if owner_id == before.owner_id:
         return replace(trigger, repo=replace(before, name=event.moved_to_name))
-    # A resource group is its organization's, and stays behind.
+    # A resource group belongs to its organization, so the repository leaves it.
     after = replace(before, name=event.moved_to_name, owner_id=owner_id, resource_group_id=None)
     return replace(trigger, repo=after, targets=(*trigger.targets, owner_id))
 
@@ -87,22 +87,22 @@ def _thread_changed(
     action: str,
 ) -> Trigger | None:
     thread = event.thread
-    # Papers, posts and blogs belong to no repository, and a push to a pull request is told as
-    # content at once: its history follows late, when the request may be merged already.
+    # Papers, posts and blogs belong to no repository. A push to a pull request has triggered an
+    # event of content at once: the thread follows late, when the request may be merged already.
     if thread.repo is None or getattr(event, "changed", ()) == ("content",):
         return None
     repo = payload.render_repo(thread.repo, base_url, with_head=False)
-    shown = {"repo": repo, "discussion": payload.render_thread(thread, repo)}
+    rendered = {"repo": repo, "discussion": payload.render_thread(thread, repo)}
     comment = getattr(event, "comment", None)
     if comment is not None:
-        shown["comment"] = payload.render_comment(comment, shown["discussion"])
+        rendered["comment"] = payload.render_comment(comment, rendered["discussion"])
     return Trigger(
         domain=Domain.discussion,
         scope=scope,
         action=action,
         repo=thread.repo,
         targets=(thread.repo.id, thread.repo.owner_id),
-        payload=payload.render(scope, action, shown),
+        payload=payload.render(scope, action, rendered),
     )
 
 
@@ -120,5 +120,5 @@ _TRIGGERS: dict[type[Event], Callable[[Any, str], Trigger | None]] = {
     CommentUpdated: partial(_thread_changed, scope="discussion.comment", action="update"),
 }
 
-# The facts that may trigger a webhook.
+# The events that may trigger a webhook.
 TRIGGER_EVENTS: tuple[type[Event], ...] = tuple(_TRIGGERS)

@@ -18,18 +18,18 @@ VERSION = 3
 
 
 def render(scope: str, action: str, parts: Mapping[str, Any]) -> bytes:
-    """Write the payload once; every attempt and every webhook gets these bytes."""
+    """Render the payload once; every attempt of every webhook sends these bytes."""
     return msgspec.json.encode({"event": {"action": action, "scope": scope}, **parts})
 
 
 def render_body(payload: bytes, webhook_id: str) -> bytes:
-    """Return the body that one webhook sends."""
+    """Return the body that one webhook sends: the payload with the webhook's id."""
     return b'%b,"webhook":{"id":"%b","version":%d}}' % (payload[:-1], webhook_id.encode(), VERSION)
 
 
 def render_repo(repo: RepoSnapshot, base_url: str, *, with_head: bool = True) -> dict[str, Any]:
     kind = RepoType(repo.type)
-    shown: dict[str, Any] = {
+    rendered: dict[str, Any] = {
         "type": repo.type,
         "name": repo.name,
         "id": repo.id,
@@ -42,14 +42,14 @@ def render_repo(repo: RepoSnapshot, base_url: str, *, with_head: bool = True) ->
         "tags": list(repo.tags),
     }
     if with_head and repo.head_sha is not None:
-        shown["headSha"] = repo.head_sha
-    return shown
+        rendered["headSha"] = repo.head_sha
+    return rendered
 
 
 def render_thread(thread: ThreadSnapshot, repo: Mapping[str, Any]) -> dict[str, Any]:
-    """Show a discussion or a pull request of a repository that was rendered before."""
+    """Render a discussion or a pull request of a repository that was rendered before."""
     place = f"/discussions/{thread.number}"
-    shown: dict[str, Any] = {
+    rendered: dict[str, Any] = {
         "id": thread.id,
         "num": thread.number,
         "title": thread.title,
@@ -60,23 +60,23 @@ def render_thread(thread: ThreadSnapshot, repo: Mapping[str, Any]) -> dict[str, 
         "pinned": thread.pinned,
     }
     if thread.is_pull_request:
-        shown["changes"] = {"base": thread.base}
+        rendered["changes"] = {"base": thread.base}
         if thread.merge_commit_id is not None:
-            shown["changes"]["mergeCommitId"] = thread.merge_commit_id
-    return shown
+            rendered["changes"]["mergeCommitId"] = thread.merge_commit_id
+    return rendered
 
 
 def render_comment(comment: CommentSnapshot, thread: Mapping[str, Any]) -> dict[str, Any]:
-    """Show a comment in a discussion that was rendered before."""
-    shown: dict[str, Any] = {
+    """Render a comment in a discussion that was rendered before."""
+    rendered: dict[str, Any] = {
         "id": comment.id,
         "author": {"id": comment.author_id},
         "hidden": comment.hidden,
         "url": {"web": f"{thread['url']['web']}#{comment.id}"},
     }
     if comment.content is not None and not comment.hidden:
-        shown["content"] = comment.content
-    return shown
+        rendered["content"] = comment.content
+    return rendered
 
 
 def render_ref(ref: UpdatedRef) -> dict[str, Any]:
@@ -84,10 +84,10 @@ def render_ref(ref: UpdatedRef) -> dict[str, Any]:
 
 
 def render_file(file: UpdatedFile) -> dict[str, Any]:
-    shown: dict[str, Any] = {"path": file.path, "action": file.action}
-    # Where the public service has the hash of its own store, ours is the SHA-256.
+    rendered: dict[str, Any] = {"path": file.path, "action": file.action}
+    # The public service has the hash of its own storage here, we have the SHA-256.
     if file.sha256 is not None:
-        shown["xetHash"] = file.sha256
+        rendered["xetHash"] = file.sha256
     if file.size is not None:
-        shown["size"] = file.size
-    return shown
+        rendered["size"] = file.size
+    return rendered

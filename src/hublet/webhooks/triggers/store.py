@@ -106,14 +106,14 @@ async def add_deliveries(
 
 
 async def resolve_missing(conn: Connection, target: str, *, repo_id: str) -> None:
-    """Watch the new repository where one of its name was waited for."""
+    """Let webhooks that watched a deleted repository of this name watch the new one."""
     await conn.execute("UPDATE webhook_watched SET target = $2 WHERE target = $1", target, repo_id)
 
 
 async def mark_missing(conn: Connection, repo: RepoSnapshot, target: str) -> None:
-    """Wait for the name of a repository that is gone, and show it from now on.
+    """Let webhooks that watched a deleted repository watch its name, and show its last name.
 
-    Of a private one only its owner's webhooks learn the last name.
+    The last name of a private one is shown to its owner's webhooks only.
     """
     await conn.execute(
         """
