@@ -366,7 +366,7 @@ async def test_all_streams_share_one_look_and_only_those_with_news_wake(
 async def test_nobody_looks_when_nobody_listens(
     app: FastAPI, database: Database, ada: Headers
 ) -> None:
-    watching = app.state.inbox_bells
+    watching = app.state.inbox_watcher
     async with open_stream(app, PATH, ada) as listener:
         await next_event(listener)
         first = watching._watching  # noqa: SLF001 - nothing else shows it

@@ -8,30 +8,30 @@ from typing import Self
 
 from hublet.core.light_dataclasses import dataclass
 
-# Rung when an inbox changed.
+# The channel that is woken when an inbox changes.
 INBOXES_CHANNEL = "inboxes"
-
 # The author of the hub's own messages, and their place: they are posts of the hub.
 HUB = "hublet"
-
 PAPER = "paper"
 POST = "post"
 BLOG = "blog"
+# A time after everything.
+END_OF_TIME = 2**62
 
 
 class Involvement(IntEnum):
-    """How a user has to do with a thread; the higher one includes the lower."""
+    """How a user is involved in a thread; the higher one includes the lower."""
 
     watched = 0
     # Opened it, commented, or changed its state.
     participating = 1
-    # Was mentioned in it, once: that sticks.
+    # Was mentioned in it, once for all.
     mentioned = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxItem:
-    """What happened, as an inbox keeps it."""
+    """An item as it is put into inboxes."""
 
     # The id of the thread, or of a message of the hub.
     thread_id: str
@@ -44,43 +44,19 @@ class InboxItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageText:
-    """What the hub has to say: plain text, in which names that users chose are nothing more."""
-
-    # For programs, as in `webhook-suspended`.
-    kind: str
-    title: str
-    body: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HubMessage:
-    """A text that one user was told."""
-
-    id: str
-    user_id: str
-    text: MessageText
-    created_at: datetime
-
-
-# A time that nothing comes after.
-END_OF_TIME = 2**62
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Items that have all of this in common; None stands for any."""
+    """A selection of items, which have all of this in common; None stands for any."""
 
     type: str | None = None
     places: frozenset[str] | None = None
     threads: frozenset[str] | None = None
-    # How much the user has to do with the thread, at least or exactly.
+    # The user's involvement in the thread, at least or exactly.
     least: Involvement = Involvement.watched
     exactly: bool = False
     unread: bool = False
     # No item that is newer, in microseconds.
     until: int = END_OF_TIME
-    # What was asked for contradicts itself, or has a name that nobody has.
+    # The filters contradict each other, or have a name that nobody has.
     empty: bool = False
 
     def of_type(self, type: str) -> Self:  # noqa: A002 - the word of the interface
@@ -97,7 +73,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxEntry:
-    """An item as the inbox keeps it."""
+    """An item as it is in one inbox."""
 
     thread_id: str
     place_id: str | None
@@ -108,11 +84,31 @@ class InboxEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxPage:
-    """A page of what is selected, newest first, and how much there is whether read or not."""
+    """A page of a selection, newest first, and its counts, read items included."""
 
     entries: list[InboxEntry]
     total: int
     unread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageText:
+    """Text of a message of the hub: plain text, also where it contains names that users chose."""
+
+    # For programs, as in `webhook-suspended`.
+    kind: str
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubMessage:
+    """A message of the hub to one user."""
+
+    id: str
+    user_id: str
+    text: MessageText
+    created_at: datetime
 
 
 class WatchType(StrEnum):
@@ -130,7 +126,7 @@ class MuteType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionTarget:
-    """What a user names to watch or to mute it."""
+    """An account, repository or thread that a user watches or mutes."""
 
     type: WatchType | MuteType
     id: str
@@ -138,7 +134,7 @@ class SubscriptionTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionEntry:
-    """One line of what a user watches, or of what a user muted."""
+    """One entry of the list of what a user watches, or muted."""
 
     id: str
     type: str

@@ -1,4 +1,4 @@
-"""Service of watches and mutes."""
+"""Service of watches and mutes: changes what a user watches and mutes."""
 
 from collections.abc import Iterable, Sequence
 
@@ -22,7 +22,7 @@ async def watch(
 ) -> list[SubscriptionEntry]:
     """Change what a user watches, all of it or nothing; return what is watched then.
 
-    What is to be deleted and was not watched, or is gone, is no mistake.
+    Deleting what is not watched, or does not exist any more, is no error.
     """
     await _check_visible(conn, add, user_id=user_id)
     await store.remove_watches(conn, delete, user_id=user_id)

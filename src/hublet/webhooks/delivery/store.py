@@ -7,7 +7,6 @@ from datetime import timedelta
 from hublet.core.clock import micros, offset
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
-from hublet.events import RepoSnapshot
 from hublet.webhooks.delivery.records import Ending
 from hublet.webhooks.records import (
     Attempt,
@@ -17,6 +16,7 @@ from hublet.webhooks.records import (
     OutgoingEvent,
     UnsentReason,
 )
+from hublet.webhooks.triggers.store import repo_snapshot
 
 LEASE = 60_000_000
 
@@ -196,18 +196,7 @@ def delivery_record(row: Row, event: OutgoingEvent) -> ClaimedDelivery:
 
 
 def _event_record(row: Row) -> OutgoingEvent:
-    return OutgoingEvent(
-        id=row["id"],
-        payload=row["payload"].encode(),
-        repo=RepoSnapshot(
-            id=row["repo_id"],
-            type=row["repo_type"],
-            name=row["repo_name"],
-            owner_id=row["repo_owner_id"],
-            private=bool(row["repo_private"]),
-            resource_group_id=row["resource_group_id"],
-        ),
-    )
+    return OutgoingEvent(id=row["id"], payload=row["payload"].encode(), repo=repo_snapshot(row))
 
 
 async def end_deliveries(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from hublet.core.clock import micros
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
 from hublet.events import RepoSnapshot
 from hublet.webhooks.records import DELIVERIES_CHANNEL, Domain
@@ -70,7 +70,12 @@ async def find_event(conn: Reader, event_id: str) -> TriggeredEvent | None:
     )
     if row is None:
         return None
-    repo = RepoSnapshot(
+    return TriggeredEvent(id=event_id, repo=repo_snapshot(row), created_at=row["created_at"])
+
+
+def repo_snapshot(row: Row) -> RepoSnapshot:
+    """Return the repository of an event as it was then."""
+    return RepoSnapshot(
         id=row["repo_id"],
         type=row["repo_type"],
         name=row["repo_name"],
@@ -78,7 +83,6 @@ async def find_event(conn: Reader, event_id: str) -> TriggeredEvent | None:
         private=bool(row["repo_private"]),
         resource_group_id=row["resource_group_id"],
     )
-    return TriggeredEvent(id=event_id, repo=repo, created_at=row["created_at"])
 
 
 async def add_deliveries(
