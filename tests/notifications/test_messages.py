@@ -39,7 +39,7 @@ async def test_the_owner_of_a_reported_credential_is_told_without_its_value(
     await client.post("/api/credentials/revoke", json={"credentials": [value]})
     await drain(database)
 
-    (told,) = await mails.told(database, "ada")
+    (told,) = await mails.received(database, "ada")
     assert told == ReceivedMessage(
         kind="credential-revoked",
         title="Your token called ada's token was revoked",
@@ -64,7 +64,7 @@ async def test_who_lost_a_credential_to_somebody_else_is_told_whatever_the_setti
 ) -> None:
     await publish_events(database, await revoked(database, reason=reason))
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="credential-revoked",
             title="Your token called laptop was revoked",
@@ -92,7 +92,7 @@ async def test_who_revokes_an_own_credential_knows_it(
 ) -> None:
     await publish_events(database, await revoked(database, reason="owner"))
 
-    assert await mails.told(database, "ada") == []
+    assert await mails.received(database, "ada") == []
 
 
 async def test_for_a_program_the_administrators_of_its_organization_are_told(
@@ -132,7 +132,7 @@ async def test_the_user_of_an_app_is_told_that_its_access_was_ended(
     ended = AccessEnded(user_id=ada.id, app_id="a" * 24, app_name="Loom\n2", reason="reuse")
     await publish_events(database, ended)
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="access-ended",
             title="The access of Loom 2 to your account was ended",
@@ -151,7 +151,7 @@ async def test_who_is_disabled_is_told_by_mail_only(
         await accounts.disable_user(conn, ada)
     await drain(database)
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="account-disabled",
             title="Your account was switched off",
@@ -184,7 +184,7 @@ async def test_a_follower_is_told_of_once_a_month(database: Database, mails: Mai
         await follow(database, "bob", ada.id)
         await unfollow(database, "bob", ada.id)
     await follow(database, "eve", ada.id)
-    first = await mails.told(database, "ada")
+    first = await mails.received(database, "ada")
     clock.move(timedelta(days=30, seconds=1))
     await follow(database, "bob", ada.id)
 
@@ -232,7 +232,7 @@ async def test_a_request_to_read_is_told_to_the_owner_and_its_answer_to_who_aske
     await decide(client, ada, status="accepted")
     await drain(database)
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="access-requested",
             title="bob asks to read the model ada/engine",
@@ -241,7 +241,7 @@ async def test_a_request_to_read_is_told_to_the_owner_and_its_answer_to_who_aske
             mail=PreferenceKey.gated_user_access_request,
         )
     ]
-    assert await mails.told(database, "bob") == [
+    assert await mails.received(database, "bob") == [
         ReceivedMessage(
             kind="access-accepted",
             title="You may read the model ada/engine",
@@ -271,7 +271,7 @@ async def test_a_rejection_is_told_and_a_request_put_back_is_not(
     await decide(client, ada, status="pending")
     await drain(database)
 
-    assert await mails.told(database, "bob") == [
+    assert await mails.received(database, "bob") == [
         ReceivedMessage(
             kind="access-rejected",
             title="Your request to read the model ada/engine was rejected",
@@ -305,7 +305,7 @@ async def test_with_an_automatic_gate_nobody_has_anything_to_decide(
     await ask(client, bob, "ada/engine")
     await drain(database)
 
-    assert await mails.told(database, "ada") == []
+    assert await mails.received(database, "ada") == []
 
 
 async def test_of_a_request_to_an_organization_its_administrators_and_the_groups_hear(
@@ -340,8 +340,8 @@ async def test_who_is_added_to_an_organization_is_told_by_whom(
         await organizations.set_member(conn, OPERATOR, engines, bob, Role.write)
     await drain(database)
 
-    assert await mails.told(database, "ada") == []
-    assert await mails.told(database, "bob") == [
+    assert await mails.received(database, "ada") == []
+    assert await mails.received(database, "bob") == [
         ReceivedMessage(
             kind="organization-joined",
             title="You are a member of engines",

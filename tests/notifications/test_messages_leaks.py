@@ -113,7 +113,7 @@ async def test_the_owner_of_a_credential_in_a_public_repository_is_told(
     await a_push(database, repo_id, {"src/run.py": f"login('{value}') # again".encode()})
     await drain(database)
 
-    told = await mails.told(database, "bob")
+    told = await mails.received(database, "bob")
     assert told == [
         ReceivedMessage(
             kind="credential-detected",
@@ -126,7 +126,7 @@ async def test_the_owner_of_a_credential_in_a_public_repository_is_told(
         )
     ]
     assert value not in f"{told}"
-    assert await mails.told(database, "ada") == []
+    assert await mails.received(database, "ada") == []
 
 
 async def test_nothing_is_told_of_what_is_private_or_does_not_work(

@@ -61,7 +61,7 @@ async def test_that_it_begins_to_fail_is_said_in_the_inbox_only(
 ) -> None:
     await publish_events(database, await failing(database, 0))
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="webhook-failing",
             title=f"The webhook {WEBHOOK} of ada fails",
@@ -82,7 +82,7 @@ async def test_on_the_way_to_the_suspension_there_is_a_mail_that_cannot_be_turne
         database, await failing(database, percent, status=None, reason="dns-failed")
     )
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="webhook-failing",
             title=f"The webhook {WEBHOOK} of ada keeps failing and will be suspended",
@@ -99,7 +99,7 @@ async def test_the_suspension_is_told_by_inbox_and_mail(
 ) -> None:
     await publish_events(database, await suspended(database))
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="webhook-suspended",
             title=f"The webhook {WEBHOOK} of ada is suspended",
@@ -116,7 +116,7 @@ async def test_that_it_works_again_is_said_in_the_inbox_only(
 ) -> None:
     await publish_events(database, await recovered(database))
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="webhook-recovered",
             title=f"The webhook {WEBHOOK} of ada works again",

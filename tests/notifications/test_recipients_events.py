@@ -39,7 +39,7 @@ async def test_closing_and_opening_it_is_told_to_everybody(stage: Stage) -> None
     for status in ("closed", "open"):
         event = (await stage.post("ada", "/status", status=status))["newStatus"]
 
-        assert await stage.heard() == EVERYBODY
+        assert await stage.notified() == EVERYBODY
         assert await stage.leads_to("wanda") == event["id"]
         await stage.settle()
 
@@ -47,7 +47,7 @@ async def test_closing_and_opening_it_is_told_to_everybody(stage: Stage) -> None
 async def test_closing_it_with_a_comment_leads_to_the_comment(stage: Stage) -> None:
     await stage.post("ada", "/status", status="closed", comment="It does.")
 
-    assert await stage.heard() == EVERYBODY
+    assert await stage.notified() == EVERYBODY
     events = (await get_discussion(stage.client, stage.address))["events"]
     assert [event["type"] for event in events] == ["comment", "comment", "status-change"]
     assert await stage.leads_to("wanda") == events[1]["id"]
@@ -56,13 +56,13 @@ async def test_closing_it_with_a_comment_leads_to_the_comment(stage: Stage) -> N
 async def test_another_title_is_told_to_nobody(stage: Stage) -> None:
     await stage.post("ada", "/title", title="It runs.")
 
-    assert (await stage.heard(), await stage.mailed()) == ({}, {})
+    assert (await stage.notified(), await stage.mailed()) == ({}, {})
 
 
 async def test_a_pin_is_told_to_nobody(stage: Stage) -> None:
     await stage.post("ada", "/pin", pinned=True)
 
-    assert (await stage.heard(), await stage.mailed()) == ({}, {})
+    assert (await stage.notified(), await stage.mailed()) == ({}, {})
 
 
 async def test_an_edited_comment_is_told_to_those_whom_it_mentions_anew(stage: Stage) -> None:
@@ -73,7 +73,7 @@ async def test_an_edited_comment_is_told_to_those_whom_it_mentions_anew(stage: S
 
     await stage.post("carol", f"/comment/{comment_id}/edit", content="Look, @grace and @alan.")
 
-    assert await stage.heard() == {"alan": "mentioned"}
+    assert await stage.notified() == {"alan": "mentioned"}
     assert await stage.mailed() == {"alan": "discussions_participating"}
     assert await stage.leads_to("alan") == comment_id
 
@@ -92,7 +92,7 @@ async def test_who_is_mentioned_anew_and_muted(
 
     await stage.post("carol", f"/comment/{comment_id}/edit", content="Look, @alan.")
 
-    assert await stage.heard() == heard
+    assert await stage.notified() == heard
 
 
 async def test_an_edit_that_mentions_nobody_anew_is_told_to_nobody(stage: Stage) -> None:
@@ -102,7 +102,7 @@ async def test_an_edit_that_mentions_nobody_anew_is_told_to_nobody(stage: Stage)
     await stage.post("carol", f"/comment/{comment_id}/edit", content="Look here.")
     await stage.post("carol", f"/comment/{comment_id}/hide")
 
-    assert (await stage.heard(), await stage.mailed()) == ({}, {})
+    assert (await stage.notified(), await stage.mailed()) == ({}, {})
 
 
 async def test_a_push_to_a_pull_request_leads_to_its_first_commit(
@@ -138,7 +138,7 @@ async def test_a_push_to_a_branch_is_no_item(
 ) -> None:
     await commit(client, ada, {"a.txt": "1"})
 
-    await stage.heard()
+    await stage.notified()
     async with stage.database.read() as conn:
         assert await conn.fetch_all("SELECT * FROM notifications") == []
 
@@ -149,7 +149,7 @@ async def test_one_item_however_much_happens_and_it_leads_to_the_first_unseen(
     first = await stage.comment("carol", "One.")
     last = await stage.comment("carol", "Two.")
 
-    await stage.heard()
+    await stage.notified()
 
     wanda = await stage.user_id("wanda")
     async with stage.database.read() as conn:
@@ -168,4 +168,4 @@ async def test_what_is_deleted_before_the_worker_comes_is_told_to_nobody(
     response = await client.delete(stage.address, headers=ada)
 
     assert response.status_code == 200
-    assert (await stage.heard(), await stage.mailed()) == ({}, {})
+    assert (await stage.notified(), await stage.mailed()) == ({}, {})

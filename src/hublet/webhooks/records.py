@@ -108,7 +108,7 @@ class DeliveryState(StrEnum):
     # To be tried when it is due.
     pending = "pending"
     delivered = "delivered"
-    # Given up: the schedule is spent, or the target is gone for good.
+    # Given up: the retry schedule is exhausted, or the target is gone for good.
     failed = "failed"
     # Never tried, or not tried again, for the reason in the same row.
     unsent = "unsent"

@@ -46,7 +46,7 @@ def seal(keys: KeyRing, webhook_id: str, secrets: WebhookSecrets) -> SealedSecre
 
 
 def unseal(keys: KeyRing, webhook_id: str, sealed: SealedSecrets) -> WebhookSecrets:
-    """Open the seals; an old secret whose time is over is not told any more."""
+    """Unseal the secrets; an old secret that has expired is left out."""
 
     def opened(value: bytes | None) -> str | None:
         context = _secret_context(webhook_id)

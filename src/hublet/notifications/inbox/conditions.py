@@ -76,8 +76,8 @@ def _in_one_of(condition: Condition, places: Iterable[str]) -> Condition:
 
 
 def _type_beside(selection: Selection) -> str:
-    # Few threads of any type involve somebody, so that index is the better one, and so is the
-    # one of threads that are named: an expression keeps both engines from that of types.
+    # A user is involved in few threads of any type, so that index is the better one, and so is the
+    # one of named threads: an expression keeps both engines from the index of types.
     is_free = selection.least is Involvement.watched and selection.threads is None
     return "type = ?" if is_free else "type || '' = ?"
 

@@ -41,7 +41,7 @@ async def read_page_of(conn: Reader, user_id: str, selection: Selection, *, skip
     """
     counts, condition = _counts_query(user_id, selection)
     found, condition = _items_query(user_id, selection, condition, most=skip + PAGE)
-    shown = "unread" if selection.unread else "total"
+    counted_column = "unread" if selection.unread else "total"
     place = len(condition.values) + 1
     rows = await conn.fetch_all(
         f"""
@@ -54,7 +54,7 @@ async def read_page_of(conn: Reader, user_id: str, selection: Selection, *, skip
                 SELECT thread_id, place_id, read, updated_at, event_id FROM ({found}) AS found
                 ORDER BY updated_at DESC LIMIT {PAGE} OFFSET ${place}
             ) AS rows_of_page
-            LIMIT (SELECT CASE WHEN {shown} > ${place} THEN {PAGE} ELSE 0 END FROM counted)
+            LIMIT (SELECT CASE WHEN {counted_column} > ${place} THEN {PAGE} ELSE 0 END FROM counted)
         )
         SELECT counted.total, counted.unread, page.thread_id, page.place_id, page.read,
             page.updated_at, page.event_id
@@ -72,21 +72,23 @@ def _counts_query(user_id: str, selection: Selection) -> tuple[str, Condition]:
         condition = chosen_by(user_id, replace(selection, unread=False))
         return f"SELECT {_TALLY} FROM notifications WHERE {condition.sql}", condition
     facets = selection.places or ([selection.type] if selection.type else _TYPES)
-    kept = (
+    condition = (
         Condition()
         .also("user_id = ?", user_id)
         .also("facet IN each(?)", json.dumps(sorted(facets)))
         .also("involvement >= ?", selection.least)
     )
-    counts = f"SELECT total, unread FROM notification_counts WHERE {kept.sql}"
+    counts = f"SELECT total, unread FROM notification_counts WHERE {condition.sql}"
     if selection.until == END_OF_TIME:
-        return counts, kept
+        return counts, condition
     rest = replace(selection, unread=False, until=END_OF_TIME)
     for part in split_in_order(rest):
-        kept = chosen_by(user_id, part, after=kept).also("updated_at > ?", selection.until)
-        newer = f"SELECT {_TALLY} FROM notifications WHERE {kept.sql}"
+        condition = chosen_by(user_id, part, after=condition).also(
+            "updated_at > ?", selection.until
+        )
+        newer = f"SELECT {_TALLY} FROM notifications WHERE {condition.sql}"
         counts += f" UNION ALL SELECT -total, -unread FROM ({newer}) AS newer"
-    return counts, kept
+    return counts, condition
 
 
 def _items_query(
@@ -155,7 +157,7 @@ async def list_messages(
 async def list_participants(conn: Reader, thread_ids: Collection[str]) -> Sequence[Row]:
     """Return who opened, commented on or changed these threads, in the order they came.
 
-    Of each thread only so many: nobody looks at a hundred pictures.
+    Of each thread at most `MOST_PARTICIPANTS`: the inbox shows their avatars.
     """
     return await conn.fetch_all(
         """

@@ -152,7 +152,7 @@ async def listen(
     check_access: Callable[[], Awaitable[None]],
     stopping: asyncio.Event,
 ) -> AsyncGenerator[str]:
-    """Yield server-sent events until the access is gone or the hub stops.
+    """Yield server-sent events until the access is lost or the hub stops.
 
     The id of an event is the time of the newest item that was sent: what is committed later has a
     later one, so a client that reconnects with it misses nothing and gets nothing twice.

@@ -111,7 +111,7 @@ async def list_watchers(
 
 
 async def is_unread(conn: Reader, thread_id: str, *, user_id: str) -> bool:
-    """Tell whether the thread lies unread in the user's inbox."""
+    """Tell whether the thread is unread in the user's inbox."""
     found = await conn.fetch_value(
         "SELECT 1 FROM notifications WHERE user_id = $1 AND thread_id = $2 AND NOT read",
         user_id, thread_id,

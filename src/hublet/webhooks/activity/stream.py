@@ -49,7 +49,7 @@ class DeliveryListener:
             return sorted(await store.list_changed_since(conn, self._progress, moment=moment))
 
     async def changes(self) -> list[str] | None:
-        """Return the deliveries that are new or have changed; None when the webhook is gone."""
+        """Return the deliveries that are new or have changed; None when the webhook was deleted."""
         async with self._database.read() as conn:
             if not await store.webhook_exists(conn, self._webhook_id):
                 return None
@@ -101,7 +101,7 @@ async def listen(
     check_access: Callable[[], Awaitable[None]],
     stopping: asyncio.Event,
 ) -> AsyncGenerator[str]:
-    """Yield server-sent events until the webhook is gone, the access is, or the hub stops.
+    """Yield server-sent events until the webhook is deleted, the access is lost, or the hub stops.
 
     The id of an event is the time of the read that found it: a client that reconnects with it gets
     everything since, and the last seconds before that once more.
