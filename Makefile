@@ -39,7 +39,7 @@ bench: $(VENV)/.dev ## Measure, and print ratios to a ceiling or a peer
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
-	$(BIN)/python -m hublet.events > docs/events.md
+	$(BIN)/python -m hublet.events.documentation > docs/events.md
 
 clean: ## Remove the environment and caches (the data folder stays)
 	rm -rf $(VENV) $(JAVASCRIPT)/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def report(bench: Workbench, names: Sequence[str], *, into: Path | None) -> None:
     """Measure and print; a figure that disappoints is told, and fails nothing."""
     machine = describe_machine()
-    print("\n".join(f"{name}: {fact}" for name, fact in machine.items()), "\n")
+    print("\n".join(f"{name}: {value}" for name, value in machine.items()), "\n")
     results = [each for name in names for each in _results(bench, name)]
     load = ", ".join(f"{load:.1f}" for load in os.getloadavg())
     print(f"\nload average after: {load}\n\n{render(results)}")

@@ -33,7 +33,7 @@ class Discussion:
 
     repo_id: str
     thread_id: str
-    fact: CommentCreated
+    event: CommentCreated
 
 
 async def create_discussion(database: Database, owner_id: str, number: int) -> Discussion:
@@ -64,8 +64,8 @@ async def create_discussion(database: Database, owner_id: str, number: int) -> D
         id=thread_id, kind="discussion", title="What do you think of it?", repo=repo, number=1
     )
     comment = CommentSnapshot(id=new_object_id(), author_id=owner_id, content="It turns well.")
-    fact = CommentCreated(thread=thread, comment=comment, actor_id=owner_id)
-    return Discussion(repo_id=repo_id, thread_id=thread_id, fact=fact)
+    event = CommentCreated(thread=thread, comment=comment, actor_id=owner_id)
+    return Discussion(repo_id=repo_id, thread_id=thread_id, event=event)
 
 
 async def watch(database: Database, user_ids: list[str], *, repo_id: str) -> None:

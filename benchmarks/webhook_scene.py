@@ -1,4 +1,4 @@
-"""A repository that webhooks watch, facts about it, and the worker that delivers them."""
+"""A repository that webhooks watch, events about it, and the worker that delivers them."""
 
 import asyncio
 import time
@@ -44,14 +44,14 @@ class Scene:
     """A hub in which webhooks, one for each endpoint of the sink, watch one repository."""
 
     database: Database
-    fact: RepoContentUpdated
+    event: RepoContentUpdated
     webhooks: int
 
-    async def record(self, facts: int) -> None:
+    async def record(self, events: int) -> None:
         """Let so many things happen, in one commit."""
         async with self.database.transaction() as conn:
-            for _ in range(facts):
-                await triggers.record_event(conn, self.fact)
+            for _ in range(events):
+                await triggers.record_event(conn, self.event)
 
     async def all_written(self, *, seconds: float) -> None:
         """Wait until no delivery is held or waits; ask only when all of them have arrived."""
@@ -93,7 +93,7 @@ async def create_scene(database: Database, urls: Sequence[str]) -> Scene:
                 database.hub.keys, webhook.id, WebhookSecrets(current="as secret as it gets")
             )
             await store.add(conn, webhook, sealed)
-    return Scene(database=database, fact=a_push(repo), webhooks=len(urls))
+    return Scene(database=database, event=a_push(repo), webhooks=len(urls))
 
 
 def a_repo(*, owner_id: str) -> RepoSnapshot:
@@ -150,13 +150,13 @@ async def working(bench: Workbench, site: Site, database: Database) -> AsyncIter
             yield
 
 
-async def warm_up(scene: Scene, sink: Sink, *, facts: int = 4, seconds: float = 60.0) -> int:
+async def warm_up(scene: Scene, sink: Sink, *, events: int = 4, seconds: float = 60.0) -> int:
     """Have every endpoint called a few times; return how many deliveries that were."""
-    await scene.record(facts)
-    await until(lambda: sink.count() >= facts * scene.webhooks, seconds=seconds)
+    await scene.record(events)
+    await until(lambda: sink.count() >= events * scene.webhooks, seconds=seconds)
     await scene.all_written(seconds=seconds)
     sink.forget()
-    return facts * scene.webhooks
+    return events * scene.webhooks
 
 
 async def until(is_so: Callable[[], bool], *, seconds: float) -> None:

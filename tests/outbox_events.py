@@ -1,4 +1,4 @@
-"""Facts as they wait in the outbox."""
+"""Events as they wait in the outbox."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from hublet.core.outbox import Event
 
 
 async def published_events(database: Database, *events: type[Event]) -> list[dict[str, Any]]:
-    """Return the bodies of the facts of these classes, oldest first."""
+    """Return the bodies of the events of these classes, oldest first."""
     kinds = {event.kind for event in events}
     async with database.read() as conn:
         rows = await conn.fetch_all("SELECT kind, body FROM outbox ORDER BY id")

@@ -1,4 +1,4 @@
-"""Handlers, reactions and facts that a test registers, and that nobody else shall meet."""
+"""Handlers, reactions and events that a test registers, and that nobody else shall meet."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

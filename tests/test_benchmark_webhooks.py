@@ -103,8 +103,8 @@ def test_waits_are_from_each_commit_to_its_arrival_at_each_endpoint() -> None:
     assert waits_of(arrivals, [1_000_000, 3_000_000]) == [0.003, 0.002, 0.0005, 0]
 
 
-def test_a_fact_that_reached_an_endpoint_not_at_all_spoils_the_waits() -> None:
-    with pytest.raises(Spoiled, match="1 of 2 facts reached an endpoint"):
+def test_an_event_that_reached_an_endpoint_not_at_all_spoils_the_waits() -> None:
+    with pytest.raises(Spoiled, match="1 of 2 events reached an endpoint"):
         waits_of([Arrival("a1", 1, 5)], [1, 2])
 
 
@@ -244,7 +244,7 @@ def _script(folder: Path, text: str) -> Peer:
 POSTS_ONCE = """
 import http.client, json, sys
 plan = json.loads(sys.argv[1])
-for url in plan["urls"][:plan["facts"]]:
+for url in plan["urls"][:plan["events"]]:
     connection = http.client.HTTPConnection(url.split("/")[2])
     connection.request("POST", "/hook", body=b"x" * plan["bytes"])
     connection.getresponse().read()
@@ -265,7 +265,7 @@ def test_a_peer_is_given_the_endpoints_and_believed_when_all_arrived(
 ) -> None:
     with sinking(tmp_path, endpoints=1) as sink:
         peer = _script(tmp_path, POSTS_ONCE)
-        drained = drain(peer, bench.site("SQLite"), sink, facts=1, size=10, core=None)
+        drained = drain(peer, bench.site("SQLite"), sink, events=1, size=10, core=None)
 
     assert drained == Drain(deliveries=1, seconds=2, cpu_seconds=1)
 
@@ -279,7 +279,7 @@ def test_a_peer_that_sent_less_than_it_says_spoils_the_measurement(
         sinking(tmp_path, endpoints=2) as sink,
         pytest.raises(Spoiled, match="peer sent 1 of 2 deliveries"),
     ):
-        drain(peer, bench.site("SQLite"), sink, facts=1, size=10, core=None)
+        drain(peer, bench.site("SQLite"), sink, events=1, size=10, core=None)
 
 
 @pytest.mark.usefixtures("here")
@@ -289,7 +289,7 @@ def test_a_peer_that_fails_is_told_with_its_last_words(bench: Workbench, tmp_pat
         sinking(tmp_path, endpoints=1) as sink,
         pytest.raises(Spoiled, match="peer ended with 1 and said: No database"),
     ):
-        drain(peer, bench.site("SQLite"), sink, facts=1, size=10, core=None)
+        drain(peer, bench.site("SQLite"), sink, events=1, size=10, core=None)
 
 
 def _commands(

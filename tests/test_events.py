@@ -1,4 +1,4 @@
-"""The catalogue of facts is complete, and its documentation is what it says."""
+"""The catalogue of events is complete, and its documentation is what it says."""
 
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_every_event_says_what_happened(event: type[Event]) -> None:
 
 
 def _values(shape: Any) -> dict[str, object]:
-    """Something for every field; what facts are made of is filled as well."""
+    """Something for every field; what events are made of is filled as well."""
     return {
         field.name: _values(field.type)
         if is_dataclass(field.type)
@@ -48,9 +48,9 @@ def _values(shape: Any) -> dict[str, object]:
 def test_every_event_is_a_frozen_record_that_survives_the_outbox(event: type[Event]) -> None:
     assert is_dataclass(event)
     assert event.__dataclass_params__.frozen
-    fact = msgspec.convert(_values(event), event)
+    made = msgspec.convert(_values(event), event)
 
-    assert msgspec.json.decode(msgspec.json.encode(fact), type=event) == fact
+    assert msgspec.json.decode(msgspec.json.encode(made), type=event) == made
 
 
 def test_no_two_events_have_the_same_kind() -> None:
@@ -68,13 +68,13 @@ def test_the_page_shows_kind_words_and_fields() -> None:
     section = as_markdown().partition("## `credential.created`")[2].partition("## ")[0]
 
     assert section == (
-        "\n\nA credential was issued or imported. Its value is never part of a fact.\n\n"
+        "\n\nA credential was issued or imported. Its value is never part of an event.\n\n"
         "| field | type |\n|---|---|\n"
         "| `token_id` | string |\n| `user_id` | string |\n| `name` | string |\n\n"
     )
 
 
-def test_facts_of_tests_are_not_documented() -> None:
+def test_events_of_tests_are_not_documented() -> None:
     before = as_markdown()
 
     with restored_registries():

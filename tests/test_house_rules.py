@@ -35,7 +35,7 @@ def calls_of(path: Path) -> set[str]:
 
 
 SQL = {"fetch_all", "fetch_one", "fetch_value", "execute", "execute_many"}
-AT_THE_RIM = {"routes.py", "auth.py", "app.py", "serving.py", "gaps.py"}
+AT_THE_RIM = {"routes.py", "auth.py", "pages.py", "app.py", "serving.py", "gaps.py"}
 
 
 def those(files: Iterable[Path]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Facts reach their reactions; what fails is retried, parked, and harms nobody else."""
+"""Events reach their reactions; what fails is retried, parked, and harms nobody else."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -62,7 +62,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "retry_delay", lambda _attempts: timedelta(milliseconds=20))
 
 
-async def test_a_fact_reaches_every_reaction(database: Database) -> None:
+async def test_an_event_reaches_every_reaction(database: Database) -> None:
     @reacts_to(Knitted)
     async def sell(conn: Connection, event: Knitted) -> None:
         await note(conn, f"sold {event.name}")
@@ -83,7 +83,7 @@ async def _are_noted(database: Database, count: int) -> bool:
     return len(await notes_of(database)) == count
 
 
-async def test_facts_from_before_the_start_are_found(database: Database) -> None:
+async def test_events_from_before_the_start_are_found(database: Database) -> None:
     @reacts_to(Knitted)
     async def wear(conn: Connection, event: Knitted) -> None:
         await note(conn, event.name)

@@ -12,8 +12,9 @@ from structlog.testing import capture_logs
 
 from hublet.core import clock, queue
 from hublet.core.database import Connection, Database, DatabaseUnavailable
-from hublet.core.presence import WorkerPresence
-from hublet.core.queue.claims import TaskLeases
+from hublet.core.leases import LeaseKeeper, WorkerPresence
+from hublet.core.queue import Task
+from hublet.core.queue.leases import TaskLeases
 from registries import restored_registries
 from scratch_database import SOON_SECONDS, wait_until
 from tasks import claim
@@ -109,10 +110,10 @@ async def test_a_long_task_is_not_run_twice_when_its_worker_could_not_keep_the_l
     """The database was away longer than the lease; back again, the task must not look free."""
     watched = register_slow_handler(1.2)
 
-    async def fail_to_keep(_: TaskLeases) -> None:
+    async def fail_to_extend(_: LeaseKeeper[Task]) -> None:
         raise DatabaseUnavailable("away")
 
-    monkeypatch.setattr(TaskLeases, "keep", fail_to_keep)
+    monkeypatch.setattr(LeaseKeeper, "extend_when_due", fail_to_extend)
     await add_tasks(database, "test.sail", "a")
 
     async with running_workers(database, lease_seconds=0.3):

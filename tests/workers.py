@@ -17,7 +17,7 @@ _MOMENT_MICROS = 50_000
 
 
 async def drain(database: Database) -> None:
-    """Run a worker until no fact is left, no task is due and none is running."""
+    """Run a worker until no event is left, no task is due and none is running."""
     worker = Worker(database)
     worker.start()
     try:
@@ -29,8 +29,8 @@ async def drain(database: Database) -> None:
 
 
 async def work_left(database: Database) -> int:
-    """Count the facts and the due tasks that a worker has not done with."""
-    # One statement: what a task publishes, and what becomes of a fact, must not pass unseen. A
+    """Count the events and the due tasks that a worker has not done with."""
+    # One statement: what a task publishes, and what becomes of an event, must not pass unseen. A
     # task that was added after the look at the clock is due a moment later.
     async with database.read() as conn:
         waiting: int = await conn.fetch_value(

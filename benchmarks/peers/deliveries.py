@@ -25,7 +25,7 @@ PROCRASTINATE = Peer(
     script=_HERE / "procrastinate_aiohttp.py",
     requirements=("procrastinate==3.10.0", "aiohttp", "psycopg[binary]", "uvloop"),
 )
-# Who can be run on which engine, and how many facts are enough to tell.
+# Who can be run on which engine, and how many events are enough to tell.
 PEERS: dict[Engine, Sequence[tuple[Peer, int]]] = {
     "SQLite": ((OUTBOUND_WEBHOOKS, 4),),
     "PostgreSQL": ((OUTBOUND_WEBHOOKS, 4), (PROCRASTINATE, 40)),
@@ -49,12 +49,12 @@ class Drain:
         return self.deliveries / self.cpu_seconds
 
 
-def drain(peer: Peer, site: Site, sink: Sink, *, facts: int, size: int, core: int | None) -> Drain:
-    """Have a peer send so many facts to every endpoint, from its own rows."""
+def drain(peer: Peer, site: Site, sink: Sink, *, events: int, size: int, core: int | None) -> Drain:
+    """Have a peer send so many events to every endpoint, from its own rows."""
     plan = {
         "database": site.database_url or str(site.folder / "peer.db"),
         "urls": sink.urls,
-        "facts": facts,
+        "events": events,
         "bytes": size,
         "core": core,
     }
@@ -73,6 +73,6 @@ def drain(peer: Peer, site: Site, sink: Sink, *, facts: int, size: int, core: in
         raise Spoiled(f"{peer.name} ended with {done.returncode} and said: {last}")
     outcome = Drain(**json.loads(done.stdout.splitlines()[-1]))
     arrived = sink.count() - before
-    if not arrived == outcome.deliveries == facts * len(sink.urls):
-        raise Spoiled(f"{peer.name} sent {arrived} of {facts * len(sink.urls)} deliveries.")
+    if not arrived == outcome.deliveries == events * len(sink.urls):
+        raise Spoiled(f"{peer.name} sent {arrived} of {events * len(sink.urls)} deliveries.")
     return outcome

@@ -76,7 +76,7 @@ def main() -> None:
         register_endpoint(
             name=f"endpoint {number}", url=url, secret=secret, event_names=["hub.Pushed"]
         )
-    for _ in range(plan["facts"]):
+    for _ in range(plan["events"]):
         with transaction.atomic():
             fire(pushed(text="x" * plan["bytes"]))
     waiting = DeliveryRecord.objects.filter(status="pending")

@@ -51,7 +51,7 @@ async def _run(plan: dict[str, object]) -> dict[str, float]:
         await app.schema_manager.apply_schema_async()
         text = "x" * int(str(plan["bytes"]))
         urls = [str(url) for url in plan["urls"]]  # type: ignore[attr-defined]
-        for _ in range(int(str(plan["facts"]))):
+        for _ in range(int(str(plan["events"]))):
             await deliver.batch_defer_async(*({"url": url, "text": text} for url in urls))
         start, spent = time.perf_counter(), time.process_time()
         await app.run_worker_async(

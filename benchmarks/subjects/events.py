@@ -1,4 +1,4 @@
-"""From a published fact to the reaction it causes, with the worker in the same process."""
+"""From a published event to the reaction it causes, with the worker in the same process."""
 
 import asyncio
 import time
@@ -18,9 +18,9 @@ from hublet.core.database import Connection, Database
 from hublet.core.outbox import Event, publish, reacts_to
 from hublet.worker import Worker
 
-FACTS = 5_000
-_FACTS_PER_COMMIT = 50
-_IDLE_FACTS = 200
+EVENTS = 5_000
+_EVENTS_PER_COMMIT = 50
+_IDLE_EVENTS = 200
 _IDLE_PAUSE_SECONDS = 0.01
 _LONGEST_SECONDS = 120.0
 _DONE_CHANNEL = "benchmark"
@@ -44,7 +44,7 @@ _reactions = _Reactions()
 
 
 def _an_event() -> Event:
-    """Return a fact with one reaction; importing this module must not add to the hub's own."""
+    """Return an event with one reaction; importing this module must not add to the hub's own."""
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class Measured(Event):
@@ -60,17 +60,17 @@ def _an_event() -> Event:
 
 
 def measure(bench: Workbench) -> Iterator[Row]:
-    """Facts per second from publish to committed reaction, and the latency when idle."""
-    fact = _an_event()
+    """Events per second from publish to committed reaction, and the latency when idle."""
+    event = _an_event()
     for engine in ENGINES:
         settings = bench.site(engine).settings()
-        rates, waits = run_loop(_figures(settings, fact, rounds=bench.rounds))
+        rates, waits = run_loop(_figures(settings, event, rounds=bench.rounds))
         yield Row(
             subject=f"events, {engine}",
             unit="/s",
             ours=median(rates),
             goal=_RATES[engine],
-            note=f"{FACTS:,} facts, {_FACTS_PER_COMMIT} to a commit, one reaction each; "
+            note=f"{EVENTS:,} events, {_EVENTS_PER_COMMIT} to a commit, one reaction each; "
             f"{min(rates):,.0f} to {max(rates):,.0f} over {len(rates)} rounds",
         )
         yield Row(
@@ -78,17 +78,17 @@ def measure(bench: Workbench) -> Iterator[Row]:
             unit="ms",
             ours=percentile_of(waits, 0.99),
             goal=_LATENCY,
-            note=f"p50 {percentile_of(waits, 0.5):.1f} ms of {len(waits)} facts",
+            note=f"p50 {percentile_of(waits, 0.5):.1f} ms of {len(waits)} events",
         )
 
 
 async def _figures(
-    settings: Settings, fact: Event, *, rounds: int
+    settings: Settings, event: Event, *, rounds: int
 ) -> tuple[list[float], list[float]]:
     async with opened(settings) as database, _working(database):
         await _all_done(database)
-        rates = [await _rate(database, fact) for _ in range(rounds)]
-        waits = [await _wait_when_idle(database, fact) for _ in range(_IDLE_FACTS)]
+        rates = [await _rate(database, event) for _ in range(rounds)]
+        waits = [await _wait_when_idle(database, event) for _ in range(_IDLE_EVENTS)]
     return rates, waits
 
 
@@ -102,18 +102,18 @@ async def _working(database: Database) -> AsyncIterator[None]:
         await worker.stop()
 
 
-async def _rate(database: Database, fact: Event) -> float:
+async def _rate(database: Database, event: Event) -> float:
     _reactions.moments.clear()
     start = time.perf_counter()
-    for _ in range(FACTS // _FACTS_PER_COMMIT):
+    for _ in range(EVENTS // _EVENTS_PER_COMMIT):
         async with database.transaction() as conn:
-            for _ in range(_FACTS_PER_COMMIT):
-                await publish(conn, fact)
+            for _ in range(_EVENTS_PER_COMMIT):
+                await publish(conn, event)
     await _all_done(database)
     seconds = time.perf_counter() - start
-    if len(_reactions.moments) != FACTS:
-        raise Spoiled(f"{FACTS} facts caused {len(_reactions.moments)} reactions.")
-    return FACTS / seconds
+    if len(_reactions.moments) != EVENTS:
+        raise Spoiled(f"{EVENTS} events caused {len(_reactions.moments)} reactions.")
+    return EVENTS / seconds
 
 
 async def _all_done(database: Database) -> None:
@@ -126,19 +126,19 @@ async def _all_done(database: Database) -> None:
 async def _count_open(database: Database) -> int:
     async with database.read() as conn:
         # In this order: what leaves the outbox in between is a task by then.
-        facts = await outbox.count_waiting(conn)
+        events = await outbox.count_waiting(conn)
         # A hub always has other tasks too, such as what it sweeps once a day.
         reactions: int = await conn.fetch_value(
             "SELECT count(*) FROM tasks WHERE kind LIKE 'reaction:%'"
         )
-    return facts + reactions
+    return events + reactions
 
 
-async def _wait_when_idle(database: Database, fact: Event) -> float:
+async def _wait_when_idle(database: Database, event: Event) -> float:
     await asyncio.sleep(_IDLE_PAUSE_SECONDS)
     _reactions.moments.clear()
     async with database.transaction() as conn:
-        await publish(conn, fact)
+        await publish(conn, event)
     committed = time.perf_counter()
     await _all_done(database)
     return _reactions.moments[0] - committed

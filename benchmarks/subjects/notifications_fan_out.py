@@ -83,7 +83,7 @@ async def _round(
     beating = asyncio.create_task(pulse.beat())
     with database.subscribe(INBOXES_CHANNEL) as bell:
         async with database.transaction() as conn:
-            await publish(conn, talk.fact)
+            await publish(conn, talk.event)
         start = time.perf_counter()
         while await _count(database, talk.thread_id) < len(users):
             if time.perf_counter() - start > _LONGEST_SECONDS:

@@ -27,7 +27,7 @@ from benchmarks.workbench import Workbench
 from hublet.cli.local_hub import run_loop
 
 DELIVERIES = 10_000
-_FACTS_PER_COMMIT = 20
+_EVENTS_PER_COMMIT = 20
 _LONGEST_SECONDS = 120.0
 # What a peer puts around it makes it as long as ours.
 _PEER_BYTES = 1_050
@@ -39,11 +39,11 @@ _RATES: dict[Engine, Goal] = {
 
 def measure(bench: Workbench) -> Iterator[Row]:
     """Webhook deliveries per second with their log written, from prepared rows."""
-    facts = max(2, round(DELIVERIES * bench.share / WEBHOOKS))
+    events = max(2, round(DELIVERIES * bench.share / WEBHOOKS))
     with sinking(bench.folder, endpoints=WEBHOOKS, core=bench.cores.load) as sink:
         for engine in ENGINES:
             sink.forget()
-            drains = run_loop(_drains(bench, bench.site(engine), sink, facts=facts))
+            drains = run_loop(_drains(bench, bench.site(engine), sink, events=events))
             yield from _rows(engine, drains)
             yield from _beside_peers(bench, engine, sink, drains)
 
@@ -69,13 +69,13 @@ def _rows(engine: Engine, drains: list[Drain]) -> Iterator[Row]:
 def _beside_peers(
     bench: Workbench, engine: Engine, sink: Sink, drains: list[Drain]
 ) -> Iterator[Row]:
-    for peer, facts in PEERS[engine]:
+    for peer, events in PEERS[engine]:
         try:
             theirs = drain(
                 peer,
                 bench.site(engine),
                 sink,
-                facts=max(1, round(facts * bench.share)),
+                events=max(1, round(events * bench.share)),
                 size=_PEER_BYTES,
                 core=bench.cores.server,
             )
@@ -99,25 +99,25 @@ def _against(subject: str, ours: Sequence[float], other: float, theirs: Drain) -
     )
 
 
-async def _drains(bench: Workbench, site: Site, sink: Sink, *, facts: int) -> list[Drain]:
+async def _drains(bench: Workbench, site: Site, sink: Sink, *, events: int) -> list[Drain]:
     async with opened(settings_of(site)) as database:
         scene = await create_scene(database, sink.urls)
         with delivering(site, core=bench.cores.server) as worker:
             done = await warm_up(scene, sink)
             drains: list[Drain] = []
             for _ in range(bench.rounds):
-                drains.append(await _drain(scene, worker, sink, facts=facts))
+                drains.append(await _drain(scene, worker, sink, events=events))
                 done += drains[-1].deliveries
                 if missing := await scene.count_unwritten(done):
                     raise Spoiled(f"{missing} deliveries were sent and not written.")
     return drains
 
 
-async def _drain(scene: Scene, worker: Child, sink: Sink, *, facts: int) -> Drain:
-    expected = facts * scene.webhooks
+async def _drain(scene: Scene, worker: Child, sink: Sink, *, events: int) -> Drain:
+    expected = events * scene.webhooks
     with _held(worker):
-        for done in range(0, facts, _FACTS_PER_COMMIT):
-            await scene.record(min(_FACTS_PER_COMMIT, facts - done))
+        for done in range(0, events, _EVENTS_PER_COMMIT):
+            await scene.record(min(_EVENTS_PER_COMMIT, events - done))
         spent = cpu_seconds(worker.id)
         start = time.perf_counter()
     await until(lambda: sink.count() >= expected, seconds=_LONGEST_SECONDS)

@@ -20,7 +20,7 @@ from benchmarks.webhook_scene import (
 from benchmarks.workbench import Workbench
 from hublet.cli.local_hub import run_loop
 
-FACTS = 300
+EVENTS = 300
 _PAUSE_SECONDS = 0.02
 _LONGEST_SECONDS = 30.0
 _GOAL = Goal(floor=25, aim=10, more_is_better=False, of="ours")
@@ -28,11 +28,11 @@ _GOAL = Goal(floor=25, aim=10, more_is_better=False, of="ours")
 
 def measure(bench: Workbench) -> Iterator[Row]:
     """Milliseconds from a commit to the first byte at the receiver, when idle."""
-    facts = max(10, round(FACTS * bench.share))
+    events = max(10, round(EVENTS * bench.share))
     with sinking(bench.folder, endpoints=1, core=bench.cores.load) as sink:
         for engine in ENGINES:
             sink.forget()
-            waits = run_loop(_waits(bench, bench.site(engine), sink, facts=facts))
+            waits = run_loop(_waits(bench, bench.site(engine), sink, events=events))
             yield Row(
                 subject=f"commit to first byte when idle, {engine}, p99",
                 unit="ms",
@@ -43,22 +43,22 @@ def measure(bench: Workbench) -> Iterator[Row]:
             )
 
 
-async def _waits(bench: Workbench, site: Site, sink: Sink, *, facts: int) -> list[float]:
+async def _waits(bench: Workbench, site: Site, sink: Sink, *, events: int) -> list[float]:
     async with opened(settings_of(site)) as database:
         scene = await create_scene(database, sink.urls)
         async with working(bench, site, database):
-            return await _all_waits(scene, sink, facts)
+            return await _all_waits(scene, sink, events)
 
 
-async def _all_waits(scene: Scene, sink: Sink, facts: int) -> list[float]:
+async def _all_waits(scene: Scene, sink: Sink, events: int) -> list[float]:
     await warm_up(scene, sink)
     committed: list[int] = []
-    for _ in range(facts):
+    for _ in range(events):
         await asyncio.sleep(_PAUSE_SECONDS)
         await scene.record(1)
         committed.append(time.monotonic_ns())
         await scene.all_written(seconds=_LONGEST_SECONDS)
-    await until(lambda: sink.count() >= facts, seconds=_LONGEST_SECONDS)
+    await until(lambda: sink.count() >= events, seconds=_LONGEST_SECONDS)
     # The byte may be there before the one who committed is told: then no time has passed.
     return [
         max(0, each.nanos - moment) / 1e9

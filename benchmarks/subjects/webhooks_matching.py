@@ -42,7 +42,7 @@ async def _rows(engine: Engine, sites: tuple[Site, Site], *, crowd: int) -> Sequ
         for _ in range(_COMMITS):
             alone.append(await _micros_of(empty.database, elsewhere))
             beside.append(await _micros_of(full.database, elsewhere))
-            matching.append(await _micros_of(full.database, full.fact))
+            matching.append(await _micros_of(full.database, full.event))
         await _check(full, pushes=_COMMITS * _PUSHES_PER_COMMIT)
     flat = compare(
         f"push past {crowd:,} webhooks, none matches, {engine}",
@@ -70,7 +70,7 @@ async def _hub(site: Site, *, crowd: int) -> AsyncIterator[Scene]:
         urls = [f"https://receiver-{number}.test/hook" for number in range(MATCHING)]
         scene = await create_scene(database, urls)
         for done in range(0, crowd, _AT_ONCE):
-            await _crowd(database, scene.fact.actor_id, min(_AT_ONCE, crowd - done))
+            await _crowd(database, scene.event.actor_id, min(_AT_ONCE, crowd - done))
         if site.database_url is not None:
             # So many at once the server would count within a minute by itself.
             async with database.transaction() as conn:
@@ -100,14 +100,14 @@ async def _crowd(database: Database, owner_id: str, count: int) -> None:
         )
 
 
-async def _micros_of(database: Database, fact: RepoContentUpdated) -> float:
+async def _micros_of(database: Database, event: RepoContentUpdated) -> float:
     """Return what one push waits, as the mean over one transaction of many."""
     async with database.transaction() as conn:
         # The first statement begins the transaction, which is not ours to pay.
         await conn.fetch_value("SELECT 1")
         start = time.perf_counter()
         for _ in range(_PUSHES_PER_COMMIT):
-            await triggers.record_event(conn, fact)
+            await triggers.record_event(conn, event)
         return (time.perf_counter() - start) / _PUSHES_PER_COMMIT * 1e6
 
 

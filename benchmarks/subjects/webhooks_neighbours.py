@@ -26,26 +26,26 @@ from hublet.cli.local_hub import run_loop
 HOLES = WEBHOOKS // 5
 # Longer than the deadline of an attempt: the holes fill up, time out and become degraded.
 SECONDS = 20.0
-_FACTS_PER_SECOND = 10
+_EVENTS_PER_SECOND = 10
 _LONGEST_SECONDS = 60.0
 _GOAL = Goal(floor=1.5, aim=1.1, more_is_better=False, of="ratio")
 
 
 def measure(bench: Workbench) -> Iterator[Row]:
     """p99 of healthy endpoints beside 20 % black holes, against a hub without any."""
-    facts = max(10, round(SECONDS * _FACTS_PER_SECOND * bench.share))
+    events = max(10, round(SECONDS * _EVENTS_PER_SECOND * bench.share))
     with sinking(bench.folder, endpoints=WEBHOOKS, core=bench.cores.load) as sink:
         for engine in ENGINES:
-            yield _row(bench, engine, sink, facts=facts)
+            yield _row(bench, engine, sink, events=events)
 
 
-def _row(bench: Workbench, engine: Engine, sink: Sink, *, facts: int) -> Row:
+def _row(bench: Workbench, engine: Engine, sink: Sink, *, events: int) -> Row:
     ours: list[float] = []
     other: list[float] = []
     middle: list[float] = []
     # One more disturbs the machine for a minute, and two rounds tell as much as four.
     for _ in range(min(2, bench.rounds)):
-        without, beside = run_loop(_both(bench, bench.site(engine), sink, facts=facts))
+        without, beside = run_loop(_both(bench, bench.site(engine), sink, events=events))
         other.append(percentile_of(without, 0.99))
         ours.append(percentile_of(beside, 0.99))
         middle.append(percentile_of(beside, 0.5))
@@ -57,7 +57,7 @@ def _row(bench: Workbench, engine: Engine, sink: Sink, *, facts: int) -> Row:
         unit="ms",
         goal=_GOAL,
     )
-    rate = _FACTS_PER_SECOND * WEBHOOKS
+    rate = _EVENTS_PER_SECOND * WEBHOOKS
     return replace(
         row,
         note=f"commit to first byte at {rate} deliveries a second; p50 {median(middle):.1f} ms; "
@@ -66,33 +66,33 @@ def _row(bench: Workbench, engine: Engine, sink: Sink, *, facts: int) -> Row:
 
 
 async def _both(
-    bench: Workbench, site: Site, sink: Sink, *, facts: int
+    bench: Workbench, site: Site, sink: Sink, *, events: int
 ) -> tuple[list[float], list[float]]:
     async with opened(settings_of(site)) as database:
         scene = await create_scene(database, sink.urls)
         async with working(bench, site, database):
             sink.forget()
             await warm_up(scene, sink)
-            without = await _waits(scene, sink, facts=facts)
+            without = await _waits(scene, sink, events=events)
             await scene.all_written(seconds=_LONGEST_SECONDS)
             sink.make_holes(HOLES)
             try:
-                beside = await _waits(scene, sink, facts=facts)
+                beside = await _waits(scene, sink, events=events)
             finally:
                 sink.make_holes(0)
     return without, beside
 
 
-async def _waits(scene: Scene, sink: Sink, *, facts: int) -> list[float]:
+async def _waits(scene: Scene, sink: Sink, *, events: int) -> list[float]:
     """Let things happen at a steady rate, and return what each healthy endpoint waited."""
     sink.forget()
     committed: list[int] = []
     start = time.monotonic()
-    for number in range(facts):
-        await asyncio.sleep(max(0.0, start + number / _FACTS_PER_SECOND - time.monotonic()))
+    for number in range(events):
+        await asyncio.sleep(max(0.0, start + number / _EVENTS_PER_SECOND - time.monotonic()))
         await scene.record(1)
         committed.append(time.monotonic_ns())
-    expected = facts * (scene.webhooks - HOLES)
+    expected = events * (scene.webhooks - HOLES)
 
     def all_there() -> bool:
         return len(_healthy(sink.arrivals())) >= expected
@@ -116,7 +116,7 @@ def waits_of(arrivals: Sequence[Arrival], committed: Sequence[int]) -> list[floa
     waits: list[float] = []
     for first_bytes in by_endpoint.values():
         if len(first_bytes) != len(committed):
-            raise Spoiled(f"{len(first_bytes)} of {len(committed)} facts reached an endpoint.")
+            raise Spoiled(f"{len(first_bytes)} of {len(committed)} events reached an endpoint.")
         moments = zip(sorted(first_bytes), committed, strict=True)
         waits += [max(0, first_bytes[key] - moment) / 1e9 for key, moment in moments]
     return waits

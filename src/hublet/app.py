@@ -30,8 +30,8 @@ from hublet.community.posts.routes import comments_router as post_comments
 from hublet.community.posts.routes import router as posts
 from hublet.core.database import Database
 from hublet.core.http import Edge, Router, add_routes, install_error_handlers
-from hublet.core.http.fast_routes import fast_handlers
 from hublet.core.http.faults import FaultMiddleware, Faults
+from hublet.core.http.routers import fast_handlers
 from hublet.core.http.routes import operations_router as operations
 from hublet.core.http.routes import test_mode_router as test_mode
 from hublet.core.limits import Limiter
@@ -252,7 +252,7 @@ def with_edge(app: FastAPI, *, access_log: AccessLog | None = None) -> ASGIApp:
     edge = Edge(
         app,
         settings=app.state.settings,
-        hot=fast_handlers(app.routes),
+        fast_routes=fast_handlers(app.routes),
         known_caller=partial(known_caller, app.state.callers),
         access_log=access_log,
         metrics=app.state.metrics,

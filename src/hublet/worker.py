@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from hublet.core import outbox, queue
-from hublet.core.cancellation import is_being_cancelled
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
+from hublet.core.leases import WorkerPresence
 from hublet.core.logs import get_logger
-from hublet.core.presence import WorkerPresence
-from hublet.core.queue.claims import TaskLeases
 from hublet.core.queue.lanes import QuickLane, SlowLane, log_failure
+from hublet.core.queue.leases import TaskLeases
+from hublet.core.retries import retry
 from hublet.runtime.supervisor import lifecycle
 from hublet.runtime.supervisor.lifecycle import SupervisorLifecycle
 from hublet.webhooks.delivery import leases
@@ -19,7 +19,6 @@ from hublet.webhooks.delivery.engine import DeliveryEngine
 
 log = get_logger("worker")
 
-_BACK_OFF_SECONDS = 0.5
 # What is due and yet cannot be claimed is just being claimed by another worker.
 _OTHERS_WERE_FASTER_SECONDS = 0.02
 
@@ -35,10 +34,10 @@ class Worker:
         self._presence = WorkerPresence(
             database.hub.settings.database.data_dir / "workers", self.name
         )
-        self._holdings = TaskLeases(database, worker=self.name)
-        self._quick = QuickLane(database, self._holdings)
-        self._slow = SlowLane(database, self._holdings)
-        self.deliverer = DeliveryEngine(database, self.name)
+        self._leases = TaskLeases(database, worker=self.name)
+        self._quick = QuickLane(database, self._leases)
+        self._slow = SlowLane(database, self._leases)
+        self.deliveries = DeliveryEngine(database, self.name)
         self._jobs = SupervisorLifecycle(database, self.name)
         self._stopping = False
         self._loops: list[asyncio.Task[None]] = []
@@ -48,14 +47,22 @@ class Worker:
         self._loops = [
             asyncio.create_task(self._repeat(channel, until_due, step), name=name)
             for name, channel, until_due, step in (
-                ("hand-on", outbox.CHANNEL, self._seconds_until_fact, self._hand_on),
+                ("hand-on", outbox.CHANNEL, self._seconds_until_event, self._dispatch_events),
                 ("quick", queue.CHANNEL, self._quick.seconds_until_due, self._quick.step),
                 ("slow", queue.CHANNEL, self._slow.seconds_until_due, self._slow.step),
             )
         ]
-        self.deliverer.start()
+        self.deliveries.start()
         self._jobs.start()
-        self._heart = [asyncio.create_task(self._beat(), name="beat")]
+        self._heart = [
+            asyncio.create_task(self._beat(duty), name="beat")
+            for duty in (
+                self._extend_task_leases,
+                self._take_over_from_dead_workers,
+                self.deliveries.extend_leases,
+                self._jobs.extend_leases,
+            )
+        ]
         log.info("worker started", worker=self.name)
 
     async def stop(self) -> None:
@@ -66,14 +73,14 @@ class Worker:
             async with asyncio.timeout(self._grace):
                 await asyncio.gather(
                     self._slow.finish(),
-                    self.deliverer.finish(),
+                    self.deliveries.finish(),
                     self._jobs.finish(),
                     *map(_wait_for_end, self._loops),
                 )
         for task in [*self._loops, *self._heart]:
             task.cancel()
         await asyncio.gather(*self._loops, *self._heart, return_exceptions=True)
-        await asyncio.gather(self._slow.abandon(), self.deliverer.abandon(), self._jobs.abandon())
+        await asyncio.gather(self._slow.abandon(), self.deliveries.abandon(), self._jobs.abandon())
         await self._leave()
 
     async def end_jobs(self) -> None:
@@ -83,8 +90,8 @@ class Worker:
     async def _leave(self) -> None:
         try:
             async with self._database.transaction() as conn:
-                count = await queue.release_all(conn, worker=self.name)
-                deliveries = await self.deliverer.hand_back(conn)
+                count = await self._leases.keeper.hand_back(conn)
+                deliveries = await self.deliveries.hand_back(conn)
                 jobs = await self._jobs.hand_back(conn)
         except Exception as error:  # noqa: BLE001 - whatever it was, neighbours take the work over
             log_failure(error)
@@ -110,47 +117,42 @@ class Worker:
         Looking is a read, so that an idle worker never holds up those who write.
         """
         poll = self._settings.poll_seconds
-        with self._database.subscribe(channel) as bell:
-            while not self._stopping:
-                try:
+        with self._database.subscribe(channel) as subscription:
+
+            async def loop() -> None:
+                while not self._stopping:
                     seconds = await seconds_until_due()
                     if seconds is not None and seconds <= 0:
                         seconds = 0 if await step() else _OTHERS_WERE_FASTER_SECONDS
                     if seconds != 0 and not self._stopping:
-                        await bell.wait(timeout=poll if seconds is None else min(seconds, poll))
-                except (Exception, asyncio.CancelledError) as error:
-                    if is_being_cancelled():
-                        raise
-                    log_failure(error)
-                    await asyncio.sleep(_BACK_OFF_SECONDS)
+                        limit = poll if seconds is None else min(seconds, poll)
+                        await subscription.wait(timeout=limit)
 
-    async def _seconds_until_fact(self) -> float | None:
+            await retry(loop, log_failure=log_failure)
+
+    async def _seconds_until_event(self) -> float | None:
         async with self._database.read() as conn:
             return 0 if await outbox.is_waiting(conn) else None
 
-    async def _hand_on(self) -> bool:
+    async def _dispatch_events(self) -> bool:
         async with self._database.transaction() as conn:
             return await outbox.dispatch(conn, limit=self._settings.batch_size * 4) > 0
 
-    async def _beat(self) -> None:
-        """Keep the leases of what is running, and take over what dead neighbours held."""
-        while True:
-            for duty in (
-                self._keep_leases,
-                self._take_over_the_dead,
-                self.deliverer.keep,
-                self._jobs.keep,
-            ):
-                try:
-                    await duty()
-                except Exception as error:  # noqa: BLE001 - without a heart tasks would run twice
-                    log_failure(error)
-            await asyncio.sleep(min(self._settings.lease_seconds / 3, self._settings.poll_seconds))
+    async def _beat(self, duty: Callable[[], Awaitable[None]]) -> None:
+        """Do a duty every few seconds, also when it fails: without it tasks would run twice."""
+        seconds = min(self._settings.lease_seconds / 3, self._settings.poll_seconds)
 
-    async def _keep_leases(self) -> None:
-        self._slow.drop(await self._holdings.keep())
+        async def loop() -> None:
+            while True:
+                await duty()
+                await asyncio.sleep(seconds)
 
-    async def _take_over_the_dead(self) -> None:
+        await retry(loop, log_failure=log_failure, seconds=seconds)
+
+    async def _extend_task_leases(self) -> None:
+        self._slow.drop(await self._leases.keeper.extend_when_due())
+
+    async def _take_over_from_dead_workers(self) -> None:
         for dead in self._presence.dead_workers():
             async with self._database.transaction() as conn:
                 count = await queue.release_dead(conn, worker=dead)

@@ -4,7 +4,7 @@ from hublet.core import metadata
 from hublet.core.database import Database
 
 
-async def test_a_fact_is_found_once_it_was_set_and_replaced_when_it_is_set_again(
+async def test_a_value_is_found_once_it_was_set_and_replaced_when_it_is_set_again(
     database: Database,
 ) -> None:
     async with database.transaction() as conn:

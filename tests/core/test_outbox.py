@@ -1,4 +1,4 @@
-"""Facts are published with their change and become one task per reaction."""
+"""Events are published with their change and become one task per reaction."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -38,7 +38,7 @@ class _Unravelled(Event):
 
 
 @pytest.fixture(autouse=True)
-def _facts(_registrations: None) -> None:
+def _events(_registrations: None) -> None:
     Event.catalogue |= {event.kind: event for event in (_Knitted, _Unravelled)}
     outbox.reactions.clear()
 
@@ -62,7 +62,7 @@ async def is_waiting(database: Database) -> tuple[bool, int]:
         return await outbox.is_waiting(conn), await outbox.count_waiting(conn)
 
 
-async def test_each_reaction_gets_a_task_with_the_fact(database: Database) -> None:
+async def test_each_reaction_gets_a_task_with_the_event(database: Database) -> None:
     reacting("mend", "sell")
     async with database.transaction() as conn:
         await publish(conn, _Knitted(rows=3))
@@ -77,7 +77,7 @@ async def test_each_reaction_gets_a_task_with_the_fact(database: Database) -> No
     assert await hand_on(database) == 0
 
 
-async def test_a_fact_is_undone_with_the_change_it_tells_of(database: Database) -> None:
+async def test_an_event_is_undone_with_the_change_it_tells_of(database: Database) -> None:
     with suppress(RollBack):
         async with database.transaction() as conn:
             await publish(conn, _Knitted(rows=3))
@@ -100,7 +100,7 @@ async def test_handing_on_that_is_undone_loses_nothing(database: Database) -> No
     assert await hand_on(database) == 1
 
 
-async def test_facts_are_handed_on_in_the_order_they_were_published(database: Database) -> None:
+async def test_events_are_handed_on_in_the_order_they_were_published(database: Database) -> None:
     reacting("mend")
     async with database.transaction() as conn:
         for rows in range(7):
@@ -111,7 +111,7 @@ async def test_facts_are_handed_on_in_the_order_they_were_published(database: Da
     assert [msgspec.json.decode(task.body)["rows"] for task in await claim(database)] == [*range(7)]
 
 
-async def test_a_fact_to_which_nobody_reacts_is_done_with(database: Database) -> None:
+async def test_an_event_to_which_nobody_reacts_is_done_with(database: Database) -> None:
     async with database.transaction() as conn:
         await publish(conn, _Knitted(rows=3))
 
@@ -121,7 +121,7 @@ async def test_a_fact_to_which_nobody_reacts_is_done_with(database: Database) ->
     assert await claim(database) == []
 
 
-async def test_a_fact_of_another_version_waits_for_a_worker_that_knows_it(
+async def test_an_event_of_another_version_waits_for_a_worker_that_knows_it(
     database: Database,
 ) -> None:
     reacting("mend")
@@ -160,7 +160,7 @@ async def test_one_function_may_react_to_several_kinds(database: Database) -> No
 
 
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
-async def test_workers_do_not_hand_on_the_same_fact(database: Database) -> None:
+async def test_workers_do_not_hand_on_the_same_event(database: Database) -> None:
     reacting("mend")
     async with database.transaction() as conn:
         for rows in range(6):
@@ -173,7 +173,7 @@ async def test_workers_do_not_hand_on_the_same_fact(database: Database) -> None:
     assert len(await claim(database)) == 6
 
 
-def test_two_facts_cannot_have_one_kind() -> None:
+def test_two_events_cannot_have_one_kind() -> None:
     with pytest.raises(TypeError) as caught:
 
         class _Stolen(Event):

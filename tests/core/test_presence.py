@@ -9,14 +9,14 @@ from typing import TextIO
 
 import pytest
 
-from hublet.core.presence import WorkerPresence
+from hublet.core.leases import WorkerPresence
 
 STAY = """
 import sys, time
 from pathlib import Path
-from hublet.core.presence import Presence
+from hublet.core.leases import WorkerPresence
 
-presence = Presence(Path(sys.argv[1]), "other")
+presence = WorkerPresence(Path(sys.argv[1]), "other")
 print("here", flush=True)
 time.sleep(60)
 """

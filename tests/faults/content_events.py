@@ -13,7 +13,7 @@ from hublet.core.outbox import Event
 from hublet.core.startup import open_hub
 from processes import Place
 
-# Facts leave no trace of their own once they are handed on, so this hub has a reaction that
+# Events leave no trace of their own once they are handed on, so this hub has a reaction that
 # notes them: what is noted twice was told twice.
 NOTING_HUBLET = (sys.executable, str(Path(__file__).with_name("noting_hublet.py")))
 # Its worker never begins, so that all that was published can be counted.
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefUpdate:
-    """A ref that a fact says has moved."""
+    """A ref that an event says has moved."""
 
     ref: str
     old_sha: str | None
@@ -73,7 +73,7 @@ def ref_updates_of(place: Place) -> dict[str, list[RefUpdate]]:
 
 
 def wait_until_events_are_handled(place: Place, *, seconds: float) -> None:
-    """Wait until no fact waits to be handed on, and no reaction to run."""
+    """Wait until no event waits to be handed on, and no reaction to run."""
 
     async def watch(database: Database) -> None:
         async with asyncio.timeout(seconds), database.read() as conn:
@@ -84,7 +84,7 @@ def wait_until_events_are_handled(place: Place, *, seconds: float) -> None:
 
 
 def repos_with_waiting_events(place: Place, event: type[Event]) -> list[str]:
-    """Return the ids of the repositories of which facts of a kind wait to be handed on."""
+    """Return the ids of the repositories of which events of a kind wait to be handed on."""
 
     async def read(database: Database) -> list[str]:
         async with database.read() as conn:

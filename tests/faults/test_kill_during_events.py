@@ -1,4 +1,4 @@
-"""A server is killed in the middle of 10,000 facts: each has its effect, and has it once."""
+"""A server is killed in the middle of 10,000 events: each has its effect, and has it once."""
 
 from faults.leaked_tokens import (
     audited_tokens,

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database, DatabaseUnavailable
-from hublet.core.presence import WorkerPresence
+from hublet.core.leases import WorkerPresence
 from hublet.webhooks.delivery import committer, dispatcher
 from hublet.webhooks.delivery import outcomes as delivery_outcomes
 from hublet.webhooks.delivery.claims import ClaimedBatch, claim_fresh
@@ -46,7 +46,6 @@ async def test_results_wait_for_a_database_that_is_away(
         return await real(conn, *given, **named)
 
     monkeypatch.setattr(committer, "write_outcomes", write)
-    monkeypatch.setattr(committer, "_BACK_OFF_SECONDS", 0.01)
     async with receiving() as receiver, delivering(database) as deliverer:
         webhook_id = await a_webhook(database, receiver.url)
         await trigger_many(database, [webhook_id], count=3)

@@ -30,7 +30,7 @@ async def open_local_hub(settings: "Settings", *, prepare: bool) -> AsyncIterato
 
     No administrator is created: that is for the first `hublet serve` without one.
     """
-    import hublet.reactions  # noqa: F401 - a command may publish facts, and some react at once
+    import hublet.reactions  # noqa: F401 - a command may publish events, and some react at once
     from hublet.core.database.migrations import (
         SchemaError,
         known_migrations,

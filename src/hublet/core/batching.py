@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from hublet.core.cancellation import is_being_cancelled
 from hublet.core.database import Connection, Database, DatabaseUnavailable
+from hublet.core.retries import is_being_cancelled
 
 T = TypeVar("T")
 

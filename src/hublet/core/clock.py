@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Arithmetic and printing without a zone take half the time, and `wire` is on hot routes.
+# Arithmetic and printing without a zone take half the time, and `wire` is on fast routes.
 _BARE_EPOCH = _EPOCH.replace(tzinfo=None)
 _MICROSECOND = timedelta(microseconds=1)
 

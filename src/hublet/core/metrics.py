@@ -25,7 +25,7 @@ class Metrics(Collector):
         self.registry = CollectorRegistry()
         self.registry.register(self)
         self.outbox = Gauge(
-            "hublet_outbox_waiting", "Facts not yet handed on.", registry=self.registry
+            "hublet_outbox_waiting", "Events not yet handed on.", registry=self.registry
         )
         self.tasks = Gauge("hublet_tasks_waiting", "Tasks not yet done.", registry=self.registry)
         self.parked = Gauge(

@@ -16,7 +16,7 @@ CHANNEL = "outbox"
 
 
 class Event:
-    """A fact that was committed. Subclasses are frozen dataclasses with a `kind`."""
+    """An event that was committed. Subclasses are frozen dataclasses with a `kind`."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ def reacts_to(event_type: type[E]) -> Callable[[Reaction[E]], Reaction[E]]:
     return register
 
 
-# Reactions that belong to the transaction of the fact itself, by the kind of event.
+# Reactions that belong to the transaction of the event itself, by the kind of event.
 _in_transaction: dict[str, list[Callable[[Connection, Any], Awaitable[None]]]] = {}
 
 
@@ -81,7 +81,7 @@ def _task_kind(event_kind: str, reaction: str) -> str:
 
 
 async def publish(conn: Connection, event: Event) -> None:
-    """Commit the fact together with the change it tells of."""
+    """Commit the event together with the change it tells of."""
     await publish_many(conn, [event])
 
 
@@ -101,7 +101,7 @@ async def publish_many(conn: Connection, events: Iterable[Event]) -> None:
 
 
 async def dispatch(conn: Connection, *, limit: int) -> int:
-    """Turn published facts into one task per reaction, oldest first; return how many facts.
+    """Turn published events into one task per reaction, oldest first; return how many events.
 
     Kinds that this version does not know stay, for a worker of the version that does.
     """
@@ -128,7 +128,7 @@ async def dispatch(conn: Connection, *, limit: int) -> int:
 
 
 async def is_waiting(conn: Reader) -> bool:
-    """Tell whether there is a fact that this version can hand on."""
+    """Tell whether there is an event that this version can hand on."""
     found = await conn.fetch_value(
         "SELECT 1 FROM outbox WHERE kind IN each($1) LIMIT 1", _known_kinds()
     )

@@ -1,7 +1,7 @@
 """Catalogue of events.
 
 Each one is published in the transaction of the change it tells of. Its docstring is its
-documentation: `python -m hublet.events` writes docs/events.md from this package.
+documentation: `python -m hublet.events.documentation` writes docs/events.md from this package.
 """
 
 from hublet.events.accounts import (

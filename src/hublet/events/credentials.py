@@ -7,7 +7,7 @@ from hublet.events.repos import RepoSnapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialCreated(Event):
-    """A credential was issued or imported. Its value is never part of a fact."""
+    """A credential was issued or imported. Its value is never part of an event."""
 
     kind = "credential.created"
     token_id: str

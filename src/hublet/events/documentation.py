@@ -1,6 +1,7 @@
-"""Documentation of the events as a Markdown page."""
+"""Documentation of the events as a Markdown page: `python -m hublet.events.documentation`."""
 
 import re
+import sys
 from dataclasses import fields
 from types import GenericAlias
 from typing import Any
@@ -15,7 +16,7 @@ def as_markdown() -> str:
     parts = [
         "# Events",
         (
-            "Facts that the hub publishes, each in the transaction of the change it tells of. "
+            "Events that the hub publishes, each in the transaction of the change it tells of. "
             "Reactions in other features run once for each of them. "
             "This page is written by `make docs` from `src/hublet/events/`."
         ),
@@ -34,13 +35,13 @@ def _section(title: str, shape: Any) -> list[str]:
 
 
 def _shapes() -> list[type]:
-    """Return what facts are made of beside plain values, in the order of their names."""
+    """Return what events are made of beside plain values, in the order of their names."""
     public = (getattr(hublet.events, name) for name in hublet.events.__all__)
     return [shape for shape in public if not issubclass(shape, Event)]
 
 
 def _catalogue() -> dict[str, type[Event]]:
-    # Tests have facts of their own, which belong into no documentation.
+    # Tests have events of their own, which belong into no documentation.
     return {k: e for k, e in Event.catalogue.items() if e.__module__.startswith("hublet.events.")}
 
 
@@ -54,3 +55,7 @@ def _type_in_words(annotation: object) -> str:
     for ours, word in _WORDS.items():
         name = re.sub(rf"\b{ours}\b", word, name)
     return name.replace(" | None", ", may be absent").replace(" | ", " or ")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(as_markdown())

@@ -1,4 +1,4 @@
-"""Facts about repositories and what lies in them."""
+"""Events about repositories and what lies in them."""
 
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import Event

@@ -8,8 +8,7 @@ import hublet
 from hublet.core.errors import NotFound
 from hublet.core.http.routers import Router
 from hublet.core.light_dataclasses import dataclass
-from hublet.core.pages import STATIC_FILES, Document, Templates, document_response
-from hublet.core.pages.documents import PAGE_POLICY
+from hublet.core.pages import PAGE_POLICY, STATIC_FILES, Document, Templates, document_response
 from hublet.description import describe, to_json, to_markdown
 from hublet.description.outline import outline_of
 

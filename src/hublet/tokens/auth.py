@@ -30,7 +30,7 @@ Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
 
 async def caller_of(request: Request) -> Caller:
-    """Return the caller, or raise; what hot routes use without the framework."""
+    """Return the caller, or raise; what fast routes use without the framework."""
     exchange = exchange_of(request)
     cache: CallerCache = request.app.state.callers
     caller: Caller | None = exchange.known_caller

@@ -78,7 +78,7 @@ async def issue_to_app(  # noqa: PLR0913 - as above
 ) -> tuple[TokenRecord, str]:
     """Issue what an app holds for a user; return it with its value, this once.
 
-    No fact tells of it: what people allowed an app does, and apps ask anew every few hours.
+    No event tells of it: what people allowed an app does, and apps ask anew every few hours.
     """
     drawn = new_app_token(
         conn.hub,

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from hublet.app import create_application, with_edge
 from hublet.core.config import Settings
 from hublet.core.database import Database, DatabaseUnavailable
-from hublet.core.http.fast_routes import fast_handlers
+from hublet.core.http.routers import fast_handlers
 from people import Headers, sign_in
 
 WHOAMI = "/api/whoami-v2"

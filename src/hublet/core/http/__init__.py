@@ -2,8 +2,7 @@
 
 from hublet.core.http.edge import Edge
 from hublet.core.http.error_responses import install_error_handlers
-from hublet.core.http.fast_routes import FastRoute
-from hublet.core.http.routers import Router, add_routes
+from hublet.core.http.routers import FastRoute, Router, add_routes
 from hublet.core.http.transactions import Conn, Db, ReadConn
 
 __all__ = [

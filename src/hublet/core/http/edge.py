@@ -18,8 +18,8 @@ from hublet.core.http.exchange import (
     is_streamed,
     limit_body,
 )
-from hublet.core.http.fast_routes import FastHandler
 from hublet.core.http.headers import PREFLIGHT, ResponseHeaders, allows_other_origins
+from hublet.core.http.routers import FastHandler
 from hublet.core.ids import new_request_id
 from hublet.core.limits import raise_when_exceeded
 from hublet.core.logs import AccessLog, get_logger
@@ -41,13 +41,13 @@ class Edge:
         app: ASGIApp,
         *,
         settings: Settings,
-        hot: dict[tuple[str, str], FastHandler],
+        fast_routes: dict[tuple[str, str], FastHandler],
         known_caller: KnownCaller,
         access_log: AccessLog | None,
         metrics: Metrics,
     ) -> None:
         self._app = app
-        self._hot = hot
+        self._fast_routes = fast_routes
         self._known_caller = known_caller
         self._access_log = access_log
         self._metrics = metrics
@@ -116,13 +116,13 @@ class Edge:
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
-        if (handler := self._hot.get((method, path))) is not None:
+        if (handler := self._fast_routes.get((method, path))) is not None:
             scope["app"] = self._app
             body = await handler(Request(scope, receive))
             if isinstance(body, Response):
                 await body(scope, receive, send)
                 return
-            await send({"type": "http.response.start", "status": 200, "hot": body})
+            await send({"type": "http.response.start", "status": 200, "fast": body})
             await send({"type": "http.response.body", "body": body})
         elif method == "OPTIONS" and allows_other_origins(path):
             await send({"type": "http.response.start", "status": 204, "headers": PREFLIGHT})
@@ -149,9 +149,9 @@ class Edge:
         return answer
 
     def _start(self, message: Message, path: str, exchange: Exchange) -> Message:
-        body, verdict = message.get("hot"), exchange.verdict
+        body, verdict = message.get("fast"), exchange.verdict
         if body is not None and verdict is not None:
-            headers = self._added.of_hot_answer(body, exchange, verdict)
+            headers = self._added.of_fast_response(body, exchange, verdict)
         else:
             own = list(message.get("headers", ()))
             headers = self._added.of(own, path, exchange.request_id, verdict)
@@ -159,7 +159,11 @@ class Edge:
 
     def _close(self, scope: Scope, exchange: Exchange, micros: int) -> None:
         method, path = scope["method"], scope["path"]
-        route = path if (method, path) in self._hot else getattr(scope.get("route"), "path", "none")
+        route = (
+            path
+            if (method, path) in self._fast_routes
+            else getattr(scope.get("route"), "path", "none")
+        )
         self._metrics.request(method=method, route=route, status=exchange.status, micros=micros)
         if self._access_log is not None:
             self._access_log.write(

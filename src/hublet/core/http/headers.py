@@ -54,10 +54,10 @@ class ResponseHeaders:
 
     def __init__(self, *, https: bool) -> None:
         self._always = [_NO_SNIFFING, _HTTPS_ONLY] if https else [_NO_SNIFFING]
-        # A hot answer is always JSON of the API, and never kept: it need not be the same for a
+        # The response of a fast route is always JSON of the API, and never kept: it need not be the same for a
         # script of another origin and for everybody else.
-        self._hot = [(b"content-type", b"application/json"), *self._always, *_UNLESS_SET]
-        self._hot_for_others = [*self._hot, *_CORS]
+        self._fast = [(b"content-type", b"application/json"), *self._always, *_UNLESS_SET]
+        self._fast_for_others = [*self._fast, *_CORS]
         self._second = 0
         self._date = (b"date", b"")
 
@@ -87,9 +87,11 @@ class ResponseHeaders:
             headers += verdict.raw_headers()
         return headers
 
-    def of_hot_answer(self, body: bytes, exchange: Exchange, verdict: RateLimitVerdict) -> Headers:
+    def of_fast_response(
+        self, body: bytes, exchange: Exchange, verdict: RateLimitVerdict
+    ) -> Headers:
         return [
-            *(self._hot_for_others if exchange.has_origin else self._hot),
+            *(self._fast_for_others if exchange.has_origin else self._fast),
             (b"content-length", b"%d" % len(body)),
             (b"x-request-id", exchange.request_id.encode()),
             self._now(),

@@ -1,12 +1,16 @@
-"""Routers of the features, whose routes are analysed when they are first needed."""
+"""Routers and routes: analysed when first needed, or dispatched by the edge (fast routes)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from fastapi.routing import APIRoute
-from starlette.routing import Match, compile_path
+from fastapi.routing import APIRoute, iter_route_contexts
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, compile_path
 from starlette.types import Scope
+
+FastHandler = Callable[[Request], Coroutine[Any, Any, bytes | Response]]
 
 # What `compile_path` returns.
 _PATTERN = ("path_regex", "path_format", "param_convertors")
@@ -45,6 +49,26 @@ class DeferredRoute(APIRoute):
     def twin(self, path: str, endpoint: Callable[..., Any], *, tag: str) -> "DeferredRoute":
         """Return the same route at another address; only for one that was not needed yet."""
         return DeferredRoute(path, endpoint, **self.__dict__["_options"] | {"tags": [tag]})
+
+
+class FastRoute(DeferredRoute):
+    """A route that the edge dispatches, and the framework only describes (decision 0011).
+
+    Its function takes the bare request and returns the JSON of a 200, or, where it has headers or
+    another status of its own, a response. Its path has no parameters. Declare its response with
+    `response_model`, and the token it needs with `dependencies`: both are in the description, and
+    the function itself must keep that promise, because nothing else runs for it.
+    """
+
+
+def fast_handlers(routes: Sequence[BaseRoute]) -> dict[tuple[str, str], FastHandler]:
+    """Return the handlers of fast routes by method and path."""
+    return {
+        (method, context.original_route.path): context.original_route.endpoint
+        for context in iter_route_contexts(routes)
+        if isinstance(context.original_route, FastRoute)
+        for method in context.original_route.methods or ()
+    }
 
 
 class Router(APIRouter):

@@ -1,19 +1,19 @@
-"""Leases on tasks: claiming, extending, finishing, failing and releasing them, and what one worker
-holds.
-"""
+"""SQL of claims on tasks: a task is claimed for a lease, then finished, failed or released."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 import msgspec
 
-from hublet.core.clock import micros, monotonic, offset
-from hublet.core.database import Connection, Database, Reader
+from hublet.core.clock import micros, offset
+from hublet.core.database import Connection, Reader
 from hublet.core.ids import random_bytes
+from hublet.core.leases import lease_clock
 from hublet.core.queue.tasks import CHANNEL, Task
 
 _ERROR_CHARACTERS = 500
 _LONGEST_WAIT = timedelta(hours=1)
+_TASK_COLUMNS = ("id", "kind", "body", "attempts", "claimed_by")
 
 # $1 is the hub's time, $2 that of leases; $3 is the later one, because the index knows no leases.
 _IS_DUE = """parked_at IS NULL AND due_at <= $3
@@ -27,13 +27,8 @@ _IS_SUSPECT = f"(attempts > 0 AND (error IS NULL OR error LIKE '{_BROKE}%'))"
 _SUSPECT_FILTERS = {None: "", True: f"AND {_IS_SUSPECT}", False: f"AND NOT {_IS_SUSPECT}"}
 
 
-def _lease_clock() -> int:
-    """A lease ends when a worker was silent for so long; moving the clock makes nobody silent."""
-    return micros() - _whole_micros(offset())
-
-
 def _times() -> tuple[int, int, int]:
-    now, lease_now = micros(), _lease_clock()
+    now, lease_now = micros(), lease_clock()
     return now, lease_now, max(now, lease_now)
 
 
@@ -66,14 +61,11 @@ async def claim(
         WHERE id IN (SELECT id FROM due)
         RETURNING id, kind, body, attempts, claimed_by
         """,
-        *_times(), slow, limit, worker, _lease_clock() + _whole_micros(lease),
+        *_times(), slow, limit, worker, lease_clock() + _whole_micros(lease),
     )  # fmt: skip
     return sorted(
         (Task(**dict(zip(_TASK_COLUMNS, row, strict=True))) for row in rows), key=lambda t: t.id
     )
-
-
-_TASK_COLUMNS = ("id", "kind", "body", "attempts", "claimed_by")
 
 
 async def is_suspect_due(conn: Reader) -> bool:
@@ -126,7 +118,7 @@ async def extend(conn: Connection, tasks: Iterable[Task], *, lease: timedelta) -
         WITH kept AS (SELECT id FROM tasks WHERE id IN each($1) AND claimed_by = $2 /* claim */)
         UPDATE tasks SET due_at = $3 WHERE id IN (SELECT id FROM kept) RETURNING id
         """,
-        ids, worker, _lease_clock() + _whole_micros(lease),
+        ids, worker, lease_clock() + _whole_micros(lease),
     )  # fmt: skip
     rows = await conn.fetch_all(
         "SELECT id, attempts FROM tasks WHERE id IN each($1) AND claimed_by = $2", ids, worker
@@ -245,50 +237,3 @@ async def release_dead(conn: Connection, *, worker: str) -> int:
     if count:
         conn.wake(CHANNEL)
     return count
-
-
-class TaskLeases:
-    """The claims of one worker. As long as a task is in here, its lease is extended."""
-
-    def __init__(self, database: Database, *, worker: str) -> None:
-        self._database = database
-        self._worker = worker
-        self._seconds = database.hub.settings.worker.lease_seconds
-        self._lease = timedelta(seconds=self._seconds)
-        self._tasks: set[Task] = set()
-        self._kept_at = monotonic()
-
-    async def seconds_until_due(self, *, slow: bool) -> float | None:
-        async with self._database.read() as conn:
-            due = await next_due(conn, slow=slow)
-        return None if due is None else (due - micros()) / 1e6
-
-    async def claim(self, *, slow: bool, limit: int, suspects: bool | None = None) -> list[Task]:
-        async with self._database.transaction() as conn:
-            if self._silent_for() > self._seconds / 2:
-                # The heart missed beats. Without this, what is running here could look
-                # abandoned, and would be claimed and run a second time beside itself.
-                await extend(conn, self._tasks, lease=self._lease)
-            tasks = await claim(
-                conn, worker=self._worker, slow=slow, limit=limit, lease=self._lease,
-                suspects=suspects,
-            )  # fmt: skip
-        self._tasks.update(tasks)
-        return tasks
-
-    def drop(self, tasks: Iterable[Task]) -> None:
-        self._tasks.difference_update(tasks)
-
-    async def keep(self) -> list[Task]:
-        """Extend the leases when it is time to; return what was lost to other workers."""
-        lost: list[Task] = []
-        if self._tasks and self._silent_for() < self._seconds / 3:
-            return lost
-        if self._tasks:
-            async with self._database.transaction() as conn:
-                lost = await extend(conn, self._tasks, lease=self._lease)
-        self._kept_at = monotonic()
-        return lost
-
-    def _silent_for(self) -> float:
-        return monotonic() - self._kept_at

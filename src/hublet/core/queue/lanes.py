@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 
 from hublet.core.batching import GroupCommit
-from hublet.core.cancellation import is_being_cancelled
 from hublet.core.clock import monotonic
 from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.core.logs import get_logger, redact_text
 from hublet.core.queue import claims
-from hublet.core.queue.claims import TaskLeases, fail
+from hublet.core.queue.leases import TaskLeases
 from hublet.core.queue.tasks import Task, TaskHandler, decode, handlers
+from hublet.core.retries import is_being_cancelled, retry
 
 log = get_logger("worker")
 
@@ -34,7 +34,7 @@ async def record_failure(
 ) -> None:
     text = _error_text(error)
     log.warning("task failed", task=task.id, kind=task.kind, error=text, exc_info=error)
-    await fail(conn, task, error=text, max_attempts=max_attempts, broke=broke)
+    await claims.fail(conn, task, error=text, max_attempts=max_attempts, broke=broke)
 
 
 def _error_text(error: BaseException) -> str:
@@ -66,19 +66,19 @@ class LeaseLost(Exception):
 
 
 class QuickLane:
-    def __init__(self, database: Database, holdings: TaskLeases) -> None:
+    def __init__(self, database: Database, leases: TaskLeases) -> None:
         self._database = database
         self._settings = database.hub.settings.worker
-        self._holdings = holdings
+        self._leases = leases
         self._suspects_sought_at = monotonic()
 
     async def seconds_until_due(self) -> float | None:
-        return await self._holdings.seconds_until_due(slow=False)
+        return await self._leases.seconds_until_due(slow=False)
 
     async def step(self) -> bool:
         """Run a batch in one transaction, then perhaps a suspect in one of its own."""
         size = self._settings.batch_size
-        batch = await self._holdings.claim(slow=False, limit=size, suspects=False)
+        batch = await self._leases.claim(slow=False, limit=size, suspects=False)
         await self._run_together(batch)
         overdue = monotonic() - self._suspects_sought_at > _SUSPECTS_SECONDS
         if len(batch) == size and not overdue:
@@ -90,7 +90,7 @@ class QuickLane:
         async with self._database.read() as conn:
             if not await claims.is_suspect_due(conn):
                 return False
-        alone = await self._holdings.claim(slow=False, limit=1, suspects=True)
+        alone = await self._leases.claim(slow=False, limit=1, suspects=True)
         await self._run_together(alone)
         return bool(alone)
 
@@ -105,7 +105,7 @@ class QuickLane:
                 await self._put_back(tasks, error)
             raise
         finally:
-            self._holdings.drop(tasks)
+            self._leases.drop(tasks)
 
     async def _run_trusting(self, tasks: list[Task]) -> dict[str, BaseException] | None:
         """Run tasks as if none could fail; None when none did.
@@ -188,14 +188,11 @@ class QuickLane:
         )
 
 
-_BACK_OFF_SECONDS = 0.5
-
-
 class SlowLane:
-    def __init__(self, database: Database, holdings: TaskLeases) -> None:
+    def __init__(self, database: Database, leases: TaskLeases) -> None:
         self._database = database
         self._settings = database.hub.settings.worker
-        self._holdings = holdings
+        self._leases = leases
         self._endings = GroupCommit(database)
         self._running: dict[asyncio.Task[None], Task] = {}
         self._stopping = False
@@ -203,12 +200,12 @@ class SlowLane:
     async def seconds_until_due(self) -> float | None:
         if len(self._running) >= self._settings.concurrency:
             await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-        return await self._holdings.seconds_until_due(slow=True)
+        return await self._leases.seconds_until_due(slow=True)
 
     async def step(self) -> bool:
         """Start as many as there is room for."""
         room = self._settings.concurrency - len(self._running)
-        tasks = await self._holdings.claim(slow=True, limit=room)
+        tasks = await self._leases.claim(slow=True, limit=room)
         if self._stopping:
             return True  # They are not begun any more, and the worker hands them back.
         for task in tasks:
@@ -247,7 +244,7 @@ class SlowLane:
         try:
             await self._write(await self._ending_of(task))
         finally:
-            self._holdings.drop([task])
+            self._leases.drop([task])
 
     async def _ending_of(self, task: Task) -> Callable[[Connection], Awaitable[None]]:
         """Run the handler and return what is to be written about it."""
@@ -266,12 +263,9 @@ class SlowLane:
 
     async def _write(self, ending: Callable[[Connection], Awaitable[None]]) -> None:
         """Insist, because what was done on the network must not be done again for want of it."""
-        while True:
-            try:
-                return await self._endings.run(ending)
-            except DatabaseUnavailable as error:
-                log_failure(error)
-                await asyncio.sleep(_BACK_OFF_SECONDS)
+        await retry(
+            lambda: self._endings.run(ending), log_failure=log_failure, on=DatabaseUnavailable
+        )
 
 
 async def _finish(conn: Connection, task: Task) -> None:

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Collection
-from datetime import timedelta
 
 import msgspec
 
-from hublet.core.clock import micros, offset
+from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
+from hublet.core.leases import lease_clock
 from hublet.jobs.records import JOBS, Flavor, JobRecord
 from hublet.jobs.store import JOB_COLUMNS, job_record
 from hublet.runtime.supervisor.records import Occupant, WaitingJob
@@ -20,11 +20,6 @@ class _FlavorOnly(msgspec.Struct):
     """What of a spec counts for a place."""
 
     flavor: Flavor
-
-
-def _lease_clock() -> int:
-    """A lease ends when a worker was silent for so long; moving the clock makes nobody silent."""
-    return micros() - offset() // timedelta(microseconds=1)
 
 
 async def next_due_after(conn: Reader, at: int) -> int | None:
@@ -112,7 +107,7 @@ async def claim(conn: Connection, job_id: str, *, worker: str, lease: int) -> bo
         """
         UPDATE jobs SET claimed_by = $2, claimed_until = $3 WHERE id = $1 AND claimed_by IS NULL
         """,
-        job_id, worker, _lease_clock() + lease,
+        job_id, worker, lease_clock() + lease,
     ) == 1  # fmt: skip
 
 
@@ -127,49 +122,59 @@ async def add_attempt(conn: Connection, job: JobRecord, *, runner: str) -> None:
     )  # fmt: skip
 
 
-async def extend(conn: Connection, *, worker: str, lease: int) -> None:
-    """Give a sign of life for everything that this worker holds."""
-    await conn.execute(
-        "UPDATE jobs SET claimed_until = $2 WHERE claimed_by = $1", worker, _lease_clock() + lease
-    )
+class JobLeaseStore:
+    """Leases of one supervisor on jobs, as `LeaseKeeper` wants them."""
+
+    def __init__(self, *, worker: str, lease: int) -> None:
+        self._worker = worker
+        self._lease = lease
+
+    async def extend(self, conn: Connection, held: Collection[str]) -> list[str]:
+        await conn.execute(
+            "UPDATE jobs SET claimed_until = $3 WHERE claimed_by = $1 AND id IN each($2)",
+            self._worker, json.dumps(list(held)), lease_clock() + self._lease,
+        )  # fmt: skip
+        return []
+
+    async def has_expired(self, conn: Reader, held: Collection[str]) -> bool:
+        """Tell whether a lease has expired, or this worker has a job claimed and not held."""
+        found = await conn.fetch_value(
+            "SELECT 1 FROM jobs WHERE claimed_by IS NOT NULL AND claimed_until < $1 LIMIT 1",
+            lease_clock(),
+        )
+        if found is None:
+            found = await conn.fetch_value(
+                "SELECT 1 FROM jobs WHERE claimed_by = $1 AND id NOT IN each($2) LIMIT 1",
+                self._worker, json.dumps(list(held)),
+            )  # fmt: skip
+        return found is not None
+
+    async def release_expired(self, conn: Connection, held: Collection[str]) -> None:
+        await release(conn, worker=self._worker, except_for=held)
+        await conn.execute(
+            """
+            UPDATE jobs SET claimed_by = NULL, claimed_until = NULL
+            WHERE claimed_by IS NOT NULL AND claimed_until < $1
+            """,
+            lease_clock(),
+        )
+
+    async def release_all(self, conn: Connection) -> int:
+        return await release(conn, worker=self._worker)
 
 
-async def has_expired(conn: Reader) -> bool:
-    found = await conn.fetch_value(
-        "SELECT 1 FROM jobs WHERE claimed_by IS NOT NULL AND claimed_until < $1 LIMIT 1",
-        _lease_clock(),
-    )
-    return found is not None
-
-
-async def release_expired(conn: Connection) -> int:
-    """Let go of jobs whose holder gave no sign of life for a whole lease."""
-    return await conn.execute(
-        """
-        UPDATE jobs SET claimed_by = NULL, claimed_until = NULL
-        WHERE claimed_by IS NOT NULL AND claimed_until < $1
-        """,
-        _lease_clock(),
-    )
-
-
-async def release(conn: Connection, *, worker: str, besides: Collection[str] = ()) -> int:
-    """Let go of what a worker holds, besides these; return how many."""
+async def release(conn: Connection, *, worker: str, except_for: Collection[str] = ()) -> int:
+    """Release what a worker has claimed, and return how many jobs."""
     count = await conn.execute(
         """
         UPDATE jobs SET claimed_by = NULL, claimed_until = NULL
         WHERE claimed_by = $1 AND id NOT IN each($2)
         """,
-        worker, json.dumps(list(besides)),
+        worker, json.dumps(list(except_for)),
     )  # fmt: skip
     if count:
         conn.wake(JOBS)
     return count
-
-
-async def has_claims(conn: Reader, *, worker: str) -> bool:
-    found = await conn.fetch_value("SELECT 1 FROM jobs WHERE claimed_by = $1 LIMIT 1", worker)
-    return found is not None
 
 
 async def has_work(conn: Reader) -> bool:

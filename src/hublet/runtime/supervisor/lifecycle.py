@@ -2,9 +2,9 @@
 
 import asyncio
 
-from hublet.core.cancellation import is_being_cancelled
 from hublet.core.database import Connection, Database
 from hublet.core.logs import get_logger
+from hublet.core.retries import retry
 from hublet.jobs.records import JOBS
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import lease_store
@@ -28,7 +28,10 @@ class SupervisorLifecycle:
         self._overseer: Supervisor | None = None
 
     def start(self) -> None:
-        self._choosing = asyncio.create_task(self._choose_a_runner(), name="jobs-choosing")
+        self._choosing = asyncio.create_task(
+            retry(self._choose_a_runner, log_failure=log_failure, seconds=_RETRY_SECONDS),
+            name="jobs-choosing",
+        )
 
     async def finish(self) -> None:
         """Take nothing more; attempts that run go on by themselves."""
@@ -56,23 +59,16 @@ class SupervisorLifecycle:
         """Make everything this worker holds due for others; return how many."""
         return await release_jobs(conn, worker=self._worker)
 
-    async def keep(self) -> None:
-        """Give a sign of life; to be called every few seconds."""
+    async def extend_leases(self) -> None:
+        """Extend the leases when it is time to; to be called every few seconds."""
         if self._overseer is not None:
-            await self._overseer.keep()
+            await self._overseer.leases.extend_when_due()
 
     async def _choose_a_runner(self) -> None:
-        is_settled = False
-        while not is_settled:
-            try:
-                await self._wait_for_work()
-                is_settled = await self._begin()
-            except (Exception, asyncio.CancelledError) as error:
-                if is_being_cancelled():
-                    raise
-                log_failure(error)
-            if not is_settled:
-                await asyncio.sleep(_RETRY_SECONDS)
+        await self._wait_for_work()
+        while not await self._begin():
+            await asyncio.sleep(_RETRY_SECONDS)
+            await self._wait_for_work()
 
     async def _wait_for_work(self) -> None:
         with self._database.subscribe(JOBS) as bell:

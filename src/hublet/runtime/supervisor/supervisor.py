@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-from hublet.core.cancellation import is_being_cancelled
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Connection, Database, DatabaseUnavailable, Subscription
+from hublet.core.leases import LeaseKeeper
 from hublet.core.logs import get_logger
+from hublet.core.retries import RETRY_SECONDS, retry
 from hublet.jobs.records import JOBS
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import lease_store as claims
@@ -17,7 +18,6 @@ from hublet.runtime.supervisor.stepper import JobStepper
 
 log = get_logger("jobs")
 
-_BACK_OFF_SECONDS = 0.5
 _SWEEP_SECONDS = 30.0
 _TIDY_SECONDS = 3600.0
 _QUEUE_MESSAGE_SECONDS = 1.0
@@ -34,16 +34,20 @@ class Supervisor:
         self._worker = worker
         self._runner = runner
         self._poll = self._settings.worker.poll_seconds
-        self._lease = self._settings.worker.lease_seconds
         self._attendant = JobStepper(database, runner, worker=worker, wake=self._wake)
         self._clearing = Cleanup(database, runner)
         # What is held, each with the bell that lets it be looked at before its time.
         self._held: dict[str, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._loops: list[asyncio.Task[None]] = []
-        # What is held changes in the database and here; nobody looks in between.
-        self._taking = asyncio.Lock()
-        self._kept_at = monotonic()
+        lease_seconds = self._settings.worker.lease_seconds
+        self._lease = round(lease_seconds * 1_000_000)
+        self.leases = LeaseKeeper(
+            database,
+            claims.JobLeaseStore(worker=worker, lease=self._lease),
+            self._held,
+            interval_seconds=lease_seconds / 3,
+        )
         self._told_at = 0.0
         self._bell: Subscription | None = None
         self._stopping = False
@@ -57,9 +61,7 @@ class Supervisor:
             asyncio.create_task(
                 self._always(self._runner.tidy_up, _TIDY_SECONDS), name="jobs-tidying"
             ),
-            asyncio.create_task(
-                self._always(self._heed_hints, _BACK_OFF_SECONDS), name="jobs-hints"
-            ),
+            asyncio.create_task(self._always(self._heed_hints, RETRY_SECONDS), name="jobs-hints"),
         ]
 
     async def finish(self) -> None:
@@ -91,33 +93,7 @@ class Supervisor:
 
     async def hand_back(self, conn: Connection) -> int:
         """Make everything this worker holds due for others; return how many."""
-        return await claims.release(conn, worker=self._worker)
-
-    async def keep(self) -> None:
-        """Give a sign of life, and free what is abandoned; to be called every few seconds.
-
-        That may also be something of our own, when a commit was kept of which we never heard.
-        """
-        if monotonic() - self._kept_at < self._lease / 3:
-            return
-        async with self._taking:
-            await self._keep()
-        self._kept_at = monotonic()
-
-    async def _keep(self) -> None:
-        async with self._database.read() as reader:
-            is_any_held = await claims.has_claims(reader, worker=self._worker)
-            is_any_expired = await claims.has_expired(reader)
-        if not is_any_held and not is_any_expired:
-            return
-        async with self._database.transaction() as conn:
-            await claims.release(conn, worker=self._worker, besides=self._held)
-            await claims.extend(conn, worker=self._worker, lease=self._lease_micros)
-            await claims.release_expired(conn)
-
-    @property
-    def _lease_micros(self) -> int:
-        return round(self._lease * 1_000_000)
+        return await self.leases.hand_back(conn)
 
     async def look(self) -> None:
         """Take what there is to take, and look once at everything held. For tests."""
@@ -141,14 +117,14 @@ class Supervisor:
                 return []
             if not await make_plan(reader, self._settings, tells=tells):
                 return []
-        async with self._taking:
+        async with self.leases.lock:
             async with self._database.transaction() as conn:
                 taken = await claim_jobs(
                     conn,
                     self._settings,
                     worker=self._worker,
                     runner=self._runner.name,
-                    lease=self._lease_micros,
+                    lease=self._lease,
                 )
             for job_id in taken:
                 self._held[job_id] = asyncio.Event()
@@ -161,18 +137,15 @@ class Supervisor:
     async def _take_always(self) -> None:
         with self._database.subscribe(JOBS) as bell:
             self._bell = bell
-            while not self._stopping:
-                seconds, begun = self._poll, monotonic()
-                try:
-                    self._attend(await self.take(tells=self._is_time_to_tell()))
-                    await self._heed_cancels()
-                    seconds = await self._seconds_until_due()
-                except (Exception, asyncio.CancelledError) as error:
-                    if is_being_cancelled():
-                        raise
-                    log_failure(error)
-                await bell.wait(timeout=seconds)
-                await asyncio.sleep(max(0, begun + _MIN_ROUND_SECONDS - monotonic()))
+            await retry(lambda: self._take_until_stopped(bell), log_failure=log_failure)
+
+    async def _take_until_stopped(self, bell: Subscription) -> None:
+        while not self._stopping:
+            begun = monotonic()
+            self._attend(await self.take(tells=self._is_time_to_tell()))
+            await self._heed_cancels()
+            await bell.wait(timeout=await self._seconds_until_due())
+            await asyncio.sleep(max(0, begun + _MIN_ROUND_SECONDS - monotonic()))
 
     def _is_time_to_tell(self) -> bool:
         """A line that moves all the time is not told of all the time."""
@@ -202,21 +175,19 @@ class Supervisor:
 
     async def _attend_to(self, job_id: str) -> None:
         bell = self._held[job_id]
-        seconds: float | None = 0
-        while seconds is not None and not self._stopping:
-            bell.clear()
-            try:
-                seconds = await self._attendant.step(job_id)
-            except (Exception, asyncio.CancelledError) as error:
-                if is_being_cancelled():
-                    raise
-                log_failure(error)
-                seconds = _BACK_OFF_SECONDS
-            if seconds and not self._stopping:
-                await _wait_for_wake(bell, seconds)
+        await retry(lambda: self._step_until_ended(job_id, bell), log_failure=log_failure)
         # While the last attempt was cleared away the next one may have got its place.
         if self._held.get(job_id) is bell:
             del self._held[job_id]
+
+    async def _step_until_ended(self, job_id: str, bell: asyncio.Event) -> None:
+        while not self._stopping:
+            bell.clear()
+            seconds = await self._attendant.step(job_id)
+            if seconds is None:
+                return
+            if seconds and not self._stopping:
+                await _wait_for_wake(bell, seconds)
 
     async def _heed_hints(self) -> None:
         async for handle in self._runner.watch():
@@ -224,14 +195,12 @@ class Supervisor:
                 self._wake(job_id)
 
     async def _always(self, duty: Callable[[], Awaitable[None]], pause: float) -> None:
-        while not self._stopping:
-            try:
+        async def loop() -> None:
+            while not self._stopping:
                 await duty()
-            except (Exception, asyncio.CancelledError) as error:
-                if is_being_cancelled():
-                    raise
-                log_failure(error)
-            await asyncio.sleep(pause)
+                await asyncio.sleep(pause)
+
+        await retry(loop, log_failure=log_failure, seconds=pause)
 
 
 async def _wait_for_wake(bell: asyncio.Event, seconds: float) -> None:

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from hublet.core.cancellation import is_being_cancelled
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Connection, Database, Reader, Row, Subscription
+from hublet.core.retries import retry
 from hublet.webhooks.delivery import lanes_store, store
 from hublet.webhooks.delivery.backoff import WHOLE_SCHEDULE
 from hublet.webhooks.delivery.failure_messages import log_failure
@@ -20,7 +20,6 @@ from hublet.webhooks.records import DELIVERIES_CHANNEL, ClaimedDelivery, UnsentR
 BATCH = 256
 _LANES_AT_ONCE = 32
 _GIVEN_UP_AT_ONCE = 1000
-_BACK_OFF_SECONDS = 0.5
 # What is due and yet cannot be claimed is just being claimed by another worker.
 _CONTENTION_SECONDS = 0.02
 _FULL_SECONDS = 0.02
@@ -174,7 +173,7 @@ class ClaimLoop:
         self._worker = worker
         self._receive = receive
         self._poll = database.hub.settings.worker.poll_seconds
-        self._bell: Subscription | None = None
+        self._subscription: Subscription | None = None
         self._loop: asyncio.Task[None] | None = None
         self._stopping = False
         self._claimed_at = 0.0
@@ -183,15 +182,15 @@ class ClaimLoop:
     @property
     def changes(self) -> int:
         """A number that differs after every commit of this process that may concern webhooks."""
-        return 0 if self._bell is None else self._bell.rings
+        return 0 if self._subscription is None else self._subscription.rings
 
     def start(self) -> None:
-        self._loop = asyncio.create_task(self._take_always(), name="webhook-taking")
+        self._loop = asyncio.create_task(self._run(), name="webhook-taking")
 
     def wake(self) -> None:
         """Try again: there may be something to claim, or room for it."""
-        if self._bell is not None:
-            self._bell.ring()
+        if self._subscription is not None:
+            self._subscription.ring()
 
     async def finish(self) -> None:
         """Claim nothing more."""
@@ -212,21 +211,18 @@ class ClaimLoop:
         due = await lanes_store.next_due(conn, except_for=())
         return (due is None or due > micros()) and not self.is_claiming
 
-    async def _take_always(self) -> None:
-        with self._database.subscribe(DELIVERIES_CHANNEL) as bell:
-            self._bell = bell
-            while not self._stopping:
-                try:
-                    seconds = await self._seconds_until_work()
-                    if seconds > 0:
-                        await bell.wait(timeout=min(seconds, self._poll))
-                    elif not await self._take():
-                        await asyncio.sleep(_CONTENTION_SECONDS)
-                except (Exception, asyncio.CancelledError) as error:
-                    if is_being_cancelled():
-                        raise
-                    log_failure(error)
-                    await asyncio.sleep(_BACK_OFF_SECONDS)
+    async def _run(self) -> None:
+        with self._database.subscribe(DELIVERIES_CHANNEL) as changes:
+            self._subscription = changes
+            await retry(lambda: self._claim_until_stopped(changes), log_failure=log_failure)
+
+    async def _claim_until_stopped(self, changes: Subscription) -> None:
+        while not self._stopping:
+            seconds = await self._seconds_until_work()
+            if seconds > 0:
+                await changes.wait(timeout=min(seconds, self._poll))
+            elif not await self._claim():
+                await asyncio.sleep(_CONTENTION_SECONDS)
 
     async def _seconds_until_work(self) -> float:
         """Only read here, so that an idle worker never delays those who write."""
@@ -245,7 +241,7 @@ class ClaimLoop:
             return True
         return room > 0 and monotonic() - self._claimed_at > _FULL_SECONDS
 
-    async def _take(self) -> bool:
+    async def _claim(self) -> bool:
         self._claimed_at = monotonic()
         self.is_claiming = True
         try:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from hublet.core.clock import micros
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.core.logs import get_logger
+from hublet.core.retries import retry
 from hublet.webhooks.delivery.health import Health
 from hublet.webhooks.delivery.metrics import DeliveryMetrics
 from hublet.webhooks.delivery.outcomes import write_outcomes
@@ -16,7 +17,6 @@ log = get_logger("webhooks")
 
 LARGEST_GROUP = 256
 _GATHER_SECONDS = 0.004
-_BACK_OFF_SECONDS = 0.5
 _LAST_SECONDS = 2.0
 
 
@@ -77,21 +77,22 @@ class Committer:
             if not self._waiting:
                 self._arrived.clear()
             self._writing = len(group)
-            await self._insist(group)
+            await self._write_until_done(group)
             self._writing = 0
             self._on_commit((), {})
 
-    async def _insist(self, group: list[Outcome]) -> None:
+    async def _write_until_done(self, group: list[Outcome]) -> None:
         """Write the group however long it takes: what was sent must not be sent again."""
-        while True:
-            try:
-                return await self._write(group)
-            except DatabaseUnavailable as error:
-                log.warning("results wait for the database", reason=error.reason, count=len(group))
-                await asyncio.sleep(_BACK_OFF_SECONDS)
-            except Exception as error:
-                log.exception("results could not be written", count=len(group), exc_info=error)
-                return await self._split(group)
+
+        def log_failure(error: BaseException) -> None:
+            reason = error.reason if isinstance(error, DatabaseUnavailable) else str(error)
+            log.warning("results wait for the database", reason=reason, count=len(group))
+
+        try:
+            await retry(lambda: self._write(group), log_failure=log_failure, on=DatabaseUnavailable)
+        except Exception as error:
+            log.exception("results could not be written", count=len(group), exc_info=error)
+            await self._split(group)
 
     async def _write(self, group: list[Outcome]) -> None:
         async with self._database.transaction() as conn:
@@ -102,10 +103,10 @@ class Committer:
     async def _split(self, group: list[Outcome]) -> None:
         """Find the one that cannot be written, and write in its place that the hub failed."""
         if len(group) > 1:
-            await self._insist(group[: len(group) // 2])
-            await self._insist(group[len(group) // 2 :])
+            await self._write_until_done(group[: len(group) // 2])
+            await self._write_until_done(group[len(group) // 2 :])
         elif not _is_internal_error(group[0]):
-            await self._insist([_as_internal_error(group[0])])
+            await self._write_until_done([_as_internal_error(group[0])])
         else:
             self._on_commit(group, {})
 

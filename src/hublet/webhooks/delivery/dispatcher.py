@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from hublet.core.cancellation import is_being_cancelled
 from hublet.core.database import Database
+from hublet.core.retries import is_being_cancelled, retry
 from hublet.webhooks.delivery.committer import LARGEST_GROUP, Committer
 from hublet.webhooks.delivery.failure_messages import log_failure
 from hublet.webhooks.delivery.lanes import Lanes
@@ -12,8 +12,6 @@ from hublet.webhooks.delivery.records import DeliveryTarget
 from hublet.webhooks.delivery.sender import Sender, internal_error
 from hublet.webhooks.delivery.targets import TargetCache, find_refusals
 from hublet.webhooks.records import ClaimedDelivery, Outcome, UnsentReason
-
-_BACK_OFF_SECONDS = 0.5
 
 
 class Dispatcher:
@@ -37,7 +35,9 @@ class Dispatcher:
         self._loop: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._loop = asyncio.create_task(self._carry_on(), name="webhook-sending")
+        self._loop = asyncio.create_task(
+            retry(self._run, log_failure=log_failure), name="webhook-sending"
+        )
 
     def wake(self) -> None:
         """Try again: a delivery was added, or there is room to send."""
@@ -56,7 +56,7 @@ class Dispatcher:
         await asyncio.gather(*running, return_exceptions=True)
         await self._sender.close()
 
-    async def _carry_on(self) -> None:
+    async def _run(self) -> None:
         while True:
             await self._turn.wait()
             self._turn.clear()
@@ -69,13 +69,10 @@ class Dispatcher:
                 continue
             try:
                 await self._launch(picked)
-            except (Exception, asyncio.CancelledError) as error:
-                if is_being_cancelled():
-                    raise
-                log_failure(error)
+            except BaseException:
                 self._put_back(picked)
-                await asyncio.sleep(_BACK_OFF_SECONDS)
                 self._turn.set()
+                raise
 
     async def _launch(self, picked: Sequence[ClaimedDelivery]) -> None:
         needed = {each.webhook_id for each in picked}

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from hublet.core.database import Connection, Database
-from hublet.webhooks.delivery import leases
+from hublet.core.leases import LeaseKeeper
 from hublet.webhooks.delivery.claims import ClaimedBatch, ClaimLoop
 from hublet.webhooks.delivery.committer import Committer
 from hublet.webhooks.delivery.dispatcher import Dispatcher
 from hublet.webhooks.delivery.health import Health
 from hublet.webhooks.delivery.lanes import Lanes
-from hublet.webhooks.delivery.leases import Leases
+from hublet.webhooks.delivery.leases import LEASE_INTERVAL_SECONDS, DeliveryLeaseStore
 from hublet.webhooks.delivery.metrics import DeliveryMetrics
 from hublet.webhooks.records import Outcome
 
@@ -29,7 +29,13 @@ class DeliveryEngine:
         # The health of targets when this worker last saw them.
         self._known: dict[str, Health] = {}
         self._lanes = Lanes(concurrency=settings.webhooks.concurrency)
-        self._leases = Leases(database, worker=worker)
+        self._held: set[str] = set()
+        self._leases = LeaseKeeper(
+            database,
+            DeliveryLeaseStore(worker=worker),
+            self._held,
+            interval_seconds=LEASE_INTERVAL_SECONDS,
+        )
         self.metrics = DeliveryMetrics(lambda: self._lanes.in_flight)
         self._committer = Committer(
             database,
@@ -63,7 +69,7 @@ class DeliveryEngine:
 
     async def hand_back(self, conn: Connection) -> int:
         """Release everything this worker has claimed, due at once; return how many."""
-        return await leases.release(conn, worker=self._worker)
+        return await self._leases.hand_back(conn)
 
     async def stop(self) -> None:
         """Finish within the grace time, hand back the rest."""
@@ -74,9 +80,9 @@ class DeliveryEngine:
         async with self._database.transaction() as conn:
             await self.hand_back(conn)
 
-    async def keep(self) -> None:
+    async def extend_leases(self) -> None:
         """Extend the leases when it is time to; to be called every few seconds."""
-        await self._leases.keep()
+        await self._leases.extend_when_due()
 
     async def settle(self) -> None:
         """Wait until nothing is due, in flight or unwritten. For tests and benchmarks."""
@@ -90,7 +96,7 @@ class DeliveryEngine:
         return is_empty and self._lanes.is_idle and not self._committer.backlog
 
     def _receive(self, batch: ClaimedBatch) -> None:
-        self._leases.add(each.id for each in batch.deliveries)
+        self._held.update(each.id for each in batch.deliveries)
         self._set_healths({each: lane.health for each, lane in batch.lanes.items()})
         for each in batch.deliveries:
             lane = batch.lanes[each.webhook_id]
@@ -110,7 +116,7 @@ class DeliveryEngine:
                 self._committer.add(Outcome(delivery=waiting))
 
     def _after_commit(self, group: Sequence[Outcome], healths: dict[str, Health]) -> None:
-        self._leases.drop(each.delivery.id for each in group)
+        self._held.difference_update(each.delivery.id for each in group)
         self._set_healths(healths)
         self._dispatcher.wake()
         self._claims.wake()

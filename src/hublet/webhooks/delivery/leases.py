@@ -1,47 +1,34 @@
-"""Leases on deliveries: extended while a worker lives, released when it stops or dies."""
+"""Leases on deliveries: what `LeaseKeeper` asks of them, and the release of a dead worker's."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
-from hublet.core.clock import monotonic
-from hublet.core.database import Connection, Database
+from hublet.core.database import Connection, Reader
 from hublet.webhooks.delivery import store
 from hublet.webhooks.delivery.lanes_store import make_due
 from hublet.webhooks.records import DELIVERIES_CHANNEL
 
-_KEEP_SECONDS = 15.0
+# A quarter of a lease, so that a few failures in a row lose nothing.
+LEASE_INTERVAL_SECONDS = 15.0
 
 
-class Leases:
-    """The deliveries in the hands of one worker; as long as they are here they stay its own."""
+class DeliveryLeaseStore:
+    """Leases of one worker on deliveries, as `LeaseKeeper` wants them."""
 
-    def __init__(self, database: Database, *, worker: str) -> None:
-        self._database = database
+    def __init__(self, *, worker: str) -> None:
         self._worker = worker
-        self._held: set[str] = set()
-        self._kept_at = monotonic()
 
-    def add(self, delivery_ids: Iterable[str]) -> None:
-        self._held.update(delivery_ids)
+    async def extend(self, conn: Connection, held: Collection[str]) -> list[str]:
+        await store.extend(conn, held, worker=self._worker)
+        return []
 
-    def drop(self, delivery_ids: Iterable[str]) -> None:
-        self._held.difference_update(delivery_ids)
+    async def has_expired(self, conn: Reader, _held: Collection[str]) -> bool:
+        return await store.has_expired(conn)
 
-    async def keep(self) -> None:
-        """Give a sign of life for what is held when it is time to, and free what is abandoned.
+    async def release_expired(self, conn: Connection, held: Collection[str]) -> None:
+        await _make_due(conn, await store.release_expired(conn, except_for=held))
 
-        That may also be something of our own, when a commit was kept of which we never heard.
-        """
-        if monotonic() - self._kept_at < _KEEP_SECONDS:
-            return
-        if self._held:
-            async with self._database.transaction() as conn:
-                await store.extend(conn, self._held, worker=self._worker)
-        async with self._database.read() as reader:
-            is_any_expired = await store.has_expired(reader)
-        if is_any_expired:
-            async with self._database.transaction() as conn:
-                await _make_due(conn, await store.release_expired(conn, besides=self._held))
-        self._kept_at = monotonic()
+    async def release_all(self, conn: Connection) -> int:
+        return await release(conn, worker=self._worker)
 
 
 async def release(conn: Connection, *, worker: str) -> int:

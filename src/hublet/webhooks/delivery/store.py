@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from datetime import timedelta
 
-from hublet.core.clock import micros, offset
+from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
+from hublet.core.leases import lease_clock
 from hublet.webhooks.delivery.records import Ending
 from hublet.webhooks.records import (
     Attempt,
@@ -24,11 +24,6 @@ _CLAIMED = "id, webhook_id, event_id, tries, attempts, ping, due_at"
 _WAITING = "state = 'pending' AND claimed_by IS NULL"
 
 
-def _lease_clock() -> int:
-    """A lease ends when a worker was silent for so long; moving the clock makes nobody silent."""
-    return micros() - offset() // timedelta(microseconds=1)
-
-
 async def has_fresh(conn: Reader) -> bool:
     found = await conn.fetch_value("SELECT 1 FROM webhook_deliveries WHERE state = 'fresh' LIMIT 1")
     return found is not None
@@ -44,7 +39,7 @@ async def claim_fresh(conn: Connection, *, worker: str, limit: int) -> list[Row]
         UPDATE webhook_deliveries SET state = 'pending', claimed_by = $2, claimed_until = $3
         WHERE id IN (SELECT id FROM oldest) RETURNING {_CLAIMED}
         """,
-        limit, worker, _lease_clock() + LEASE,
+        limit, worker, lease_clock() + LEASE,
     )  # fmt: skip
     return sorted(rows, key=lambda row: str(row["id"]))
 
@@ -61,7 +56,7 @@ async def claim_due(conn: Connection, webhook_id: str, *, worker: str, limit: in
         UPDATE webhook_deliveries SET claimed_by = $4, claimed_until = $5
         WHERE id IN (SELECT id FROM due) RETURNING {_CLAIMED}
         """,
-        webhook_id, micros(), limit, worker, _lease_clock() + LEASE,
+        webhook_id, micros(), limit, worker, lease_clock() + LEASE,
     )  # fmt: skip
     return sorted(rows, key=lambda row: (row["due_at"], row["id"]))
 
@@ -137,17 +132,17 @@ async def list_events(conn: Reader, event_ids: Iterable[str]) -> dict[str, Outgo
 
 
 async def extend(conn: Connection, delivery_ids: Collection[str], *, worker: str) -> None:
-    """Give a sign of life for what this worker holds."""
+    """Extend the leases on what this worker holds."""
     await conn.execute(
         """
         UPDATE webhook_deliveries SET claimed_until = $1 WHERE id IN each($2) AND claimed_by = $3
         """,
-        _lease_clock() + LEASE, json.dumps(list(delivery_ids)), worker,
+        lease_clock() + LEASE, json.dumps(list(delivery_ids)), worker,
     )  # fmt: skip
 
 
 async def release_all(conn: Connection, *, worker: str) -> list[str]:
-    """Let go of everything that a stopping or dead worker holds; return the webhook of each."""
+    """Release everything that a stopping or dead worker holds; return the webhook of each."""
     rows = await conn.fetch_all(
         """
         UPDATE webhook_deliveries SET claimed_by = NULL, claimed_until = NULL
@@ -159,26 +154,26 @@ async def release_all(conn: Connection, *, worker: str) -> list[str]:
 
 
 async def has_expired(conn: Reader) -> bool:
-    """Tell whether a holder gave no sign of life for a whole lease."""
+    """Tell whether any lease has expired."""
     found = await conn.fetch_value(
         """
         SELECT 1 FROM webhook_deliveries
         WHERE claimed_by IS NOT NULL AND claimed_until < $1 LIMIT 1
         """,
-        _lease_clock(),
+        lease_clock(),
     )
     return found is not None
 
 
-async def release_expired(conn: Connection, *, besides: Collection[str]) -> list[str]:
-    """Let go of such deliveries, besides these; return the webhook of each."""
+async def release_expired(conn: Connection, *, except_for: Collection[str]) -> list[str]:
+    """Release deliveries whose leases have expired; return the webhook of each."""
     rows = await conn.fetch_all(
         """
         UPDATE webhook_deliveries SET claimed_by = NULL, claimed_until = NULL
         WHERE claimed_by IS NOT NULL AND claimed_until < $1 AND id NOT IN each($2)
         RETURNING webhook_id
         """,
-        _lease_clock(), json.dumps(list(besides)),
+        lease_clock(), json.dumps(list(except_for)),
     )  # fmt: skip
     return [row["webhook_id"] for row in rows]
 
