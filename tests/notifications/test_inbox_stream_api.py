@@ -50,8 +50,8 @@ async def next_event(listener: StreamClient) -> tuple[str, Any, int]:
 
 async def events(listener: StreamClient, count: int) -> list[tuple[str, Any]]:
     """Return the next events; of an item only its title."""
-    heard = [await next_event(listener) for _ in range(count)]
-    return [(name, data["post"]["title"] if "post" in data else data) for name, data, _ in heard]
+    received = [await next_event(listener) for _ in range(count)]
+    return [(name, data["post"]["title"] if "post" in data else data) for name, data, _ in received]
 
 
 async def receives_nothing(listener: StreamClient) -> bool:
@@ -69,7 +69,7 @@ def items(*titles: str) -> list[tuple[str, Any]]:
     return [("notification", title) for title in titles]
 
 
-async def test_at_the_start_the_counts_are_told_and_nothing_of_before(
+async def test_at_the_start_the_counts_are_sent_and_nothing_of_before(
     app: FastAPI, database: Database, ada: Headers
 ) -> None:
     await say(database, "ada", "one", "two")
@@ -102,7 +102,7 @@ async def test_the_description_tells_of_the_stream(
     )
 
 
-async def test_a_new_item_is_told_as_the_list_shows_it(
+async def test_a_new_item_is_sent_as_the_list_shows_it(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     async with open_stream(app, PATH, ada) as listener:
@@ -117,7 +117,7 @@ async def test_a_new_item_is_told_as_the_list_shows_it(
         assert moment == await conn.fetch_value("SELECT updated_at FROM notifications")
 
 
-async def test_an_item_that_comes_back_is_told_again(
+async def test_an_item_that_comes_back_is_sent_again(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     repo_id = await a_repo(client, ada, "ada/engine")
@@ -164,14 +164,14 @@ async def test_marking_and_deleting_change_the_counts_only(
         assert await events(listener, 1) == [count(0, 0)]
 
 
-async def test_other_inboxes_are_not_heard(app: FastAPI, database: Database, ada: Headers) -> None:
+async def test_other_inboxes_are_not_sent(app: FastAPI, database: Database, ada: Headers) -> None:
     async with open_stream(app, PATH, ada) as listener:
         assert await events(listener, 1) == [count(0, 0)]
         await say(database, "bob", "news")
         assert await receives_nothing(listener)
 
 
-async def test_many_items_at_once_are_told_in_order(
+async def test_many_items_at_once_are_sent_in_order(
     app: FastAPI, database: Database, ada: Headers
 ) -> None:
     titles = [f"n{n}" for n in range(60)]
@@ -187,7 +187,7 @@ async def test_many_items_at_once_are_told_in_order(
         assert await events(listener, 61) == [*items(*titles), count(60, 60)]
 
 
-async def test_who_comes_back_hears_what_was_missed_and_nothing_twice(
+async def test_who_comes_back_gets_what_was_missed_and_nothing_twice(
     app: FastAPI, database: Database, ada: Headers
 ) -> None:
     await say(database, "ada", "zero")
@@ -203,7 +203,7 @@ async def test_who_comes_back_hears_what_was_missed_and_nothing_twice(
         assert await receives_nothing(listener)
 
 
-async def test_who_was_away_for_long_hears_of_the_newest(
+async def test_who_was_away_for_long_gets_the_newest(
     app: FastAPI, database: Database, ada: Headers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "MOST_PAGES", 2)
@@ -279,13 +279,13 @@ async def test_the_stream_ends_when_the_token_is_revoked(
         assert await listener.ends()
 
 
-async def test_nothing_is_told_to_a_token_that_was_revoked(
+async def test_nothing_is_sent_to_a_token_that_was_revoked(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     token = ada["Authorization"].removeprefix("Bearer ")
     async with open_stream(app, PATH, ada) as listener:
         await next_event(listener)
-        # The message that tells of the revocation is the first thing that would be told.
+        # The message about the revocation is the first thing that would be sent.
         await client.post("/api/credentials/revoke", json={"credentials": [token]})
         await drain(database)
 
@@ -319,7 +319,7 @@ async def test_a_user_has_so_many_streams_and_no_more(
     assert again.status == 200
 
 
-async def test_all_streams_share_one_look_and_only_those_with_news_wake(
+async def test_all_streams_share_one_read_and_only_those_with_changes_wake(
     app: FastAPI, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [f"user{n}" for n in range(10)]
@@ -338,24 +338,24 @@ async def test_all_streams_share_one_look_and_only_those_with_news_wake(
     monkeypatch.setattr(store, "versions_of", counted)
     monkeypatch.setattr(stream, "read_page", noted)
     async with AsyncExitStack() as opened:
-        ears = {}
+        listeners = {}
         for name in names:
             await say(database, name, "before")
             headers = await sign_in(database, name)
-            ears[name] = await opened.enter_async_context(open_stream(app, PATH, headers))
-            assert await events(ears[name], 1) == [count(1, 1)]
+            listeners[name] = await opened.enter_async_context(open_stream(app, PATH, headers))
+            assert await events(listeners[name], 1) == [count(1, 1)]
         # With the first look after they came, everybody is woken once.
         await say(database, "user0", "warm")
-        assert await events(ears["user0"], 2) == [*items("warm"), count(2, 2)]
+        assert await events(listeners["user0"], 2) == [*items("warm"), count(2, 2)]
         await asyncio.sleep(0.3)
         looks.clear()
         reads.clear()
         await say(database, "user3", *(f"n{n}" for n in range(20)))
         for n in range(20):
-            heard = await next_event(ears["user3"])
-            while heard[0] == "count":
-                heard = await next_event(ears["user3"])
-            assert heard[1]["post"]["title"] == f"n{n}"
+            received = await next_event(listeners["user3"])
+            while received[0] == "count":
+                received = await next_event(listeners["user3"])
+            assert received[1]["post"]["title"] == f"n{n}"
         user = await a_user(database, "user3")
 
     assert set(looks) == {10}
@@ -382,7 +382,7 @@ async def _is_done(task: asyncio.Task[None]) -> bool:
     return task.done()
 
 
-async def test_what_another_process_commits_is_heard(
+async def test_what_another_process_commits_is_sent(
     app: FastAPI, database: Database, ada: Headers
 ) -> None:
     async with (

@@ -105,8 +105,8 @@ async def test_somebody_disabled_hears_only_what_concerns_the_account_itself(
     clock.move(timedelta(seconds=2))
     await drain(database)
 
-    told = {(str(each["Subject"]), each["List-Unsubscribe"] is None) for each in letters(database)}
-    assert told == {(SAID.title, True), (texts.account_disabled().title, False)}
+    sent = {(str(each["Subject"]), each["List-Unsubscribe"] is None) for each in letters(database)}
+    assert sent == {(SAID.title, True), (texts.account_disabled().title, False)}
     assert await waiting(database) == 0
 
 

@@ -39,8 +39,8 @@ async def test_the_owner_of_a_reported_credential_is_told_without_its_value(
     await client.post("/api/credentials/revoke", json={"credentials": [value]})
     await drain(database)
 
-    (told,) = await mails.received(database, "ada")
-    assert told == ReceivedMessage(
+    (message,) = await mails.received(database, "ada")
+    assert message == ReceivedMessage(
         kind="credential-revoked",
         title="Your token called ada's token was revoked",
         body=f"The token hf_…{value[-4:]} does not work any more. "
@@ -48,7 +48,7 @@ async def test_the_owner_of_a_reported_credential_is_told_without_its_value(
         f"The report came from the address 127.0.0.1.\n\n{ADVICE}",
         mail=PreferenceKey.secret_detected,
     )
-    assert value not in f"{told}"
+    assert value not in f"{message}"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ async def test_who_revokes_an_own_credential_knows_it(
     assert await mails.received(database, "ada") == []
 
 
-async def test_for_a_program_the_administrators_of_its_organization_are_told(
+async def test_for_a_program_the_administrators_of_its_organization_are_notified(
     client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     await an_organization(
@@ -143,7 +143,7 @@ async def test_the_user_of_an_app_is_told_that_its_access_was_ended(
     ]
 
 
-async def test_who_is_disabled_is_told_by_mail_only(
+async def test_who_is_disabled_is_notified_by_mail_only(
     database: Database, mails: MailRecorder
 ) -> None:
     ada = await a_user(database, "ada")
@@ -200,7 +200,7 @@ async def test_a_follower_is_told_of_once_a_month(database: Database, mails: Mai
     assert (await mails.titles(database, "ada"))[2:] == ["bob follows you"]
 
 
-async def test_nobody_is_told_that_an_organization_has_a_follower(
+async def test_nobody_is_notified_that_an_organization_has_a_follower(
     database: Database, mails: MailRecorder
 ) -> None:
     engines = await an_organization(database, "engines", members={"ada": Role.admin})
@@ -308,7 +308,7 @@ async def test_with_an_automatic_gate_nobody_has_anything_to_decide(
     assert await mails.received(database, "ada") == []
 
 
-async def test_of_a_request_to_an_organization_its_administrators_and_the_groups_hear(
+async def test_of_a_request_to_an_organization_its_administrators_and_the_groups_are_notified(
     client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     everybody = {"ada": Role.admin, "eve": Role.write, "tom": Role.write, "kim": Role.write}
@@ -324,8 +324,8 @@ async def test_of_a_request_to_an_organization_its_administrators_and_the_groups
     await ask(client, bob, "engines/one")
     await drain(database)
 
-    heard = [len(await mails.titles(database, name, "access")) for name in everybody]
-    assert dict(zip(everybody, heard, strict=True)) == {"ada": 1, "eve": 1, "tom": 0, "kim": 0}
+    counts = [len(await mails.titles(database, name, "access")) for name in everybody]
+    assert dict(zip(everybody, counts, strict=True)) == {"ada": 1, "eve": 1, "tom": 0, "kim": 0}
 
 
 async def test_who_is_added_to_an_organization_is_told_by_whom(

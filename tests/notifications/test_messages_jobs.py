@@ -77,7 +77,7 @@ async def test_what_somebody_ended_themselves_is_not_told(
     assert await mails.received(database, "ada") == []
 
 
-async def test_of_an_organizations_job_its_creator_hears_while_they_are_a_member(
+async def test_of_an_organizations_job_its_creator_is_notified_while_they_are_a_member(
     database: Database, mails: MailRecorder
 ) -> None:
     members = {"ada": Role.write, "bob": Role.admin}
@@ -85,13 +85,13 @@ async def test_of_an_organizations_job_its_creator_hears_while_they_are_a_member
     await drain(database)
     before = await mails.received(database, "ada")
     await ended(database, owner_id=engines.id)
-    told = await mails.received(database, "ada")
-    assert [each.title for each in told[len(before) :]] == [f"The job {JOB} of engines failed"]
-    heard = await mails.received(database, "bob")
-    assert [each.kind for each in heard if each.kind == "job-ended"] == []
+    messages = await mails.received(database, "ada")
+    assert [each.title for each in messages[len(before) :]] == [f"The job {JOB} of engines failed"]
+    others = await mails.received(database, "bob")
+    assert [each.kind for each in others if each.kind == "job-ended"] == []
 
     ada = await a_user(database, "ada")
     async with database.transaction() as conn:
         await organizations.remove_member(conn, OPERATOR, engines, ada)
     await ended(database, owner_id=engines.id)
-    assert await mails.received(database, "ada") == told
+    assert await mails.received(database, "ada") == messages

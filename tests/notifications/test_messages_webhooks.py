@@ -143,7 +143,7 @@ async def test_a_target_that_comes_and_goes_is_not_told_of_all_day(
     assert await mails.titles(database, "ada") == [fails, works, fails]
 
 
-async def test_of_an_organizations_webhook_its_administrators_hear_and_its_creator(
+async def test_of_an_organizations_webhook_its_administrators_are_notified_and_its_creator(
     database: Database, mails: MailRecorder
 ) -> None:
     engines = await an_organization(
@@ -154,11 +154,11 @@ async def test_of_an_organizations_webhook_its_administrators_hear_and_its_creat
     await disable(database, "eve")
     await publish_events(database, await failing(database, owner=engines.id))
 
-    heard = {
+    received = {
         name: await mails.titles(database, name, "webhook") for name in ("ada", "bob", "eve", "tom")
     }
     title = f"The webhook {WEBHOOK} of engines keeps failing and will be suspended"
-    assert heard == {"ada": [title], "bob": [title], "eve": [], "tom": []}
+    assert received == {"ada": [title], "bob": [title], "eve": [], "tom": []}
 
 
 async def test_a_creator_who_left_the_organization_receives_nothing(

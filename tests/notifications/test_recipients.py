@@ -143,7 +143,7 @@ BY_WATCHING, BY_TAKING_PART = "discussions_watched", "discussions_participating"
         ),
     ],
 )
-async def test_who_hears_of_a_comment(
+async def test_who_is_notified_of_a_comment(
     stage: Stage, steps: tuple[Step, ...], inbox: str | None, mail: str | None
 ) -> None:
     for step in steps:
@@ -156,7 +156,9 @@ async def test_who_hears_of_a_comment(
     assert (await stage.mailed()).get("sam") == mail
 
 
-async def test_the_owner_and_who_opened_it_hear_and_the_actor_does_not(stage: Stage) -> None:
+async def test_the_owner_and_who_opened_it_are_notified_and_the_actor_does_not(
+    stage: Stage,
+) -> None:
     comment_id = await stage.comment("carol")
 
     assert await stage.notified() == {"ada": WATCHED, "bob": PARTICIPATING}
@@ -173,7 +175,7 @@ async def test_an_owner_who_muted_the_repository_receives_nothing_of_it(stage: S
 
 
 @pytest.mark.parametrize("name", ["ada", "bob"])
-async def test_nobody_hears_of_what_they_did_themselves(stage: Stage, name: str) -> None:
+async def test_nobody_is_notified_of_what_they_did_themselves(stage: Stage, name: str) -> None:
     await stage.watch(name, "repo", stage.repo_id)
 
     await stage.comment(name, f"It is me, @{name}.")
@@ -220,7 +222,7 @@ async def test_a_program_receives_nothing(
     assert set(await stage.mailed()) == {"ada", "bob"}
 
 
-async def test_a_new_discussion_is_told_with_its_first_message(
+async def test_a_new_discussion_is_notified_with_its_first_message(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     repo_id = await a_repo(client, ada, "ada/engine")

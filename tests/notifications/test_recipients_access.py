@@ -78,7 +78,7 @@ async def right(database: Database) -> bool:
     return await kept_counts(database) == await true_counts(database)
 
 
-async def test_a_public_repository_is_heard_of_by_everybody(stage: Stage) -> None:
+async def test_a_public_repository_notifies_everybody(stage: Stage) -> None:
     await stage.comment("boss")
 
     assert set(await stage.notified()) == set(PEOPLE)
@@ -106,7 +106,7 @@ async def test_one_in_a_resource_group_by_its_members_and_administrators(
     assert set(await stage.notified()) == {"chief", "insider"}
 
 
-async def test_who_took_part_hears_no_more_when_the_repository_is_private(
+async def test_who_took_part_is_not_notified_any_more_when_the_repository_is_private(
     client: httpx2.AsyncClient, stage: Stage, boss: Headers
 ) -> None:
     await stage.comment("stranger", "Hello, @writer.")

@@ -44,7 +44,7 @@ def test_a_success_forgets_every_failure() -> None:
     )
 
 
-def test_a_success_after_failures_that_nobody_heard_of_is_not_told() -> None:
+def test_a_success_after_failures_that_nobody_was_notified_of_is_no_recovery() -> None:
     before = failed(Health(), times=3).health
     assert after_success(before, now=T) == Judgement(health=Health(last_success_at=T))
 
@@ -55,13 +55,13 @@ def test_three_failures_in_a_row_are_not_yet_a_pattern() -> None:
     )
 
 
-def test_the_fourth_failure_in_a_row_degrades_the_target_and_is_told() -> None:
+def test_the_fourth_failure_in_a_row_degrades_the_target_and_notifies_the_owner() -> None:
     assert failed(Health(), times=4) == Judgement(
         health=Health(failures=4, failing_since=T, degraded_since=T, notified_percent=0), notify=0
     )
 
 
-def test_the_owner_is_told_once() -> None:
+def test_the_owner_is_notified_once() -> None:
     fifth = failed(failed(Health(), times=4).health)
     assert fifth.notify is None
     assert fifth.health.failures == 5

@@ -190,7 +190,7 @@ FACTS: list[Any] = [
 
 
 @pytest.mark.parametrize(("event", "kind", "parts"), FACTS)
-def test_a_fact_is_sent_as_the_public_clients_read_it(
+def test_an_event_is_sent_as_the_public_clients_read_it(
     event: Event, kind: tuple[str, str, str], parts: dict[str, Any]
 ) -> None:
     trigger = trigger_of(event, HUB)
@@ -216,7 +216,7 @@ def test_it_concerns_who_watches_the_repository_or_its_owner(
     assert trigger.targets == (REPO, OWNER)
 
 
-def test_every_triggering_fact_is_in_the_table() -> None:
+def test_every_triggering_event_is_in_the_table() -> None:
     assert {type(case.values[0]) for case in FACTS} == set(TRIGGER_EVENTS)
 
 

@@ -81,7 +81,7 @@ async def test_the_description_tells_of_the_stream(app: FastAPI, ada: Headers, p
     )
 
 
-async def test_what_happens_is_told_of_with_its_payload(
+async def test_what_happens_is_sent_with_its_payload(
     app: FastAPI, client: httpx2.AsyncClient, ada: Headers, webhook_id: str, path: str
 ) -> None:
     async with open_stream(app, path, ada) as listener:
@@ -107,7 +107,7 @@ async def test_what_happens_is_told_of_with_its_payload(
     assert received["payload"]["webhook"] == {"id": webhook_id, "version": 3}
 
 
-async def test_an_attempt_is_told_of_with_its_answer(
+async def test_an_attempt_is_sent_with_its_answer(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     delivery_id = await a_delivery(database, webhook_id, state="pending")
@@ -133,7 +133,7 @@ async def test_an_attempt_is_told_of_with_its_answer(
     }
 
 
-async def test_nothing_is_told_twice_and_nothing_of_before(
+async def test_nothing_is_sent_twice_and_nothing_of_before(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     await a_delivery(database, webhook_id)
@@ -145,7 +145,7 @@ async def test_nothing_is_told_twice_and_nothing_of_before(
         assert await listener.receives_nothing()
 
 
-async def test_what_was_not_looked_at_becomes_pending_without_news(
+async def test_what_was_not_claimed_yet_becomes_pending_without_an_event(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     await a_delivery(database, webhook_id, state="fresh")
@@ -174,7 +174,7 @@ async def test_what_is_committed_late_is_not_skipped(
         assert await states(listener, 1) == [(late, "delivered", 0)]
 
 
-async def test_an_old_delivery_that_is_replayed_is_told_of(
+async def test_an_old_delivery_that_is_replayed_is_sent(
     app: FastAPI,
     database: Database,
     ada: Headers,
@@ -201,7 +201,7 @@ async def test_an_old_delivery_that_is_replayed_is_told_of(
         assert await states(listener, 1) == [(old, "delivered", 1)]
 
 
-async def test_who_comes_back_is_told_what_was_missed(
+async def test_who_comes_back_gets_what_was_missed(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     left_at = micros() - 100 * SECOND
@@ -221,7 +221,7 @@ async def test_who_comes_back_is_told_what_was_missed(
     )
 
 
-async def test_who_was_away_for_long_is_told_of_more_than_the_newest(
+async def test_who_was_away_for_long_gets_more_than_the_newest(
     app: FastAPI,
     database: Database,
     ada: Headers,
@@ -248,7 +248,7 @@ async def test_a_position_of_somebodys_own_is_refused(
     )
 
 
-async def test_other_webhooks_are_not_heard(
+async def test_other_webhooks_are_not_sent(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers, path: str
 ) -> None:
     other = (await create(client, ada))["id"]

@@ -304,7 +304,7 @@ class TestManyWebhooks:
         assert await list_triggered(database, late) == []
         assert len(await payloads(database)) == 1
 
-    async def test_up_to_the_limit_they_commit_with_the_fact(
+    async def test_up_to_the_limit_they_commit_with_the_event(
         self, database: Database, repo_id: str
     ) -> None:
         bob = await id_of(database, "bob")
