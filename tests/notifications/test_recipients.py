@@ -156,7 +156,7 @@ async def test_who_is_notified_of_a_comment(
     assert (await stage.mailed()).get("sam") == mail
 
 
-async def test_the_owner_and_who_opened_it_are_notified_and_the_actor_does_not(
+async def test_the_owner_and_who_opened_it_are_notified_and_the_actor_is_not(
     stage: Stage,
 ) -> None:
     comment_id = await stage.comment("carol")
@@ -222,7 +222,7 @@ async def test_a_program_receives_nothing(
     assert set(await stage.mailed()) == {"ada", "bob"}
 
 
-async def test_a_new_discussion_is_notified_with_its_first_message(
+async def test_a_new_discussion_notifies_with_its_first_message(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     repo_id = await a_repo(client, ada, "ada/engine")

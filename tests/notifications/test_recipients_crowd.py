@@ -272,7 +272,7 @@ async def test_what_becomes_private_leaves_the_inboxes_page_by_page(
 
 
 @pytest.mark.usefixtures("small_pages")
-async def test_what_is_deleted_while_it_is_notified_stays_in_no_inbox(
+async def test_what_is_deleted_during_the_fan_out_stays_in_no_inbox(
     client: httpx2.AsyncClient, database: Database, ada: Headers, stage: Stage
 ) -> None:
     await a_crowd(database, 60, watching=stage.repo_id)

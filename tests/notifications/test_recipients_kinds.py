@@ -35,7 +35,7 @@ async def stage(client: httpx2.AsyncClient, database: Database, ada: Headers, ki
     return stage
 
 
-async def test_those_who_take_part_are_notified_and_so_do_watchers_of_its_owner(
+async def test_those_who_take_part_are_notified_and_so_are_watchers_of_its_owner(
     stage: Stage, kind: str
 ) -> None:
     comment_id = await stage.comment("carol")
@@ -127,7 +127,7 @@ async def test_an_item_has_the_type_of_its_kind_and_a_post_the_place_of_its_owne
     assert [tuple(row) for row in rows] == [(kind, place)]
 
 
-async def test_a_blog_of_an_organization_is_notified_to_its_watchers(
+async def test_a_blog_of_an_organization_notifies_its_watchers(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     await an_organization(database, "lab", members={"ada": Role.write, "bob": Role.read})
