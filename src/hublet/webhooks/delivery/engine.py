@@ -24,7 +24,6 @@ class DeliveryEngine:
     def __init__(self, database: Database, worker: str) -> None:
         settings = database.hub.settings
         self._database = database
-        self._worker = worker
         self._grace = settings.server.stop_grace_seconds
         # The health of targets when this worker last saw them.
         self._known: dict[str, Health] = {}
