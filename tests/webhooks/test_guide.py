@@ -36,8 +36,7 @@ from hublet.webhooks.delivery.backoff import SCHEDULE, SECOND
 from hublet.webhooks.delivery.signing import headers_of, key_of
 from hublet.webhooks.records import GivenUpReason, UnsentReason
 from hublet.webhooks.schemas import MAX_SECRET, MAX_WATCHED
-from hublet.webhooks.triggers.matching import trigger_of
-from hublet.webhooks.triggers.payload import render_body
+from hublet.webhooks.triggers.payload import render_body, trigger_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text(encoding="utf-8")
 WEBHOOK = "6af9736029ea2002586654a6"

@@ -8,7 +8,7 @@ from hublet.core.queue import handles, handles_slowly
 from hublet.webhooks.activity import service
 from hublet.webhooks.activity.records import Recovery
 from hublet.webhooks.triggers import service as triggers
-from hublet.webhooks.triggers.matching import TRIGGER_EVENTS
+from hublet.webhooks.triggers.payload import TRIGGER_EVENTS
 from hublet.webhooks.triggers.records import Expansion
 
 for _event_type in TRIGGER_EVENTS:

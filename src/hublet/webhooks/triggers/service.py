@@ -21,7 +21,7 @@ from hublet.webhooks.records import (
     missing_target,
 )
 from hublet.webhooks.triggers import store
-from hublet.webhooks.triggers.matching import trigger_of
+from hublet.webhooks.triggers.payload import trigger_of
 from hublet.webhooks.triggers.records import Candidate, Expansion, NewDelivery, TriggeredEvent
 
 EXPAND = "webhooks.expand"

@@ -26,8 +26,7 @@ from hublet.events import (
     UpdatedFile,
     UpdatedRef,
 )
-from hublet.webhooks.triggers.matching import TRIGGER_EVENTS, trigger_of
-from hublet.webhooks.triggers.payload import render_body
+from hublet.webhooks.triggers.payload import TRIGGER_EVENTS, render_body, trigger_of
 
 HUB = "https://hub.test"
 REPO, OWNER, ACTOR, WEBHOOK = "a" * 24, "b" * 24, "c" * 24, "d" * 24
