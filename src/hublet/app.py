@@ -39,11 +39,11 @@ from hublet.core.logs import AccessLog
 from hublet.core.metrics import Metrics
 from hublet.gaps import router as gaps
 from hublet.gateway.ports.reverse_proxy import PortsMiddleware, ReverseProxy
-from hublet.gateway.ports.routes import router as job_entries
+from hublet.gateway.routes import router as job_entries
 from hublet.jobs.logs.routes import router as job_logs
 from hublet.jobs.logs.watcher import LogWatcher
 from hublet.jobs.metrics import JobGauge
-from hublet.jobs.metrics_routes import router as job_metrics
+from hublet.jobs.routes import metrics_router as job_metrics
 from hublet.jobs.routes import router as jobs
 from hublet.jobs.schedules.routes import router as scheduled_jobs
 from hublet.login.passkeys_routes import pages_router as passkeys

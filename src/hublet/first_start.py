@@ -1,4 +1,4 @@
-"""What a hub does before it serves: migrate, check its keys, create the first administrator."""
+"""First start of a hub: migrates the database, checks its keys, creates the first administrator."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -17,7 +17,7 @@ from hublet.oauth import pruning as accesses
 from hublet.oauth.apps import service
 from hublet.oauth.keys import service as signing_keys
 from hublet.repos import pruning as repositories
-from hublet.runtime.volumes import pruning as job_volumes
+from hublet.runtime.volumes import checkouts as job_volumes
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
 from hublet.webhooks.activity import service as deliveries
@@ -42,14 +42,14 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await claim(conn)
         await repositories.schedule_orphan_removal(conn)
         await repositories.schedule_blob_pruning(conn)
-        await job_volumes.add_task_of_day(conn)
+        await job_volumes.add_prune_task(conn)
         await deliveries.schedule_pruning(conn)
         await digest.schedule(conn)
         await signing_keys.schedule_replacement(conn)
         await accesses.schedule_access_sweep(conn)
         await service.provision_command_line(conn)
         await accesses.schedule_app_pruning(conn)
-        # Whoever disabled the last administrator did not ask for another.
+        # An administrator who was disabled on purpose is not replaced.
         if await accounts.has_administrator(conn):
             return None
         return await _create_administrator(conn)

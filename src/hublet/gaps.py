@@ -200,3 +200,6 @@ router = Router(route_class=_GapRoute, include_in_schema=False)
 async def refuse(request: Request) -> NoReturn:
     gap: Gap = request.scope["gap"]
     raise NotImplementedHere(gap.sentence(base_url=request.app.state.settings.base_url))
+
+
+ROUTERS: tuple[Router, ...] = (router,)

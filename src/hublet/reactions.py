@@ -1,7 +1,7 @@
 """Registration of everything that reacts to events or runs tasks: importing this module is enough.
 
-Whoever publishes events imports it too, because some reactions belong to the transaction of the
-event itself: the application, a worker, and the commands that change something.
+Every process that publishes events imports it, because some reactions belong to the transaction of
+the event itself: the application, a worker, and the commands that change something.
 """
 
 import hublet.accounts.reactions

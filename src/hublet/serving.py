@@ -1,4 +1,4 @@
-"""Runs a whole hub in this process: database, application, worker."""
+"""Server process of a hub: database, application and worker."""
 
 import asyncio
 import gc
@@ -14,7 +14,6 @@ from hublet.app import create_application, with_edge
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.http.server_protocol import ServerProtocol
-from hublet.core.light_start import end_light_start
 from hublet.core.logs import AccessLog
 from hublet.core.startup import CannotStart, open_hub
 from hublet.first_start import FirstAdministrator, prepare
@@ -23,8 +22,8 @@ from hublet.gateway.ssh.listener import run_gateway
 from hublet.worker import Worker
 
 _FLUSH_SECONDS = 0.2
-# Objects that come before a collection looks for what is left of them. A request or a delivery
-# makes dozens and nearly all go by themselves: Python's own 700 would cost an eighth of the time.
+# New objects between two garbage collections. A request or a delivery makes dozens, and nearly all
+# are freed by their reference count: Python's own 700 would cost an eighth of the time.
 _COLLECT_AFTER = (50_000, 20, 100)
 
 
@@ -57,7 +56,7 @@ async def running(
     app.state.metrics.registry.register(worker.deliveries.metrics)
     worker.start()
     try:
-        async with run_gateway(database, ssh, way=app.state.jobs.inside):
+        async with run_gateway(database, ssh, find_attach_point=app.state.jobs.attach_point):
             yield with_edge(app, access_log=access_log)
     finally:
         await worker.stop()
@@ -80,8 +79,10 @@ async def _keep_flushing(access_log: AccessLog | None) -> None:
 
 
 def _spare_collections() -> None:
+    """Collect garbage from now on, but rarely, and never look at what the start has made."""
     gc.set_threshold(*_COLLECT_AFTER)
-    end_light_start()
+    gc.freeze()
+    gc.enable()
 
 
 def server_config(app: ASGIApp, *, grace_seconds: float) -> uvicorn.Config:

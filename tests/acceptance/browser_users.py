@@ -21,7 +21,12 @@ class BrowserUser:
         self._password = password
         # On this machine itself browsers take http for as safe as https.
         policy = DefaultCookiePolicy(secure_protocols=("http", "https"))
-        self._http = httpx2.Client(timeout=30, trust_env=False, cookies=CookieJar(policy))
+        self._http = httpx2.Client(
+            timeout=60,
+            trust_env=False,
+            cookies=CookieJar(policy),
+            limits=httpx2.Limits(max_keepalive_connections=0),
+        )
 
     def __enter__(self) -> Self:
         return self

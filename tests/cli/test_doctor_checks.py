@@ -13,7 +13,7 @@ from hublet.cli.doctor.checks import Finding, FindingStatus, ok, problem, warnin
 from hublet.core.config import Settings, load
 from hublet.core.config.kinds import FlavorSize
 from hublet.core.sealing import KeyRing
-from hublet.runtime.records import CannotRun
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.sandbox import runner
 from hublet.runtime.sandbox.runner import sandbox_runner
 from mail_servers import mail_server

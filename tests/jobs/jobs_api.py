@@ -17,8 +17,8 @@ class Capable(RunnerAvailability):
     """A hub whose runner can do everything; nothing is run with it."""
 
     async def _chosen(self) -> RunnerChoice:
-        ability = RunnerCapabilities(usable=True, sentence="It can.", network_groups=True)
-        return RunnerChoice(runner=NullRunner(ability), ability=ability)
+        capabilities = RunnerCapabilities(usable=True, sentence="It can.", network_groups=True)
+        return RunnerChoice(runner=NullRunner(capabilities), capabilities=capabilities)
 
 
 async def run(

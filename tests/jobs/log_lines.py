@@ -6,7 +6,7 @@ from typing import Any
 
 from hublet.core.clock import micros, wire
 from hublet.core.database import Database
-from hublet.core.folders import job_folder
+from hublet.jobs.logs.reader import job_folder
 from hublet.jobs.records import JOBS
 
 

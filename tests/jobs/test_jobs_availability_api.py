@@ -40,7 +40,7 @@ class Chosen:
         self.looks += 1
         if settings.jobs.runner == "docker":
             return RunnerChoice(
-                runner=None, ability=RunnerCapabilities(usable=False, sentence="No Docker.")
+                runner=None, capabilities=RunnerCapabilities(usable=False, sentence="No Docker.")
             )
         if settings.jobs.runner == "process":
             runner = process_runner(self._data_dir)
@@ -48,7 +48,7 @@ class Chosen:
             runner = sandbox_runner(self._data_dir, image_map=(), network=False)
         sentence = "It works." if self.usable else WHY
         return RunnerChoice(
-            runner=runner, ability=RunnerCapabilities(usable=self.usable, sentence=sentence)
+            runner=runner, capabilities=RunnerCapabilities(usable=self.usable, sentence=sentence)
         )
 
 

@@ -9,6 +9,8 @@ from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
+from hublet.jobs.access import get_access_of_creator, get_creator
+from hublet.jobs.errors import NamespaceNotFound
 from hublet.tokens import service as tokens
 from hublet.tokens.records import Grants, Scope, ScopedGrant, TokenRole
 from jobs.jobs_api import BODY, run
@@ -170,6 +172,27 @@ async def test_in_a_resource_group_the_role_there_decides(
     for who, status in ((ada, 200), (eve, 200), (bob, 404)):
         path = f"{ENGINES}/{job['id']}/cancel"
         assert (await ask(client, who, path, method="POST"))[0] == status
+
+
+async def test_a_role_in_a_resource_group_is_none_without_one_in_the_organization(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    organization = await an_organization(
+        database, "engines", plan=OrganizationPlan.team, members={"ada": Role.admin}
+    )
+    bob = await sign_in(database, "bob")
+    group = await a_resource_group(database, organization, members={"bob": Role.admin})
+    job = await run(client, ada, path=ENGINES, resourceGroupId=group.id)
+
+    body = BODY | {"resourceGroupId": group.id}
+    assert (await ask(client, bob, ENGINES, method="POST", body=body))[0] == 404
+    assert (await ask(client, bob, f"{ENGINES}/{job['id']}"))[0] == 404
+    assert (await ask(client, bob, f"{ENGINES}/count"))[0] == 404
+    # A creator in whose name the hub starts jobs has no more access than that.
+    async with database.read() as conn:
+        creator = await get_creator(conn, (await accounts.get_user(conn, "bob")).id)
+        with pytest.raises(NamespaceNotFound):
+            await get_access_of_creator(conn, creator, organization.id)
 
 
 async def test_only_groups_of_the_organization_are_taken(

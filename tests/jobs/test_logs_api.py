@@ -240,7 +240,7 @@ async def test_when_nobody_follows_nobody_looks(database: Database, tmp_path: Pa
         await asyncio.wait_for(second.news.wait(), 5)
         assert first.is_over
         assert second.is_over
-    task = looking._looking  # noqa: SLF001 - what is asked is whether it ends
+    task = looking._polling  # noqa: SLF001 - what is asked is whether it ends
     assert task is not None
     await asyncio.wait_for(task, 5)
 
@@ -308,7 +308,7 @@ async def test_what_is_printed_while_the_job_ends_is_told(
         if not said:
             # Just after this look at the file, and just before the next at the stage.
             said.extend(say(database, job_id, "the last words"))
-            looking._followed[job_id].tell(is_over=True)  # noqa: SLF001 - in the very moment
+            looking._followed[job_id].notify(is_over=True)  # noqa: SLF001 - in the very moment
         return piece
 
     monkeypatch.setattr(stream, "read_piece", read_and_end)
@@ -336,10 +336,15 @@ async def test_a_job_that_never_stops_printing_is_not_read_on_without_access(
     told = stream.follow_log(
         LogWatcher(database), asked, check_access=refuse, stopping=asyncio.Event()
     )
-    async with asyncio.timeout(5):
+
+    async def read_on() -> None:
         async for _ in told:
             say(database, job_id, "and on")
             await asyncio.sleep(0.05)
+
+    async with asyncio.timeout(5):
+        with pytest.raises(JobNotFound):
+            await read_on()
 
 
 async def test_a_hub_that_stops_ends_the_stream(

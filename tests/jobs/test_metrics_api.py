@@ -10,8 +10,7 @@ from fastapi import FastAPI
 
 from hublet.core.database import Database
 from hublet.jobs import hardware, metrics
-from hublet.jobs.records import Flavor
-from hublet.runtime.records import Usage
+from hublet.jobs.records import Flavor, Usage
 from jobs.jobs_api import PATH, an_attempt, run, set_row
 from jobs.log_lines import set_stage
 from people import Headers, sign_in

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hublet.jobs.records import Stage
+from hublet.jobs.records import Observation, Phase, Stage
 from hublet.jobs.stages import (
     TRANSITIONS,
     Trigger,
@@ -18,7 +18,6 @@ from hublet.jobs.stages import (
     start_retry_delay,
     trigger_of_end,
 )
-from hublet.runtime.records import Observation, Phase
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = 1_000_000

@@ -3,15 +3,19 @@
 import asyncio
 import hashlib
 import itertools
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from hublet.core.config.kinds import ImageSource
-from hublet.runtime.records import LaunchOrder, Observation, Phase, Runner
+from hublet.jobs.records import Observation, Phase
+from hublet.runtime.records import LaunchOrder, Runner
 from hublet.runtime.sandbox.process_runner import process_runner
 from hublet.runtime.sandbox.runner import sandbox_runner
+from hublet.runtime.shim.system import read
 
 # Generous, because the machine is shared; nothing here is a measurement.
 SOON_SECONDS = 20.0
@@ -102,3 +106,22 @@ async def outcome(
     lines = run.lines()
     await runner.remove(run.handle)
     return seen, lines
+
+
+async def eventually(is_so: Callable[[], bool]) -> None:
+    deadline = monotonic() + SOON_SECONDS
+    while not is_so():
+        assert monotonic() < deadline, "Waited in vain."
+        await asyncio.sleep(0.02)
+
+
+def a_while() -> str:
+    """Return a number of seconds that nobody else sleeps."""
+    return f"77.{os.getpid()}{next(_numbers)}"
+
+
+def sleepers(seconds: str) -> list[int]:
+    """Return the processes of this machine that sleep so long."""
+    wanted = f"sleep\0{seconds}\0".encode()
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [pid for pid in pids if read(f"/proc/{pid}/cmdline") == wanted]

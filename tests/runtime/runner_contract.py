@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hublet.core import clock
-from hublet.runtime.records import Phase, Runner
+from hublet.jobs.records import Phase
+from hublet.runtime.records import Runner
 from runtime.attempts import MIB, SOON_SECONDS, an_order, launch, lines_of, outcome
 
 

@@ -86,7 +86,7 @@ def test_what_cannot_be_removed_keeps_nothing_else(folder: Path) -> None:
     for name in ("theirs", *map(str, range(30))):
         (folder / name).mkdir(parents=True)
         (folder / name / "file").touch()
-    with not_root(folder.parent, besides=folder / "theirs"):
+    with not_root(folder.parent, except_for=folder / "theirs"):
         attempt_processes.remove_folder(folder)
         with pytest.raises(PermissionError):
             folders.remove_tree(folder)

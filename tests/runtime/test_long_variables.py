@@ -3,7 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from hublet.runtime.attempt_folder import MAX_VARIABLE_BYTES, spill_long_variables
+from hublet.jobs.records import MAX_VARIABLE_BYTES
+from hublet.runtime.attempt_folder import spill_long_variables
 
 
 def test_what_fits_stays_and_what_does_not_becomes_a_file(tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hublet.runtime.records import BindMount, CannotRun, Phase, Runner
+from hublet.jobs.records import Phase
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.records import BindMount, Runner
 from hublet.runtime.sandbox.process_runner import process_runner
 from runtime.attempts import launch
 from runtime.runner_contract import RunnerContract, shell

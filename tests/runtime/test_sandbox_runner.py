@@ -14,7 +14,8 @@ import pytest
 
 from hublet.core.config import Settings
 from hublet.core.config.kinds import ImageSource
-from hublet.runtime.records import BindMount, CannotRun, Runner
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.records import BindMount, Runner
 from hublet.runtime.sandbox.runner import sandbox_runner
 from hublet.runtime.supervisor.runner_selection import choose_runner
 from runtime.attempts import HOST, launch, outcome

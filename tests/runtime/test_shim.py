@@ -16,12 +16,14 @@ from typing import Any
 
 import pytest
 
+from hublet.jobs.records import Observation, Phase
 from hublet.runtime import cgroups
 from hublet.runtime.attempt_folder import ProcessIdentity, boot_id, identity_of, read_status
-from hublet.runtime.records import CannotRunYet, Observation, Phase, Runner
+from hublet.runtime.errors import CannotRunYet
+from hublet.runtime.records import Runner
 from hublet.runtime.sandbox import shim_starter
 from hublet.runtime.shim import program
-from hublet.runtime.shim.program import lock
+from hublet.runtime.shim.program import acquire_lock
 from hublet.runtime.shim.system import read, start_time
 from runtime.attempts import SOON_SECONDS, Run, a_runner, an_order, launch
 from runtime.runner_contract import command_lines, shell
@@ -46,18 +48,18 @@ def runner(
     return a_runner(request.param, tmp_path)
 
 
-def told(run: Run) -> dict[str, Any]:
+def status_of(run: Run) -> dict[str, Any]:
     status = read_status(Path(run.handle))
     assert status is not None
     return status
 
 
 def groups_left(run: Run) -> list[str]:
-    return [group for group in told(run)["groups"] if Path(group).exists()]
+    return [group for group in status_of(run)["groups"] if Path(group).exists()]
 
 
 def rewrite(run: Run, **changes: Any) -> None:
-    (run.order.folder / "status.json").write_text(json.dumps(told(run) | changes))
+    (run.order.folder / "status.json").write_text(json.dumps(status_of(run) | changes))
 
 
 async def until_none(command: str) -> None:
@@ -109,10 +111,10 @@ async def test_the_deadline_is_kept_without_the_hub(runner: Runner, tmp_path: Pa
     run = Run(runner=runner, order=order, handle=await runner.launch(order))
     # Nobody asks: the shim alone keeps the time.
     deadline = monotonic() + SOON_SECONDS
-    while told(run)["phase"] != "exited":
+    while status_of(run)["phase"] != "exited":
         assert monotonic() < deadline
         await asyncio.sleep(0.05)
-    assert told(run)["timed_out"] is True
+    assert status_of(run)["timed_out"] is True
 
 
 async def test_a_killed_shim_takes_its_job_along(runner: Runner, tmp_path: Path) -> None:
@@ -121,7 +123,7 @@ async def test_a_killed_shim_takes_its_job_along(runner: Runner, tmp_path: Path)
     run = await launch(runner, tmp_path, *shell(script))
     await run.prints("ready")
     started = (await run.seen()).started_at
-    assert identity_of(told(run)).send(signal.SIGKILL)
+    assert identity_of(status_of(run)).send(signal.SIGKILL)
 
     seen = await run.ended()
     assert seen == Observation(
@@ -139,7 +141,7 @@ async def test_a_killed_shim_takes_its_job_along_though_nobody_looks(
     command = f"sleep {500_000 + os.getpid()}"
     run = await launch(runner, tmp_path, *shell(f"echo ready; exec {command}"))
     await run.prints("ready")
-    assert identity_of(told(run)).send(signal.SIGKILL)
+    assert identity_of(status_of(run)).send(signal.SIGKILL)
     await until_none(command)
     await runner.remove(run.handle)
 
@@ -147,13 +149,13 @@ async def test_a_killed_shim_takes_its_job_along_though_nobody_looks(
 def test_one_shim_at_most_has_an_attempt(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        assert not lock(str(tmp_path))
-    assert lock(str(tmp_path))
+        assert not acquire_lock(str(tmp_path))
+    assert acquire_lock(str(tmp_path))
 
 
 def test_no_shim_has_an_attempt_that_was_begun_before(tmp_path: Path) -> None:
     (tmp_path / "status.json").write_text("{}")
-    assert not lock(str(tmp_path))
+    assert not acquire_lock(str(tmp_path))
 
 
 async def test_everything_ends_with_the_main_process(runner: Runner, tmp_path: Path) -> None:
@@ -207,9 +209,9 @@ async def test_a_number_alone_is_not_the_shim(tmp_path: Path, changes: dict[str,
     runner = a_runner("process", tmp_path)
     run = await launch(runner, tmp_path, *shell("echo ready; sleep 60"))
     await run.prints("ready")
-    true = told(run)
+    true = status_of(run)
     rewrite(run, **changes, groups=[])
-    status = told(run)
+    status = status_of(run)
     try:
         assert not identity_of(status).lives()
         assert not identity_of(status).send(signal.SIGKILL)
@@ -240,7 +242,7 @@ async def test_what_ran_before_the_machine_was_started_again_is_gone(
 ) -> None:
     run = await launch(runner, tmp_path, *shell("echo ready; sleep 60"))
     await run.prints("ready")
-    assert identity_of(told(run)).send(signal.SIGKILL)
+    assert identity_of(status_of(run)).send(signal.SIGKILL)
     rewrite(run, boot="another")
 
     seen = await run.ended()
@@ -304,8 +306,8 @@ async def test_the_one_who_starts_shims_is_replaced_when_it_is_killed(tmp_path: 
 def test_nobody_waits_for_a_shim_that_is_killed_before_it_answers(
     monkeypatch: pytest.MonkeyPatch, does: Callable[[dict[str, Any]], object], answer: bytes
 ) -> None:
-    monkeypatch.setattr(program, "take_over", does)
-    assert program.begin_shim({}) == answer
+    monkeypatch.setattr(program, "run_shim", does)
+    assert program.fork_shim({}) == answer
     os.wait()
 
 

@@ -11,7 +11,7 @@ _SET_DUMPABLE = 4
 
 
 @contextmanager
-def not_root(folder: Path, *, besides: Path | None = None) -> Iterator[None]:
+def not_root(folder: Path, *, except_for: Path | None = None) -> Iterator[None]:
     """Be a user who owns what is in a folder and nothing else; who is not root is that anyway."""
     if os.geteuid():
         yield
@@ -19,7 +19,7 @@ def not_root(folder: Path, *, besides: Path | None = None) -> Iterator[None]:
     for above in folder.resolve().parents:
         if not above.stat().st_mode & 0o001:
             above.chmod(above.stat().st_mode | 0o011)
-    for path in {folder, *folder.rglob("*")} - {besides}:
+    for path in {folder, *folder.rglob("*")} - {except_for}:
         os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
     os.setegid(NOBODY)
     os.seteuid(NOBODY)

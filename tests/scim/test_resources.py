@@ -1,4 +1,4 @@
-"""A list writes users and groups just as the library does."""
+"""A list renders users and groups exactly as the library does."""
 
 import pytest
 from scim2_models import Context, ResponseParameters

@@ -44,11 +44,12 @@ def serve(
     as_json: AsJson = False,
 ) -> None:
     """Start the hub: API and worker in one process."""
+    import gc
     from dataclasses import replace
 
-    from hublet.core.light_start import start_lightly
-
-    start_lightly()
+    # Until the server answers nothing is garbage: without collections it starts in two thirds of
+    # the time. `hublet.serving` enables them again.
+    gc.disable()
 
     from hublet.core.startup import open_folder
     from hublet.serving import listen

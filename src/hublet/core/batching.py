@@ -48,7 +48,7 @@ class GroupCommit:
                 for (_, outcome), result in zip(group, await self._commit(group), strict=True):
                     _settle(outcome, result)
         finally:
-            # Only when this is cancelled somebody is left, and would wait for ever.
+            # Only when this is cancelled are callers left, which would wait for ever.
             left, self._waiting = [*group, *self._waiting], []
             for _, outcome in left:
                 _settle(outcome, DatabaseUnavailable("the group commit was cancelled"))

@@ -1,4 +1,4 @@
-"""Clock: the one door to time, how it is stored and how it is shown."""
+"""Clock: the only source of time, and its forms in the database and on the wire."""
 
 import time
 from dataclasses import dataclass

@@ -10,10 +10,6 @@ from pathlib import Path
 from hublet.core.safe_walk import Descent
 
 
-def job_folder(data_dir: Path, job_id: str) -> Path:
-    return data_dir / "jobs" / job_id[:2] / job_id
-
-
 def remove_tree(folder: Path) -> None:
     """Remove all of it, whatever a job made of it; what is gone already is fine. Blocks.
 

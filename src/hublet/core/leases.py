@@ -20,7 +20,7 @@ Held = TypeVar("Held")
 def lease_clock() -> int:
     """Return the time of leases in microseconds: the hub's, as if test mode had not moved it.
 
-    A lease expires when its worker was silent for so long; moving the clock makes nobody silent.
+    A lease expires when its worker was silent for its length, which moving the clock does not do.
     """
     return micros() - offset() // timedelta(microseconds=1)
 
@@ -60,8 +60,8 @@ class LeaseKeeper(Generic[Held]):
         self._held = held
         self._interval_seconds = interval_seconds
         self._extended_at = monotonic()
-        # Whoever claims under this lock has changed both the database and `held`, or neither,
-        # when the leases are extended.
+        # A claim under this lock changes the database and `held` together: leases are extended
+        # before or after it, never in between.
         self.lock = asyncio.Lock()
 
     @property
@@ -109,8 +109,8 @@ class WorkerPresence:
         self._folder = folder
         self._worker = worker
         folder.mkdir(parents=True, exist_ok=True)
-        # Under the hidden name nobody looks at it. Shown unlocked even for a moment, it
-        # could be taken for the file of a dead worker.
+        # The other workers ignore hidden names. Visible and unlocked even for a moment, the file
+        # would look like that of a dead worker.
         hidden = folder / f".{worker}"
         self._file = hidden.open("w")
         fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -127,12 +127,12 @@ class WorkerPresence:
         (self._folder / worker).unlink(missing_ok=True)
 
     def leave(self) -> None:
-        """Go without a trace: nothing is left to be taken over."""
+        """Remove the file: nothing is left to be taken over."""
         self.forget(self._worker)
         self._file.close()
 
     def vanish(self) -> None:
-        """Go as a dead worker does: the others find the file and take its work over."""
+        """Only unlock the file, as a dying worker does: the others find it and take its work over."""
         self._file.close()
 
 

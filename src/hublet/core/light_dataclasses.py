@@ -1,8 +1,8 @@
-"""`dataclass` as the standard library has it, for less of the time in which a process starts.
+"""Drop-in for `dataclasses.dataclass` that makes frozen records with less start-up time.
 
-The library writes and compiles six functions for each frozen class, and the hub has hundreds of
-them: that was a third of its start (docs/decisions/0024). Here only `__init__` is written; all
-classes share the rest. A class that needs more than our usual form is left to the library.
+Records of the hub use this one; it behaves as the library's (decision 0024). For the usual form,
+`frozen`, `slots` and `kw_only`, only `__init__` is compiled and all classes share the other methods;
+every other form is left to the library.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ _USUAL = {"frozen": True, "slots": True, "kw_only": True}
 
 
 class _Factory:
-    """Stands for a value that is made anew for each object."""
+    """Default of a parameter whose value is made anew for each object."""
 
     def __repr__(self) -> str:
         return "<factory>"
@@ -74,8 +74,8 @@ def _init_of(cls: type) -> Callable[..., None]:
     # The descriptor of a slot sets it, whatever `__setattr__` says.
     names: dict[str, Any] = {"_factory": _FACTORY, "__name__": cls.__module__}
     parameters, lines = [], []
-    found: tuple[Field[Any], ...] = fields(cls)
-    for each in found:
+    all_fields: tuple[Field[Any], ...] = fields(cls)
+    for each in all_fields:
         name = each.name
         names[f"_set_{name}"] = getattr(cls, name).__set__
         parameter = value = name
@@ -94,7 +94,7 @@ def _init_of(cls: type) -> Callable[..., None]:
     exec(f"def __init__({head}):\n " + "\n ".join(lines or ["pass"]), names)  # noqa: S102 - as the library does
     init: Callable[..., None] = names["__init__"]
     init.__qualname__ = f"{cls.__qualname__}.__init__"
-    init.__annotations__ = {each.name: each.type for each in found} | {"return": None}
+    init.__annotations__ = {each.name: each.type for each in all_fields} | {"return": None}
     return init
 
 
@@ -103,8 +103,8 @@ def _nothing(_: Any) -> tuple[()]:
 
 
 def _repr(self: Any) -> str:
-    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
-    return f"{type(self).__qualname__}({', '.join(shown)})"
+    parts = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{type(self).__qualname__}({', '.join(parts)})"
 
 
 def _eq(self: Any, other: Any) -> Any:

@@ -82,7 +82,7 @@ class Limiter:
         )
 
     def forgive(self, policy: RateLimit, key: str) -> None:
-        """Take back one count, of a request that turned out to be somebody else's."""
+        """Take back one count, of a request that belongs to another key."""
         window = self._windows.get((policy.name, key))
         if window is not None:
             window.seen = max(window.seen - 1, 0)

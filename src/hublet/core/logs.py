@@ -39,7 +39,7 @@ _SECRETS_IN_TEXT = tuple(
         r"\b((?:authorization|cookie)\s?:\s?)[^\r\n\"']+",
         rf"\b((?:bearer|basic)(?:\s|%20|\+){{1,9}})(?!{_PROSE})[^\s\"'<>]+",
         r"(://[^\s/:@]*:)[^\s/]*(?=@)",
-        # Whoever has the link from a mail may do what it is for.
+        # The link of a mail is a credential by itself.
         r"(/(?:unsubscribe|verify-email)/)[A-Za-z0-9_-]+",
         rf"({_NAMES}[\w.-]{{0,30}}[\"']\s?:\s?){_QUOTED}",
         rf"({_NAMES}[\w.-]{{0,30}}=)(?:{_QUOTED}|[^\s&;,\"')]+)",

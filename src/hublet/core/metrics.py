@@ -17,7 +17,7 @@ _BUCKET_MICROS = tuple(round(seconds * 1e6) for seconds in _BUCKETS)
 class Metrics(Collector):
     """The hub's metrics, in a registry of their own so that two hubs can share a process.
 
-    Requests are counted in plain numbers and shaped when somebody asks: the library's own
+    Requests are counted in plain numbers and rendered at a scrape: the library's own
     counters lock, and would cost more than looking up a token.
     """
 
@@ -31,7 +31,7 @@ class Metrics(Collector):
         self.parked = Gauge(
             "hublet_tasks_parked", "Tasks that failed too often.", registry=self.registry
         )
-        # What features count in the database, asked each time that somebody looks.
+        # Counts of features, read from the database at each scrape.
         self.counts: list[Callable[[Reader], Awaitable[None]]] = []
         self._requests: dict[tuple[str, str, int], int] = {}
         self._durations = [0] * (len(_BUCKETS) + 1)

@@ -1,6 +1,4 @@
-"""Outbox: events are committed with the change that causes them, and dispatched as tasks by a
-worker.
-"""
+"""Outbox: events commit with the change that causes them; a worker dispatches them as tasks."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, ClassVar, TypeVar
@@ -65,7 +63,7 @@ _in_transaction: dict[str, list[Callable[[Connection, Any], Awaitable[None]]]] =
 def reacts_in_transaction_to(event_type: type[E]) -> Callable[[Reaction[E]], Reaction[E]]:
     """Run the function in the very transaction that publishes such an event: both or neither.
 
-    Whoever publishes waits for it, and fails with it: it must be short and must not fail.
+    The publisher waits for it, and fails with it: it must be short and must not fail.
     """
 
     def register(reaction: Reaction[E]) -> Reaction[E]:
@@ -81,7 +79,7 @@ def _task_kind(event_kind: str, reaction: str) -> str:
 
 
 async def publish(conn: Connection, event: Event) -> None:
-    """Commit the event together with the change it tells of."""
+    """Commit the event together with the change it describes."""
     await publish_many(conn, [event])
 
 
@@ -128,11 +126,11 @@ async def dispatch(conn: Connection, *, limit: int) -> int:
 
 
 async def is_waiting(conn: Reader) -> bool:
-    """Tell whether there is an event that this version can hand on."""
-    found = await conn.fetch_value(
+    """Tell whether there is an event that this version can dispatch."""
+    value = await conn.fetch_value(
         "SELECT 1 FROM outbox WHERE kind IN each($1) LIMIT 1", _known_kinds()
     )
-    return found is not None
+    return value is not None
 
 
 def _known_kinds() -> str:

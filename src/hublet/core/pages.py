@@ -27,7 +27,7 @@ PAGE_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 )
-# Such a page may send its own forms; it runs no script but our own, and nobody may frame it.
+# A page for one person may send its own forms; it runs no script but our own, and nobody may frame it.
 _PERSONAL_PAGE_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action {targets}"
@@ -61,7 +61,7 @@ class Document:
 
 
 def document_response(request: Request, document: Document) -> Response:
-    """Answer with the document, or with 304 when the caller has it already."""
+    """Respond with the document, or with 304 when the caller has it already."""
     headers = {"ETag": document.etag, "Cache-Control": document.cache_control}
     if document.policy:
         headers["Content-Security-Policy"] = document.policy
@@ -94,7 +94,7 @@ def page_response(
     forms_lead_to: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Answer with a page that nobody keeps.
+    """Respond with a page that no cache keeps.
 
     Browsers hold a form to its policy across redirects: `forms_lead_to` names where else, beside
     this hub, a form of the page may end, as the source of a policy.
@@ -116,7 +116,7 @@ def page_response(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """The head of a page of somebody who is signed in; `page.html` takes it as `frame`."""
+    """Head of a page for a signed-in user; `page.html` takes it as `frame`."""
 
     user_name: str
     # For the button that signs out.
@@ -142,8 +142,8 @@ def _paragraphs(text: str) -> Markup:
 
 def _time_element(value: datetime) -> Markup:
     """Show a time to the minute; the page does not know where its reader lives."""
-    shown = value.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return Markup('<time datetime="{}">{}</time>').format(wire(value), shown)
+    text = value.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return Markup('<time datetime="{}">{}</time>').format(wire(value), text)
 
 
 class Templates:
@@ -187,7 +187,7 @@ class PageRoute(DeferredRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
-        async def answer(request: Request) -> Response:
+        async def respond(request: Request) -> Response:
             try:
                 return await handle(request)
             except HubError as error:
@@ -195,18 +195,18 @@ class PageRoute(DeferredRoute):
             except RequestValidationError as error:
                 return error_page(InvalidRequest(describe_problems(error.errors())))
 
-        return answer
+        return respond
 
 
 class PageRouter(Router):
-    """Routes for people: the description of the API does not list them."""
+    """Routes of pages: not in the description of the API; their errors are pages, too."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(route_class=PageRoute, include_in_schema=False, **options)
 
 
 def error_page(error: HubError) -> Response:
-    """Tell an error on a page; one that leads elsewhere, such as to the login, has no page."""
+    """Render an error as a page; one that redirects, such as to the login, has none."""
     if "Location" in error.headers:
         return Response(status_code=error.status, headers=error.headers)
     body = _templates.render("error.html", message=error.message, frame=None)

@@ -35,7 +35,7 @@ def read_cursor(cursor: str) -> str:
         position = octets[_CHECKSUM_BYTES:].decode()
     except ValueError:
         raise InvalidCursor from None
-    # Somebody may compute the checksum, so what PostgreSQL cannot compare is refused too.
+    # The checksum can be computed by anybody, so what PostgreSQL cannot compare is refused too.
     if write_cursor(position) != cursor or not position.isprintable():
         raise InvalidCursor
     return position
@@ -48,5 +48,5 @@ def next_url(base_url: str, *, path: bytes, query: Iterable[tuple[str, str]], cu
 
 
 def _checksum(octets: bytes) -> bytes:
-    # It keeps nobody out; it tells a mangled cursor from a real one.
+    # No protection: it only tells a mangled cursor from a real one.
     return zlib.crc32(octets).to_bytes(_CHECKSUM_BYTES)

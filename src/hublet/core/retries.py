@@ -1,4 +1,4 @@
-"""Retries: work that must not end with its first failure is logged, waits, and is tried again."""
+"""Retry loop: log the failure, wait, try again."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,9 +1,4 @@
-"""Safe walk through folders that a job may have filled as it liked, at any depth.
-
-No link is followed. Nothing here calls itself, and only one folder is open at a time; the way back
-up is checked, because a folder may have been moved meanwhile. Everything here blocks on the disk;
-call it from a thread.
-"""
+"""Safe walk through folders with hostile content, which a job may have written, at any depth."""
 
 import errno
 import os

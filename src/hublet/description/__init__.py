@@ -1,4 +1,4 @@
-"""What this hub can do, as OpenAPI 3.1.0 and in words."""
+"""Description of the API: OpenAPI 3.1.0, and Markdown for readers."""
 
 from hublet.description.markdown import to_markdown
 from hublet.description.openapi import describe, to_json

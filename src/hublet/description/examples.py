@@ -66,12 +66,12 @@ def _stated_examples(schema: Schema) -> list[Any]:
 def _object(schema: Schema, schemas: Schemas, *, depth: int) -> dict[str, Any]:
     properties = schema.get("properties", {})
     # An update has no required field; its first one shows the idea.
-    wanted = schema.get("required") or list(properties)[:1]
+    names = schema.get("required") or list(properties)[:1]
     if depth > _DEEPEST:
         return {}
     return {
         name: _example(properties[name], schemas, name=name, depth=depth + 1)
-        for name in wanted
+        for name in names
         if name in properties
     }
 
@@ -110,7 +110,7 @@ def curl_of(
 
 
 def _path_with_variables(url: str) -> str:
-    return re.sub(r"{(\w+)}", lambda found: "$" + _shell_name(found[1]), url)
+    return re.sub(r"{(\w+)}", lambda match: "$" + _shell_name(match[1]), url)
 
 
 def _shell_name(name: str) -> str:

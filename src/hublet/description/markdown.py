@@ -1,4 +1,4 @@
-"""The description as Markdown that reads well in a terminal."""
+"""Markdown rendering of the description, fit for a terminal."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -78,8 +78,8 @@ def _operation(operation: Operation) -> Iterator[str]:
         need = "required" if operation.body_required else "optional"
         yield from (f"Body, `{body.media_type}`, {need}:", "", *_shape_lines(body.shape), "")
     yield from ("```sh", operation.curl, "```", "", "Answers:", "")
-    for answer in operation.answers:
-        yield from _response_lines(answer)
+    for response in operation.responses:
+        yield from _response_lines(response)
     yield from (*_operation_errors(operation), "")
 
 
@@ -90,13 +90,13 @@ def _parameter_row(parameter: Parameter) -> tuple[str, ...]:
     return (*place, f"{rules}. {parameter.text}" if parameter.text else rules)
 
 
-def _response_lines(answer: OperationResponse) -> Iterator[str]:
-    headers = [name for name in answer.headers if name != "X-Request-Id"]
+def _response_lines(response: OperationResponse) -> Iterator[str]:
+    headers = [name for name in response.headers if name != "X-Request-Id"]
     more = f" (headers {', '.join(f'`{name}`' for name in headers)})" if headers else ""
-    if not answer.contents:
-        yield f"- `{answer.status}` {answer.text}{more}"
-    for content in answer.contents:
-        yield f"- `{answer.status}` {answer.text}, `{content.media_type}`: {_linked(content.shape)}{more}"
+    if not response.contents:
+        yield f"- `{response.status}` {response.text}{more}"
+    for content in response.contents:
+        yield f"- `{response.status}` {response.text}, `{content.media_type}`: {_linked(content.shape)}{more}"
         yield from _field_lines(content.shape.fields, depth=1)
 
 

@@ -39,15 +39,15 @@ def describe(app: FastAPI, *, base_url: str) -> dict[str, Any]:
     The name of a route's function is its operation id, so two routes may not share one.
     """
     routes = _routes_by_operation(app)
-    found = _generate_with_fastapi(app, base_url=base_url)
+    generated = _generate_with_fastapi(app, base_url=base_url)
     return {
-        "openapi": found["openapi"],
-        "info": found["info"],
-        "servers": found["servers"],
-        "tags": found["tags"],
+        "openapi": generated["openapi"],
+        "info": generated["info"],
+        "servers": generated["servers"],
+        "tags": generated["tags"],
         "security": [{"bearer": []}],
-        "paths": _paths(found["paths"], routes),
-        "components": _components(found.get("components", {})),
+        "paths": _paths(generated["paths"], routes),
+        "components": _components(generated.get("components", {})),
     }
 
 
@@ -104,10 +104,12 @@ def _paths(paths: dict[str, Any], routes: dict[tuple[str, str], DescribedRoute])
     }
 
 
-def _components(found: dict[str, Any]) -> dict[str, Any]:
+def _components(generated: dict[str, Any]) -> dict[str, Any]:
     schemas = {
         name: schema
-        for name, schema in (found.get("schemas", {}) | {"Error": deepcopy(ERROR_SCHEMA)}).items()
+        for name, schema in (
+            generated.get("schemas", {}) | {"Error": deepcopy(ERROR_SCHEMA)}
+        ).items()
         if name not in {"HTTPValidationError", "ValidationError"}
     }
     for name, schema in schemas.items():
@@ -116,5 +118,5 @@ def _components(found: dict[str, Any]) -> dict[str, Any]:
         "schemas": dict(sorted(schemas.items())),
         "responses": shared_responses(),
         "headers": deepcopy(HEADERS),
-        "securitySchemes": found.get("securitySchemes", {}) | {"bearer": _BEARER},
+        "securitySchemes": generated.get("securitySchemes", {}) | {"bearer": _BEARER},
     }

@@ -61,19 +61,19 @@ class DescribedRoute:
     slashes: frozenset[str]
 
 
-def complete(found: dict[str, Any], route: DescribedRoute) -> dict[str, Any]:
-    if not found.get("tags") or not set(found["tags"]) <= TAGS.keys():
+def complete(raw: dict[str, Any], route: DescribedRoute) -> dict[str, Any]:
+    if not raw.get("tags") or not set(raw["tags"]) <= TAGS.keys():
         raise ValueError(
             f"The operation {route.function} needs a tag from hublet.description.tags;"
-            f" it has {found.get('tags', 'none')}."
+            f" it has {raw.get('tags', 'none')}."
         )
     generated = route.function.replace("_", " ").title()
-    summary = found["summary"]
-    security = found.get("security", [])
+    summary = raw["summary"]
+    security = raw.get("security", [])
     scopes = [scope for choice in security for scope in choice.get("bearer", [])]
-    operation = found | {
+    operation = raw | {
         "summary": summary.capitalize() if summary == generated else summary,
-        "description": " ".join(filter(None, (found.get("description"), scope_sentence(scopes)))),
+        "description": " ".join(filter(None, (raw.get("description"), scope_sentence(scopes)))),
         "operationId": route.function,
         "security": security,
     }

@@ -1,4 +1,4 @@
-"""Outline of the description for readers: every word they see, and no markup yet."""
+"""Outline of the description: every word that readers see, without markup."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -45,36 +45,35 @@ def outline_of(description: dict[str, Any]) -> Outline:
 def _operations_by_tag(description: dict[str, Any]) -> dict[str, list[Operation]]:
     by_tag: dict[str, list[Operation]] = {}
     for path, operations in description["paths"].items():
-        for method, found in operations.items():
-            operation = _operation(found, method=method.upper(), path=path, root=description)
+        for method, raw in operations.items():
+            operation = _operation(raw, method=method.upper(), path=path, root=description)
             # An operation with several tags is shown once, under its first.
-            by_tag.setdefault(found["tags"][0], []).append(operation)
+            by_tag.setdefault(raw["tags"][0], []).append(operation)
     return by_tag
 
 
-def _operation(found: dict[str, Any], *, method: str, path: str, root: dict[str, Any]) -> Operation:
+def _operation(raw: dict[str, Any], *, method: str, path: str, root: dict[str, Any]) -> Operation:
     schemas = root["components"]["schemas"]
-    sentence = _scope_sentence(found)
-    responses = found["responses"]
+    sentence = _scope_sentence(raw)
+    responses = raw["responses"]
     return Operation(
-        id=found["operationId"],
+        id=raw["operationId"],
         method=method,
         path=path,
-        summary=found["summary"],
-        text=found["description"].removesuffix(sentence).rstrip(),
-        access=sentence or _access(found["security"]),
-        parameters=tuple(_parameter(part, schemas) for part in found.get("parameters", [])),
-        bodies=_contents(found.get("requestBody", {}), schemas),
-        body_required=found.get("requestBody", {}).get("required", False),
+        summary=raw["summary"],
+        text=raw["description"].removesuffix(sentence).rstrip(),
+        access=sentence or _access(raw["security"]),
+        parameters=tuple(_parameter(part, schemas) for part in raw.get("parameters", [])),
+        bodies=_contents(raw.get("requestBody", {}), schemas),
+        body_required=raw.get("requestBody", {}).get("required", False),
         curl=curl_of(
             method=method,
             url=root["servers"][0]["url"] + path,
-            operation=found,
+            operation=raw,
             schemas=schemas,
-            token=any("bearer" in each for each in found["security"])
-            and {} not in found["security"],
+            token=any("bearer" in each for each in raw["security"]) and {} not in raw["security"],
         ),
-        answers=tuple(_response(s, r, schemas) for s, r in responses.items() if not _is_error(r)),
+        responses=tuple(_response(s, r, schemas) for s, r in responses.items() if not _is_error(r)),
         errors=tuple(
             OperationError(status=status, text=response.get("description", ""))
             for status, response in responses.items()
@@ -83,10 +82,8 @@ def _operation(found: dict[str, Any], *, method: str, path: str, root: dict[str,
     )
 
 
-def _scope_sentence(found: dict[str, Any]) -> str:
-    return scope_sentence(
-        [name for choice in found["security"] for name in choice.get("bearer", [])]
-    )
+def _scope_sentence(raw: dict[str, Any]) -> str:
+    return scope_sentence([name for choice in raw["security"] for name in choice.get("bearer", [])])
 
 
 def _access(security: list[dict[str, Any]]) -> str:
@@ -104,16 +101,16 @@ def _is_error(response: dict[str, Any]) -> bool:
     return bool(schema.get("$ref", "").endswith(("/Error", "/OAuthRefusal")))
 
 
-def _parameter(found: dict[str, Any], schemas: Schemas) -> Parameter:
-    text = found.get("description", "")
-    if found.get("x-may-contain-slashes"):
+def _parameter(raw: dict[str, Any], schemas: Schemas) -> Parameter:
+    text = raw.get("description", "")
+    if raw.get("x-may-contain-slashes"):
         text = f"{text} May contain slashes.".strip()
     return Parameter(
-        name=found["name"],
-        place=found["in"],
-        required=found.get("required", False),
+        name=raw["name"],
+        place=raw["in"],
+        required=raw.get("required", False),
         text=text,
-        shape=shape_of(found["schema"], schemas),
+        shape=shape_of(raw["schema"], schemas),
     )
 
 
@@ -137,18 +134,18 @@ def _linked_schemas(
     sections: tuple[Section, ...], schemas: Schemas
 ) -> tuple[tuple[str, Shape], ...]:
     """Collect the schemas that are shown by name, and those that they name in turn."""
-    shown: dict[str, Shape] = {}
+    shapes: dict[str, Shape] = {}
     waiting = [link for section in sections for link in _links(section)]
     while waiting:
         name = waiting.pop()
-        if name not in shown:
-            shown[name] = shape_of(schemas[name], schemas)
-            waiting += links_in(shown[name])
-    return tuple(sorted(shown.items()))
+        if name not in shapes:
+            shapes[name] = shape_of(schemas[name], schemas)
+            waiting += links_in(shapes[name])
+    return tuple(sorted(shapes.items()))
 
 
 def _links(section: Section) -> Iterator[str]:
     for operation in section.operations:
-        answers = [content for answer in operation.answers for content in answer.contents]
-        for content in (*operation.bodies, *answers):
+        contents = [each for response in operation.responses for each in response.contents]
+        for content in (*operation.bodies, *contents):
             yield from links_in(content.shape)

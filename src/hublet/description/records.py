@@ -63,7 +63,7 @@ class Operation:
     body_required: bool
     curl: str
     # Errors are apart, because all of them have one form.
-    answers: tuple[OperationResponse, ...]
+    responses: tuple[OperationResponse, ...]
     errors: tuple[OperationError, ...]
 
 

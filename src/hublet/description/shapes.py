@@ -1,6 +1,4 @@
-"""Shapes of JSON schemas for readers: types and rules in words, fields as a tree, big schemas by
-name.
-"""
+"""Shapes of JSON schemas for readers: types and rules in words, fields as a tree."""
 
 import json
 from collections.abc import Iterator

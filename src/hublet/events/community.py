@@ -1,4 +1,4 @@
-"""Events about discussions and pull requests, papers, posts and blogs."""
+"""Events of discussions, pull requests, papers, posts and blogs."""
 
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import Event

@@ -1,4 +1,4 @@
-"""Events about repositories and what lies in them."""
+"""Events of repositories and their content."""
 
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import Event

@@ -10,9 +10,14 @@ from dataclasses import field
 from ipaddress import IPv4Address, IPv6Address
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.gateway.namespace_sockets import CannotJoinNetwork, NamespaceSockets
+from hublet.gateway.errors import CannotJoinNetwork, NothingListens
+from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.runtime.records import AttachPoint
 from hublet.runtime.shim.system import descendants, read
+
+_CONNECT_SECONDS = 10.0
+# Of a job with a network of its own, which may listen on either.
+_LOOPBACK = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 
 # sock_diag(7): the table of all sockets in /proc takes ten times as long to read.
 _SOCK_DIAG, _BY_FAMILY, _REQUEST_DUMP = 4, 20, 0x301
@@ -20,30 +25,96 @@ _ERROR, _DONE = 2, 3
 _LISTENING = 1 << 10
 _HEADER = struct.Struct("=IHHII")
 _REQUEST = struct.Struct("=BBBxI48x")
-# Of an answer: the port and the address it is bound to, and its inode.
+# In a response: the port and the address that a socket is bound to, and its inode.
 _BOUND, _INODE = struct.Struct("!4xH2x16s"), struct.Struct("=I")
 _INODE_AT = _HEADER.size + 68
 _MOST_BYTES = 1 << 16
+
+# A family, and an address of it.
+SocketAddress = tuple[socket.AddressFamily, str]
+
+
+@dataclass(slots=True)
+class Dialer:
+    """Connects to jobs; `sockets` keeps what is needed to join their networks."""
+
+    sockets: NamespaceSockets = field(default_factory=NamespaceSockets)
+
+    async def dial(self, attach_point: AttachPoint, port: int) -> socket.socket:
+        """Return a connected socket that does not block. Raises NothingListens or CannotJoinNetwork."""
+        for family, address in await _listening_addresses(attach_point, port):
+            made = await asyncio.to_thread(self._socket, attach_point, family)
+            if await _try_connect(made, (address, port)):
+                return made
+        raise NothingListens
+
+    async def dial_peer(
+        self, attach_point: AttachPoint, addresses: Iterable[str], port: int
+    ) -> socket.socket:
+        """Return a socket to the first of a job's network group that accepts the connection.
+
+        It is made in the job's own network. Raises NothingListens or CannotJoinNetwork.
+        """
+        for address in addresses:
+            made = await asyncio.to_thread(self.sockets.socket_in, attach_point, socket.AF_INET)
+            if await _try_connect(made, (address, port)):
+                return made
+        raise NothingListens
+
+    def close(self) -> None:
+        self.sockets.close()
+
+    def _socket(self, attach_point: AttachPoint, family: socket.AddressFamily) -> socket.socket:
+        if attach_point.has_own_network:
+            return self.sockets.socket_in(attach_point, family)
+        return socket.socket(family)
+
+
+async def _listening_addresses(attach_point: AttachPoint, port: int) -> Iterator[SocketAddress]:
+    if attach_point.has_own_network:
+        return iter(_LOOPBACK)
+    try:
+        found = await asyncio.to_thread(listeners_of, attach_point, port)
+    except OSError as error:
+        raise CannotJoinNetwork(str(error)) from error
+    return ((each.family, each.address) for each in found)
+
+
+async def _try_connect(made: socket.socket, address: tuple[str, int]) -> bool:
+    """Connect, or close the socket."""
+    made.setblocking(False)
+    try:
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            await asyncio.get_running_loop().sock_connect(made, address)
+    except OSError:  # A timeout is one, too.
+        made.close()
+        return False
+    except BaseException:
+        made.close()
+        raise
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListeningSocket:
     family: socket.AddressFamily
-    # Where to connect: for who listens everywhere it is the machine itself.
+    # To connect to: for a socket on all addresses it is loopback.
     address: str
     inode: int
 
 
-def listeners_of(inside: AttachPoint, port: int) -> list[ListeningSocket]:
-    """Return what processes of the job listen on; what anybody else listens on is not the job's.
+def listeners_of(attach_point: AttachPoint, port: int) -> list[ListeningSocket]:
+    """Return the sockets on a port that belong to processes of the job.
 
-    For a job in the network of this machine. Raises OSError where the kernel does not tell.
+    For a job that shares the network of this machine with others. Raises OSError if the kernel
+    refuses.
     """
     families = (socket.AF_INET, socket.AF_INET6)
     found = [each for family in families for each in _listening(family, port)]
-    own = set(_inodes(_processes(inside))) if found else set()
-    # The process may have ended, and its number be another's by now.
-    return [each for each in found if each.inode in own] if inside.process.lives() else []
+    own = set(_inodes(_processes(attach_point))) if found else set()
+    # The process may have ended, and its pid been reused.
+    return [each for each in found if each.inode in own] if attach_point.process.lives() else []
 
 
 def _listening(family: socket.AddressFamily, port: int) -> Iterator[ListeningSocket]:
@@ -55,7 +126,7 @@ def _listening(family: socket.AddressFamily, port: int) -> Iterator[ListeningSoc
 
 
 def _diag_messages(request: bytes) -> Iterator[bytes]:
-    """Yield each message of the kernel's answer, with its header."""
+    """Yield each message of the kernel's response, with its header."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as kernel:
         size = _HEADER.size + len(request)
         kernel.send(_HEADER.pack(size, _BY_FAMILY, _REQUEST_DUMP, 1, 0) + request)
@@ -79,13 +150,13 @@ def _address(packed: bytes, family: socket.AddressFamily) -> str:
     return "::1" if wide.is_unspecified else str(wide)
 
 
-def _processes(inside: AttachPoint) -> set[int]:
-    """Return the processes of a job; what went away from its parent is still below its shim."""
-    pid = inside.process.pid
+def _processes(attach_point: AttachPoint) -> set[int]:
+    """Return the processes of a job; orphans are children of its shim."""
+    pid = attach_point.process.pid
     fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     parent = int(fields[1]) if fields else 0
     found = {pid, *descendants(parent if parent > 1 else pid)}
-    for group in inside.groups:
+    for group in attach_point.groups:
         found.update(map(int, read(f"{group}/cgroup.procs").split()))
     return found
 
@@ -98,74 +169,3 @@ def _inodes(pids: Iterable[int]) -> Iterator[int]:
                     name = os.readlink(entry.path)  # noqa: PTH115 - there may be thousands.
                     if name.startswith("socket:["):
                         yield int(name[8:-1])
-
-
-_CONNECT_SECONDS = 10.0
-# In a network of its own a job is at home at both.
-_LOOPBACK = ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
-
-# A family, and an address of it.
-SocketAddress = tuple[socket.AddressFamily, str]
-
-
-class NothingListens(Exception):
-    """No process of the job takes connections on the port."""
-
-
-@dataclass(slots=True)
-class Dialer:
-    doors: NamespaceSockets = field(default_factory=NamespaceSockets)
-
-    async def dial(self, inside: AttachPoint, port: int) -> socket.socket:
-        """Return a connected socket that does not block. Raises NothingListens or CannotJoinNetwork."""
-        for place in await _candidate_addresses(inside, port):
-            made = await asyncio.to_thread(self._socket, inside, place[0])
-            if await _try_connect(made, (place[1], port)):
-                return made
-        raise NothingListens
-
-    def close(self) -> None:
-        self.doors.close()
-
-    def _socket(self, inside: AttachPoint, family: socket.AddressFamily) -> socket.socket:
-        if inside.has_own_network:
-            return self.doors.socket_in(inside, family)
-        return socket.socket(family)
-
-
-async def _candidate_addresses(inside: AttachPoint, port: int) -> Iterator[SocketAddress]:
-    if inside.has_own_network:
-        return iter(_LOOPBACK)
-    try:
-        found = await asyncio.to_thread(listeners_of, inside, port)
-    except OSError as error:
-        raise CannotJoinNetwork(str(error)) from error
-    return ((each.family, each.address) for each in found)
-
-
-async def _try_connect(made: socket.socket, address: tuple[str, int]) -> bool:
-    """Connect, or close it."""
-    made.setblocking(False)
-    try:
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        async with asyncio.timeout(_CONNECT_SECONDS):
-            await asyncio.get_running_loop().sock_connect(made, address)
-    except OSError:  # A timeout is one, too.
-        made.close()
-        return False
-    except asyncio.CancelledError:
-        made.close()
-        raise
-    return True
-
-
-async def dial(inside: AttachPoint, port: int) -> socket.socket:
-    """Return a socket connected to a port of the job, for who needs but one.
-
-    Raises NothingListens or CannotJoinNetwork.
-    """
-    dialer = Dialer()
-    try:
-        return await dialer.dial(inside, port)
-    finally:
-        dialer.close()

@@ -1,4 +1,31 @@
-"""Errors of the gateway: what the host of a job's port answers where the job does not."""
+"""Errors of the gateway: responses of a port's host where the job sends none, and signals inside.
+
+HubError
+├── NotFound
+│   ├── NoSuchHost              the host names no port of a job
+│   ├── PortNotExposed          the job does not expose the port
+│   └── CodeExpired             the code for a browser was used, or is too old
+├── AuthenticationNeeded
+│   └── PortTokenNeeded         the port is not public
+├── InvalidRequest
+│   └── AmbiguousRequest        the job could read the request in another way than the hub
+├── Unavailable
+│   └── JobNotStarted           the job is not running yet
+├── JobEnded                    410: the job is over
+├── Unreachable                 502
+│   ├── PortNotListening        nothing in the job listens on the port
+│   ├── JobElsewhere            the job runs on another machine
+│   ├── NetworkUnreachable      the hub cannot join the network of the job
+│   └── BadResponse             the job sent no valid response
+└── ProxyFailed                 500: a bug of the hub
+Exception
+├── NothingListens              becomes PortNotListening, or a refused SSH channel
+├── CannotJoinNetwork           becomes NetworkUnreachable, or a refused SSH channel
+├── ResponseLost                becomes BadResponse
+│   └── NoResponse              before the first byte: the request may be sent again
+├── ExchangeAborted             the response ends in the middle
+└── ClientDisconnected          the client went away before the response
+"""
 
 from hublet.core.errors import AuthenticationNeeded, HubError, InvalidRequest, NotFound, Unavailable
 
@@ -72,3 +99,27 @@ class ProxyFailed(HubError):
         super().__init__(
             f"Something went wrong on our side. Tell the operator the request id {request_id}."
         )
+
+
+class NothingListens(Exception):
+    """No process of the job accepts connections on the port."""
+
+
+class CannotJoinNetwork(Exception):
+    """The hub may not make sockets in the job's network; the text says why."""
+
+
+class ResponseLost(Exception):
+    """The job closed the connection or sent what is not HTTP, or the hub closed the connection."""
+
+
+class NoResponse(ResponseLost):
+    """The connection was closed before the first byte of a response, and not by the hub."""
+
+
+class ExchangeAborted(Exception):
+    """The job or the client disconnected after the response had begun."""
+
+
+class ClientDisconnected(Exception):
+    """Nobody waits for the response any more."""

@@ -1,8 +1,8 @@
 """Helper program that makes sockets in a job's network namespace and passes them to the hub.
 
-A process with threads cannot join a user namespace, and a hub that is not root has to. It stands
-alone: the standard library, and no other module of the hub. Its arguments are the descriptors of
-the network and of the channel, and how many sockets of each family are wanted.
+A process with threads cannot join a user namespace, and a hub that is not root has to. It imports
+the standard library and no other module of the hub. Its arguments are the descriptors of the
+network and of the channel, and the number of sockets for each family.
 """
 
 import array
@@ -25,7 +25,7 @@ def join(libc: ctypes.CDLL, descriptor: int, kind: int) -> None:
 def main() -> None:
     network, channel, count = (int(argument) for argument in sys.argv[1:])
     libc = ctypes.CDLL(None, use_errno=True)
-    # A network belongs to a user namespace; who is at home there may join it.
+    # A network namespace belongs to a user namespace, whose members may join it.
     join(libc, fcntl.ioctl(network, OWNER), NEW_USER)
     join(libc, network, NEW_NETWORK)
     made = [socket.socket(family) for family in FAMILIES for _ in range(count)]

@@ -13,26 +13,23 @@ from pathlib import Path
 from threading import Lock
 
 from hublet.gateway import namespace_program
+from hublet.gateway.errors import CannotJoinNetwork
 from hublet.runtime.attempt_folder import ProcessIdentity
 from hublet.runtime.records import AttachPoint
 
 _PROGRAM = Path(namespace_program.__file__)
 _HELPER_SECONDS = 10.0
-# How many sockets a helper makes at once, and for how many attempts they are kept.
+# How many sockets a helper makes at once, and for how many attempts they are cached.
 _BATCH, _ATTEMPTS = 16, 32
 
 SocketKey = tuple[ProcessIdentity, socket.AddressFamily]
 
 
-class CannotJoinNetwork(Exception):
-    """The hub may not make sockets in the job's network; the text says why."""
-
-
 @dataclass(slots=True)
 class NamespaceSockets:
-    """Makes sockets inside: in a thread where the hub may join networks, else by a helper."""
+    """Makes sockets in jobs' networks: in a thread if the hub may join them, else by a helper program."""
 
-    # A thread of its own: nothing else ever runs in it, so nothing else is in another's network.
+    # A thread of its own, so that no other code ever runs in a job's network.
     _thread: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="networks")
     )
@@ -40,17 +37,19 @@ class NamespaceSockets:
     _lock: Lock = field(default_factory=Lock)
     _ready: OrderedDict[SocketKey, list[socket.socket]] = field(default_factory=OrderedDict)
 
-    def socket_in(self, inside: AttachPoint, family: socket.AddressFamily) -> socket.socket:
+    def socket_in(self, attach_point: AttachPoint, family: socket.AddressFamily) -> socket.socket:
         """Return a socket that is not connected yet. Blocks. Raises CannotJoinNetwork."""
         try:
-            network = os.open(f"/proc/{inside.process.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+            network = os.open(
+                f"/proc/{attach_point.process.pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC
+            )
         except OSError as error:
             raise CannotJoinNetwork(str(error.strerror)) from error
         try:
-            # What was opened is the job's only if its process was there all the time.
-            if not inside.process.lives():
+            # The namespace is the job's only if its process ran all the time.
+            if not attach_point.process.lives():
                 raise CannotJoinNetwork("it has just ended")
-            return self._socket(network, inside, family)
+            return self._socket(network, attach_point, family)
         finally:
             os.close(network)
 
@@ -62,16 +61,16 @@ class NamespaceSockets:
         self._ready.clear()
 
     def _socket(
-        self, network: int, inside: AttachPoint, family: socket.AddressFamily
+        self, network: int, attach_point: AttachPoint, family: socket.AddressFamily
     ) -> socket.socket:
         if not self._needs_helper:
             try:
                 return self._thread.submit(_socket_in_namespace, network, family).result()
             except PermissionError:
                 self._needs_helper = True
-        return self._kept(network, inside.process, family)
+        return self._socket_from_helper(network, attach_point.process, family)
 
-    def _kept(
+    def _socket_from_helper(
         self, network: int, process: ProcessIdentity, family: socket.AddressFamily
     ) -> socket.socket:
         with self._lock:
@@ -107,7 +106,7 @@ def _join(libc: ctypes.CDLL, network: int) -> None:
 
 
 def _from_helper(network: int, count: int) -> list[list[socket.socket]]:
-    """Return sockets of each family that a helper made."""
+    """Return sockets of each family, made by the helper program."""
     ours, theirs = socket.socketpair()
     ours.settimeout(_HELPER_SECONDS)
     with ours, theirs:

@@ -1,4 +1,4 @@
-"""Records of the gateway: the job that is reached, and who may reach it by cookie or SSH key."""
+"""Records of the gateway: jobs that are reached, and who may reach them by cookie or SSH key."""
 
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.records import JobRecord
@@ -14,14 +14,14 @@ class JobPort:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachableJob:
-    """A job with the attempt that it is at; one that has not begun has no handle."""
+    """A job with its current attempt; one that has not started has no handle."""
 
     job: JobRecord
     runner: str | None
     handle: str | None
 
     @property
-    def place(self) -> tuple[str, int]:
+    def attempt_key(self) -> tuple[str, int]:
         return self.job.id, self.job.attempt
 
     def exposes(self, port: int) -> bool:
@@ -33,7 +33,7 @@ class ReachableJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserPass:
-    """A browser that somebody let in to one port of one job, as long as their session lasts."""
+    """Access of a browser to one port of one job, as long as its session of the hub lasts."""
 
     session_id: str
     user_id: str
@@ -41,7 +41,7 @@ class BrowserPass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyHolder:
-    """Whose key it is."""
+    """The user that an SSH key belongs to."""
 
     user_id: str
     user_name: str
@@ -51,7 +51,7 @@ class KeyHolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningJob:
-    """A job that runs, with the attempt it is at."""
+    """A job that runs, with its current attempt."""
 
     job: JobRecord
     runner: str
@@ -60,7 +60,7 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """Somebody in a job, by one of their keys."""
+    """An SSH client that was admitted to a job by a key of its user."""
 
     holder: KeyHolder
     running: RunningJob

@@ -4,25 +4,41 @@ import json
 from collections.abc import Sequence
 
 from hublet.core.clock import micros
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Reader, Row
 from hublet.gateway.records import BrowserPass, JobPort, KeyHolder, ReachableJob, RunningJob
+from hublet.jobs.records import Stage
 from hublet.jobs.store import JOB_COLUMNS, job_record
 
 CODE_KIND, COOKIE_KIND = "code", "cookie"
 
 
 async def find_reachable(conn: Reader, job_id: str) -> ReachableJob | None:
-    row = await conn.fetch_one(
+    row = await _find_job(conn, job_id)
+    if row is None:
+        return None
+    return ReachableJob(job=job_record(row), runner=row["a_runner"], handle=row["a_handle"] or None)
+
+
+async def find_running(conn: Reader, job_id: str) -> RunningJob | None:
+    row = await _find_job(conn, job_id)
+    if row is None or row["a_ended_at"] is not None or not row["a_handle"]:
+        return None
+    job = job_record(row)
+    if job.stage is not Stage.running:
+        return None
+    return RunningJob(job=job, runner=row["a_runner"], handle=row["a_handle"])
+
+
+async def _find_job(conn: Reader, job_id: str) -> Row | None:
+    """Return a job with its current attempt, whose columns begin with `a_`."""
+    return await conn.fetch_one(
         f"""
-        SELECT {JOB_COLUMNS}, a.runner AS a_runner, a.handle AS a_handle
+        SELECT {JOB_COLUMNS}, a.runner AS a_runner, a.handle AS a_handle, a.ended_at AS a_ended_at
         FROM jobs j LEFT JOIN job_attempts a ON a.job_id = j.id AND a.number = j.attempt
         WHERE j.id = $1
         """,
         job_id,
     )
-    if row is None:
-        return None
-    return ReachableJob(job=job_record(row), runner=row["a_runner"], handle=row["a_handle"] or None)
 
 
 async def add_code(
@@ -34,7 +50,7 @@ async def add_code(
     session_id: str,
     until: int,
 ) -> None:
-    """Keep a code; those of which the time is over go."""
+    """Add a code; expired passes are removed."""
     await conn.execute("DELETE FROM job_passes WHERE expires_at <= $1", micros())
     await _add_pass(conn, target, (digest, CODE_KIND, session_id, state_digest, until))
 
@@ -55,11 +71,11 @@ async def _add_pass(conn: Connection, target: JobPort, values: tuple[object, ...
     )  # fmt: skip
 
 
-async def take_code(
+async def consume_code(
     conn: Connection, target: JobPort, *, digests: Sequence[str], state_digests: Sequence[str]
 ) -> str | None:
-    """Use up a code for this very port and browser; return its session."""
-    taken = await conn.claim(
+    """Delete a code of this port and browser; return its session."""
+    rows = await conn.claim(
         """
         DELETE FROM job_passes
         WHERE digest IN each($1) AND kind = 'code' AND job_id = $2 AND port = $3
@@ -68,11 +84,11 @@ async def take_code(
         """,
         json.dumps(digests), target.job_id, target.port, json.dumps(state_digests), micros(),
     )  # fmt: skip
-    return taken[0]["session_id"] if taken else None
+    return rows[0]["session_id"] if rows else None
 
 
 async def find_pass(conn: Reader, target: JobPort, *, digests: Sequence[str]) -> BrowserPass | None:
-    """Return who was let in with a cookie; nobody whose session has ended."""
+    """Return the pass of a cookie; None once its session has ended."""
     row = await conn.fetch_one(
         """
         SELECT s.id, s.user_id FROM job_passes p
@@ -86,7 +102,7 @@ async def find_pass(conn: Reader, target: JobPort, *, digests: Sequence[str]) ->
 
 
 async def find_key_holder(conn: Reader, fingerprint: str) -> KeyHolder | None:
-    """Return whose key it is; nobody whose account is off has any."""
+    """Return the user of a key; None if the account is disabled."""
     row = await conn.fetch_one(
         """
         SELECT k.data, u.id, u.name FROM ssh_keys k JOIN users u ON u.id = k.user_id
@@ -97,17 +113,3 @@ async def find_key_holder(conn: Reader, fingerprint: str) -> KeyHolder | None:
     if row is None:
         return None
     return KeyHolder(user_id=row["id"], user_name=row["name"], data=row["data"])
-
-
-async def find_running(conn: Reader, job_id: str) -> RunningJob | None:
-    row = await conn.fetch_one(
-        f"""
-        SELECT {JOB_COLUMNS}, a.runner AS a_runner, a.handle AS a_handle FROM jobs j
-        JOIN job_attempts a ON a.job_id = j.id AND a.number = j.attempt AND a.ended_at IS NULL
-        WHERE j.id = $1 AND j.stage = 'RUNNING' AND a.handle <> ''
-        """,
-        job_id,
-    )
-    if row is None:
-        return None
-    return RunningJob(job=job_record(row), runner=row["a_runner"], handle=row["a_handle"])

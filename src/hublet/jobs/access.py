@@ -1,79 +1,97 @@
-"""Access to jobs: what a caller, or the creator of something, may do with an owner's jobs."""
+"""Access to the jobs of an owner: who may see, run and change them."""
 
-from hublet.accounts.errors import RoleNeeded, UserNotFound
+from hublet.accounts.access import effective_role
+from hublet.accounts.errors import OrganizationNotFound, RoleNeeded, UserNotFound
+from hublet.accounts.names import name_key
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import Role, User
+from hublet.accounts.organizations import store as memberships
+from hublet.accounts.records import Owner, OwnerType, Role, User
 from hublet.accounts.resource_groups import service as resource_groups
 from hublet.accounts.users import service as accounts
 from hublet.core.clock import now
 from hublet.core.database import Reader
 from hublet.core.light_dataclasses import dataclass
-from hublet.jobs.errors import CreatorGone, GroupNotForUsers, GroupRoleNeeded
-from hublet.jobs.records import JobRecord
+from hublet.jobs import store
+from hublet.jobs.errors import CreatorGone, GroupNotForUsers, GroupRoleNeeded, NamespaceNotFound
+from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.format import TokenKind
-from hublet.tokens.records import ALL_SCOPES, Caller, TokenRecord, TokenRole
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """A user or an organization."""
-
-    id: str
-    name: str
-    # Either "user" or "org".
-    type: str
-
-    @property
-    def is_organization(self) -> bool:
-        return self.type == "org"
+from hublet.tokens.records import ALL_SCOPES, Caller, Scope, TokenRecord, TokenRole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobAccess:
-    """Somebody before the jobs of an owner; whoever has none does not even know of them."""
+    """The access of a caller to an owner's jobs; nobody without it learns that there are any."""
 
     owner: Owner
     caller: Caller
     # In the organization; users are the administrators of their own jobs.
     role: Role
 
-    def role_in(self, group_id: str | None, group_role: Role | None) -> Role | None:
-        """Return the role that counts: in a resource group only its own members have one.
-
-        An administrator of the organization keeps that role everywhere in it.
-        """
-        return self.role if group_id is None or self.role is Role.admin else group_role
-
-    def may_change(self, job: JobRecord, group_role: Role | None) -> bool:
-        role = self.role_in(job.resource_group_id, group_role)
-        if role is None:
-            return False
+    def may_change(self, creator_id: str, role: Role | None) -> bool:
+        """Tell whether a role allows to change what this creator made, a job or a scheduled job."""
         # A contributor does with the jobs they created what a writer does with all.
-        own = job.creator_id == self.caller.user_id and role.covers(Role.contributor)
-        return own or role.covers(Role.write)
-
-    def may_see(self, job: JobRecord, group_role: Role | None) -> bool:
-        return self.role_in(job.resource_group_id, group_role) is not None
+        is_own = creator_id == self.caller.user_id
+        return role is not None and role.covers(Role.contributor if is_own else Role.write)
 
 
-async def check_may_run(conn: Reader, standing: JobAccess, group_id: str | None) -> None:
+async def get_access(conn: Reader, caller: Caller, name: str) -> JobAccess:
+    """Return the caller's access to the jobs under a name; NamespaceNotFound: they have none."""
+    access = await _get_access(conn, caller, name)
+    if not caller.may(Scope.jobs, on=access.owner.id):
+        raise ScopeNeeded([Scope.jobs])
+    return access
+
+
+async def get_access_of_creator(conn: Reader, creator: Caller, owner_id: str) -> JobAccess:
+    """Return the access of somebody in whose name the hub acts, by the id of the owner."""
+    owner = await store.find_owner(conn, owner_id)
+    if owner is None:
+        raise NamespaceNotFound(owner_id)
+    return await _get_access(conn, creator, owner.name)
+
+
+async def _get_access(conn: Reader, caller: Caller, name: str) -> JobAccess:
+    if name_key(name) == name_key(caller.user_name):
+        owner = Owner(id=caller.user_id, name=caller.user_name, type=OwnerType.user)
+        return JobAccess(owner=owner, caller=caller, role=Role.admin)
+    try:
+        organization = await organizations.get(conn, name)
+    except OrganizationNotFound:
+        raise NamespaceNotFound(name) from None
+    role = await memberships.role_of(conn, organization.id, user_id=caller.user_id)
+    if role is None:
+        raise NamespaceNotFound(name)
+    owner = Owner(id=organization.id, name=organization.name, type=OwnerType.organization)
+    return JobAccess(owner=owner, caller=caller, role=role)
+
+
+async def role_in_group(conn: Reader, access: JobAccess, group_id: str | None) -> Role | None:
+    """Return the role that counts for a job in a resource group, or in none; None: no access."""
+    group_role = None
+    if group_id is not None:
+        group_role = await memberships.group_role_of(conn, group_id, user_id=access.caller.user_id)
+    return effective_role(
+        organization=access.role, resource_group_id=group_id, resource_group=group_role
+    )
+
+
+async def check_may_run(conn: Reader, access: JobAccess, group_id: str | None) -> None:
     """Refuse somebody who may not run jobs there; in a resource group the role there decides."""
-    owner = standing.owner
+    owner = access.owner
     if group_id is None:
-        if not standing.role.covers(Role.contributor):
+        if not access.role.covers(Role.contributor):
             raise RoleNeeded(Role.contributor, owner.name)
         return
     if not owner.is_organization:
         raise GroupNotForUsers
-    organization = await organizations.get(conn, owner.name)
-    user_id = standing.caller.user_id
-    role = await resource_groups.role_in(conn, organization, group_id, user_id=user_id)
+    await resource_groups.get(conn, await organizations.get(conn, owner.name), group_id)
+    role = await role_in_group(conn, access, group_id)
     if role is None or not role.covers(Role.contributor):
         raise GroupRoleNeeded(Role.contributor)
 
 
 async def get_creator(conn: Reader, user_id: str) -> Caller:
-    """Return a user as a caller with all their rights; nobody whose account is off has any."""
+    """Return a user as a caller with all their rights; CreatorGone when the account is off."""
     try:
         user = await accounts.get_user_by_id(conn, user_id)
     except UserNotFound:
@@ -84,7 +102,7 @@ async def get_creator(conn: Reader, user_id: str) -> Caller:
 
 
 def _caller_for(user: User) -> Caller:
-    # No token was shown: this one is nowhere stored, and its origin created nothing.
+    # The user sent no token: this one is stored nowhere, and its origin created nothing.
     token = TokenRecord(
         id="",
         kind=TokenKind.access,

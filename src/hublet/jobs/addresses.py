@@ -6,27 +6,26 @@ from urllib.parse import urlsplit
 from hublet.core.config import Settings
 from hublet.jobs.records import JobRecord
 
-
-def port_addresses(job: JobRecord, settings: Settings) -> list[str]:
-    """Return one address for each exposed port; they answer once something listens there."""
-    return [port_address(job.id, port, settings) for port in job.expose.ports] if job.expose else []
-
-
-def port_address(job_id: str, port: int, settings: Settings) -> str:
-    """Return the address of a port: with the scheme, and behind the port, of the hub itself."""
-    base = urlsplit(settings.base_url)
-    place = settings.jobs_domain if base.port is None else f"{settings.jobs_domain}:{base.port}"
-    return f"{base.scheme}://{job_id}--{port}.{place}"
-
-
-# The port that clients take when none is said.
-_USUAL = 22
+# The port that SSH clients use by default.
+_DEFAULT_SSH_PORT = 22
 SSH_NOT_INSTALLED = "its operator has not installed it: pip install 'hublet[ssh]'"
 SSH_SWITCHED_OFF = "its operator has switched it off with the setting jobs.ssh_port"
 
 
+def port_addresses(job: JobRecord, settings: Settings) -> list[str]:
+    """Return one address for each exposed port; it responds once something listens there."""
+    return [port_address(job.id, port, settings) for port in job.expose.ports] if job.expose else []
+
+
+def port_address(job_id: str, port: int, settings: Settings) -> str:
+    """Return the address of a port: its scheme and network port are those of the hub itself."""
+    base = urlsplit(settings.base_url)
+    domain = settings.jobs_domain if base.port is None else f"{settings.jobs_domain}:{base.port}"
+    return f"{base.scheme}://{job_id}--{port}.{domain}"
+
+
 def why_no_ssh(settings: Settings) -> str | None:
-    """Return why there is no SSH here; None: there is."""
+    """Return the reason why this hub offers no SSH; None: it does."""
     if find_spec("asyncssh") is None:
         return SSH_NOT_INSTALLED
     # In test mode any free port is taken.
@@ -38,5 +37,5 @@ def ssh_address(job: JobRecord, settings: Settings) -> str | None:
     port = settings.jobs.ssh_port
     if not job.spec.ssh or not port or why_no_ssh(settings) is not None:
         return None
-    place = f"ssh.{settings.jobs_domain}"
-    return f"ssh://{job.id}@{place if port == _USUAL else f'{place}:{port}'}"
+    host = f"ssh.{settings.jobs_domain}"
+    return f"ssh://{job.id}@{host if port == _DEFAULT_SSH_PORT else f'{host}:{port}'}"

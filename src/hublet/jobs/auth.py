@@ -9,28 +9,27 @@ from hublet.core.database import Database
 from hublet.core.http import Db
 from hublet.core.http.exchange import exchange_of
 from hublet.jobs import service
-from hublet.jobs.access import JobAccess
+from hublet.jobs.access import JobAccess, get_access
 from hublet.jobs.errors import (
     JobNotFound,
     LabelNotReadable,
     NamespaceNotFound,
     ScheduledJobNotFound,
 )
-from hublet.jobs.records import JobFilter, Stage
-from hublet.runtime.supervisor.runner_selection import RunnerAvailability
+from hublet.jobs.records import Availability, JobFilter, Stage
 from hublet.tokens.auth import JobRunner, caller_of
 
-# A deleted job is listed only for those who ask for it.
+# Deleted jobs are listed only when their stage is asked for.
 _LISTED_STAGES = tuple(stage for stage in Stage if stage is not Stage.deleted)
 
 
 async def _access_to_jobs(database: Db, caller: JobRunner, namespace: str) -> JobAccess:
-    # Not the connection of the route: a request that waits for a second one could wait for ever.
+    # Not the route's connection: a request that holds one and waits for another could deadlock.
     async with database.read() as conn:
-        return await service.get_access(conn, caller, namespace)
+        return await get_access(conn, caller, namespace)
 
 
-# For the addresses that name an owner of jobs.
+# For paths that name an owner of jobs.
 AccessToJobs = Annotated[JobAccess, Depends(_access_to_jobs)]
 
 
@@ -41,64 +40,8 @@ async def _access_to_job(database: Db, caller: JobRunner, namespace: str, job_id
         raise JobNotFound(job_id) from None
 
 
-# For the addresses that name a job: who is a stranger to its owner hears of the job alone.
+# For paths that name a job: the refusal names the job, not its owner.
 AccessToJob = Annotated[JobAccess, Depends(_access_to_job)]
-
-
-async def _job_filter(
-    standing: AccessToJobs,
-    stage: Annotated[list[Stage] | None, Query(description="Any of these.")] = None,
-    label: Annotated[
-        list[str] | None, Query(description="Each as `key=value`; a job has all of them.")
-    ] = None,
-) -> JobFilter:
-    if any("=" not in each for each in label or ()):
-        raise LabelNotReadable
-    return JobFilter(
-        owner_id=standing.owner.id,
-        user_id=standing.caller.user_id,
-        sees_every_group=standing.role is Role.admin,
-        stages=tuple(stage or _LISTED_STAGES),
-        labels=frozenset(label or ()),
-    )
-
-
-JobFilterQuery = Annotated[JobFilter, Depends(_job_filter)]
-
-
-async def _availability(request: Request) -> RunnerAvailability:
-    availability: RunnerAvailability = request.app.state.jobs
-    return availability
-
-
-# What can be run here, for the routes that start something.
-JobAvailability = Annotated[RunnerAvailability, Depends(_availability)]
-
-
-async def recheck_access(
-    request: Request, database: Database, standing: JobAccess, job_id: str
-) -> None:
-    """Refuse somebody who follows a job and may not see it any more."""
-    exchange_of(request).known_caller = None
-    caller = await caller_of(request)
-    async with database.read() as conn:
-        again = await service.get_access(conn, caller, standing.owner.name)
-        await service.get(conn, again, job_id)
-
-
-async def _access_to_scheduled_job(
-    database: Db, caller: JobRunner, namespace: str, scheduled_job_id: str
-) -> JobAccess:
-    # Not the connection of the route: a request that waits for a second one could wait for ever.
-    async with database.read() as conn:
-        try:
-            return await service.get_access(conn, caller, namespace)
-        except NamespaceNotFound:
-            raise ScheduledJobNotFound(scheduled_job_id) from None
-
-
-# For the addresses that name a scheduled job: a stranger to its owner hears of the job alone.
-AccessToScheduledJob = Annotated[JobAccess, Depends(_access_to_scheduled_job)]
 
 
 async def _label_filter(
@@ -113,3 +56,55 @@ async def _label_filter(
 
 # Each as in `name=value`.
 LabelFilterQuery = Annotated[frozenset[str], Depends(_label_filter)]
+
+
+async def _job_filter(
+    access: AccessToJobs,
+    labels: LabelFilterQuery,
+    stage: Annotated[list[Stage] | None, Query(description="Any of these.")] = None,
+) -> JobFilter:
+    return JobFilter(
+        owner_id=access.owner.id,
+        user_id=access.caller.user_id,
+        sees_every_group=access.role is Role.admin,
+        stages=tuple(stage or _LISTED_STAGES),
+        labels=labels,
+    )
+
+
+JobFilterQuery = Annotated[JobFilter, Depends(_job_filter)]
+
+
+async def _availability(request: Request) -> Availability:
+    availability: Availability = request.app.state.jobs
+    return availability
+
+
+# What can run here, for routes that start or measure a job.
+JobAvailability = Annotated[Availability, Depends(_availability)]
+
+
+async def recheck_access(
+    request: Request, database: Database, access: JobAccess, job_id: str
+) -> None:
+    """Refuse a caller who follows a job and may not see it any more."""
+    exchange_of(request).known_caller = None
+    caller = await caller_of(request)
+    async with database.read() as conn:
+        access_now = await get_access(conn, caller, access.owner.name)
+        await service.get(conn, access_now, job_id)
+
+
+async def _access_to_scheduled_job(
+    database: Db, caller: JobRunner, namespace: str, scheduled_job_id: str
+) -> JobAccess:
+    # Not the route's connection: a request that holds one and waits for another could deadlock.
+    async with database.read() as conn:
+        try:
+            return await get_access(conn, caller, namespace)
+        except NamespaceNotFound:
+            raise ScheduledJobNotFound(scheduled_job_id) from None
+
+
+# For paths that name a scheduled job: the refusal names it, not its owner.
+AccessToScheduledJob = Annotated[JobAccess, Depends(_access_to_scheduled_job)]

@@ -1,4 +1,33 @@
-"""Errors of jobs and scheduled jobs, as a caller sees them."""
+"""Errors of jobs and scheduled jobs.
+
+HubError
+├── NotFound
+│   ├── JobNotFound             there is no such job, or the caller may not see it
+│   ├── NamespaceNotFound       the caller has no access to the jobs of this owner
+│   ├── ScheduledJobNotFound    there is no such scheduled job, or the caller may not see it
+│   ├── SourceNotFound          a webhook is to copy a job that its owner does not have
+│   ├── SpaceNotFound           the space of a job
+│   ├── VolumeNotFound          the repository or bucket of a volume
+│   └── VolumeRevisionNotFound  its revision
+├── NotAllowed
+│   ├── GroupRoleNeeded         the role in the resource group is too low
+│   ├── VolumeNotWritable       the creator may not write to the bucket
+│   ├── CreatorGone             the account in whose name the hub acts is gone
+│   └── RightsGone              it has no access to the owner any more
+├── InvalidRequest
+│   ├── OneSourceNeeded, FlavorNotOffered, ArchNotOffered, TimeoutTooLong, TextTooLong
+│   ├── GroupNotForUsers, LabelNotReadable, SshNotOffered
+│   ├── TooManyVolumes, InvalidVolume
+│   ├── NoNetworkGroups, ImageNotFound        found by the runtime
+│   └── ScheduleNotReadable, ScheduleNeverDue, NotByTheClock
+├── Conflict
+│   ├── JobGoesOn, JobIsOver, JobIsDeleted    the stage forbids it
+│   ├── SecretsGone             the secrets to be copied were dropped
+│   ├── TooManyScheduledJobs    the owner has as many as there may be
+│   └── LastRunGoesOn           the schedule allows no second job at a time
+└── Unavailable
+    └── NoRunner                no runner can be used; found by the runtime
+"""
 
 from collections.abc import Iterable
 
@@ -6,8 +35,6 @@ from hublet.core.errors import Conflict, InvalidRequest, NotAllowed, NotFound, U
 
 
 class JobNotFound(NotFound):
-    """It does not exist, or the caller may not know that it does."""
-
     def __init__(self, job_id: str) -> None:
         super().__init__(f"There is no job {job_id}, or you cannot see it.")
 
@@ -154,18 +181,16 @@ class ImageNotFound(InvalidRequest):
 
 
 class ScheduledJobNotFound(NotFound):
-    """It does not exist, or the caller may not know that it does."""
-
     def __init__(self, scheduled_job_id: str) -> None:
         super().__init__(f"There is no scheduled job {scheduled_job_id}, or you cannot see it.")
 
 
 class ScheduleNotReadable(InvalidRequest):
     def __init__(self, detail: str = "") -> None:
-        found = f" ({detail.lower()})" if detail else ""
+        reason = f" ({detail.lower()})" if detail else ""
         super().__init__(
             "schedule must have the five fields of cron, in UTC, or be one of @annually, @yearly, "
-            f"@monthly, @weekly, @daily, @midnight and @hourly{found}."
+            f"@monthly, @weekly, @daily, @midnight and @hourly{reason}."
         )
 
 

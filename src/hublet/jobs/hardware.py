@@ -1,4 +1,4 @@
-"""Hardware flavors that this hub offers, and their share of the machine."""
+"""Hardware flavors: those that this hub offers, their size and devices."""
 
 import os
 
@@ -14,7 +14,7 @@ _KNOWN = {flavor.value: flavor for flavor in Flavor}
 
 
 def offered_flavors(settings: Settings) -> dict[Flavor, FlavorSize]:
-    """Return the flavors by name, in the order of the settings; other names mean nothing."""
+    """Return the sizes of the offered flavors, in the order of the settings; skip unknown names."""
     sizes = settings.jobs.flavors
     if sizes is None:
         sizes = (_default_size(),)
@@ -22,7 +22,7 @@ def offered_flavors(settings: Settings) -> dict[Flavor, FlavorSize]:
 
 
 def unknown_names(settings: Settings) -> list[str]:
-    """Return what the settings call a flavor and is none, for the operator."""
+    """Return the names in the settings that are no flavors, for the operator."""
     known = set(Flavor)
     return [size.name for size in settings.jobs.flavors or () if size.name not in known]
 
@@ -53,7 +53,7 @@ def list_hardware(settings: Settings) -> list[Hardware]:
 
 
 def devices_of(flavor: Flavor, settings: Settings) -> tuple[str, ...]:
-    """Return what a job of a flavor sees of the machine's devices."""
+    """Return the devices of the machine that a job of a flavor sees."""
     size = offered_flavors(settings).get(flavor)
     if size is None or not size.devices:
         return ()
@@ -61,7 +61,7 @@ def devices_of(flavor: Flavor, settings: Settings) -> tuple[str, ...]:
 
 
 def _accelerator(flavor: Flavor, size: FlavorSize) -> Accelerator | None:
-    """Say what the flavor promises; what the devices of the operator are, the hub does not know."""
+    """Return the accelerator of a flavor; the hub knows the number of devices, not what they are."""
     if not size.devices:
         return None
     model = flavor.split("-")[0].upper()

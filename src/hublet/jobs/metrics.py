@@ -9,11 +9,18 @@ from hublet.core.clock import monotonic
 from hublet.core.config import Settings
 from hublet.core.config.kinds import FlavorSize
 from hublet.core.database import Database, Reader
-from hublet.core.errors import HubError
+from hublet.core.http.event_streams import CheckAccess
 from hublet.core.schema import Schema
 from hublet.jobs import hardware, store
-from hublet.jobs.records import MeasuredAttempt, Stage
-from hublet.runtime.records import Usage
+from hublet.jobs.records import MeasuredAttempt, Stage, Usage
+
+KEEP_ALIVE_SECONDS = 30.0
+_PERIOD_SECONDS = 1.0
+_NO_USAGE = Usage(cpu_millicores=0, memory_bytes=0)
+_UNKNOWN_SIZE = FlavorSize(name="", cores=1, memory_bytes=2**30)
+
+# Measures an attempt, by the name of its runner and its handle; None: nobody can tell right now.
+Meter = Callable[[str, str], Awaitable[Usage | None]]
 
 
 class GpuMetric(Schema):
@@ -38,15 +45,37 @@ class JobMetric(Schema):
     replica: str
 
 
-# Takes the name of a runner and what that calls the attempt. None: nobody can tell right now.
-Meter = Callable[[str, str], Awaitable[Usage | None]]
+async def follow_metrics(
+    database: Database,
+    job_id: str,
+    *,
+    meter: Meter,
+    check_access: CheckAccess,
+    stopping: asyncio.Event,
+) -> AsyncGenerator[str]:
+    """Yield a measurement each second while the job runs, until it is over.
 
-_NO_USAGE = Usage(cpu_millicores=0, memory_bytes=0)
-_UNKNOWN_SIZE = FlavorSize(name="", cores=1, memory_bytes=2**30)
+    The access is checked with each keep-alive.
+    """
+    alive_at = monotonic()
+    while not stopping.is_set():
+        began_at = monotonic()
+        async with database.read() as conn:
+            job = await store.find_measured_attempt(conn, job_id)
+        if job is None or job.stage.is_terminal:
+            return
+        if job.stage is Stage.running:
+            metric = await measure(job, database.hub.settings, meter)
+            yield f"event: metric\ndata: {metric.model_dump_json()}\n\n"
+        if monotonic() >= alive_at + KEEP_ALIVE_SECONDS:
+            await check_access()
+            yield ": keep-alive\n\n"
+            alive_at = monotonic()
+        await asyncio.sleep(max(0.0, began_at + _PERIOD_SECONDS - monotonic()))
 
 
 async def measure(job: MeasuredAttempt, settings: Settings, meter: Meter) -> JobMetric:
-    """Return what a job uses; nothing, when nobody can tell: the client waits for each one."""
+    """Return what a job uses; zero when nobody can tell, because the client waits for each one."""
     usage: Usage | None = None
     if job.runner is not None and job.handle is not None:
         usage = await meter(job.runner, job.handle)
@@ -70,56 +99,8 @@ def _flavor_size(job: MeasuredAttempt, settings: Settings) -> FlavorSize:
     return hardware.offered_flavors(settings).get(job.flavor, _UNKNOWN_SIZE)
 
 
-KEEP_ALIVE_SECONDS = 30.0
-_PERIOD_SECONDS = 1.0
-
-
-async def follow_metrics(
-    database: Database,
-    job_id: str,
-    *,
-    meter: Meter,
-    check_access: Callable[[], Awaitable[object]],
-    stopping: asyncio.Event,
-) -> AsyncGenerator[str]:
-    """Yield a measurement each second while the job runs, until it is over.
-
-    The access is looked at again now and then; without it the stream ends, and whoever comes
-    back hears why.
-    """
-    try:
-        async for piece in _follow(database, job_id, meter, check_access, stopping):
-            yield piece
-    except HubError:
-        return
-
-
-async def _follow(
-    database: Database,
-    job_id: str,
-    meter: Meter,
-    check_access: Callable[[], Awaitable[object]],
-    stopping: asyncio.Event,
-) -> AsyncGenerator[str]:
-    alive_at = monotonic()
-    while not stopping.is_set():
-        began_at = monotonic()
-        async with database.read() as conn:
-            job = await store.find_measured_attempt(conn, job_id)
-        if job is None or job.stage.is_terminal:
-            return
-        if job.stage is Stage.running:
-            metric = await measure(job, database.hub.settings, meter)
-            yield f"event: metric\ndata: {metric.model_dump_json()}\n\n"
-        if monotonic() >= alive_at + KEEP_ALIVE_SECONDS:
-            await check_access()
-            yield ": keep-alive\n\n"
-            alive_at = monotonic()
-        await asyncio.sleep(max(0.0, began_at + _PERIOD_SECONDS - monotonic()))
-
-
 class JobGauge:
-    """Jobs by their stage, counted when somebody looks."""
+    """Prometheus gauge of jobs by stage, counted when the metrics are read."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._gauge = Gauge("hublet_jobs", "Jobs by stage.", ["stage"], registry=registry)

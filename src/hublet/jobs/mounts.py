@@ -1,4 +1,4 @@
-"""Mounts of a job request: where a volume may lie, who may have it, which commit it is now."""
+"""Mounts of a requested job: their paths, the creator's rights to them, and their commits."""
 
 import asyncio
 import posixpath
@@ -25,13 +25,13 @@ from hublet.tokens.records import Caller
 
 MAX_VOLUMES = 100
 
-# What the kernel fills, and what a job could not begin without.
+# Filled by the kernel; a job could not begin without them.
 _RESERVED = ("/proc", "/sys", "/dev")
 _MAIN = "main"
 
 
 def place_volumes(volumes: Sequence[Volume]) -> tuple[Mount, ...]:
-    """Return where each volume lies, before anybody looks whether there is such a thing."""
+    """Return the mount of each volume, before it is checked whether there is such a volume."""
     if len(volumes) > MAX_VOLUMES:
         raise TooManyVolumes(MAX_VOLUMES)
     mounts = tuple(_mount(place, volume) for place, volume in enumerate(volumes))
@@ -79,15 +79,15 @@ def _inner_path(place: int, path: str) -> str | None:
 async def resolve_mounts(
     conn: Reader, creator: Caller, mounts: Sequence[Mount]
 ) -> tuple[Mount, ...]:
-    """Return the mounts with the commit that each revision is now, if the creator may have them.
+    """Return the mounts with the commit of each revision; refuse what the creator may not read.
 
-    That a commit named by its id exists only git can tell: see `check_commits`.
+    Only git knows whether a commit named by its id exists: see `check_commits`.
     """
-    found = list[Mount]()
+    resolved = list[Mount]()
     for place, mount in enumerate(mounts):
         repo = await _get_volume(conn, creator, place, mount)
-        found.append(replace(mount, commit=await _get_commit(conn, repo, place, mount)))
-    return tuple(found)
+        resolved.append(replace(mount, commit=await _get_commit(conn, repo, place, mount)))
+    return tuple(resolved)
 
 
 async def _get_volume(conn: Reader, creator: Caller, place: int, mount: Mount) -> Repo:
@@ -100,7 +100,7 @@ async def _get_volume(conn: Reader, creator: Caller, place: int, mount: Mount) -
 
 
 async def find_mounted(conn: Reader, creator: Caller, mount: Mount) -> Repo | None:
-    """Return what is mounted when its content is open to the creator of the job."""
+    """Return the mounted repository if the creator of the job may read it."""
     return await _find_readable(conn, creator, RepoType(mount.type), mount.source)
 
 
@@ -128,9 +128,9 @@ async def check_space(conn: Reader, creator: Caller, name: str) -> None:
 
 
 async def check_commits(database: Database, creator: Caller, volumes: Sequence[Volume]) -> None:
-    """Refuse a revision that is written as the id of a commit which the repository lacks.
+    """Refuse a revision that is the id of a commit which the repository lacks.
 
-    Git is asked, so no transaction may be open; all other rules are left to `resolved`.
+    Git is read, so no transaction may be open; all other rules are left to `resolve_mounts`.
     """
     data_dir = database.hub.settings.database.data_dir
     for place, mount in enumerate(place_volumes(volumes)):

@@ -3,9 +3,10 @@
 import asyncio
 from typing import Any
 
-from hublet.core import folders
 from hublet.core.database import Database
+from hublet.core.folders import remove_tree
 from hublet.core.queue import handles_slowly
+from hublet.jobs.logs.reader import job_folder
 from hublet.jobs.schedules.service import START_TASK
 from hublet.jobs.schedules.starter import start_due
 from hublet.jobs.service import REMOVE_FOLDER
@@ -13,8 +14,8 @@ from hublet.jobs.service import REMOVE_FOLDER
 
 @handles_slowly(REMOVE_FOLDER)
 async def remove_folder_of_job(database: Database, body: dict[str, Any]) -> None:
-    folder = folders.job_folder(database.hub.settings.database.data_dir, body["job_id"])
-    await asyncio.to_thread(folders.remove_tree, folder)
+    folder = job_folder(database.hub.settings.database.data_dir, body["job_id"])
+    await asyncio.to_thread(remove_tree, folder)
 
 
 @handles_slowly(START_TASK)

@@ -1,12 +1,15 @@
-"""Records of jobs: what one runs, its hardware, its mounts, how far it is (interface 2.2)."""
+"""Records of jobs: the spec, the stage, what a runner observes and measures (interface 2.2)."""
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 from hublet.core.light_dataclasses import dataclass
 
-# Wakes those who look after jobs or follow one.
+# The channel that wakes supervisors and followers of jobs.
 JOBS = "jobs"
+# Linux passes no longer string to a program, and ends each with a zero byte.
+MAX_VARIABLE_BYTES = 131_071
 
 
 class Flavor(StrEnum):
@@ -77,7 +80,7 @@ class InitiatorType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Initiator:
-    """What made the job start."""
+    """What started the job."""
 
     type: InitiatorType
     id: str
@@ -85,12 +88,12 @@ class Initiator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A volume: what is mounted, and where."""
+    """A volume of a job: its source, and where it is mounted."""
 
     type: VolumeType
     source: str
     mount_path: str
-    # As it was asked for, and the commit that it was then; buckets have neither.
+    # As requested, and the commit that it was then; buckets have neither.
     revision: str | None = None
     commit: str | None = None
     read_only: bool | None = None
@@ -99,7 +102,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """What can be reached from outside; the public ones without a token."""
+    """Ports that can be reached from outside; the public ones without a token."""
 
     ports: tuple[int, ...]
     public: tuple[int, ...] = ()
@@ -113,7 +116,7 @@ class NetworkGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """What to run. Exactly one of a space and an image; secrets are kept apart, sealed."""
+    """What a job runs: exactly one of a space and an image. Secrets are stored apart, sealed."""
 
     space: str | None = None
     image: str | None = None
@@ -122,7 +125,7 @@ class Spec:
     environment: dict[str, str]
     flavor: Flavor
     arch: Arch | None = None
-    # Of one attempt; None: as the settings say.
+    # Of one attempt; None: the default of the settings.
     timeout_seconds: int | None = None
     attempts: int = 1
     mounts: tuple[Mount, ...] = ()
@@ -160,7 +163,7 @@ class JobFilter:
 
     owner_id: str
     user_id: str
-    # Whoever does not sees those without a resource group, and those of their own groups.
+    # False: only jobs without a resource group, and those in the user's own groups.
     sees_every_group: bool
     stages: tuple[Stage, ...]
     # Each as in `name=value`.
@@ -169,6 +172,8 @@ class JobFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDetails:
+    """What a response says of a job beyond its record."""
+
     creator_name: str
     # Of the attempt that runs or ran last.
     attempt_started_at: datetime | None = None
@@ -176,7 +181,7 @@ class JobDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageEvent:
-    """How far a job was at a moment."""
+    """A stage and message that a job had, and when."""
 
     id: str
     stage: Stage
@@ -187,12 +192,66 @@ class StageEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredAttempt:
-    """How far a job is, and the attempt that runs now."""
+    """The stage of a job, and the attempt to measure."""
 
     job_id: str
     stage: Stage
     flavor: Flavor
     attempt: int
-    # None: nothing runs right now.
+    # None: no attempt runs right now.
     runner: str | None = None
     handle: str | None = None
+
+
+class Phase(StrEnum):
+    """Phase of an attempt, as its runner observes it."""
+
+    pending = "pending"
+    running = "running"
+    # It ended, and everything it printed is in the log.
+    exited = "exited"
+    # Nothing of it is left, and it is unknown how it ended.
+    gone = "gone"
+    # The runner cannot tell right now.
+    unknown = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What a runner observes of an attempt."""
+
+    phase: Phase
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    out_of_memory: bool = False
+    timed_out: bool = False
+    stopped: bool = False
+    # More on it, such as why it could not begin.
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What an attempt uses right now."""
+
+    cpu_millicores: int
+    memory_bytes: int
+    received_per_second: int = 0
+    sent_per_second: int = 0
+
+
+class Availability(Protocol):
+    """What can run jobs on this hub; implemented by the runtime."""
+
+    async def check(self, image: str | None, *, is_in_group: bool) -> None:
+        """Refuse a job that nothing here would run; without an image it runs a space.
+
+        Raises NoRunner, NoNetworkGroups and ImageNotFound.
+        """
+        ...
+
+    async def usage(self, runner: str, handle: str) -> Usage | None:
+        """Return what an attempt uses now; None when nobody can tell."""
+        ...

@@ -1,4 +1,4 @@
-"""Job requests: checks without a database, the spec of a request, the request of a rerun."""
+"""Requests for jobs: checks that need no database, the spec, and the request for a rerun."""
 
 import platform
 from collections.abc import Iterator, Mapping
@@ -16,15 +16,24 @@ from hublet.jobs.errors import (
     TextTooLong,
     TimeoutTooLong,
 )
-from hublet.jobs.records import Arch, JobRecord, Mount, NetworkGroup, Ports, Spec
+from hublet.jobs.records import (
+    MAX_VARIABLE_BYTES,
+    Arch,
+    JobRecord,
+    Mount,
+    NetworkGroup,
+    Ports,
+    Spec,
+)
 from hublet.jobs.request_schemas import Expose, JobRequest, Network, or_none
-from hublet.runtime.attempt_folder import MAX_VARIABLE_BYTES
+
+REQUEST_ADAPTER: TypeAdapter[JobRequest] = TypeAdapter(JobRequest)
 
 _ARCHS = {"x86_64": Arch.amd64, "amd64": Arch.amd64, "aarch64": Arch.arm64, "arm64": Arch.arm64}
 
 
 def check_request(request: JobRequest, settings: Settings) -> None:
-    """Refuse what this hub can never run, whoever asks for it."""
+    """Refuse a request that this hub can never run."""
     if bool(or_none(request.spaceId)) == bool(or_none(request.dockerImage)):
         raise OneSourceNeeded
     offered = hardware.offered_flavors(settings)
@@ -61,7 +70,7 @@ def _texts(request: JobRequest) -> Iterator[tuple[str, str]]:
 def spec_of(
     request: JobRequest, mounts: tuple[Mount, ...], *, added: Mapping[str, str] | None = None
 ) -> Spec:
-    """Return what is to run; `added` are variables over those of the request."""
+    """Return the spec of a request; `added` are variables over those of the request."""
     command, arguments = or_none(request.command), or_none(request.arguments)
     return Spec(
         space=or_none(request.spaceId) or None,
@@ -105,13 +114,10 @@ def _network_group(network: Network | None) -> NetworkGroup | None:
     return NetworkGroup(group=network.group, aliases=tuple(network.aliases))
 
 
-REQUEST_ADAPTER: TypeAdapter[JobRequest] = TypeAdapter(JobRequest)
-
-
 def request_from(job: JobRecord, *, with_volumes: bool) -> JobRequest:
-    """Return what was asked for, without the secrets; a revision keeps its name."""
+    """Return the request for a job like this one, without secrets; a revision keeps its name."""
     spec = job.spec
-    asked = {
+    fields = {
         "spaceId": spec.space,
         "dockerImage": spec.image,
         "command": None if spec.command is None else list(spec.command),
@@ -131,7 +137,7 @@ def request_from(job: JobRecord, *, with_volumes: bool) -> JobRequest:
         "resourceGroupId": job.resource_group_id,
     }
     return REQUEST_ADAPTER.validate_python(
-        {name: value for name, value in asked.items() if value is not None}
+        {name: value for name, value in fields.items() if value is not None}
     )
 
 

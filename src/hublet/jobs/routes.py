@@ -18,14 +18,18 @@ from hublet.jobs.auth import (
     recheck_access,
 )
 from hublet.jobs.event_stream import follow_events
+from hublet.jobs.logs.routes import router as logs_router
+from hublet.jobs.metrics import follow_metrics
 from hublet.jobs.mounts import check_commits
 from hublet.jobs.presenter import render, render_all
 from hublet.jobs.records import Initiator, InitiatorType
 from hublet.jobs.request_schemas import Expose, JobRequest, or_none
 from hublet.jobs.requests import request_from
+from hublet.jobs.schedules.routes import router as schedules_router
 from hublet.jobs.schemas import Hardware, Job, JobCount, UpdateLabels
 
 router = Router(tags=["jobs"])
+metrics_router = Router(tags=["jobs"])
 
 _JOBS = "/api/jobs/{namespace}"
 _JOB = f"{_JOBS}/{{job_id}}"
@@ -39,7 +43,7 @@ async def list_job_hardware(conn: ReadConn) -> list[Hardware]:
 
 @router.post(_JOBS)
 async def run_job(
-    database: Db, standing: AccessToJobs, available: JobAvailability, body: JobRequest
+    database: Db, access: AccessToJobs, availability: JobAvailability, body: JobRequest
 ) -> Job:
     """Run a job: a command in an image, or what a space runs.
 
@@ -47,40 +51,40 @@ async def run_job(
     their contributors may run them.
     """
     is_in_group = or_none(body.network) is not None
-    await available.check(or_none(body.dockerImage), is_in_group=is_in_group)
-    await check_commits(database, standing.caller, or_none(body.volumes) or ())
-    initiator = Initiator(type=InitiatorType.user, id=standing.caller.user_id)
+    await availability.check(or_none(body.dockerImage), is_in_group=is_in_group)
+    await check_commits(database, access.caller, or_none(body.volumes) or ())
+    initiator = Initiator(type=InitiatorType.user, id=access.caller.user_id)
     async with database.transaction() as conn:
-        job = await service.create(conn, standing=standing, initiator=initiator, request=body)
-        return await render(conn, standing.owner, job)
+        job = await service.create(conn, access=access, initiator=initiator, request=body)
+        return await render(conn, access.owner, job)
 
 
 @router.get(_JOBS, responses=PAGED_RESPONSES)
 async def list_jobs(
-    conn: ReadConn, standing: AccessToJobs, asked: JobFilterQuery, page: PageQuery
+    conn: ReadConn, access: AccessToJobs, job_filter: JobFilterQuery, page: PageQuery
 ) -> list[Job]:
     """List jobs, newest first, page by page; deleted ones only when their stage is asked for."""
-    found = await store.list_of(conn, asked, before=page.after, limit=page.reach)
-    jobs = page.cut(found, position=lambda job: job.id)
-    return await render_all(conn, standing.owner, jobs)
+    listed = await store.list_of(conn, job_filter, before=page.after, limit=page.reach)
+    jobs = page.cut(listed, position=lambda job: job.id)
+    return await render_all(conn, access.owner, jobs)
 
 
 @router.get(f"{_JOBS}/count")
-async def count_jobs(conn: ReadConn, asked: JobFilterQuery) -> JobCount:
+async def count_jobs(conn: ReadConn, job_filter: JobFilterQuery) -> JobCount:
     """Count what the list with the same filters has."""
-    return JobCount(count=await store.count_of(conn, asked))
+    return JobCount(count=await store.count_of(conn, job_filter))
 
 
 @router.get(_JOB)
-async def get_job(conn: ReadConn, standing: AccessToJob, job_id: str) -> Job:
+async def get_job(conn: ReadConn, access: AccessToJob, job_id: str) -> Job:
     """Show a job."""
-    return await render(conn, standing.owner, await service.get(conn, standing, job_id))
+    return await render(conn, access.owner, await service.get(conn, access, job_id))
 
 
 @router.post(f"{_JOB}/cancel", responses={409: {"description": "The job was deleted."}})
-async def cancel_job(conn: Conn, standing: AccessToJob, job_id: str) -> Job:
+async def cancel_job(conn: Conn, access: AccessToJob, job_id: str) -> Job:
     """Ask a job to end; it is CANCELED a moment later. One that is over stays as it is."""
-    return await render(conn, standing.owner, await service.cancel(conn, standing, job_id))
+    return await render(conn, access.owner, await service.cancel(conn, access, job_id))
 
 
 @router.post(
@@ -88,49 +92,72 @@ async def cancel_job(conn: Conn, standing: AccessToJob, job_id: str) -> Job:
     responses={409: {"description": "The job was deleted, or its secrets were dropped."}},
 )
 async def duplicate_job(
-    database: Db, standing: AccessToJob, available: JobAvailability, job_id: str
+    database: Db, access: AccessToJob, availability: JobAvailability, job_id: str
 ) -> Job:
     """Run a job once more, with the same secrets."""
     async with database.read() as conn:
-        source = await service.get_to_change(conn, standing, job_id)
+        source = await service.get_to_change(conn, access, job_id)
     is_in_group = source.spec.network is not None
-    await available.check(source.spec.image, is_in_group=is_in_group)
+    await availability.check(source.spec.image, is_in_group=is_in_group)
     volumes = request_from(source, with_volumes=True).volumes
-    await check_commits(database, standing.caller, or_none(volumes) or ())
+    await check_commits(database, access.caller, or_none(volumes) or ())
     async with database.transaction() as conn:
-        copy = await service.duplicate(conn, standing, job_id)
-        return await render(conn, standing.owner, copy)
+        copy = await service.duplicate(conn, access, job_id)
+        return await render(conn, access.owner, copy)
 
 
 @router.put(f"{_JOB}/labels", responses={409: {"description": "The job was deleted."}})
 async def update_job_labels(
-    conn: Conn, standing: AccessToJob, job_id: str, body: UpdateLabels
+    conn: Conn, access: AccessToJob, job_id: str, body: UpdateLabels
 ) -> Job:
     """Replace all labels of a job."""
-    job = await service.set_labels(conn, standing, job_id, body.labels)
-    return await render(conn, standing.owner, job)
+    job = await service.set_labels(conn, access, job_id, body.labels)
+    return await render(conn, access.owner, job)
 
 
 @router.put(f"{_JOB}/expose", responses={409: {"description": "The job is over."}})
-async def update_job_expose(conn: Conn, standing: AccessToJob, job_id: str, body: Expose) -> Job:
+async def update_job_expose(conn: Conn, access: AccessToJob, job_id: str, body: Expose) -> Job:
     """Replace the ports of a job that are reached from outside; without any all are closed."""
-    job = await service.set_expose(conn, standing, job_id, body)
-    return await render(conn, standing.owner, job)
+    job = await service.set_expose(conn, access, job_id, body)
+    return await render(conn, access.owner, job)
 
 
 @router.delete(_JOB, responses={409: {"description": "The job is not over, or was deleted."}})
-async def delete_job(conn: Conn, standing: AccessToJob, job_id: str) -> Done:
+async def delete_job(conn: Conn, access: AccessToJob, job_id: str) -> Done:
     """Delete a job that is over, with what it printed; its record stays, in the stage DELETED."""
-    await service.delete(conn, standing, job_id)
+    await service.delete(conn, access, job_id)
     return Done()
 
 
 @router.get(f"{_JOB}/events", response_class=Response, responses=EVENT_STREAM_RESPONSES)
 async def stream_job_events(
-    request: Request, database: Db, standing: AccessToJob, job_id: str
+    request: Request, database: Db, access: AccessToJob, job_id: str
 ) -> Response:
     """Follow a job: each stage and message that it had, then those it gets, until it is over."""
     async with database.read() as conn:
-        job = await service.get(conn, standing, job_id)
-    check = partial(recheck_access, request, database, standing, job.id)
+        job = await service.get(conn, access, job_id)
+    check = partial(recheck_access, request, database, access, job.id)
     return EventStream(request, partial(follow_events, database, job.id), check_access=check)
+
+
+@metrics_router.get(
+    f"{_JOB}/metrics",
+    response_class=Response,
+    responses=EVENT_STREAM_RESPONSES,
+)
+async def stream_job_metrics(
+    request: Request,
+    database: Db,
+    access: AccessToJob,
+    availability: JobAvailability,
+    job_id: str,
+) -> Response:
+    """Follow what a job uses: an event `metric` each second while it runs, until it is over."""
+    async with database.read() as conn:
+        job = await service.get(conn, access, job_id)
+    check = partial(recheck_access, request, database, access, job.id)
+    measures = partial(follow_metrics, database, job.id, meter=availability.usage)
+    return EventStream(request, measures, check_access=check)
+
+
+ROUTERS: tuple[Router, ...] = (router, logs_router, metrics_router, schedules_router)

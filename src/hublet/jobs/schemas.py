@@ -1,21 +1,14 @@
-"""Schemas of jobs in responses: interface 2.2, with what the public client reads besides."""
+"""Schemas of jobs in responses: interface 2.2, and what the public client reads beyond it."""
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import MISSING, Field
 
-from hublet.core.clock import now
-from hublet.core.config import Settings
 from hublet.core.schema import Schema, Timestamp
-from hublet.jobs import addresses, records
-from hublet.jobs.access import Owner
-from hublet.jobs.addresses import ssh_address
 from hublet.jobs.records import (
     Arch,
     Flavor,
     InitiatorType,
-    JobDetails,
     Stage,
     StageEvent,
     VolumeType,
@@ -122,12 +115,12 @@ class JobEvent(Schema):
     timestamp: Timestamp
 
     @classmethod
-    def of(cls, happening: StageEvent) -> "JobEvent":
+    def of(cls, event: StageEvent) -> "JobEvent":
         return cls(
-            stage=happening.stage,
-            message=happening.message,
-            attempt=happening.attempt,
-            timestamp=happening.at,
+            stage=event.stage,
+            message=event.message,
+            attempt=event.attempt,
+            timestamp=event.at,
         )
 
 
@@ -155,104 +148,3 @@ class Hardware(Schema):
     unitCostMicroUSD: int
     unitCostUSD: float
     unitLabel: str
-
-
-def render_record(
-    job: records.JobRecord, owner: Owner, aside: JobDetails, settings: Settings
-) -> Job:
-    """Return a job as `Job` describes it; its secrets stay inside."""
-    spec = job.spec
-    shown: dict[str, Any] = {
-        "id": job.id,
-        "createdAt": job.created_at,
-        "owner": {"id": owner.id, "name": owner.name, "type": owner.type},
-        "spaceId": spec.space,
-        "dockerImage": spec.image,
-        "timeout": spec.timeout_seconds or settings.jobs.timeout_seconds,
-        "environment": spec.environment,
-        "secrets": dict.fromkeys(job.secret_names) or None,
-        "command": None if spec.command is None else list(spec.command),
-        "arguments": None if spec.arguments is None else list(spec.arguments),
-        "arch": spec.arch,
-        "flavor": spec.flavor,
-        "status": _status(job, settings),
-        "createdBy": {"id": job.creator_id, "name": aside.creator_name},
-        "resourceGroupId": job.resource_group_id,
-        "retry": spec.attempts - 1,
-        "startedAt": job.started_at,
-        "finishedAt": job.finished_at,
-        "durations": _durations(job, aside),
-        "volumes": [_volume(mount) for mount in spec.mounts] or None,
-        "expose": _expose(job.expose),
-        "network": _network(spec.network),
-        "labels": job.labels,
-        "initiator": _initiator(job, aside),
-    }
-    return Job.model_validate(_without_none(shown))
-
-
-def _without_none(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _status(job: records.JobRecord, settings: Settings) -> dict[str, Any]:
-    return {
-        "stage": job.stage,
-        "message": job.message,
-        "failureCount": job.failure_count,
-        **_without_none(
-            {
-                "cancelReason": job.cancel_reason,
-                "exposeUrls": addresses.port_addresses(job, settings) or None,
-                "sshUrl": ssh_address(job, settings),
-            }
-        ),
-    }
-
-
-def _durations(job: records.JobRecord, aside: JobDetails) -> dict[str, float]:
-    """What goes on is counted until now."""
-    end = job.finished_at or now()
-    running = job.running_micros / 1e6
-    if job.stage is Stage.running and aside.attempt_started_at is not None:
-        running += _seconds(aside.attempt_started_at, end)
-    return {
-        "schedulingSecs": _seconds(job.created_at, job.started_at or end),
-        "runningSecs": round(running, 3),
-        "totalSecs": _seconds(job.created_at, end),
-    }
-
-
-def _seconds(start: datetime, end: datetime) -> float:
-    return round(max(0.0, (end - start).total_seconds()), 3)
-
-
-def _volume(mount: records.Mount) -> dict[str, Any]:
-    return _without_none(
-        {
-            "type": mount.type,
-            "source": mount.source,
-            "mountPath": mount.mount_path,
-            "revision": mount.revision,
-            "readOnly": bool(mount.read_only),
-            "path": mount.path,
-        }
-    )
-
-
-def _expose(expose: records.Ports | None) -> dict[str, Any] | None:
-    if expose is None:
-        return None
-    return {"ports": list(expose.ports), "portsPublic": list(expose.public)}
-
-
-def _network(network: records.NetworkGroup | None) -> dict[str, Any] | None:
-    if network is None:
-        return None
-    return {"group": network.group, "aliases": list(network.aliases)}
-
-
-def _initiator(job: records.JobRecord, aside: JobDetails) -> dict[str, Any]:
-    shown = {"type": job.initiator.type, "id": job.initiator.id}
-    is_creator = job.initiator.id == job.creator_id
-    return shown | ({"name": aside.creator_name} if is_creator else {})

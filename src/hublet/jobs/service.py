@@ -1,4 +1,4 @@
-"""Rules of jobs: how one is created, who sees it, what may be changed, its sealed secrets."""
+"""Rules of jobs: creation, changes, cancellation, deletion, and the transition of a stage."""
 
 import json
 from collections.abc import Mapping
@@ -6,38 +6,36 @@ from dataclasses import replace
 
 import msgspec
 
-from hublet.accounts.errors import OrganizationNotFound, RoleNeeded
-from hublet.accounts.names import name_key
-from hublet.accounts.organizations import service as organizations
+from hublet.accounts.errors import RoleNeeded
 from hublet.accounts.records import Role
-from hublet.core.clock import now
+from hublet.core.clock import from_micros, micros, now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
+from hublet.core.outbox import publish
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.core.sealing import KeyRing
+from hublet.events import JobEnded
 from hublet.jobs import mounts, requests, store
-from hublet.jobs.access import JobAccess, Owner, check_may_run
+from hublet.jobs.access import JobAccess, check_may_run, role_in_group
 from hublet.jobs.errors import (
     JobGoesOn,
     JobIsDeleted,
     JobIsOver,
     JobNotFound,
-    NamespaceNotFound,
     SecretsGone,
 )
 from hublet.jobs.records import JOBS, Initiator, InitiatorType, JobRecord, Spec, Stage
 from hublet.jobs.request_schemas import Expose, JobRequest, or_none
 from hublet.jobs.requests import request_from
-from hublet.jobs.stages import Trigger
-from hublet.runtime.supervisor.records import StageChange
-from hublet.runtime.supervisor.store import transition
-from hublet.tokens.errors import ScopeNeeded
-from hublet.tokens.records import Caller, Scope
+from hublet.jobs.stages import StageChange, Trigger, next_stage
+
+QUEUED = "queued"
+REMOVE_FOLDER = "jobs.remove-folder"
 
 
 def seal_secrets(keys: KeyRing, owner: str, secrets: Mapping[str, str]) -> bytes | None:
-    """Seal the secrets of what has this id, a job or a scheduled job; None when there are none."""
+    """Seal the secrets of a job or a scheduled job, which its id is; None when there are none."""
     if not secrets:
         return None
     return keys.seal(msgspec.json.encode(dict(secrets)), context=_sealing_context(owner))
@@ -54,62 +52,22 @@ def _sealing_context(owner: str) -> str:
     return f"jobs.secrets:{owner}"
 
 
-QUEUED = "queued"
-REMOVE_FOLDER = "jobs.remove-folder"
-
-
-async def get_access(conn: Reader, caller: Caller, name: str) -> JobAccess:
-    """Return what a caller is to the jobs under a name; strangers hear that there are none."""
-    standing = await _get_access(conn, caller, name)
-    if not caller.may(Scope.jobs, on=standing.owner.id):
-        raise ScopeNeeded([Scope.jobs])
-    return standing
-
-
-async def _get_access(conn: Reader, caller: Caller, name: str) -> JobAccess:
-    if name_key(name) == name_key(caller.user_name):
-        owner = Owner(id=caller.user_id, name=caller.user_name, type="user")
-        return JobAccess(owner=owner, caller=caller, role=Role.admin)
-    try:
-        found = await organizations.get(conn, name)
-    except OrganizationNotFound:
-        raise NamespaceNotFound(name) from None
-    role = await store.role_in_organization(conn, found.id, user_id=caller.user_id)
-    if role is None:
-        raise NamespaceNotFound(name)
-    return JobAccess(
-        owner=Owner(id=found.id, name=found.name, type="org"), caller=caller, role=role
-    )
-
-
-async def get_access_of_creator(conn: Reader, creator: Caller, owner_id: str) -> JobAccess:
-    """Return the same for somebody in whose name the hub acts, by the id of the owner."""
-    owner = await store.find_owner(conn, owner_id)
-    if owner is None:
-        raise NamespaceNotFound(owner_id)
-    return await _get_access(conn, creator, owner.name)
-
-
-async def get(conn: Reader, standing: JobAccess, job_id: str) -> JobRecord:
-    job = await store.find(conn, job_id, owner_id=standing.owner.id)
-    if job is None or not standing.may_see(job, await _group_role(conn, standing, job)):
+async def get(conn: Reader, access: JobAccess, job_id: str) -> JobRecord:
+    job = await store.find(conn, job_id, owner_id=access.owner.id)
+    if job is None or await role_in_group(conn, access, job.resource_group_id) is None:
         raise JobNotFound(job_id)
     return job
 
 
-async def get_to_change(conn: Reader, standing: JobAccess, job_id: str) -> JobRecord:
-    """Return a job that the caller may cancel, copy, describe anew and delete."""
-    job = await get(conn, standing, job_id)
-    if not standing.may_change(job, await _group_role(conn, standing, job)):
-        raise RoleNeeded(Role.write, standing.owner.name)
+async def get_to_change(conn: Reader, access: JobAccess, job_id: str) -> JobRecord:
+    """Return a job that the caller may cancel, duplicate, label and delete."""
+    job = await get(conn, access, job_id)
+    role = await role_in_group(conn, access, job.resource_group_id)
+    if not access.may_change(job.creator_id, role):
+        raise RoleNeeded(Role.write, access.owner.name)
     if job.stage is Stage.deleted:
         raise JobIsDeleted(job_id)
     return job
-
-
-async def _group_role(conn: Reader, standing: JobAccess, job: JobRecord) -> Role | None:
-    group_id, user_id = job.resource_group_id, standing.caller.user_id
-    return None if group_id is None else await store.role_in_group(conn, group_id, user_id=user_id)
 
 
 async def find_by_key(conn: Reader, key: str) -> JobRecord | None:
@@ -123,39 +81,39 @@ async def find_source(conn: Reader, job_id: str, *, owner_id: str) -> JobRecord 
     return None if job is None or job.stage is Stage.deleted else job
 
 
-async def check(conn: Reader, standing: JobAccess, request: JobRequest) -> Spec:
-    """Return what a request asks to run, or refuse it with the reason."""
+async def check(conn: Reader, access: JobAccess, request: JobRequest) -> Spec:
+    """Return the spec of a request, or refuse it with the reason."""
     requests.check_request(request, conn.hub.settings)
-    await check_may_run(conn, standing, or_none(request.resourceGroupId))
+    await check_may_run(conn, access, or_none(request.resourceGroupId))
     if space := or_none(request.spaceId):
-        await mounts.check_space(conn, standing.caller, space)
+        await mounts.check_space(conn, access.caller, space)
     placed = mounts.place_volumes(or_none(request.volumes) or ())
-    return requests.spec_of(request, await mounts.resolve_mounts(conn, standing.caller, placed))
+    return requests.spec_of(request, await mounts.resolve_mounts(conn, access.caller, placed))
 
 
-async def create(  # noqa: PLR0913 - the one way a job comes to be; each is named.
+async def create(  # noqa: PLR0913 - the one way to create a job; each is named.
     conn: Connection,
     *,
-    standing: JobAccess,
+    access: JobAccess,
     initiator: Initiator,
     request: JobRequest,
     key: str | None = None,
     extra_environment: Mapping[str, str] | None = None,
     secrets: Mapping[str, str] | None = None,
 ) -> JobRecord:
-    """Let a job begin as soon as there is room; the caller of the standing is its creator.
+    """Add a job to the queue; the caller of the access is its creator.
 
     `secrets` come over those of the request. The same key never makes a second job: the first
-    is returned. Who names a commit by its id calls `mounts.check_commits` before.
+    is returned. Volumes that name a commit by its id need `mounts.check_commits` before.
     """
     if key is not None and (first := await store.find_by_key(conn, key)) is not None:
         return first
-    spec = await check(conn, standing, request)
+    spec = await check(conn, access, request)
     secrets = requests.secrets_of(request) | dict(secrets or {})
     job = JobRecord(
         id=new_object_id(),
-        owner_id=standing.owner.id,
-        creator_id=standing.caller.user_id,
+        owner_id=access.owner.id,
+        creator_id=access.caller.user_id,
         resource_group_id=or_none(request.resourceGroupId),
         initiator=initiator,
         spec=replace(spec, environment=spec.environment | dict(extra_environment or {})),
@@ -174,18 +132,18 @@ async def create(  # noqa: PLR0913 - the one way a job comes to be; each is name
 
 
 async def _get_first(conn: Reader, key: str | None) -> JobRecord:
-    """Return the job of a key that somebody else was just faster to use."""
+    """Return the job of a key that another request has just used."""
     first = None if key is None else await store.find_by_key(conn, key)
     assert first is not None  # noqa: S101 - jobs are never removed while their key is in use.
     return first
 
 
-async def duplicate(conn: Connection, standing: JobAccess, job_id: str) -> JobRecord:
+async def duplicate(conn: Connection, access: JobAccess, job_id: str) -> JobRecord:
     """Start a copy of a job, with its secrets."""
-    source = await get_to_change(conn, standing, job_id)
+    source = await get_to_change(conn, access, job_id)
     return await create(
         conn,
-        standing=standing,
+        access=access,
         initiator=Initiator(type=InitiatorType.duplicated_job, id=source.id),
         request=request_from(source, with_volumes=True),
         secrets=await secrets_of(conn, source),
@@ -193,33 +151,31 @@ async def duplicate(conn: Connection, standing: JobAccess, job_id: str) -> JobRe
 
 
 async def secrets_of(conn: Reader, job: JobRecord) -> dict[str, str]:
-    """Open the secrets of a job; SecretsGone when it had some and they were dropped."""
+    """Unseal the secrets of a job; SecretsGone when it had some and they were dropped."""
     sealed = await store.find_sealed(conn, job.id)
     if sealed is None and job.secret_names:
         raise SecretsGone(job.id)
     return unseal_secrets(conn.hub.keys, job.id, sealed)
 
 
-async def cancel(conn: Connection, standing: JobAccess, job_id: str) -> JobRecord:
-    """Ask for the end of a job; one that is over stays as it is."""
-    job = await get_to_change(conn, standing, job_id)
+async def cancel(conn: Connection, access: JobAccess, job_id: str) -> JobRecord:
+    """Request the cancellation of a job; one that is over stays as it is."""
+    job = await get_to_change(conn, access, job_id)
     if await store.request_cancel(conn, job.id):
         conn.wake(JOBS)
-    return await get(conn, standing, job_id)
+    return await get(conn, access, job_id)
 
 
 async def set_labels(
-    conn: Connection, standing: JobAccess, job_id: str, labels: Mapping[str, str]
+    conn: Connection, access: JobAccess, job_id: str, labels: Mapping[str, str]
 ) -> JobRecord:
-    job = await get_to_change(conn, standing, job_id)
+    job = await get_to_change(conn, access, job_id)
     await store.set_labels(conn, job, labels)
     return replace(job, labels=dict(labels))
 
 
-async def set_expose(
-    conn: Connection, standing: JobAccess, job_id: str, expose: Expose
-) -> JobRecord:
-    job = await get_to_change(conn, standing, job_id)
+async def set_expose(conn: Connection, access: JobAccess, job_id: str, expose: Expose) -> JobRecord:
+    job = await get_to_change(conn, access, job_id)
     if job.stage.is_terminal:
         raise JobIsOver(job_id)
     ports = requests.ports_of(expose)
@@ -228,10 +184,48 @@ async def set_expose(
     return replace(job, expose=ports)
 
 
-async def delete(conn: Connection, standing: JobAccess, job_id: str) -> None:
-    """Forget what a job printed and left behind; that there was one is kept."""
-    job = await get_to_change(conn, standing, job_id)
+async def delete(conn: Connection, access: JobAccess, job_id: str) -> None:
+    """Delete the log and the files of a job; its record stays."""
+    job = await get_to_change(conn, access, job_id)
     deletion = StageChange(trigger=Trigger.deleted, message=job.message)
     if await transition(conn, job, deletion) is None:
         raise JobGoesOn(job_id)
     await add_task(conn, NewTask(kind=REMOVE_FOLDER, body=json.dumps({"job_id": job.id})))
+
+
+async def transition(conn: Connection, job: JobRecord, change: StageChange) -> JobRecord | None:
+    """Bring a job to the stage its trigger leads to, with its attempt and its events.
+
+    Returns None, and does nothing, when the job changed since it was read or the trigger leads
+    nowhere from its stage.
+    """
+    stage = next_stage(job.stage, change.trigger)
+    if stage is None or not await store.set_stage(conn, job, stage, change, at=micros()):
+        return None
+    await store.set_attempt_times(conn, job, change)
+    changed = replace(job, stage=stage, message=change.message)
+    if (stage, change.message) != (job.stage, job.message):
+        await store.add_event(conn, changed)
+    if stage.is_terminal and not job.stage.is_terminal:
+        await publish(conn, _ended_event(changed))
+    conn.wake(JOBS)
+    started_at = None if change.started_at is None else from_micros(change.started_at)
+    return replace(
+        changed,
+        version=job.version + 1,
+        failure_count=job.failure_count + change.is_failure,
+        attempt=job.attempt + change.is_retry,
+        started_at=job.started_at or started_at,
+        running_micros=job.running_micros + change.ran,
+    )
+
+
+def _ended_event(job: JobRecord) -> JobEnded:
+    return JobEnded(
+        job_id=job.id,
+        owner_id=job.owner_id,
+        creator_id=job.creator_id,
+        name=job.labels.get("name"),
+        stage=job.stage,
+        message=job.message,
+    )

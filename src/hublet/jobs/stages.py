@@ -1,10 +1,10 @@
-"""State machine of a job: stages, the triggers between them, and the messages that say why."""
+"""State machine of a job: its stages, the triggers between them, and the messages on why."""
 
 from enum import StrEnum
 from signal import Signals
 
-from hublet.jobs.records import Stage
-from hublet.runtime.records import Observation, Phase
+from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.records import Observation, Phase, Stage
 
 TIMEOUT = "Job timeout"
 LOST = "the runner lost it"
@@ -17,22 +17,24 @@ _GIB = 2**30
 
 
 class Trigger(StrEnum):
-    # Something is to be said, and that is all.
+    # Only the message changes.
     progress = "progress"
     started = "started"
     succeeded = "succeeded"
-    # An attempt failed, and another one is left.
+    # An attempt failed, and the next one follows.
     failed = "failed"
-    # An attempt failed, and it was the last.
+    # The last attempt failed.
     exhausted = "exhausted"
     timed_out = "timed-out"
-    # It can never begin as it was asked for.
+    # It can never begin as it was requested.
     refused = "refused"
-    # It did not begin in the time that an attempt has for that.
+    # It did not begin within the time to start.
     late = "late"
     canceled = "canceled"
     deleted = "deleted"
 
+
+_FAILURES = frozenset({Trigger.failed, Trigger.exhausted, Trigger.timed_out})
 
 _AFTER_RUNNING = {
     Trigger.failed: Stage.scheduling,
@@ -41,7 +43,7 @@ _AFTER_RUNNING = {
     Trigger.canceled: Stage.canceled,
 }
 
-# What is not here does not happen: above all, nothing but a deletion follows an end.
+# All transitions there are; only a deletion follows an end.
 TRANSITIONS: dict[Stage, dict[Trigger, Stage]] = {
     Stage.scheduling: {
         Trigger.progress: Stage.scheduling,
@@ -62,15 +64,53 @@ TRANSITIONS: dict[Stage, dict[Trigger, Stage]] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptEnd:
+    """How an attempt ended."""
+
+    # None: its end was not observed.
+    ended_at: int | None
+    exit_code: int | None = None
+    reason: str | None = None
+    # Then nothing of it has to be cleared away.
+    never_began: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageChange:
+    """A change of a job's stage or message, made by `service.transition`."""
+
+    trigger: Trigger
+    message: str | None
+    # Microseconds until the job may be claimed again; only for one that goes on.
+    wait: int = 0
+    # Whether any worker may claim the job then; one that is over is always released.
+    releases_lease: bool = False
+    started_at: int | None = None
+    # Of the current attempt.
+    ending: AttemptEnd | None = None
+    # Microseconds that the current attempt ran.
+    ran: int = 0
+
+    @property
+    def is_failure(self) -> bool:
+        return self.trigger in _FAILURES
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether the job goes on with another attempt."""
+        return self.trigger is Trigger.failed
+
+
 def next_stage(stage: Stage, trigger: Trigger) -> Stage | None:
-    """Return where a trigger leads; None where it leads nowhere."""
+    """Return the stage that a trigger leads to; None: it leads nowhere from here."""
     return TRANSITIONS[stage].get(trigger)
 
 
 def trigger_of_end(
     ended: Observation, *, has_begun: bool, attempts_left: int, is_overdue: bool
 ) -> Trigger:
-    """Return what the end of an attempt means; a timeout is never tried again."""
+    """Return the trigger for the end of an attempt; a timeout is never retried."""
     if ended.timed_out or (ended.stopped and is_overdue):
         return Trigger.timed_out
     if ended.phase is Phase.exited and not has_begun:
@@ -81,7 +121,7 @@ def trigger_of_end(
 
 
 def reason_of(ended: Observation, trigger: Trigger, *, memory_bytes: int) -> str | None:
-    """Say why an attempt ended as it did; None when it is as it should be."""
+    """Return the reason why an attempt ended; None when it succeeded."""
     if trigger is Trigger.succeeded:
         return None
     if trigger is Trigger.timed_out:
@@ -112,13 +152,13 @@ def retry_message(*, attempt: int, attempts: int, reason: str | None) -> str:
 
 
 def silence_message(seen: Observation) -> str:
-    """Say that nobody can tell how an attempt fares."""
+    """Return the message while the runner does not respond."""
     return f"{SILENT}: {seen.reason}" if seen.reason else SILENT
 
 
-def late_message(said: str | None, *, seconds: int) -> str:
-    """Say that it did not begin in time, and what stood in the way."""
-    return f"it did not begin within {seconds} s" + (f": {said}" if said else "")
+def late_message(reason: str | None, *, seconds: int) -> str:
+    """Return the message of a job that did not begin in time."""
+    return f"it did not begin within {seconds} s" + (f": {reason}" if reason else "")
 
 
 def retry_delay(failures: int) -> int:
@@ -127,8 +167,8 @@ def retry_delay(failures: int) -> int:
 
 
 def start_retry_delay(waited: int) -> int:
-    """Return how long to wait before a start is tried again that was tried for so long.
+    """Return the microseconds before the next try to start an attempt, tried for so long already.
 
-    To wait as long again as it has taken so far is to wait twice as long each time.
+    Waiting as long again as it has taken so far doubles the wait each time.
     """
     return min(max(waited, _SECOND), _MAX_RETRY_DELAY)

@@ -1,4 +1,4 @@
-"""SQL of jobs as their owners know them; only `transition` changes a stage."""
+"""SQL of jobs as their owners know them; `service.transition` alone calls `set_stage`."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -6,11 +6,10 @@ from datetime import datetime
 
 import msgspec
 
-from hublet.accounts.records import Role
+from hublet.accounts.records import Owner, OwnerType
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
-from hublet.jobs.access import Owner
 from hublet.jobs.records import (
     Initiator,
     InitiatorType,
@@ -23,6 +22,7 @@ from hublet.jobs.records import (
     Stage,
     StageEvent,
 )
+from hublet.jobs.stages import StageChange
 
 # Where jobs are called `j`; `job_record` reads it.
 JOB_COLUMNS = """
@@ -34,7 +34,7 @@ JOB_COLUMNS = """
 
 
 async def add(conn: Connection, job: JobRecord, *, sealed: bytes | None, key: str | None) -> bool:
-    """Add a job that is to begin now; False when there is one of this key."""
+    """Add a job that is due now; False when there is one of this key."""
     created_at = to_micros(job.created_at)
     added = await conn.execute(
         """
@@ -56,7 +56,7 @@ async def add(conn: Connection, job: JobRecord, *, sealed: bytes | None, key: st
 
 
 async def add_event(conn: Connection, job: JobRecord) -> None:
-    """Keep how far a job is now, for those who follow it."""
+    """Add the stage and message that a job has now to its events."""
     await conn.execute(
         """
         INSERT INTO job_events (id, job_id, stage, message, attempt, at)
@@ -85,7 +85,7 @@ async def find_sealed(conn: Reader, job_id: str) -> bytes | None:
     return sealed
 
 
-# $1 owner, $2 stages, $3 how many labels, $4 the labels, $5 who asks, $6 whether they see all.
+# $1 owner, $2 stages, $3 how many labels, $4 the labels, $5 the caller, $6 whether they see all.
 _MATCHING = """
     FROM jobs j
     WHERE j.owner_id = $1 AND j.stage IN each($2)
@@ -100,33 +100,35 @@ _MATCHING = """
 """
 
 
-async def list_of(conn: Reader, asked: JobFilter, *, before: str, limit: int) -> list[JobRecord]:
+async def list_of(
+    conn: Reader, job_filter: JobFilter, *, before: str, limit: int
+) -> list[JobRecord]:
     """Return jobs, newest first, older than the one of this id; an empty id is newer than any."""
     rows = await conn.fetch_all(
         f"SELECT {JOB_COLUMNS} {_MATCHING} AND ($7 = '' OR j.id < $7) ORDER BY j.id DESC LIMIT $8",
-        *_filter_values(asked), before, limit,
+        *_filter_values(job_filter), before, limit,
     )  # fmt: skip
     return [job_record(row) for row in rows]
 
 
-async def count_of(conn: Reader, asked: JobFilter) -> int:
-    count: int = await conn.fetch_value(f"SELECT count(*) {_MATCHING}", *_filter_values(asked))
+async def count_of(conn: Reader, job_filter: JobFilter) -> int:
+    count: int = await conn.fetch_value(f"SELECT count(*) {_MATCHING}", *_filter_values(job_filter))
     return count
 
 
-def _filter_values(asked: JobFilter) -> Sequence[object]:
+def _filter_values(job_filter: JobFilter) -> Sequence[object]:
     return (
-        asked.owner_id,
-        json.dumps(asked.stages),
-        len(asked.labels),
-        json.dumps(sorted(asked.labels)),
-        asked.user_id,
-        asked.sees_every_group,
+        job_filter.owner_id,
+        json.dumps(job_filter.stages),
+        len(job_filter.labels),
+        json.dumps(sorted(job_filter.labels)),
+        job_filter.user_id,
+        job_filter.sees_every_group,
     )
 
 
 async def find_details(conn: Reader, job_ids: Sequence[str]) -> dict[str, JobDetails]:
-    """Return what an answer says beside the record, by the id of the job."""
+    """Return what a response says beyond the record, by the id of the job."""
     rows = await conn.fetch_all(
         """
         SELECT j.id, u.name, a.started_at FROM jobs j JOIN users u ON u.id = j.creator_id
@@ -163,9 +165,9 @@ async def set_expose(conn: Connection, job_id: str, expose: Ports | None) -> Non
 
 
 async def request_cancel(conn: Connection, job_id: str) -> bool:
-    """Say that a job is to end; False when it is over.
+    """Request the cancellation of a job; False when it is over.
 
-    Whoever was about to let it wait finds that it changed.
+    The new version makes a concurrent `set_stage` fail.
     """
     return await conn.execute(
         """
@@ -177,8 +179,51 @@ async def request_cancel(conn: Connection, job_id: str) -> bool:
     ) == 1  # fmt: skip
 
 
+async def set_stage(
+    conn: Connection, job: JobRecord, stage: Stage, change: StageChange, *, at: int
+) -> bool:
+    """Write the stage a change leads to, with the job's counts; False: it changed since it was read."""
+    is_over = stage.is_terminal
+    # What ended while nobody looked did not end only now.
+    ended_at = at if change.ending is None else change.ending.ended_at or at
+    return await conn.execute(
+        """
+        UPDATE jobs SET stage = $3, message = $4, version = version + 1,
+            failure_count = failure_count + $5, attempt = attempt + $6,
+            started_at = coalesce(started_at, $7), finished_at = coalesce(finished_at, $8),
+            running_micros = running_micros + $9, due_at = $10,
+            claimed_by = CASE WHEN $11 THEN NULL ELSE claimed_by END,
+            claimed_until = CASE WHEN $11 THEN NULL ELSE claimed_until END,
+            sealed_secrets = CASE WHEN $12 THEN NULL ELSE sealed_secrets END
+        WHERE id = $1 AND version = $2
+        """,
+        job.id, job.version, stage, change.message, int(change.is_failure), int(change.is_retry),
+        change.started_at, ended_at if is_over else None, change.ran,
+        None if is_over else at + change.wait, is_over or change.releases_lease, stage is Stage.deleted,
+    ) == 1  # fmt: skip
+
+
+async def set_attempt_times(conn: Connection, job: JobRecord, change: StageChange) -> None:
+    """Write when the attempt that a job is at began and ended, as far as the change says so."""
+    ending = change.ending
+    if change.started_at is not None:
+        await conn.execute(
+            "UPDATE job_attempts SET started_at = $3 WHERE job_id = $1 AND number = $2",
+            job.id, job.attempt, change.started_at,
+        )  # fmt: skip
+    if ending is not None:
+        await conn.execute(
+            """
+            UPDATE job_attempts SET ended_at = $3, exit_code = $4, reason = $5, removed_at = $6
+            WHERE job_id = $1 AND number = $2
+            """,
+            job.id, job.attempt, ending.ended_at, ending.exit_code, ending.reason,
+            ending.ended_at if ending.never_began else None,
+        )  # fmt: skip
+
+
 async def list_events(conn: Reader, job_id: str) -> list[StageEvent]:
-    """Return how far a job was, oldest first; the ids of several processes do not grow in turn."""
+    """Return the events of a job, oldest first; ids of several processes are not in order."""
     rows = await conn.fetch_all(
         """
         SELECT id, stage, message, attempt, at FROM job_events
@@ -205,23 +250,7 @@ async def count_by_stage(conn: Reader) -> dict[str, int]:
 
 async def find_owner(conn: Reader, owner_id: str) -> Owner | None:
     row = await conn.fetch_one("SELECT id, name, type FROM owners WHERE id = $1", owner_id)
-    return Owner(id=row["id"], name=row["name"], type=row["type"]) if row else None
-
-
-async def role_in_organization(conn: Reader, organization_id: str, *, user_id: str) -> Role | None:
-    role = await conn.fetch_value(
-        "SELECT role FROM memberships WHERE organization_id = $1 AND user_id = $2",
-        organization_id, user_id,
-    )  # fmt: skip
-    return Role(role) if role else None
-
-
-async def role_in_group(conn: Reader, group_id: str, *, user_id: str) -> Role | None:
-    role = await conn.fetch_value(
-        "SELECT role FROM resource_group_members WHERE resource_group_id = $1 AND user_id = $2",
-        group_id, user_id,
-    )  # fmt: skip
-    return Role(role) if role else None
+    return Owner(id=row["id"], name=row["name"], type=OwnerType(row["type"])) if row else None
 
 
 def job_record(row: Row) -> JobRecord:
@@ -262,14 +291,14 @@ def _ports_json(ports: Ports | None) -> str | None:
 
 
 async def list_finished(conn: Reader, job_ids: Collection[str]) -> set[str]:
-    """Return those of the jobs that are over; so are those that do not exist any more."""
-    # Whoever comes while the database is asked was not asked about.
-    asked = set(job_ids)
+    """Return those of the jobs that are over, or do not exist any more."""
+    # A copy: the caller may add to its collection during the query.
+    checked = set(job_ids)
     rows = await conn.fetch_all(
         "SELECT id FROM jobs WHERE id IN each($1) AND stage IN each($2)",
-        json.dumps(list(asked)), json.dumps([s for s in Stage if not s.is_terminal]),
+        json.dumps(list(checked)), json.dumps([s for s in Stage if not s.is_terminal]),
     )  # fmt: skip
-    return asked - {row["id"] for row in rows}
+    return checked - {row["id"] for row in rows}
 
 
 async def find_measured_attempt(conn: Reader, job_id: str) -> MeasuredAttempt | None:
@@ -295,6 +324,6 @@ async def find_measured_attempt(conn: Reader, job_id: str) -> MeasuredAttempt | 
 
 
 async def list_specs_in_use(conn: Reader) -> list[str]:
-    """Return what is to run of every job that is not over, as it is stored."""
+    """Return the spec of every job that is not over, as it is stored."""
     rows = await conn.fetch_all("SELECT spec FROM jobs WHERE stage IN ('SCHEDULING', 'RUNNING')")
     return [row["spec"] for row in rows]

@@ -7,21 +7,21 @@ from typing import Any
 from hublet.core.database import Database, Reader
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs import service
-from hublet.jobs.access import JobAccess, get_creator
+from hublet.jobs.access import JobAccess, get_access_of_creator, get_creator
 from hublet.jobs.errors import NamespaceNotFound, RightsGone, SourceNotFound
 from hublet.jobs.mounts import check_commits
 from hublet.jobs.records import Initiator, InitiatorType
 from hublet.jobs.request_schemas import JobRequest, or_none
 from hublet.jobs.requests import REQUEST_ADAPTER, request_from
 
-# What the owner of a webhook sees of its jobs; the rest of what it adds may be private to the
-# repository, or large, and is kept like a secret.
+# The variables that the owner of a webhook sees in its jobs; the others may be private to the
+# repository, or large, and are stored like secrets.
 _VISIBLE = frozenset({"WEBHOOK_ID", "WEBHOOK_REPO_ID", "WEBHOOK_REPO_TYPE"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookStart:
-    """One of `job`, in wire names, and `source_id` is set."""
+    """The job that a delivery starts: one of `job`, in wire names, and `source_id` is set."""
 
     webhook_id: str
     owner_id: str
@@ -34,50 +34,50 @@ class WebhookStart:
     secrets: Mapping[str, str] = field(repr=False)
 
 
-async def start(database: Database, asked: WebhookStart) -> str:
+async def start(database: Database, order: WebhookStart) -> str:
     """Start the job of a delivery, or find the one that it started; return its id.
 
-    What the creator of the webhook may do counts as it is now. Refusals are HubErrors.
+    The rights are those that the creator of the webhook has now. Refusals are HubErrors.
     """
     async with database.read() as conn:
-        if (first := await service.find_by_key(conn, asked.key)) is not None:
+        if (first := await service.find_by_key(conn, order.key)) is not None:
             return first.id
-        standing = await _creator_access(conn, asked)
-        request = await _request(conn, asked)
-    await check_commits(database, standing.caller, or_none(request.volumes) or ())
-    added = dict(asked.environment)
-    shown = {name: added.pop(name) for name in _VISIBLE & added.keys()}
+        access = await _creator_access(conn, order)
+        request = await _request(conn, order)
+    await check_commits(database, access.caller, or_none(request.volumes) or ())
+    added = dict(order.environment)
+    visible = {name: added.pop(name) for name in _VISIBLE & added.keys()}
     async with database.transaction() as conn:
         job = await service.create(
             conn,
-            standing=standing,
-            initiator=Initiator(type=InitiatorType.webhook, id=asked.webhook_id),
+            access=access,
+            initiator=Initiator(type=InitiatorType.webhook, id=order.webhook_id),
             request=request,
-            key=asked.key,
-            extra_environment=shown,
-            # Nothing that somebody calls WEBHOOK_PAYLOAD takes the place of the payload.
-            secrets={**asked.secrets, **added},
+            key=order.key,
+            extra_environment=visible,
+            # Last, so that no secret called WEBHOOK_PAYLOAD replaces the payload.
+            secrets={**order.secrets, **added},
         )
     return job.id
 
 
-async def _creator_access(conn: Reader, asked: WebhookStart) -> JobAccess:
-    creator = await get_creator(conn, asked.creator_id)
+async def _creator_access(conn: Reader, order: WebhookStart) -> JobAccess:
+    creator = await get_creator(conn, order.creator_id)
     try:
-        return await service.get_access_of_creator(conn, creator, asked.owner_id)
+        return await get_access_of_creator(conn, creator, order.owner_id)
     except NamespaceNotFound:
         raise RightsGone from None
 
 
-async def _request(conn: Reader, asked: WebhookStart) -> JobRequest:
-    """Interface 6.1: of a source neither the secrets nor the volumes are taken."""
-    if asked.job is not None:
+async def _request(conn: Reader, order: WebhookStart) -> JobRequest:
+    """Return the request; interface 6.1: a copy has neither the secrets nor the volumes."""
+    if order.job is not None:
         # A webhook may name both; then it is the space that runs.
-        has_space = bool(asked.job.get("spaceId"))
-        job = {name: value for name, value in asked.job.items() if name != "dockerImage"}
-        return REQUEST_ADAPTER.validate_python(job if has_space else dict(asked.job))
-    source_id = asked.source_id or ""
-    source = await service.find_source(conn, source_id, owner_id=asked.owner_id)
+        has_space = bool(order.job.get("spaceId"))
+        job = {name: value for name, value in order.job.items() if name != "dockerImage"}
+        return REQUEST_ADAPTER.validate_python(job if has_space else dict(order.job))
+    source_id = order.source_id or ""
+    source = await service.find_source(conn, source_id, owner_id=order.owner_id)
     if source is None:
         raise SourceNotFound(source_id)
     return request_from(source, with_volumes=False)

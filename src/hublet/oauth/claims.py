@@ -5,7 +5,7 @@ from typing import Any
 
 from hublet.accounts.avatars import avatar_url
 from hublet.accounts.schemas import WIRE_PLANS
-from hublet.accounts.users import service as accounts
+from hublet.accounts.users import store as users
 from hublet.core.database import Reader, Row
 from hublet.tokens.records import Scope
 
@@ -18,7 +18,7 @@ async def claims_of(
     With `read-memberships` all organizations are shown, with the role in each; without it, only
     the selected ones, by name.
     """
-    rows = await accounts.profile_rows(conn, user_id)
+    rows = await users.whoami_rows(conn, user_id)
     base_url = conn.hub.settings.base_url
     claims: dict[str, Any] = {"sub": user_id}
     if Scope.profile in scopes:

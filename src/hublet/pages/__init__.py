@@ -1,1 +1,1 @@
-"""The pages a person sees."""
+"""Pages of the hub itself: the landing page and the documentation of the API."""

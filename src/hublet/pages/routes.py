@@ -106,3 +106,6 @@ def _render(app: FastAPI) -> _Documents:
 def _page(template: str, **values: Any) -> Document:
     body = _templates.render(template, **values)
     return Document(body=body, media_type="text/html", policy=PAGE_POLICY)
+
+
+ROUTERS: tuple[Router, ...] = (router,)

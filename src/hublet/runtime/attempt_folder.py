@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.records import MAX_VARIABLE_BYTES
+from hublet.runtime.shim.attempt import STATUS_FILE
 from hublet.runtime.shim.system import read, start_time
-
-STATUS_FILE, STOP_FILE = "status.json", "stop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessIdentity:
-    """A process of this boot of the machine; start in ticks since the boot."""
+    """A process, told apart from a later one with the same pid; start in ticks since the boot."""
 
     pid: int
     start: int
@@ -26,14 +26,14 @@ class ProcessIdentity:
         return self.boot == boot_id() and start_time(self.pid) == self.start > 0
 
     def open(self) -> int | None:
-        """Return a file descriptor of the process, which cannot become another's; None: it ended."""
+        """Return a pidfd of the process, which is never reused; None: it ended."""
         if not self.lives():
             return None
         try:
             fd = os.pidfd_open(self.pid)
         except OSError:
             return None
-        # Looked at again: it may have ended, and another begun, before the descriptor was there.
+        # Checked again: before the pidfd was open the process may have ended and its pid been reused.
         if self.lives():
             return fd
         os.close(fd)
@@ -57,7 +57,7 @@ def boot_id() -> str:
 
 
 def read_status(folder: Path) -> dict[str, Any] | None:
-    """Return what the shim last said; None when it has said nothing, or nothing that was kept."""
+    """Return the status that the shim wrote last; None when there is none that can be read."""
     try:
         status: dict[str, Any] = json.loads(read(str(folder / STATUS_FILE)))
     except ValueError:
@@ -69,17 +69,13 @@ def identity_of(status: dict[str, Any]) -> ProcessIdentity:
     return ProcessIdentity(pid=status["pid"], start=status["start"], boot=status["boot"])
 
 
-# The kernel takes no longer string, and it ends each with a zero.
-MAX_VARIABLE_BYTES = 131_071
-
-
 def spill_long_variables(
     environment: Mapping[str, str], *, home: Path, seen_at: str
 ) -> dict[str, str]:
-    """Return the environment of an attempt with each value in it that fits.
+    """Return the environment of an attempt without values that are too long for the kernel.
 
-    In the place of a NAME whose value does not there is NAME_FILE, a path in the home of the
-    attempt, which it sees at `seen_at`. Blocks.
+    A NAME with such a value becomes NAME_FILE, the path of a file with the value in `home`, which
+    the attempt sees at `seen_at`. Blocks.
     """
     fitting = dict[str, str]()
     for name, value in environment.items():

@@ -9,13 +9,22 @@ from typing import Any
 from hublet.core import clock, folders
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
+from hublet.jobs.records import Phase, Usage
 from hublet.runtime.attempt_folder import ProcessIdentity, boot_id, identity_of
-from hublet.runtime.records import AttachPoint, Phase, Usage
+from hublet.runtime.records import AttachPoint
 from hublet.runtime.shim.system import descendants, kill, read, start_time, write
+
+log = get_logger("jobs")
+
+# Environment variable of plain processes: it marks all descendants of an attempt, even daemons.
+ATTEMPT_VARIABLE = "HUBLET_ATTEMPT"
+_KILL_SECONDS = 5.0
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICK = 1_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 def attach_point_of(status: dict[str, Any] | None, *, is_plain: bool) -> AttachPoint | None:
-    """Return the way into an attempt of a shim; None: it does not run, or is not set up yet."""
+    """Return where to attach to an attempt of a shim; None: it does not run, or is not set up yet."""
     if status is None or status["phase"] != "running" or not identity_of(status).lives():
         return None
     pid = status["main"] if is_plain else _first_process(status["main"])
@@ -23,17 +32,19 @@ def attach_point_of(status: dict[str, Any] | None, *, is_plain: bool) -> AttachP
 
 
 def attach_point_of_container(pid: int, container: str) -> AttachPoint | None:
-    """Return the way into a container; None: it has ended, or its engine is elsewhere.
+    """Return where to attach to a container; None: it has ended, or its engine is elsewhere.
 
-    The number that an engine on another machine tells is somebody else's here. The process of
-    the container is in a group, or has mounts, that carry the container's name.
+    The pid from an engine on another machine belongs to some other process here. The process of
+    the container is in a control group, or has mounts, with the container's name.
     """
-    about = read(f"/proc/{pid}/cgroup") + read(f"/proc/{pid}/mountinfo")
-    return _attach_point(pid, container=container) if container.encode() in about else None
+    groups_and_mounts = read(f"/proc/{pid}/cgroup") + read(f"/proc/{pid}/mountinfo")
+    return (
+        _attach_point(pid, container=container) if container.encode() in groups_and_mounts else None
+    )
 
 
 def _first_process(bubblewrap: int) -> int:
-    """Return the first process of the job's own view; 0 as long as it has not begun the job."""
+    """Return the init process of the sandbox; 0 as long as it has not started the job."""
     children = _children(bubblewrap)
     return children[0] if children and _children(children[0]) else 0
 
@@ -45,7 +56,7 @@ def _children(pid: int) -> list[int]:
 def _attach_point(
     pid: int, *, groups: Sequence[str] = (), container: str | None = None
 ) -> AttachPoint | None:
-    # The start is read first: of all that is read later the identity tells whose it was.
+    # The start comes first: if it still holds at the end, all that was read is of this process.
     process = ProcessIdentity(pid=pid, start=start_time(pid), boot=boot_id())
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -53,18 +64,14 @@ def _attach_point(
     except OSError:
         return None
     user = next(int(line.split()[1]) for line in lines if line.startswith("Uid:"))
-    inside = AttachPoint(
+    attach_point = AttachPoint(
         process=process,
         user=user,
         groups=tuple(groups),
         has_own_network=network != own,
         container=container,
     )
-    return inside if process.lives() else None
-
-
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-_TICK = 1_000_000 // os.sysconf("SC_CLK_TCK")
+    return attach_point if process.lives() else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +83,7 @@ class UsageSample:
 
 
 def sample_usage(status: dict[str, Any] | None) -> UsageSample | None:
-    """Look at an attempt; None when it does not run."""
+    """Measure what an attempt has used so far; None when it does not run."""
     if status is None or status["phase"] != "running" or not identity_of(status).lives():
         return None
     groups: Sequence[str] = status.get("groups") or []
@@ -91,7 +98,7 @@ def sample_usage(status: dict[str, Any] | None) -> UsageSample | None:
 
 
 def usage_between(before: UsageSample | None, after: UsageSample) -> Usage:
-    """Return what was used between two looks; the first look can only tell the memory."""
+    """Return the usage between two samples; the first sample alone has no processor time."""
     cores = 0.0
     if before and after.at > before.at:
         cores = max(after.cpu_micros - before.cpu_micros, 0) / (after.at - before.at) / 1_000_000
@@ -109,9 +116,9 @@ def _group_memory(group: str) -> int | None:
     used = read(f"{group}/memory.current") or read(f"{group}/memory.usage_in_bytes")
     if not used:
         return None
-    # Files that were read may be dropped at any time: nobody counts them as used.
-    kept = dict(_parse_pairs(read(f"{group}/memory.stat")))
-    return max(int(used) - kept.get(b"total_inactive_file", kept.get(b"inactive_file", 0)), 0)
+    # The kernel may drop inactive file pages at any time: they do not count as used.
+    stats = dict(_parse_pairs(read(f"{group}/memory.stat")))
+    return max(int(used) - stats.get(b"total_inactive_file", stats.get(b"inactive_file", 0)), 0)
 
 
 def _parse_pairs(text: bytes) -> list[tuple[bytes, int]]:
@@ -128,19 +135,12 @@ def _process_memory(pid: int) -> int:
     return int(fields[1]) * _PAGE if fields else 0
 
 
-log = get_logger("jobs")
-
-# Set for plain processes: it tells what an attempt started, however far that went away.
-ATTEMPT_VARIABLE = "HUBLET_ATTEMPT"
-_PATIENCE_SECONDS = 5.0
-
-
 def kill_leftovers(folder: Path, status: dict[str, Any]) -> None:
-    """Kill everything of an attempt that nobody looks after any more, and free its groups.
+    """Kill all processes of an attempt without a shim, and remove its control groups.
 
-    Nothing is left of one whose shim saw it to its end, so nothing is looked for.
+    A shim that reported the exit has killed everything itself, so nothing is searched for then.
     """
-    deadline = clock.monotonic() + _PATIENCE_SECONDS
+    deadline = clock.monotonic() + _KILL_SECONDS
     groups = [Path(group) for group in status.get("groups") or []]
     is_left = status["phase"] != Phase.exited
     while is_left and clock.monotonic() < deadline:
@@ -151,9 +151,9 @@ def kill_leftovers(folder: Path, status: dict[str, Any]) -> None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder in which a job may have closed whatever it liked; it may be gone already.
+    """Remove the folder of an attempt, whatever permissions the job has set; it may be gone already.
 
-    What cannot be removed is left: nobody waits for it, and the place of the attempt is free.
+    A failure is logged only: nobody waits for the removal.
     """
     try:
         folders.remove_tree(folder)

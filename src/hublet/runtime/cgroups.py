@@ -7,7 +7,7 @@ from pathlib import Path
 from hublet.core.ids import new_object_id
 from hublet.core.light_dataclasses import dataclass
 
-# Enough for any honest job; a fork bomb ends here.
+# Enough for any honest job, and an end for fork bombs.
 MAX_PROCESSES = 2048
 _PERIOD_MICROS = 100_000
 _NEEDED = ("memory", "cpu", "pids")
@@ -32,7 +32,7 @@ class Hierarchy:
 
 @cache
 def own_hierarchies() -> list[Hierarchy]:
-    """Return where groups can be made on this machine; found out once, because it costs time."""
+    """Return where groups can be made on this machine; cached, because it is slow."""
     return find_hierarchies(Path("/proc/self"))
 
 
@@ -90,7 +90,7 @@ def _own_groups(text: str) -> dict[str, str]:
 
 
 def _mounts(text: str) -> list[tuple[str, str, Path, str]]:
-    """Return the kind, the root within it, the place and the options of each such file system."""
+    """Return type, root, mount point and options of each cgroup file system."""
     found = []
     for line in text.splitlines():
         left, _, right = line.partition(" - ")
@@ -103,7 +103,7 @@ def _mounts(text: str) -> list[tuple[str, str, Path, str]]:
 
 
 def _group_folder(root: str, place: Path, group: str) -> Path:
-    """Return the folder of a group, where only the part below a root of its file system is seen."""
+    """Return the folder of a group, where only a subtree of its file system is mounted."""
     below = group.removeprefix(root.rstrip("/")) if group.startswith(root) else "/"
     return place / below.lstrip("/")
 
@@ -111,7 +111,7 @@ def _group_folder(root: str, place: Path, group: str) -> Path:
 def _v1_hierarchies(
     places: list[tuple[str, str, Path, str]], own: dict[str, str]
 ) -> list[Hierarchy]:
-    """Return a group for each file system that has something to give; some have two together."""
+    """Return a hierarchy for each mounted controller; some share one."""
     found: dict[Path, Hierarchy] = {}
     for name in _NEEDED:
         for kind, root, place, options in places:
@@ -128,8 +128,8 @@ def _v2_hierarchy(
     for kind, root, place, _ in places:
         if kind == "cgroup2" and "" in own:
             folder = _group_folder(root, place, own[""])
-            # A group with processes may not divide itself: a service manager that hands a group
-            # over puts the hub into one called `hub` below it.
+            # A group with processes may not have subgroups with limits: a service manager that
+            # delegates a group puts the hub into a subgroup `hub`.
             folder = folder.parent if folder.name == "hub" else folder
             if _can_delegate(folder):
                 return Hierarchy(folder=folder, version=2, controllers=_NEEDED)

@@ -1,4 +1,18 @@
-"""Errors of the runtime: what is wrong with a volume before or after an attempt."""
+"""Errors of the runtime.
+
+HubError
+├── NotFound
+│   └── BucketGone          a mounted bucket was deleted or is hidden from the creator
+└── InvalidRequest
+    ├── NestedTooDeeply     a volume has too many levels of folders
+    └── CommitTooLarge      a commit is too large to be mounted
+Exception
+├── CannotRun               the attempt can never start as it was ordered
+├── CannotRunYet            the attempt cannot start now, but may later
+├── CannotAttach            no process can be started in the attempt
+├── NetworkFailed           the kernel refused a network for jobs
+└── CheckoutAbandoned       nobody waits for the checkout any more
+"""
 
 from hublet.core.errors import InvalidRequest, NotFound
 
@@ -20,6 +34,22 @@ class NestedTooDeeply(InvalidRequest):
 class CommitTooLarge(InvalidRequest):
     def __init__(self, commit: str, rule: str) -> None:
         super().__init__(f"The commit {commit} is too large to be mounted: {rule}.")
+
+
+class CannotRun(Exception):
+    """The attempt can never begin as it was ordered; the text is for the job's message."""
+
+
+class CannotRunYet(Exception):
+    """The attempt cannot begin right now; the text is for the job's message."""
+
+
+class CannotAttach(Exception):
+    """No process can be started in the attempt; the text is for whoever requested it."""
+
+
+class NetworkFailed(Exception):
+    """The kernel, or ip or nft, refused to make a network; the text says what."""
 
 
 class CheckoutAbandoned(Exception):

@@ -4,9 +4,9 @@ from typing import Any
 
 from hublet.core.database import Database
 from hublet.core.queue import handles_slowly
-from hublet.runtime.volumes import pruning
+from hublet.runtime.volumes import checkouts
 
 
-@handles_slowly(pruning.PRUNE_TASK)
+@handles_slowly(checkouts.PRUNE_TASK)
 async def prune_checkouts(database: Database, _body: dict[str, Any]) -> None:
-    await pruning.prune(database)
+    await checkouts.prune(database)

@@ -1,19 +1,18 @@
-"""Interface of a runner: the order for an attempt, the observation of it, and the protocol."""
+"""Interface of a runner: the order for an attempt, what a runner can do, and the protocol."""
 
 from collections.abc import AsyncIterator
 from dataclasses import field
-from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
 from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.records import Observation, Usage
 from hublet.runtime.attempt_folder import ProcessIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BindMount:
-    """A folder of this machine that the attempt sees at another place."""
+    """A folder or file of this machine, mounted into the attempt."""
 
     source: Path
     target: str
@@ -22,66 +21,41 @@ class BindMount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMembership:
-    """The network group of an attempt: whose have the same key can reach each other."""
+    """The network group of an attempt: attempts with the same key reach each other."""
 
     key: str
-    # By which the others find it.
+    # Host names by which the other members find it.
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOrder:
-    """One attempt. The same job and number is the same attempt, however often it is ordered."""
+    """Order to start one attempt; idempotent: the same job and number is the same attempt."""
 
     job_id: str
     number: int
-    # Where the attempt may keep its own things; nobody else uses this folder.
+    # For files of this attempt alone.
     folder: Path
-    # Everything it prints is added here: see jobs/logs for the form.
+    # Its output is appended here; jobs/logs has the format.
     log: Path
-    # The name of an image, or a folder of content that is run in the image of spaces.
+    # The name of an image; with content, a folder that runs in the image of spaces.
     image: str
     content: Path | None = None
     argv: tuple[str, ...]
-    # Whether the image's own entrypoint comes before argv, as for a job without a command.
+    # Whether the image's entrypoint comes before argv, as for a job without a command.
     after_entrypoint: bool = False
     environment: dict[str, str] = field(repr=False)
     cores: float
     memory_bytes: int
     timeout_seconds: int
-    # Between the polite request to end and the end.
+    # Between SIGTERM and SIGKILL.
     grace_seconds: float
     log_bytes: int
     binds: tuple[BindMount, ...] = ()
-    # Of the machine, under the same names for the job.
+    # Of the machine; they have the same names in the job.
     devices: tuple[str, ...] = ()
     hostname: str
     group: GroupMembership | None = None
-
-
-class Phase(StrEnum):
-    pending = "pending"
-    running = "running"
-    # It ended, and everything it printed is in the log.
-    exited = "exited"
-    # Nothing of it is left, and nothing tells how it ended.
-    gone = "gone"
-    # The runner cannot tell right now.
-    unknown = "unknown"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    phase: Phase
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    exit_code: int | None = None
-    signal: int | None = None
-    out_of_memory: bool = False
-    timed_out: bool = False
-    stopped: bool = False
-    # What else is to be said, such as why it could not begin.
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,63 +63,45 @@ class RunnerCapabilities:
     """Whether a runner can be used here, and for what."""
 
     usable: bool
-    # In words: what it is, or why it cannot be used and what to do about that.
+    # For people: what it is, or why it cannot be used and what to do about that.
     sentence: str
     limits: bool = False
     volumes: bool = False
     network_groups: bool = False
-    # Why it has none, in words.
+    # For people: why it has no network groups.
     without_groups: str = "Its runner cannot give jobs addresses of their own."
     ssh: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What an attempt uses right now."""
-
-    cpu_millicores: int
-    memory_bytes: int
-    received_per_second: int = 0
-    sent_per_second: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AttachPoint:
-    """A way into an attempt that runs on this machine, for those who reach or enter it."""
+    """Where to attach to an attempt that runs on this machine, or to connect to its ports."""
 
-    # What the job sees as its first process, or the job itself where it is a plain one. All of
-    # its namespaces are those of the job, and it lives exactly as long.
+    # The init process of the job, or the job itself where it is a plain process. It has the
+    # namespaces of the job, and runs exactly as long.
     process: ProcessIdentity
-    # Of this machine: as whom the job runs.
+    # User of this machine that the job runs as.
     user: int
-    # Its control groups, as folders; none where limits are not kept by groups.
+    # Folders of its control groups; none where it has no groups.
     groups: tuple[str, ...] = ()
-    # Otherwise its ports are those of this machine, and so are everybody's.
+    # Otherwise it shares the ports of this machine with all other jobs.
     has_own_network: bool
-    # What the engine calls it, where one runs it.
+    # Its id in the engine, where an engine runs it.
     container: str | None = None
 
 
-class CannotRun(Exception):
-    """The attempt can never begin as it was ordered; the text is for the job's message."""
-
-
-class CannotRunYet(Exception):
-    """The attempt cannot begin right now; the text is for the job's message."""
-
-
 class Runner(Protocol):
-    """Everything may be asked again: what was done already is not done twice."""
+    """Runs attempts. Every call is idempotent."""
 
     name: str
 
     async def probe(self) -> RunnerCapabilities: ...
 
     async def launch(self, order: LaunchOrder) -> str:
-        """Begin an attempt, or find it; return what the runner calls it.
+        """Start an attempt, or find the one that was started; return the runner's handle of it.
 
-        Raises CannotRun or CannotRunYet. Returns when the attempt was taken over: from then on it
-        goes on without the hub, keeps its deadline and writes its log.
+        From then on the attempt runs without the hub, keeps its deadline and writes its log.
+        Raises CannotRun or CannotRunYet.
         """
         ...
 
@@ -156,23 +112,23 @@ class Runner(Protocol):
         ...
 
     async def stop(self, handle: str, *, grace_seconds: float) -> None:
-        """Ask it to end, and end everything of it after the grace; returns at once."""
+        """Send SIGTERM, and kill everything of it after the grace; returns at once."""
         ...
 
     async def remove(self, handle: str) -> None:
-        """Clear away what is left of an attempt that ended."""
+        """Remove what is left of an attempt that ended."""
         ...
 
     async def handles(self) -> list[str]:
-        """Return every attempt of this hub that the runner has anything of."""
+        """Return the handles of all attempts of this hub that the runner knows."""
         ...
 
     async def tidy_up(self) -> None:
-        """Clear away what no attempt needs any more, such as old images; asked for now and then."""
+        """Remove what no attempt needs any more, such as old images; called from time to time."""
         ...
 
     async def usage(self, handle: str) -> Usage | None: ...
 
-    async def inside(self, handle: str) -> AttachPoint | None:
-        """Return the way into an attempt; None: it does not run, or not on this machine."""
+    async def attach_point(self, handle: str) -> AttachPoint | None:
+        """Return where to attach to an attempt; None: it does not run, or not on this machine."""
         ...

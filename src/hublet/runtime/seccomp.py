@@ -1,6 +1,6 @@
-"""Seccomp filter: denies system calls that no job needs and that have hurt others before.
+"""Seccomp filter: denies system calls that no job needs and that have been exploited before.
 
-Denied calls answer "not permitted", so that programs that only try them go on.
+Denied calls return EPERM, so that programs that only try them go on.
 """
 
 import platform
@@ -11,7 +11,7 @@ from functools import cache
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _DENY, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
 _NUMBER_AT, _ARCH_AT = 0, 4
-# x86-64 has a second way to name each call, with this bit.
+# x86-64 has a second number for each call, with this bit (the x32 ABI).
 _X32 = 0x40000000
 
 _ARCHES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
@@ -60,7 +60,7 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
 
 @cache
 def filter_for(machine: str | None = None) -> bytes | None:
-    """Return the program for the kernel; None on a machine whose numbers are not known here."""
+    """Return the BPF program; None on an architecture that is not in the table."""
     if (known := _ARCHES.get(machine or platform.machine())) is None:
         return None
     arch, column = known
@@ -72,7 +72,7 @@ def filter_for(machine: str | None = None) -> bytes | None:
         (_LOAD, 0, 0, _NUMBER_AT),
         (_AT_LEAST, len(numbers) + 1, 0, _X32),
     ]
-    # Each line jumps to the last one, which denies; who passes them all is allowed.
+    # Each line jumps to the last one, which denies; a call that matches none is allowed.
     lines += [(_EQUAL, len(numbers) - at, 0, number) for at, number in enumerate(numbers)]
     lines += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _DENY)]
     return b"".join(struct.pack("HBBI", *line) for line in lines)

@@ -1,4 +1,4 @@
-"""Who is calling, as a type that a route names.
+"""Authentication: the caller as an annotated type that a route names.
 
 A route asks for the caller by the scope it needs (`WebhookManager`), by the right to act
 for the account itself (`AccountOwner`, `InboxOwner`), or by neither (`AnyCaller`, `MaybeCaller`).
@@ -59,19 +59,19 @@ def _bearer_token(authorization: str | None) -> str:
     return value.strip()
 
 
-async def identify(request: Request, needed: SecurityScopes, _shown: Credentials) -> Caller:
+async def identify(request: Request, needed: SecurityScopes, _credentials: Credentials) -> Caller:
     caller = await caller_of(request)
     if missing := set(needed.scopes) - caller.scopes:
         raise ScopeNeeded(missing)
     return caller
 
 
-async def identify_if_given(request: Request, _shown: Credentials) -> Caller | None:
-    """A missing token is fine, a wrong one is not: its holder must hear of it."""
+async def identify_if_given(request: Request, _credentials: Credentials) -> Caller | None:
+    """Return None without a token; an invalid one is an error, so that its holder learns of it."""
     return None if exchange_of(request).authorization is None else await caller_of(request)
 
 
-async def identify_for_git(request: Request, _shown: Credentials) -> Caller | None:
+async def identify_for_git(request: Request, _credentials: Credentials) -> Caller | None:
     """Git sends the token as a password; those who have none yet are challenged by the route."""
     exchange = exchange_of(request)
     if exchange.authorization is None:

@@ -52,10 +52,10 @@ class CallerCache:
         if self._rings != self._revocations.rings:
             self._callers.clear()
             self._rings = self._revocations.rings
-        found = self._callers.get(value)
-        if found is None or found[0] <= monotonic():
+        entry = self._callers.get(value)
+        if entry is None or entry[0] <= monotonic():
             return None
-        return found[1]
+        return entry[1]
 
     async def find(self, value: str) -> Caller | None:
         caller = self.known(value) or await self._look_up(value)

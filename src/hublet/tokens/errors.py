@@ -1,4 +1,23 @@
-"""What can be wrong with a credential, or with what it is used for."""
+"""Errors of credentials and of their use.
+
+AuthenticationNeeded       401
+├── TokenNeeded
+├── InvalidToken
+├── GitTokenNeeded         challenges for a password, as git needs it
+└── InvalidGitToken
+NotAllowed                 403
+├── ScopeNeeded
+├── WriteTokenNeeded
+├── FullTokenNeeded
+└── AdministratorNeeded
+NotFound                   404
+├── TokenNotFound
+└── UnknownValue
+Conflict                   409
+└── TokenExists
+InvalidRequest             400
+└── InvalidTokenRequest
+"""
 
 from collections.abc import Iterable
 

@@ -77,8 +77,8 @@ def hint(value: str) -> str:
     An imported value may be short: at most a quarter of its secret part is shown.
     """
     start = value[:-_BODY_LENGTH] if has_valid_checksum(value) else _imported_prefix(value)
-    shown = min(4, (len(value) - len(start)) // 4)
-    return f"{start}…{value[len(value) - shown :]}"
+    visible = min(4, (len(value) - len(start)) // 4)
+    return f"{start}…{value[len(value) - visible :]}"
 
 
 def _imported_prefix(value: str) -> str:

@@ -1,4 +1,4 @@
-"""Tasks that concern credentials."""
+"""Task handlers of credentials: revokes what was reported as leaked."""
 
 from hublet.core.database import Connection
 from hublet.core.queue import handles

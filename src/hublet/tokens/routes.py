@@ -1,6 +1,4 @@
-"""HTTP for credentials: a user's own, any user's for administrators, and those of service
-accounts.
-"""
+"""HTTP for tokens: a user's own, any user's for administrators, those of service accounts."""
 
 from fastapi import Request
 from pydantic import MISSING
@@ -14,7 +12,7 @@ from hublet.core.http.exchange import exchange_of
 from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
 from hublet.core.schema import Done
 from hublet.tokens import service, store
-from hublet.tokens import service_accounts as tokens_service_accounts
+from hublet.tokens import service_accounts as account_tokens
 from hublet.tokens.auth import AccountOwner, Administrator, actor_of
 from hublet.tokens.records import Grants, TokenRole
 from hublet.tokens.schemas import (
@@ -138,10 +136,8 @@ async def create_service_account_token(
 
     Scopes without a role make it a fine-grained one.
     """
-    found, account = await _get_administered(conn, caller, organization, account_id)
-    token, value = await tokens_service_accounts.issue(
-        conn, actor_of(request, caller), found, account, body
-    )
+    owner, account = await _get_administered(conn, caller, organization, account_id)
+    token, value = await account_tokens.issue(conn, actor_of(request, caller), owner, account, body)
     return CreatedToken(token=Token.of(token), value=value)
 
 
@@ -155,8 +151,8 @@ async def revoke_service_account_token(
     token_id: str,
 ) -> Done:
     """Revoke a token of a service account, effective in every process within a second."""
-    found, account = await _get_administered(conn, caller, organization, account_id)
-    await tokens_service_accounts.revoke(conn, actor_of(request, caller), found, account, token_id)
+    owner, account = await _get_administered(conn, caller, organization, account_id)
+    await account_tokens.revoke(conn, actor_of(request, caller), owner, account, token_id)
     return Done()
 
 
@@ -166,3 +162,6 @@ async def _get_administered(
     organization = await service_accounts.get_organization(conn, name, user_id=caller.user_id)
     account = await service_accounts.get(conn, organization, account_id)
     return organization, account.user
+
+
+ROUTERS: tuple[Router, ...] = (router, service_accounts_router, administration_router)

@@ -170,7 +170,7 @@ async def revoke_of_user(
 
 
 async def revoke_by_value(conn: Connection, value: str, *, reason: str) -> TokenRecord:
-    """Revoke the token that has this value, whoever holds it and whether or not it still works."""
+    """Revoke the token that has this value, of any user and whether or not it still works."""
     revoked = await store.revoke_by_digests(conn, digests_of(conn.hub.keys, value))
     if not revoked:
         raise UnknownValue

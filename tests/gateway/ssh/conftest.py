@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gateway.ssh.guests import House, a_house
+from gateway.ssh.guests import SshHarness, a_harness
 from hublet.core.database import Database
 
 
 @pytest.fixture
-async def house(database: Database) -> AsyncIterator[House]:
-    async with a_house(database) as house:
-        yield house
+async def harness(database: Database) -> AsyncIterator[SshHarness]:
+    async with a_harness(database) as harness:
+        yield harness

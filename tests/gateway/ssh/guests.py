@@ -1,14 +1,10 @@
 """A gateway before a job that really runs, and guests who come with their keys."""
 
-import asyncio
-import itertools
-import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import asyncssh
@@ -19,33 +15,11 @@ from hublet.core.database import Database
 from hublet.gateway.ssh.server import SshGateway
 from hublet.runtime.records import Runner
 from hublet.runtime.sandbox.process_runner import process_runner
-from hublet.runtime.shim.system import read
 from jobs.jobs_api import an_attempt, run, set_row
 from people import Headers, a_user
-from runtime.attempts import SOON_SECONDS, Run, launch
+from runtime.attempts import Run, launch
 
 SSH = {"enabled": True}
-
-_numbers = itertools.count(1)
-
-
-async def eventually(is_so: Callable[[], bool]) -> None:
-    deadline = monotonic() + SOON_SECONDS
-    while not is_so():
-        assert monotonic() < deadline, "Waited in vain."
-        await asyncio.sleep(0.02)
-
-
-def a_while() -> str:
-    """Return a number of seconds that nobody else sleeps."""
-    return f"77.{os.getpid()}{next(_numbers)}"
-
-
-def sleepers(seconds: str) -> list[int]:
-    """Return the processes of this machine that sleep so long."""
-    wanted = f"sleep\0{seconds}\0".encode()
-    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return [pid for pid in pids if read(f"/proc/{pid}/cmdline") == wanted]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +48,7 @@ async def register(database: Database, name: str, key: Key | None = None) -> Key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class House:
+class SshHarness:
     """A gateway of a hub, and the runner of its jobs."""
 
     database: Database
@@ -136,18 +110,18 @@ class House:
 
 
 @asynccontextmanager
-async def a_house(database: Database, runner: Runner | None = None) -> AsyncIterator[House]:
+async def a_harness(database: Database, runner: Runner | None = None) -> AsyncIterator[SshHarness]:
     data_dir = database.hub.settings.database.data_dir
     used = runner or process_runner(data_dir)
 
-    async def way(name: str, handle: str) -> Any:
-        return await used.inside(handle) if name == used.name else None
+    async def find_attach_point(name: str, handle: str) -> Any:
+        return await used.attach_point(handle) if name == used.name else None
 
-    gateway = SshGateway(database, way=way)
+    gateway = SshGateway(database, find_attach_point=find_attach_point)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         await gateway.start(listener)
-        house = House(
+        harness = SshHarness(
             database=database,
             gateway=gateway,
             runner=used,
@@ -155,17 +129,17 @@ async def a_house(database: Database, runner: Runner | None = None) -> AsyncIter
             port=listener.getsockname()[1],
         )
         try:
-            yield house
+            yield harness
         finally:
             await gateway.stop()
-            await house.end_all()
+            await harness.end_all()
 
 
 async def a_running_job(
-    house: House, client: httpx2.AsyncClient, headers: Headers, *argv: str, **body: Any
+    harness: SshHarness, client: httpx2.AsyncClient, headers: Headers, *argv: str, **body: Any
 ) -> str:
     """Return the id of a job with SSH that runs; name only what the test is about."""
-    asked: dict[str, Any] = {"ssh": SSH} | body
-    job = await run(client, headers, **asked)
-    await house.start(job["id"], *argv)
+    fields: dict[str, Any] = {"ssh": SSH} | body
+    job = await run(client, headers, **fields)
+    await harness.start(job["id"], *argv)
     return str(job["id"])

@@ -6,7 +6,7 @@ import asyncssh
 import httpx2
 import pytest
 
-from gateway.ssh.guests import House, a_key, a_running_job, register
+from gateway.ssh.guests import SshHarness, a_key, a_running_job, register
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
@@ -32,21 +32,25 @@ SOON_SECONDS = 10.0
     ],
 )
 async def test_the_owner_enters_with_a_registered_key(
-    house: House, client: httpx2.AsyncClient, ada: Headers, kind: str, options: dict[str, int]
+    harness: SshHarness,
+    client: httpx2.AsyncClient,
+    ada: Headers,
+    kind: str,
+    options: dict[str, int],
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    key = await register(house.database, "ada", a_key(kind, **options))
+    job_id = await a_running_job(harness, client, ada)
+    key = await register(harness.database, "ada", a_key(kind, **options))
 
-    assert await house.output(job_id, key, "echo $JOB_ID") == f"{job_id}\n"
+    assert await harness.output(job_id, key, "echo $JOB_ID") == f"{job_id}\n"
 
 
 async def test_every_refusal_is_the_same(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    without_ssh = await a_running_job(house, client, ada, ssh={"enabled": False})
+    job_id = await a_running_job(harness, client, ada)
+    without_ssh = await a_running_job(harness, client, ada, ssh={"enabled": False})
     waiting = (await run(client, ada, ssh={"enabled": True}))["id"]
-    key, stranger = await register(house.database, "ada"), await register(house.database, "eve")
+    key, stranger = await register(harness.database, "ada"), await register(harness.database, "eve")
     tries = [
         (job_id, a_key()),
         (job_id, stranger),
@@ -57,56 +61,56 @@ async def test_every_refusal_is_the_same(
         ("nonsense", key),
     ]
 
-    refusals = [await house.refusal(name, tried) for name, tried in tries]
+    refusals = [await harness.refusal(name, tried) for name, tried in tries]
 
     assert refusals == [REFUSED.format(name) for name, _ in tries]
 
 
 async def test_a_password_opens_nothing(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    async with house.database.transaction() as conn:
+    job_id = await a_running_job(harness, client, ada)
+    async with harness.database.transaction() as conn:
         user = await accounts.get_user(conn, "ada")
         await accounts.set_password(conn, user, "correct horse battery")
 
-    refusal = await house.refusal(job_id, None, password="correct horse battery")
+    refusal = await harness.refusal(job_id, None, password="correct horse battery")
 
     assert refusal == REFUSED.format(job_id)
     methods = await asyncssh.get_server_auth_methods(
-        "127.0.0.1", house.port, username=job_id, config=None
+        "127.0.0.1", harness.port, username=job_id, config=None
     )
     assert methods == ["publickey"]
 
 
 async def test_a_job_that_is_over_has_no_door(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    key = await register(house.database, "ada")
-    await set_row(house.database, job_id, stage="COMPLETED")
+    job_id = await a_running_job(harness, client, ada)
+    key = await register(harness.database, "ada")
+    await set_row(harness.database, job_id, stage="COMPLETED")
 
-    assert await house.refusal(job_id, key) == REFUSED.format(job_id)
+    assert await harness.refusal(job_id, key) == REFUSED.format(job_id)
 
 
 async def test_members_with_write_enter_the_jobs_of_an_organization(
-    house: House, client: httpx2.AsyncClient, database: Database
+    harness: SshHarness, client: httpx2.AsyncClient, database: Database
 ) -> None:
     members = {role.value: role for role in (Role.admin, Role.write, Role.contributor, Role.read)}
     await an_organization(database, "acme", members=members)
     # The contributor's own: the job is the organization's all the same.
     contributor = await sign_in(database, "contributor")
-    job_id = await a_running_job(house, client, contributor, path=ACME)
+    job_id = await a_running_job(harness, client, contributor, path=ACME)
     keys = {name: await register(database, name) for name in members}
 
     for name in ("admin", "write"):
-        assert await house.output(job_id, keys[name], "echo in") == "in\n"
+        assert await harness.output(job_id, keys[name], "echo in") == "in\n"
     for name in ("contributor", "read"):
-        assert await house.refusal(job_id, keys[name]) == REFUSED.format(job_id)
+        assert await harness.refusal(job_id, keys[name]) == REFUSED.format(job_id)
 
 
 async def test_in_a_resource_group_the_role_there_decides(
-    house: House, client: httpx2.AsyncClient, database: Database
+    harness: SshHarness, client: httpx2.AsyncClient, database: Database
 ) -> None:
     members = {"boss": Role.admin, "bob": Role.write, "eve": Role.read}
     organization = await an_organization(
@@ -114,112 +118,112 @@ async def test_in_a_resource_group_the_role_there_decides(
     )
     group = await a_resource_group(database, organization, members={"eve": Role.write})
     boss = await sign_in(database, "boss")
-    job_id = await a_running_job(house, client, boss, path=ACME, resourceGroupId=group.id)
+    job_id = await a_running_job(harness, client, boss, path=ACME, resourceGroupId=group.id)
     keys = {name: await register(database, name) for name in members}
 
-    assert await house.refusal(job_id, keys["bob"]) == REFUSED.format(job_id)
-    assert await house.output(job_id, keys["eve"], "echo in") == "in\n"
-    assert await house.output(job_id, keys["boss"], "echo in") == "in\n"
+    assert await harness.refusal(job_id, keys["bob"]) == REFUSED.format(job_id)
+    assert await harness.output(job_id, keys["eve"], "echo in") == "in\n"
+    assert await harness.output(job_id, keys["boss"], "echo in") == "in\n"
 
 
 async def test_an_account_that_is_off_opens_nothing(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    key = await register(house.database, "ada")
-    async with house.database.transaction() as conn:
+    job_id = await a_running_job(harness, client, ada)
+    key = await register(harness.database, "ada")
+    async with harness.database.transaction() as conn:
         await accounts.disable_user(conn, await accounts.get_user(conn, "ada"))
 
-    assert await house.refusal(job_id, key) == REFUSED.format(job_id)
+    assert await harness.refusal(job_id, key) == REFUSED.format(job_id)
 
 
 async def test_an_address_has_so_many_tries(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    key = await register(house.database, "ada")
-    quota = house.gateway.policy.quota
+    job_id = await a_running_job(harness, client, ada)
+    key = await register(harness.database, "ada")
+    quota = harness.gateway.policy.quota
     for _ in range(quota):
-        house.gateway.limiter.count(house.gateway.policy, "127.0.0.1")
+        harness.gateway.limiter.count(harness.gateway.policy, "127.0.0.1")
 
-    assert await house.refusal(job_id, key) == REFUSED.format(job_id)
+    assert await harness.refusal(job_id, key) == REFUSED.format(job_id)
 
 
 async def test_a_key_that_fits_costs_no_try(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    key = await register(house.database, "ada")
+    job_id = await a_running_job(harness, client, ada)
+    key = await register(harness.database, "ada")
 
     for _ in range(3):
-        await house.output(job_id, key, "true")
+        await harness.output(job_id, key, "true")
 
-    verdict = house.gateway.limiter.count(house.gateway.policy, "127.0.0.1")
-    assert verdict.remaining == house.gateway.policy.quota - 1
+    verdict = harness.gateway.limiter.count(harness.gateway.policy, "127.0.0.1")
+    assert verdict.remaining == harness.gateway.policy.quota - 1
 
 
 async def test_one_connection_tries_ten_keys(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    key = await register(house.database, "ada")
+    job_id = await a_running_job(harness, client, ada)
+    key = await register(harness.database, "ada")
     wrong = [a_key().private for _ in range(10)]
 
-    refusal = await house.refusal(job_id, None, client_keys=[*wrong, key.private])
-    fits = await house.entered(job_id, None, client_keys=[*wrong[:4], key.private])
+    refusal = await harness.refusal(job_id, None, client_keys=[*wrong, key.private])
+    fits = await harness.entered(job_id, None, client_keys=[*wrong[:4], key.private])
     fits.abort()
 
     assert refusal == "PermissionDenied: Too many keys were tried."
 
 
-async def leaves(house: House, conn: asyncssh.SSHClientConnection) -> None:
+async def leaves(harness: SshHarness, conn: asyncssh.SSHClientConnection) -> None:
     """Insist that a guest is shown out within seconds."""
     await asyncio.wait_for(conn.wait_closed(), SOON_SECONDS)
 
 
 async def test_who_removes_a_key_is_shown_out(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    key, other = await register(house.database, "ada"), await register(house.database, "ada")
-    stays = await house.entered(job_id, other)
-    goes = await house.entered(job_id, key)
+    job_id = await a_running_job(harness, client, ada)
+    key, other = await register(harness.database, "ada"), await register(harness.database, "ada")
+    stays = await harness.entered(job_id, other)
+    goes = await harness.entered(job_id, key)
     sleeping = await goes.create_process("sleep 50")
 
     assert (await client.delete(f"/api/settings/ssh-keys/{key.id}", headers=ada)).status_code == 200
 
-    await leaves(house, goes)
+    await leaves(harness, goes)
     assert sleeping.exit_status is None
     assert (await stays.run("echo still here")).stdout == "still here\n"
     stays.close()
 
 
 async def test_who_is_removed_from_the_organization_is_shown_out(
-    house: House, client: httpx2.AsyncClient, database: Database
+    harness: SshHarness, client: httpx2.AsyncClient, database: Database
 ) -> None:
     members = {"boss": Role.admin, "bob": Role.write}
     organization = await an_organization(database, "acme", members=members)
-    job_id = await a_running_job(house, client, await sign_in(database, "boss"), path=ACME)
-    conn = await house.entered(job_id, await register(database, "bob"))
+    job_id = await a_running_job(harness, client, await sign_in(database, "boss"), path=ACME)
+    conn = await harness.entered(job_id, await register(database, "bob"))
     bob = await a_user(database, "bob")
 
     async with database.transaction() as transaction:
         await organizations.remove_member(transaction, OPERATOR, organization, bob)
 
-    await leaves(house, conn)
+    await leaves(harness, conn)
 
 
 async def test_whose_account_is_switched_off_is_shown_out(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    conn = await house.entered(job_id, await register(house.database, "ada"))
+    job_id = await a_running_job(harness, client, ada)
+    conn = await harness.entered(job_id, await register(harness.database, "ada"))
 
-    async with house.database.transaction() as transaction:
+    async with harness.database.transaction() as transaction:
         user = await accounts.get_user(transaction, "ada")
         await accounts.disable_user(transaction, user)
 
-    await leaves(house, conn)
+    await leaves(harness, conn)
 
 
 @pytest.fixture
@@ -230,104 +234,104 @@ def without_a_back_stop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_a_back_stop")
 async def test_all_connections_of_an_account_that_is_switched_off_end_at_the_word(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    keys = [await register(house.database, "ada") for _ in range(2)]
-    conns = [await house.entered(job_id, key) for key in (*keys, keys[0])]
+    job_id = await a_running_job(harness, client, ada)
+    keys = [await register(harness.database, "ada") for _ in range(2)]
+    conns = [await harness.entered(job_id, key) for key in (*keys, keys[0])]
 
-    async with house.database.transaction() as transaction:
+    async with harness.database.transaction() as transaction:
         user = await accounts.get_user(transaction, "ada")
         await accounts.disable_user(transaction, user)
 
     for conn in conns:
-        await leaves(house, conn)
+        await leaves(harness, conn)
 
 
 @pytest.mark.usefixtures("without_a_back_stop")
 async def test_who_came_by_a_key_that_is_removed_leaves_at_the_word(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    key = await register(house.database, "ada")
-    conn = await house.entered(job_id, key)
+    job_id = await a_running_job(harness, client, ada)
+    key = await register(harness.database, "ada")
+    conn = await harness.entered(job_id, key)
 
     removed = await client.delete(f"/api/settings/ssh-keys/{key.id}", headers=ada)
 
     assert removed.status_code < 300
-    await leaves(house, conn)
+    await leaves(harness, conn)
 
 
 @pytest.mark.usefixtures("without_a_back_stop")
 async def test_who_is_removed_from_the_organization_leaves_at_the_word_and_others_stay(
-    house: House, client: httpx2.AsyncClient, database: Database
+    harness: SshHarness, client: httpx2.AsyncClient, database: Database
 ) -> None:
     members = {"boss": Role.admin, "bob": Role.write}
     organization = await an_organization(database, "acme", members=members)
-    job_id = await a_running_job(house, client, await sign_in(database, "boss"), path=ACME)
-    stays = await house.entered(job_id, await register(database, "boss"))
-    goes = await house.entered(job_id, await register(database, "bob"))
+    job_id = await a_running_job(harness, client, await sign_in(database, "boss"), path=ACME)
+    stays = await harness.entered(job_id, await register(database, "boss"))
+    goes = await harness.entered(job_id, await register(database, "bob"))
     bob = await a_user(database, "bob")
 
     async with database.transaction() as transaction:
         await organizations.remove_member(transaction, OPERATOR, organization, bob)
 
-    await leaves(house, goes)
+    await leaves(harness, goes)
     assert (await stays.run("echo still here")).stdout == "still here\n"
     stays.close()
 
 
 @pytest.mark.usefixtures("without_a_back_stop")
 async def test_who_is_in_a_job_that_ends_leaves_at_the_word(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    conn = await house.entered(job_id, await register(house.database, "ada"))
+    job_id = await a_running_job(harness, client, ada)
+    conn = await harness.entered(job_id, await register(harness.database, "ada"))
 
-    async with house.database.transaction() as transaction:
+    async with harness.database.transaction() as transaction:
         await transaction.execute("UPDATE jobs SET stage = 'CANCELED' WHERE id = $1", job_id)
         transaction.wake(JOBS)
 
-    await leaves(house, conn)
+    await leaves(harness, conn)
 
 
 async def test_another_attempt_is_another_place(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    conn = await house.entered(job_id, await register(house.database, "ada"))
+    job_id = await a_running_job(harness, client, ada)
+    conn = await harness.entered(job_id, await register(harness.database, "ada"))
 
-    async with house.database.transaction() as transaction:
+    async with harness.database.transaction() as transaction:
         await transaction.execute(
             "UPDATE job_attempts SET handle = 'elsewhere' WHERE job_id = $1", job_id
         )
 
-    await leaves(house, conn)
+    await leaves(harness, conn)
 
 
 async def test_who_does_nothing_for_long_is_shown_out(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
-    job_id = await a_running_job(house, client, ada)
-    conn = await house.entered(job_id, await register(house.database, "ada"))
+    job_id = await a_running_job(harness, client, ada)
+    conn = await harness.entered(job_id, await register(harness.database, "ada"))
     async with asyncio.timeout(SOON_SECONDS):
-        while not house.gateway.guests():
+        while not harness.gateway.guests():
             await asyncio.sleep(0.02)
-    for door in house.gateway.guests():
+    for door in harness.gateway.guests():
         door.touched_at = clock.monotonic() - 1801
 
-    await leaves(house, conn)
+    await leaves(harness, conn)
 
 
 async def test_the_audit_log_of_the_organization_tells_who_came(
-    house: House, client: httpx2.AsyncClient, database: Database
+    harness: SshHarness, client: httpx2.AsyncClient, database: Database
 ) -> None:
     members = {"boss": Role.admin, "bob": Role.write}
     await an_organization(database, "acme", plan=OrganizationPlan.enterprise, members=members)
     boss = await sign_in(database, "boss")
-    job_id = await a_running_job(house, client, boss, path=ACME)
+    job_id = await a_running_job(harness, client, boss, path=ACME)
     key = await register(database, "bob")
-    await house.output(job_id, key, "echo secret")
+    await harness.output(job_id, key, "echo secret")
 
     response = await client.get(
         "/api/organizations/acme/audit-log", headers=boss, params={"action": "job.ssh"}

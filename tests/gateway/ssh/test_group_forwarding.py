@@ -8,14 +8,14 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from gateway.ssh.guests import SSH, House, a_house, register
+from gateway.ssh.guests import SSH, SshHarness, a_harness, register
 from gateway.ssh.listening_jobs import listens
 from hublet.core.database import Database
 from hublet.jobs import store
 from hublet.jobs.records import JobRecord
 from hublet.runtime.networks.membership import Networks
 from hublet.runtime.sandbox.runner import sandbox_runner
-from hublet.runtime.supervisor.orders import group_hostname, group_of, group_prefix
+from hublet.runtime.supervisor.environment import group_hostname, group_of, group_prefix
 from jobs.jobs_api import Capable, run
 from people import Headers, a_user
 from runtime.attempts import HOST
@@ -28,28 +28,32 @@ PATIENCE_SECONDS = 10.0
 
 
 @pytest.fixture
-async def house(database: Database, app: FastAPI) -> AsyncIterator[House]:
+async def harness(database: Database, app: FastAPI) -> AsyncIterator[SshHarness]:
     """A gateway before jobs that may be in groups."""
     settings = database.hub.settings
     data_dir = settings.database.data_dir
     networks = Networks(data_dir=data_dir, policy=a_policy())
     runner = sandbox_runner(data_dir, image_map=HOST, network=False, networks=networks)
     app.state.jobs = Capable(settings)
-    async with a_house(database, runner) as house:
-        yield house
+    async with a_harness(database, runner) as harness:
+        yield harness
 
 
 async def a_member(
-    house: House, client: httpx2.AsyncClient, headers: Headers, *argv: str, aliases: list[str]
+    harness: SshHarness,
+    client: httpx2.AsyncClient,
+    headers: Headers,
+    *argv: str,
+    aliases: list[str],
 ) -> JobRecord:
     """Return a job of the group that runs."""
     network = {"group": "train", "aliases": aliases}
-    asked = await run(client, headers, ssh=SSH, network=network)
-    owner = await a_user(house.database, "ada")
-    async with house.database.read() as conn:
-        job = await store.find(conn, asked["id"], owner_id=owner.id)
+    created = await run(client, headers, ssh=SSH, network=network)
+    owner = await a_user(harness.database, "ada")
+    async with harness.database.read() as conn:
+        job = await store.find(conn, created["id"], owner_id=owner.id)
     assert job is not None
-    await house.start(job.id, *argv, group=group_of(job))
+    await harness.start(job.id, *argv, group=group_of(job))
     return job
 
 
@@ -69,13 +73,13 @@ async def answer(conn: asyncssh.SSHClientConnection, name: str) -> bytes:
 
 @pytest.fixture
 async def guest(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> AsyncIterator[tuple[asyncssh.SSHClientConnection, JobRecord]]:
     """Somebody in a job beside one that listens."""
     serving = listens(PORT, address="0.0.0.0", python=PYTHON)
-    await a_member(house, client, ada, *serving, aliases=["leader"])
-    job = await a_member(house, client, ada, aliases=[])
-    async with house.visited(job.id, await register(house.database, "ada")) as conn:
+    await a_member(harness, client, ada, *serving, aliases=["leader"])
+    job = await a_member(harness, client, ada, aliases=[])
+    async with harness.visited(job.id, await register(harness.database, "ada")) as conn:
         yield conn, job
 
 
@@ -91,9 +95,9 @@ async def test_another_is_reached_by_every_name(guest: Guest) -> None:
         await conn.open_connection(f"{group_prefix(job)}nobody", PORT)
 
 
-async def test_a_group_with_many_names_is_no_obstacle(house: House, guest: Guest) -> None:
+async def test_a_group_with_many_names_is_no_obstacle(harness: SshHarness, guest: Guest) -> None:
     conn, job = guest
-    [names] = (house.data_dir / "jobs" / "networks").glob("*/hosts")
+    [names] = (harness.data_dir / "jobs" / "networks").glob("*/hosts")
     with names.open("a") as file:
         file.writelines(f"10.213.0.200 other-{number}\n" for number in range(5000))
     assert names.stat().st_size > 1 << 16

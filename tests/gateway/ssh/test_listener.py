@@ -56,7 +56,7 @@ async def test_the_first_guest_opens_the_gateway(database: Database) -> None:
     listener, with_ssh = listen(with_port(settings, 0, test_mode=True))
     port = with_ssh.jobs.ssh_port
     path = settings.database.data_dir / "ssh_host_ed25519_key"
-    async with run_gateway(database, listener, way=nowhere):
+    async with run_gateway(database, listener, find_attach_point=nowhere):
         await asyncio.sleep(0.1)
         assert not await asyncio.to_thread(path.exists)
 
@@ -71,7 +71,7 @@ async def test_the_first_guest_opens_the_gateway(database: Database) -> None:
 
 async def test_a_hub_that_nobody_enters_stops_as_well(database: Database) -> None:
     listener, settings = listen(with_port(database.hub.settings, 0, test_mode=True))
-    async with run_gateway(database, listener, way=nowhere):
+    async with run_gateway(database, listener, find_attach_point=nowhere):
         pass
 
     with socket.socket() as made:

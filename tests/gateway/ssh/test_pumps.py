@@ -3,8 +3,8 @@
 import asyncio
 import os
 
-from gateway.ssh.guests import eventually
 from hublet.gateway.ssh.pumps import Inlet, Outlet
+from runtime.attempts import eventually
 
 MANY = 600_000
 

@@ -12,19 +12,11 @@ import httpx2
 import pytest
 from asyncssh.constants import PTY_ECHO, PTY_VINTR
 
-from gateway.ssh.guests import (
-    House,
-    Key,
-    a_house,
-    a_running_job,
-    a_while,
-    eventually,
-    register,
-    sleepers,
-)
+from gateway.ssh.guests import Key, SshHarness, a_harness, a_running_job, register
 from gateway.ssh.listening_jobs import a_port, listens
 from hublet.core.config import Settings
 from people import Headers
+from runtime.attempts import a_while, eventually, sleepers
 
 BULK_BYTES = 20 * 2**20
 # Connects from inside, and prints the answer.
@@ -38,52 +30,54 @@ NOT_THERE = "Only the job itself and its network group are reached through it: n
 
 
 @pytest.fixture
-async def job_id(house: House, client: httpx2.AsyncClient, ada: Headers) -> str:
+async def job_id(harness: SshHarness, client: httpx2.AsyncClient, ada: Headers) -> str:
     body = {"environment": {"COLOUR": "blue"}, "secrets": {"TOP": "s3cret"}}
-    return await a_running_job(house, client, ada, **body)
+    return await a_running_job(harness, client, ada, **body)
 
 
 @pytest.fixture
-async def key(house: House) -> Key:
-    return await register(house.database, "ada")
+async def key(harness: SshHarness) -> Key:
+    return await register(harness.database, "ada")
 
 
 async def test_a_command_has_both_outputs_its_input_and_its_exit_status(
-    house: House, job_id: str, key: Key
+    harness: SshHarness, job_id: str, key: Key
 ) -> None:
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         ended = await conn.run("cat; echo oops >&2; exit 7", input="hello\n")
 
     assert (ended.stdout, ended.stderr, ended.exit_status) == ("hello\n", "oops\n", 7)
 
 
-async def test_a_command_has_the_variables_of_the_job(house: House, job_id: str, key: Key) -> None:
+async def test_a_command_has_the_variables_of_the_job(
+    harness: SshHarness, job_id: str, key: Key
+) -> None:
     # The last one tells whose a plain process is; nothing may overwrite it.
     command = "echo $COLOUR $TOP $JOB_ID $HF_ENDPOINT $HUBLET_ATTEMPT; pwd"
 
-    printed = await house.output(
+    printed = await harness.output(
         job_id, key, command, env={"COLOUR": "red", "LANG": "C", "HUBLET_ATTEMPT": "x"}
     )
 
-    attempt = house.data_dir / "jobs" / job_id[:2] / job_id / "attempt-1"
+    attempt = harness.data_dir / "jobs" / job_id[:2] / job_id / "attempt-1"
     assert printed == f"blue s3cret {job_id} http://hub.test {attempt}\n{attempt}/home\n"
 
 
 async def test_a_client_may_say_its_language_and_nothing_else(
-    house: House, job_id: str, key: Key
+    harness: SshHarness, job_id: str, key: Key
 ) -> None:
     env = {"LANG": "de", "LC_ALL": "C", "LD_PRELOAD": "/x.so", "PATH": "/nowhere"}
 
-    printed = await house.output(job_id, key, "echo $LANG $LC_ALL $LD_PRELOAD $PATH", env=env)
+    printed = await harness.output(job_id, key, "echo $LANG $LC_ALL $LD_PRELOAD $PATH", env=env)
 
     assert printed == "de C /usr/local/bin:/usr/bin:/bin\n"
 
 
 @pytest.mark.parametrize("name", ["TERM", "KILL", "SEGV"])
 async def test_a_command_that_is_killed_says_by_what(
-    house: House, job_id: str, key: Key, name: str
+    harness: SshHarness, job_id: str, key: Key, name: str
 ) -> None:
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         ended = await conn.run(f"kill -{name} $$")
 
     assert ended.exit_signal is not None
@@ -91,18 +85,18 @@ async def test_a_command_that_is_killed_says_by_what(
 
 
 async def test_a_signal_without_a_name_is_told_as_a_shell_does(
-    house: House, job_id: str, key: Key
+    harness: SshHarness, job_id: str, key: Key
 ) -> None:
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         ended = await asyncio.wait_for(conn.run("kill -40 $$"), 10)
 
     assert (ended.exit_status, ended.exit_signal) == (168, None)
 
 
 async def test_a_signal_of_the_client_reaches_the_command(
-    house: House, job_id: str, key: Key
+    harness: SshHarness, job_id: str, key: Key
 ) -> None:
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         process = await conn.create_process(
             "trap 'echo got; exit 3' USR1; echo on; while :; do sleep 0.05; done"
         )
@@ -114,10 +108,10 @@ async def test_a_signal_of_the_client_reaches_the_command(
 
 
 async def test_a_terminal_is_a_device_of_its_size_and_follows_it(
-    house: House, job_id: str, key: Key
+    harness: SshHarness, job_id: str, key: Key
 ) -> None:
     script = "tty; stty size; echo $TERM; read line; stty size; echo $SSH_TTY"
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         process = await conn.create_process(script, term_type="xterm-256color", term_size=(100, 40))
         before = [await process.stdout.readline() for _ in range(3)]
         process.change_terminal_size(120, 50)
@@ -129,8 +123,8 @@ async def test_a_terminal_is_a_device_of_its_size_and_follows_it(
     assert str(ended.stdout).split() == ["50", "120", before[0].strip()]
 
 
-async def test_a_shell_on_a_terminal_takes_keys(house: House, job_id: str, key: Key) -> None:
-    async with house.visited(job_id, key) as conn:
+async def test_a_shell_on_a_terminal_takes_keys(harness: SshHarness, job_id: str, key: Key) -> None:
+    async with harness.visited(job_id, key) as conn:
         process = await conn.create_process(term_type="dumb", encoding="utf-8")
         # It asks for a command when it has set up the terminal.
         await process.stdout.read(1)
@@ -146,9 +140,9 @@ async def test_a_shell_on_a_terminal_takes_keys(house: House, job_id: str, key: 
 
 
 async def test_the_end_of_input_ends_a_shell_on_a_terminal(
-    house: House, job_id: str, key: Key
+    harness: SshHarness, job_id: str, key: Key
 ) -> None:
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         process = await conn.create_process(term_type="dumb")
         process.stdin.write_eof()
         ended = await asyncio.wait_for(process.wait(), 10)
@@ -157,13 +151,13 @@ async def test_the_end_of_input_ends_a_shell_on_a_terminal(
 
 
 async def test_the_end_of_input_is_told_again_to_who_was_not_ready_for_it(
-    house: House, job_id: str, key: Key
+    harness: SshHarness, job_id: str, key: Key
 ) -> None:
     program = (
         "import sys, termios, time; "
         "input(); time.sleep(0.2); termios.tcflush(0, termios.TCIFLUSH); sys.stdin.read()"
     )
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         command = f"{sys.executable} -c '{program}'"
         process = await conn.create_process(command, term_type="dumb")
         process.stdin.write("\n")
@@ -174,19 +168,21 @@ async def test_the_end_of_input_is_told_again_to_who_was_not_ready_for_it(
 
 
 async def test_what_the_client_sets_of_its_terminal_is_set(
-    house: House, job_id: str, key: Key
+    harness: SshHarness, job_id: str, key: Key
 ) -> None:
     modes = {PTY_ECHO: 0, PTY_VINTR: 7}
 
-    printed = await house.output(job_id, key, "stty -a", term_type="xterm", term_modes=modes)
+    printed = await harness.output(job_id, key, "stty -a", term_type="xterm", term_modes=modes)
 
     assert " -echo " in printed
     assert "intr = ^G;" in printed
 
 
-async def test_twenty_megabytes_arrive_as_they_were(house: House, job_id: str, key: Key) -> None:
+async def test_twenty_megabytes_arrive_as_they_were(
+    harness: SshHarness, job_id: str, key: Key
+) -> None:
     data = os.urandom(BULK_BYTES)
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         there = await conn.run("tee copy | sha256sum", input=data, encoding=None)
         back = await conn.run("cat copy", encoding=None)
 
@@ -196,11 +192,11 @@ async def test_twenty_megabytes_arrive_as_they_were(house: House, job_id: str, k
 
 
 async def test_a_file_is_copied_both_ways(
-    house: House, job_id: str, key: Key, tmp_path: Path
+    harness: SshHarness, job_id: str, key: Key, tmp_path: Path
 ) -> None:
     source, back = tmp_path / "source", tmp_path / "back"
     source.write_bytes(os.urandom(3_000_001))
-    async with house.visited(job_id, key) as conn, conn.start_sftp_client() as sftp:
+    async with harness.visited(job_id, key) as conn, conn.start_sftp_client() as sftp:
         await sftp.put(source, "there")
         await sftp.get("there", back)
         assert (await sftp.stat("there")).size == 3_000_001
@@ -208,10 +204,10 @@ async def test_a_file_is_copied_both_ways(
     assert back.read_bytes() == source.read_bytes()
 
 
-async def test_nothing_of_a_session_outlives_it(house: House, job_id: str, key: Key) -> None:
+async def test_nothing_of_a_session_outlives_it(harness: SshHarness, job_id: str, key: Key) -> None:
     time = a_while()
     script = f"setsid sleep {time} & (sleep {time} &); nohup sleep {time} >/dev/null & echo done"
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         ended = await conn.run(script)
 
     assert ended.stdout == "done\n"
@@ -219,9 +215,9 @@ async def test_nothing_of_a_session_outlives_it(house: House, job_id: str, key: 
 
 
 async def test_nothing_of_a_session_outlives_its_connection(
-    house: House, job_id: str, key: Key
+    harness: SshHarness, job_id: str, key: Key
 ) -> None:
-    conn = await house.entered(job_id, key)
+    conn = await harness.entered(job_id, key)
     time = a_while()
     await conn.create_process(f"trap '' HUP TERM; setsid sleep {time} & wait")
     await eventually(lambda: len(sleepers(time)) == 1)
@@ -231,14 +227,16 @@ async def test_nothing_of_a_session_outlives_its_connection(
     await eventually(lambda: sleepers(time) == [])
 
 
-async def test_nothing_of_a_session_outlives_the_job(house: House, job_id: str, key: Key) -> None:
-    conn = await house.entered(job_id, key)
+async def test_nothing_of_a_session_outlives_the_job(
+    harness: SshHarness, job_id: str, key: Key
+) -> None:
+    conn = await harness.entered(job_id, key)
     time = a_while()
     process = await conn.create_process(f"setsid sleep {time} & wait")
     await eventually(lambda: len(sleepers(time)) == 1)
-    [handle] = await house.runner.handles()
+    [handle] = await harness.runner.handles()
 
-    await house.runner.stop(handle, grace_seconds=0)
+    await harness.runner.stop(handle, grace_seconds=0)
 
     await asyncio.wait_for(process.wait(), 10)
     await eventually(lambda: sleepers(time) == [])
@@ -246,11 +244,11 @@ async def test_nothing_of_a_session_outlives_the_job(house: House, job_id: str, 
 
 
 async def test_a_port_of_the_job_is_reached(
-    house: House, client: httpx2.AsyncClient, ada: Headers, key: Key
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers, key: Key
 ) -> None:
     port = a_port()
-    job_id = await a_running_job(house, client, ada, *listens(port))
-    async with house.visited(job_id, key) as conn:
+    job_id = await a_running_job(harness, client, ada, *listens(port))
+    async with harness.visited(job_id, key) as conn:
         reader, writer = await connected(conn, "localhost", port)
         writer.write(b"hello")
         writer.write_eof()
@@ -280,23 +278,25 @@ async def connected(
     ],
 )
 async def test_nothing_but_the_job_is_reached_through_it(
-    house: House, job_id: str, key: Key, host: str, sentence: str
+    harness: SshHarness, job_id: str, key: Key, host: str, sentence: str
 ) -> None:
     # It listens on this machine, but the job does not.
     with socket.create_server(("127.0.0.1", 0)) as others:
         port = others.getsockname()[1]
-        async with house.visited(job_id, key) as conn:
+        async with harness.visited(job_id, key) as conn:
             with pytest.raises(asyncssh.ChannelOpenError) as refusal:
                 await conn.open_connection(host, port)
             assert refusal.value.reason == sentence.format(port)
 
 
-async def test_a_port_in_the_job_leads_to_the_guest(house: House, job_id: str, key: Key) -> None:
+async def test_a_port_in_the_job_leads_to_the_guest(
+    harness: SshHarness, job_id: str, key: Key
+) -> None:
     async def answer(reader: asyncssh.SSHReader[bytes], writer: asyncssh.SSHWriter[bytes]) -> None:
         writer.write(b"you said " + await reader.read())
         writer.close()
 
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         listener = await conn.start_server(lambda *_: answer, "localhost", 0)
         port = listener.get_port()
         said = await conn.run(SAY.format(port=port), check=True)
@@ -314,22 +314,26 @@ def is_open(port: int) -> bool:
 
 @pytest.mark.parametrize("port", [80, 1023])
 async def test_a_port_that_no_job_may_have_leads_nowhere(
-    house: House, job_id: str, key: Key, port: int
+    harness: SshHarness, job_id: str, key: Key, port: int
 ) -> None:
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         with pytest.raises(asyncssh.ChannelListenError):
             await conn.start_server(lambda *_: None, "", port)
 
 
-async def test_a_connection_has_so_many_sessions(house: House, job_id: str, key: Key) -> None:
-    async with house.visited(job_id, key) as conn:
+async def test_a_connection_has_so_many_sessions(
+    harness: SshHarness, job_id: str, key: Key
+) -> None:
+    async with harness.visited(job_id, key) as conn:
         await asyncio.gather(*[conn.create_process("sleep 50") for _ in range(50)])
         with pytest.raises(asyncssh.ChannelOpenError, match="Session refused"):
             await conn.create_process("true")
 
 
-async def test_what_a_job_has_no_use_for_is_refused(house: House, job_id: str, key: Key) -> None:
-    async with house.visited(job_id, key) as conn:
+async def test_what_a_job_has_no_use_for_is_refused(
+    harness: SshHarness, job_id: str, key: Key
+) -> None:
+    async with harness.visited(job_id, key) as conn:
         with pytest.raises(asyncssh.ChannelOpenError):
             await conn.open_unix_connection("/run/dbus/socket")
         with pytest.raises(asyncssh.ChannelOpenError):
@@ -338,10 +342,10 @@ async def test_what_a_job_has_no_use_for_is_refused(house: House, job_id: str, k
             await conn.create_process("xterm", x11_forwarding=True, x11_display="localhost:0")
 
 
-async def test_a_job_of_another_machine_says_so(house: House, job_id: str, key: Key) -> None:
-    async with house.database.transaction() as conn:
+async def test_a_job_of_another_machine_says_so(harness: SshHarness, job_id: str, key: Key) -> None:
+    async with harness.database.transaction() as conn:
         await conn.execute("UPDATE job_attempts SET runner = 'other' WHERE job_id = $1", job_id)
-    async with house.visited(job_id, key) as guest:
+    async with harness.visited(job_id, key) as guest:
         ended = await guest.run("true")
 
     assert ended.exit_status == 254
@@ -349,12 +353,12 @@ async def test_a_job_of_another_machine_says_so(house: House, job_id: str, key: 
 
 
 async def test_the_hub_is_known_again(
-    house: House, job_id: str, key: Key, settings: Settings
+    harness: SshHarness, job_id: str, key: Key, settings: Settings
 ) -> None:
     path = settings.database.data_dir / "ssh_host_ed25519_key"
     assert path.stat().st_mode & 0o777 == 0o600
-    known = await asyncssh.get_server_host_key("127.0.0.1", house.port, config=None)
-    async with a_house(house.database) as other:
+    known = await asyncssh.get_server_host_key("127.0.0.1", harness.port, config=None)
+    async with a_harness(harness.database) as other:
         again = await asyncssh.get_server_host_key("127.0.0.1", other.port, config=None)
 
     assert known is not None

@@ -10,18 +10,18 @@ import httpx2
 import pytest
 from asyncssh.constants import FILEXFER_TYPE_SYMLINK
 
-from gateway.ssh.guests import House, a_running_job, register
-from hublet.runtime.attach.sftp.server import serve
+from gateway.ssh.guests import SshHarness, a_running_job, register
+from hublet.runtime.attach.sftp_server import serve
 from people import Headers
 
 
 @pytest.fixture
 async def sftp(
-    house: House, client: httpx2.AsyncClient, ada: Headers
+    harness: SshHarness, client: httpx2.AsyncClient, ada: Headers
 ) -> AsyncIterator[asyncssh.SFTPClient]:
-    job_id = await a_running_job(house, client, ada)
-    key = await register(house.database, "ada")
-    async with house.visited(job_id, key) as conn, conn.start_sftp_client() as sftp:
+    job_id = await a_running_job(harness, client, ada)
+    key = await register(harness.database, "ada")
+    async with harness.visited(job_id, key) as conn, conn.start_sftp_client() as sftp:
         yield sftp
 
 

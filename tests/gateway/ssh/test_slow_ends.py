@@ -9,7 +9,7 @@ import asyncssh
 import httpx2
 import pytest
 
-from gateway.ssh.guests import House, Key, a_running_job, register
+from gateway.ssh.guests import Key, SshHarness, a_running_job, register
 from hublet.gateway.records import Guest
 from hublet.gateway.ssh import sessions
 from hublet.gateway.ssh.job_attachment import JobAttacher, SessionRequest
@@ -23,20 +23,20 @@ SENT_BYTES = 24 << 20
 
 
 @pytest.fixture
-async def job_id(house: House, client: httpx2.AsyncClient, ada: Headers) -> str:
-    return await a_running_job(house, client, ada)
+async def job_id(harness: SshHarness, client: httpx2.AsyncClient, ada: Headers) -> str:
+    return await a_running_job(harness, client, ada)
 
 
 @pytest.fixture
-async def key(house: House) -> Key:
-    return await register(house.database, "ada")
+async def key(harness: SshHarness) -> Key:
+    return await register(harness.database, "ada")
 
 
 async def test_a_client_that_reads_slowly_gets_the_last_byte(
-    house: House, job_id: str, key: Key, monkeypatch: pytest.MonkeyPatch
+    harness: SshHarness, job_id: str, key: Key, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "_DRAIN_SECONDS", 0.5)
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         # How much is on its way is nobody's business: with one of them a pipe is full at the end.
         got = await asyncio.gather(*(read_slowly(conn, rest << 15) for rest in range(2, 14)))
 
@@ -53,12 +53,12 @@ async def read_slowly(conn: asyncssh.SSHClientConnection, rest: int) -> tuple[in
 
 
 async def test_who_holds_the_output_of_a_command_open_does_not_hold_its_end(
-    house: House, job_id: str, key: Key, monkeypatch: pytest.MonkeyPatch
+    harness: SshHarness, job_id: str, key: Key, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "_DRAIN_SECONDS", 0.5)
     # Without its keeper nobody ends what goes on in the background.
     script = "read line; echo on; sleep 60 & kill -9 $PPID; exit 0"
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         ended = await asyncio.wait_for(conn.run(script, input="\n"), PATIENCE_SECONDS)
 
     assert ended.stdout == "on\n"
@@ -71,9 +71,9 @@ def opening(monkeypatch: pytest.MonkeyPatch) -> Iterator[asyncio.Event]:
     may_begin = asyncio.Event()
     begin = JobAttacher.begin
 
-    async def begin_late(self: JobAttacher, guest: Guest, asked: SessionRequest) -> Attachment:
+    async def begin_late(self: JobAttacher, guest: Guest, request: SessionRequest) -> Attachment:
         await may_begin.wait()
-        return await begin(self, guest, asked)
+        return await begin(self, guest, request)
 
     monkeypatch.setattr(JobAttacher, "begin", begin_late)
     yield may_begin
@@ -81,7 +81,7 @@ def opening(monkeypatch: pytest.MonkeyPatch) -> Iterator[asyncio.Event]:
 
 
 async def test_what_is_sent_before_a_session_begins_waits_with_its_sender(
-    house: House, job_id: str, key: Key, opening: asyncio.Event
+    harness: SshHarness, job_id: str, key: Key, opening: asyncio.Event
 ) -> None:
     data = os.urandom(SENT_BYTES)
     taken = 0
@@ -94,7 +94,7 @@ async def test_what_is_sent_before_a_session_begins_waits_with_its_sender(
             taken = start
         process.stdin.write_eof()
 
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         process = await conn.create_process("sha256sum", encoding=None)
         sending = asyncio.create_task(send(process))
         before = -1
@@ -113,9 +113,9 @@ async def test_what_is_sent_before_a_session_begins_waits_with_its_sender(
 
 @pytest.mark.parametrize("size", [0, 1 << 10, 1 << 19])
 async def test_a_whole_input_that_comes_early_ends_as_well(
-    house: House, job_id: str, key: Key, opening: asyncio.Event, size: int
+    harness: SshHarness, job_id: str, key: Key, opening: asyncio.Event, size: int
 ) -> None:
-    async with house.visited(job_id, key) as conn:
+    async with harness.visited(job_id, key) as conn:
         process = await conn.create_process("wc -c", encoding=None)
         process.stdin.write(bytes(size))
         process.stdin.write_eof()

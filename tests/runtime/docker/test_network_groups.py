@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from hublet.runtime.docker.containers import config_of, group_of
-from hublet.runtime.records import CannotRun, CannotRunYet, GroupMembership, LaunchOrder
+from hublet.runtime.errors import CannotRun, CannotRunYet
+from hublet.runtime.records import GroupMembership, LaunchOrder
 from runtime.attempts import an_order
 
 aiodocker = pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")

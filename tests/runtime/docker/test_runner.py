@@ -9,15 +9,10 @@ from pathlib import Path
 import pytest
 
 from docker_engine import IMAGE
+from hublet.jobs.records import Observation, Phase
 from hublet.runtime.docker import containers
-from hublet.runtime.records import (
-    BindMount,
-    CannotRun,
-    GroupMembership,
-    LaunchOrder,
-    Observation,
-    Phase,
-)
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.records import BindMount, GroupMembership, LaunchOrder
 
 aiodocker = pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")
 

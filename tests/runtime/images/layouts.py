@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import oci, rootfs
-from hublet.runtime.records import CannotRun
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hublet.core.config.kinds import ImageSource
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import layers, rootfs
-from hublet.runtime.records import CannotRun
 
 
 def entry(
@@ -30,7 +30,7 @@ def an_archive(path: Path, *entries: tarfile.TarInfo) -> Path:
 
 def unpack(archive: Path, *, into: Path) -> None:
     with archive.open("rb") as file:
-        layers.unpack(file, into=into, allowance=layers.UnpackBudget())
+        layers.unpack(file, into=into, budget=layers.UnpackBudget())
 
 
 def root_of(target: str, *, cache: Path) -> Path:

@@ -10,9 +10,10 @@ from time import time
 import pytest
 
 from hublet.core.config.kinds import ImageSource
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import cache as images_cache
 from hublet.runtime.images.rootfs import Image
-from hublet.runtime.records import BindMount, CannotRun
+from hublet.runtime.records import BindMount
 from hublet.runtime.sandbox.runner import sandbox_runner
 from runtime.attempts import Run, an_order
 from runtime.images.layouts import (

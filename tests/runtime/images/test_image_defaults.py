@@ -9,9 +9,10 @@ import pytest
 
 from hublet.core.config.kinds import ImageSource
 from hublet.core.database import Database
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import rootfs
 from hublet.runtime.images.oci import ImageDefaults
-from hublet.runtime.records import BindMount, CannotRun
+from hublet.runtime.records import BindMount
 from hublet.runtime.sandbox.runner import sandbox_runner
 from jobs.jobs_api import BODY
 from runtime.attempts import an_order, outcome
@@ -148,7 +149,7 @@ async def test_a_job_without_a_command_leaves_it_to_the_image(
     told = await a_job(database)
     monkeypatch.delitem(BODY, "command")
     untold = await a_job(database, arguments=["a"])
-    await a_supervisor(database, runner).look()
+    await a_supervisor(database, runner).step_all()
     orders = [runner.attempts[job_id, 1].order for job_id in (told, untold)]
     assert [(order.argv, order.after_entrypoint) for order in orders] == [
         (("true",), False),

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import layers, rootfs
-from hublet.runtime.records import CannotRun
 from runtime.images.layouts import a_layer, a_layout, entry, files_of, folder, refusal, symlink
 
 
@@ -187,25 +187,23 @@ def test_devices_are_left_out(unpacked: Callable[..., dict[str, str]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "allowance",
+    "budget",
     [
         pytest.param(layers.UnpackBudget(entries=1), id="too many entries"),
         pytest.param(layers.UnpackBudget(size=5), id="too much content"),
     ],
 )
-def test_a_layer_beyond_the_limit_is_refused(
-    tmp_path: Path, allowance: layers.UnpackBudget
-) -> None:
+def test_a_layer_beyond_the_limit_is_refused(tmp_path: Path, budget: layers.UnpackBudget) -> None:
     layer = BytesIO(a_layer(entry("a", "abc"), entry("b", "abc")))
     with pytest.raises(CannotRun, match=r"^The image is too large to be unpacked\.$"):
-        layers.unpack(layer, into=tmp_path, allowance=allowance)
+        layers.unpack(layer, into=tmp_path, budget=budget)
 
 
 def test_the_limit_is_that_of_all_layers_together(tmp_path: Path) -> None:
-    allowance = layers.UnpackBudget(entries=2, size=6)
+    budget = layers.UnpackBudget(entries=2, size=6)
     for name in ("a", "b"):
-        layers.unpack(BytesIO(a_layer(entry(name, "abc"))), into=tmp_path, allowance=allowance)
-    assert allowance == layers.UnpackBudget(entries=0, size=0)
+        layers.unpack(BytesIO(a_layer(entry(name, "abc"))), into=tmp_path, budget=budget)
+    assert budget == layers.UnpackBudget(entries=0, size=0)
 
 
 def test_a_name_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
@@ -213,7 +211,7 @@ def test_a_name_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
     header.type, header.size = tarfile.XHDTYPE, 2**30
     layer = gzip.compress(header.tobuf() + bytes(2**12))
     with pytest.raises(CannotRun, match=r"^The image has a name that is too long\.$"):
-        layers.unpack(BytesIO(layer), into=tmp_path, allowance=layers.UnpackBudget())
+        layers.unpack(BytesIO(layer), into=tmp_path, budget=layers.UnpackBudget())
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,7 @@ from typing import Any, TypeVar
 import pytest
 
 from hublet.runtime.networks import namespaces
-from hublet.runtime.networks.allocation import find_obstacle
-from hublet.runtime.networks.membership import NetworkAttachment
+from hublet.runtime.networks.membership import NetworkAttachment, find_obstacle
 from hublet.runtime.networks.namespaces import ip
 from hublet.runtime.networks.records import NetworkPolicy
 
@@ -176,7 +175,7 @@ def reached(place: NetworkAttachment, *targets: str) -> list[str]:
 
 
 def run_inside(place: NetworkAttachment, *argv: str) -> str:
-    return _output("nsenter", f"--net={place.inside}", *argv)
+    return _output("nsenter", f"--net={place.namespace_path}", *argv)
 
 
 def _output(*argv: str) -> str:

@@ -2,8 +2,8 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
+from hublet.runtime.errors import NetworkFailed
 from hublet.runtime.networks.addresses import free_address, free_block, gateway_of
-from hublet.runtime.networks.records import NetworkFailed
 
 RANGE = IPv4Network("10.213.0.0/16")
 

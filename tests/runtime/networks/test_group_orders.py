@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from hublet.jobs.records import NetworkGroup
-from hublet.runtime.records import CannotRun, GroupMembership
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.records import GroupMembership
 from hublet.runtime.sandbox.process_runner import process_runner
-from hublet.runtime.supervisor.orders import environment_of, group_of
+from hublet.runtime.supervisor.environment import environment_of, group_of
 from runtime.attempts import launch
 from runtime.supervisor.test_environment import SIZE, a_job
 

@@ -25,15 +25,15 @@ def a_member(folder: Path, number: int, *names: str) -> NetworkMember:
 
 
 def published(data_dir: Path, key: str, members: list[NetworkMember]) -> Path:
-    ledger = MemberRegistry.of(data_dir)
-    home = ledger.home_of(key)
-    home.mkdir(parents=True)
+    registry = MemberRegistry.of(data_dir)
+    network_dir = registry.dir_of(key)
+    network_dir.mkdir(parents=True)
     for member in members:
-        ledger.add(home, member)
+        registry.add(network_dir, member)
     name_resolution.rewrite_in_place(
-        home / name_resolution.HOSTS_FILE, name_resolution.hosts_text(members, None)
+        network_dir / name_resolution.HOSTS_FILE, name_resolution.hosts_text(members, None)
     )
-    return home
+    return network_dir
 
 
 @pytest.mark.parametrize(
@@ -60,15 +60,15 @@ def test_a_name_is_that_of_the_attempts_own_network(
 def test_the_largest_group_is_searched_to_its_end(tmp_path: Path) -> None:
     names = [f"{number:02}{'a' * 61}" for number in range(MOST_NAMES)]
     members = [a_member(tmp_path / str(n), n, *names) for n in range(1, MOST_MEMBERS + 1)]
-    home = published(tmp_path, "group train", members)
-    assert (home / name_resolution.HOSTS_FILE).stat().st_size > 1 << 16
+    network_dir = published(tmp_path, "group train", members)
+    assert (network_dir / name_resolution.HOSTS_FILE).stat().st_size > 1 << 16
 
     assert addresses_of(tmp_path, tmp_path / "1", "job-253") == ["10.213.0.254"]
 
 
 def test_a_group_that_ends_meanwhile_has_nobody(tmp_path: Path) -> None:
-    home = published(tmp_path, "group train", [a_member(tmp_path / "one", 1)])
-    (home / name_resolution.HOSTS_FILE).unlink()
+    network_dir = published(tmp_path, "group train", [a_member(tmp_path / "one", 1)])
+    (network_dir / name_resolution.HOSTS_FILE).unlink()
 
     assert addresses_of(tmp_path, tmp_path / "one", "job-1") == []
     assert addresses_of(tmp_path / "nothing", tmp_path / "one", "job-1") == []

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from hublet.runtime.networks import namespaces
-from hublet.runtime.networks.allocation import find_obstacle
-from hublet.runtime.networks.membership import NetworkAttachment, Networks
+from hublet.runtime.networks.membership import NetworkAttachment, Networks, find_obstacle
 from hublet.runtime.networks.namespaces import ip, nft
 from hublet.runtime.networks.records import NetworkPolicy
 from runtime.networks.machines import (
@@ -65,14 +64,14 @@ def leave(folder: Path, policy: NetworkPolicy | None = None) -> None:
     Networks(data_dir=folder.parent, policy=policy or a_policy()).leave(folder)
 
 
-def tend(data_dir: Path, policy: NetworkPolicy | None = None) -> None:
-    Networks(data_dir=data_dir, policy=policy or a_policy()).tend()
+def clean_up(data_dir: Path, policy: NetworkPolicy | None = None) -> None:
+    Networks(data_dir=data_dir, policy=policy or a_policy()).clean_up()
 
 
 def test_members_of_a_group_reach_each_other_on_every_port(machine: Machine, join: Join) -> None:
     first, second, third = (join(name, "group") for name in ("one", "two", "three"))
-    machine.listens("10.213.0.2", 80, 29500, at=first.ends.inside)
-    machine.listens("10.213.0.3", 80, at=second.ends.inside)
+    machine.listens("10.213.0.2", 80, 29500, at=first.handles.job)
+    machine.listens("10.213.0.3", 80, at=second.handles.job)
 
     assert reached(third, "10.213.0.2:80", "10.213.0.2:29500", "udp:10.213.0.2:29500") == [
         "10.213.0.2:80 answers 10.213.0.4",
@@ -98,7 +97,7 @@ def test_another_group_is_out_of_reach_even_for_who_pretends_to_be_in_it(
     machine: Machine, join: Join
 ) -> None:
     one, other = join("one", "group"), join("other", "other group")
-    machine.listens("10.213.1.2", 80, at=other.ends.inside)
+    machine.listens("10.213.1.2", 80, at=other.handles.job)
     assert reached(other, "10.213.1.2:80") == ["10.213.1.2:80 answers 10.213.1.2"]
 
     assert reached(one, "10.213.1.2:80") == ["10.213.1.2:80 is out of reach"]
@@ -167,7 +166,7 @@ def test_jobs_that_may_reach_outside_do_not_reach_each_other(machine: Machine, j
         for place, name in zip(places, ("one", "two", "three", "four"), strict=True)
     ]
     for place, address in zip(places, addresses, strict=True):
-        machine.listens(address, 80, at=place.ends.inside)
+        machine.listens(address, 80, at=place.handles.job)
 
     assert addresses == ["10.213.0.2", "10.213.1.2", "10.213.255.254", "10.213.255.250"]
     for place, own in zip(places, addresses, strict=True):
@@ -217,7 +216,7 @@ def test_a_job_keeps_its_rules_when_those_of_the_machine_are_gone_and_they_come_
         f"{STRANGER}:80 is out of reach",
         f"{METADATA}:80 is out of reach",
     ]
-    tend(tmp_path, outbound())
+    clean_up(tmp_path, outbound())
     assert reached(place, f"{WORLD}:80") == [f"{WORLD}:80 answers {PUBLIC}"]
 
 
@@ -271,7 +270,7 @@ def test_a_hub_that_lets_nothing_out_any_more_closes_what_is_open(
     machine.listens(EVERYWHERE, 8000)
     place = join("one", "group", outbound())
 
-    tend(tmp_path)
+    clean_up(tmp_path)
 
     targets = [f"{WORLD}:80", f"{PUBLIC}:8000"]
     assert reached(place, *targets) == [f"{target} is out of reach" for target in targets]
@@ -308,7 +307,7 @@ def test_names_vanish_with_their_member_and_its_address_is_free_again(
     third = join("three", "group")
 
     assert names_in(second.hosts)["three"] == ["10.213.0.2"]
-    machine.listens("10.213.0.2", 80, at=third.ends.inside)
+    machine.listens("10.213.0.2", 80, at=third.handles.job)
     assert reached(second, "10.213.0.2:80") == ["10.213.0.2:80 answers 10.213.0.3"]
     assert reached(first, "10.213.0.3:80") == ["10.213.0.3:80 is out of reach"]
 
@@ -371,13 +370,13 @@ def test_another_process_finds_the_group_and_leaves_nothing_when_it_is_killed(
         assert hub.stdout is not None
         assert hub.stdout.readline() == b"joined\n"
         place = join("one", "group", outbound())
-        machine.listens("10.213.0.3", 80, at=place.ends.inside)
+        machine.listens("10.213.0.3", 80, at=place.handles.job)
         assert names_in(place.hosts)["all"] == ["10.213.0.2", "10.213.0.3"]
         theirs = ["nsenter", f"--net=/proc/{hub.pid}/ns/net", "true"]
         subprocess.run(theirs, check=True)
         os.kill(hub.pid, signal.SIGKILL)
 
-    tend(tmp_path, outbound())
+    clean_up(tmp_path, outbound())
     assert names_in(place.hosts)["all"] == ["10.213.0.3"]
     place.close()
     leave(tmp_path / "one", outbound())
@@ -397,7 +396,7 @@ def test_a_process_that_is_killed_alone_leaves_only_what_the_next_one_removes(
 
     soon(lambda: machine.interfaces() == set(), why="The cable stays.")
     assert len(machine.tables()) == 1
-    tend(tmp_path, outbound())
+    clean_up(tmp_path, outbound())
     assert machine.tables() == []
     assert [path.name for path in (tmp_path / "jobs" / "networks").iterdir()] == ["lock"]
 

@@ -12,10 +12,11 @@ import pytest
 
 from hublet.core.config.kinds import ImageSource
 from hublet.runtime.attempt_folder import read_status
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.networks import name_resolution, namespaces
 from hublet.runtime.networks.membership import Networks
 from hublet.runtime.networks.records import NetworkPolicy
-from hublet.runtime.records import BindMount, CannotRun, GroupMembership, Runner
+from hublet.runtime.records import BindMount, GroupMembership, Runner
 from hublet.runtime.sandbox.runner import sandbox_runner
 from runtime.attempts import HOST, Run, launch, outcome
 from runtime.networks.machines import (

@@ -8,14 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from hublet.core.clock import now
-from hublet.runtime.records import (
-    AttachPoint,
-    LaunchOrder,
-    Observation,
-    Phase,
-    RunnerCapabilities,
-    Usage,
-)
+from hublet.jobs.records import Observation, Phase, Usage
+from hublet.runtime.records import AttachPoint, LaunchOrder, RunnerCapabilities
 
 Key = tuple[str, int]
 
@@ -100,7 +94,7 @@ class ScriptedRunner:
     async def usage(self, handle: str) -> Usage | None:
         return None
 
-    async def inside(self, handle: str) -> AttachPoint | None:
+    async def attach_point(self, handle: str) -> AttachPoint | None:
         return None
 
     async def _answer(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.jobs import service
-from hublet.jobs.access import get_creator
+from hublet.jobs.access import get_access_of_creator, get_creator
 from hublet.jobs.records import Initiator, InitiatorType
 from hublet.jobs.requests import REQUEST_ADAPTER
 from hublet.runtime.supervisor.supervisor import Supervisor
@@ -35,7 +35,7 @@ async def a_job(database: Database, owner: str = "ada", **body: Any) -> str:
         creator = await get_creator(conn, user.id)
         job = await service.create(
             conn,
-            standing=await service.get_access_of_creator(conn, creator, user.id),
+            access=await get_access_of_creator(conn, creator, user.id),
             initiator=Initiator(type=InitiatorType.user, id=user.id),
             request=REQUEST_ADAPTER.validate_python(BODY | body),
         )
@@ -46,8 +46,8 @@ async def cancel(database: Database, job_id: str, owner: str = "ada") -> None:
     user = await a_user(database, owner)
     async with database.transaction() as conn:
         creator = await get_creator(conn, user.id)
-        standing = await service.get_access_of_creator(conn, creator, user.id)
-        await service.cancel(conn, standing, job_id)
+        access = await get_access_of_creator(conn, creator, user.id)
+        await service.cancel(conn, access, job_id)
 
 
 async def status(database: Database, job_id: str) -> tuple[str, str | None]:

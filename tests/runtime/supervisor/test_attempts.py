@@ -9,7 +9,7 @@ from hublet.core import clock
 from hublet.core.clock import micros
 from hublet.core.database import Database
 from hublet.jobs.hardware import offered_flavors
-from hublet.runtime.records import CannotRun, CannotRunYet
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.supervisor.supervisor import Supervisor
 from runtime.supervisor.scripted_runner import ScriptedRunner, handle_of
 from runtime.supervisor.supervised_jobs import (
@@ -30,7 +30,7 @@ def runner() -> ScriptedRunner:
 
 
 @pytest.fixture
-def overseer(database: Database, runner: ScriptedRunner) -> Supervisor:
+def supervisor(database: Database, runner: ScriptedRunner) -> Supervisor:
     set_jobs(database, cores=100, memory_bytes=2**40)
     return a_supervisor(database, runner)
 
@@ -40,17 +40,17 @@ def later(seconds: float) -> None:
 
 
 async def test_a_job_is_launched_runs_and_completes(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database)
 
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == ("SCHEDULING", "starting")
     runner.begin(job_id)
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == ("RUNNING", None)
     runner.end(job_id)
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("COMPLETED", None)
     assert await events(database, job_id) == [
@@ -68,7 +68,7 @@ async def test_a_job_is_launched_runs_and_completes(
 
 
 async def test_the_runner_is_told_everything_it_needs(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(
         database,
@@ -80,7 +80,7 @@ async def test_the_runner_is_told_everything_it_needs(
         timeoutSeconds=60,
     )
 
-    await overseer.look()
+    await supervisor.step_all()
 
     order = runner.attempts[job_id, 1].order
     folder = database.hub.settings.database.data_dir / "jobs" / job_id[:2] / job_id
@@ -95,30 +95,30 @@ async def test_the_runner_is_told_everything_it_needs(
 
 
 async def test_secrets_stay_sealed_with_a_job_that_is_over_for_who_runs_it_again(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database, attempts=2, secrets={"KEY": "hidden"})
-    await overseer.look()
+    await supervisor.step_all()
     runner.end(job_id, exit_code=1)
-    await overseer.look()
+    await supervisor.step_all()
     assert await column(database, job_id, "sealed_secrets") is not None
 
     later(2)
-    await overseer.look()
+    await supervisor.step_all()
     runner.end(job_id, 2)
-    await overseer.look()
+    await supervisor.step_all()
 
     assert runner.orders[job_id, 2] == 1
     assert await column(database, job_id, "sealed_secrets") is not None
 
 
 async def test_the_end_of_a_job_is_a_fact(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database, labels={"name": "x"})
-    await overseer.look()
+    await supervisor.step_all()
     runner.end(job_id, exit_code=3)
-    await overseer.look()
+    await supervisor.step_all()
 
     async with database.read() as conn:
         bodies = await conn.fetch_all("SELECT body FROM outbox WHERE kind = 'job.ended'")
@@ -135,32 +135,32 @@ async def test_the_end_of_a_job_is_a_fact(
 
 
 async def test_a_failed_attempt_is_followed_by_another_after_a_pause(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database, attempts=3)
-    await overseer.look()
+    await supervisor.step_all()
     runner.end(job_id, exit_code=1)
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == ("SCHEDULING", "attempt 2 of 3 after exit code 1")
     assert await column(database, job_id, "failure_count") == 1
 
-    await overseer.look()
+    await supervisor.step_all()
     assert (job_id, 2) not in runner.attempts
     later(1)
-    await overseer.look()
+    await supervisor.step_all()
     runner.lose(job_id, 2)
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == (
         "SCHEDULING",
         "attempt 3 of 3 after the runner lost it",
     )
     later(1)
-    await overseer.look()
+    await supervisor.step_all()
     assert (job_id, 3) not in runner.attempts, "The second pause is twice as long."
     later(1)
-    await overseer.look()
+    await supervisor.step_all()
     runner.end(job_id, 3, out_of_memory=True, exit_code=137)
-    await overseer.look()
+    await supervisor.step_all()
 
     size = runner_memory(database)
     assert await status(database, job_id) == ("ERROR", f"out of memory (limit {size:.3g} GB)")
@@ -174,84 +174,84 @@ def runner_memory(database: Database) -> float:
 
 
 async def test_a_timeout_is_never_tried_again(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database, attempts=3, timeoutSeconds=60)
-    await overseer.look()
+    await supervisor.step_all()
     runner.end(job_id, timed_out=True, exit_code=143)
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("ERROR", "Job timeout")
 
 
 async def test_a_runner_that_forgets_the_deadline_is_reminded(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database, attempts=3, timeoutSeconds=60)
-    await overseer.look()
+    await supervisor.step_all()
     runner.begin(job_id)
-    await overseer.look()
+    await supervisor.step_all()
     later(61)
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == ("RUNNING", None)
     later(2)
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("ERROR", "Job timeout")
 
 
 async def test_what_can_never_run_ends_with_the_reason(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database, attempts=3)
     runner.refusal = CannotRun("there is no image ubuntu")
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("ERROR", "there is no image ubuntu")
     assert await column(database, job_id, "failure_count") == 0
 
 
 async def test_what_cannot_run_yet_is_tried_again_and_uses_up_no_attempt(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database)
     runner.refusal = CannotRunYet("the disk is full")
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == ("SCHEDULING", "the disk is full")
-    await overseer.look()
+    await supervisor.step_all()
     assert runner.orders[job_id, 1] == 1
 
     later(1.5)
-    await overseer.look()
+    await supervisor.step_all()
     assert runner.orders[job_id, 1] == 2
     later(1)
-    await overseer.look()
+    await supervisor.step_all()
     assert runner.orders[job_id, 1] == 2, "It waits as long again as it has waited so far."
     later(2)
-    await overseer.look()
+    await supervisor.step_all()
     assert runner.orders[job_id, 1] == 3
     runner.refusal = None
     later(60)
-    await overseer.look()
+    await supervisor.step_all()
     runner.end(job_id)
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("COMPLETED", None)
     assert await column(database, job_id, "failure_count") == 0
 
 
 async def test_what_does_not_begin_in_its_time_ends_with_what_stood_in_the_way(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database)
     runner.refusal = CannotRunYet("the disk is full")
-    await overseer.look()
+    await supervisor.step_all()
     later(3599)
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == ("SCHEDULING", "the disk is full")
     later(60)
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == (
         "ERROR",
@@ -260,25 +260,25 @@ async def test_what_does_not_begin_in_its_time_ends_with_what_stood_in_the_way(
 
 
 async def test_an_attempt_that_the_runner_never_begins_is_ended(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database)
-    await overseer.look()
+    await supervisor.step_all()
     later(3600)
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("ERROR", "it did not begin within 3600 s")
-    await overseer.sweep()
+    await supervisor.sweep()
     assert runner.removed == [handle_of(job_id, 1)]
 
 
 async def test_a_runner_that_stumbles_lets_the_job_wait(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database)
     runner.refusal = RuntimeError("secret detail")
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == (
         "SCHEDULING",
@@ -287,47 +287,47 @@ async def test_a_runner_that_stumbles_lets_the_job_wait(
 
 
 async def test_a_runner_that_cannot_tell_changes_only_the_message(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database)
-    await overseer.look()
+    await supervisor.step_all()
     runner.begin(job_id)
-    await overseer.look()
+    await supervisor.step_all()
     runner.failure = ConnectionError("gone fishing")
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == (
         "RUNNING",
         "the runner does not answer: ConnectionError",
     )
     runner.failure = None
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("RUNNING", None)
 
 
 async def test_times_are_those_of_the_runner_and_durations_add_up(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database, attempts=2)
     created_at = await column(database, job_id, "created_at")
     later(5)
-    await overseer.look()
+    await supervisor.step_all()
     runner.begin(job_id)
-    await overseer.look()
+    await supervisor.step_all()
     later(10)
     runner.end(job_id, exit_code=1)
     # Nobody looks for a while: the job ended when it ended.
     later(100)
-    await overseer.look()
+    await supervisor.step_all()
     later(2)
-    await overseer.look()
+    await supervisor.step_all()
     runner.begin(job_id, 2)
-    await overseer.look()
+    await supervisor.step_all()
     later(20)
     runner.end(job_id, 2)
     ended = micros()
     later(50)
-    await overseer.look()
+    await supervisor.step_all()
 
     seconds = [
         (await column(database, job_id, name) - created_at) / 1e6
@@ -338,26 +338,26 @@ async def test_times_are_those_of_the_runner_and_durations_add_up(
 
 
 async def test_a_job_whose_owner_was_disabled_does_not_start(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database)
     async with database.transaction() as conn:
         await conn.execute("UPDATE users SET disabled_at = 1")
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("ERROR", "the account of its owner is disabled")
     assert not runner.orders
 
 
 async def test_a_job_whose_owner_is_gone_does_not_start(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database)
     async with database.transaction() as conn:
         await conn.execute("UPDATE jobs SET owner_id = 'nobody'")
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("ERROR", "its owner is gone")
     assert not runner.orders
@@ -369,7 +369,7 @@ async def test_a_flavor_that_is_not_offered_any_more_ends_the_job(
     job_id = await a_job(database)
     set_jobs(database, flavors=())
 
-    await a_supervisor(database, runner).look()
+    await a_supervisor(database, runner).step_all()
 
     assert await status(database, job_id) == (
         "ERROR",
@@ -378,16 +378,16 @@ async def test_a_flavor_that_is_not_offered_any_more_ends_the_job(
 
 
 async def test_an_end_is_final(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database)
-    await overseer.look()
+    await supervisor.step_all()
     runner.end(job_id)
-    await overseer.look()
+    await supervisor.step_all()
     await cancel(database, job_id)
     later(100)
-    await overseer.look()
-    await overseer.sweep()
+    await supervisor.step_all()
+    await supervisor.sweep()
 
     assert await status(database, job_id) == ("COMPLETED", None)
     assert await column(database, job_id, "cancel_requested_at") is None

@@ -7,10 +7,10 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.jobs.stages import UNCONFIRMED, Trigger
-from hublet.runtime.records import CannotRunYet
+from hublet.jobs.service import transition
+from hublet.jobs.stages import UNCONFIRMED, StageChange, Trigger
+from hublet.runtime.errors import CannotRunYet
 from hublet.runtime.supervisor import store
-from hublet.runtime.supervisor.records import StageChange
 from hublet.runtime.supervisor.supervisor import Supervisor
 from runtime.supervisor.scripted_runner import ScriptedRunner, handle_of
 from runtime.supervisor.supervised_jobs import (
@@ -31,7 +31,7 @@ def runner() -> ScriptedRunner:
 
 
 @pytest.fixture
-def overseer(database: Database, runner: ScriptedRunner) -> Supervisor:
+def supervisor(database: Database, runner: ScriptedRunner) -> Supervisor:
     set_jobs(database, cores=100, memory_bytes=2**40)
     return a_supervisor(database, runner)
 
@@ -40,21 +40,21 @@ def later(seconds: float) -> None:
     clock.move(timedelta(seconds=seconds))
 
 
-async def running(database: Database, overseer: Supervisor, runner: ScriptedRunner) -> str:
+async def running(database: Database, supervisor: Supervisor, runner: ScriptedRunner) -> str:
     job_id = await a_job(database, attempts=3)
-    await overseer.look()
+    await supervisor.step_all()
     runner.begin(job_id)
-    await overseer.look()
+    await supervisor.step_all()
     return job_id
 
 
 async def test_a_running_job_is_stopped_and_canceled(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
-    job_id = await running(database, overseer, runner)
+    job_id = await running(database, supervisor, runner)
     await cancel(database, job_id)
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("CANCELED", None)
     assert runner.removed == [handle_of(job_id, 1)]
@@ -63,12 +63,12 @@ async def test_a_running_job_is_stopped_and_canceled(
 
 
 async def test_a_job_that_nobody_has_begun_is_canceled_at_once(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database)
     await cancel(database, job_id)
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("CANCELED", None)
     assert not runner.orders
@@ -79,40 +79,40 @@ async def test_a_job_waiting_for_capacity_is_canceled_at_once(
     database: Database, runner: ScriptedRunner
 ) -> None:
     set_jobs(database, concurrent=1)
-    overseer = a_supervisor(database, runner)
-    await running(database, overseer, runner)
+    supervisor = a_supervisor(database, runner)
+    await running(database, supervisor, runner)
     waiting = await a_job(database)
-    await overseer.look()
+    await supervisor.step_all()
     await cancel(database, waiting)
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, waiting) == ("CANCELED", None)
 
 
 async def test_a_cancel_interrupts_the_pause_before_the_next_attempt(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
-    job_id = await running(database, overseer, runner)
+    job_id = await running(database, supervisor, runner)
     runner.end(job_id, exit_code=1)
-    await overseer.look()
+    await supervisor.step_all()
     await cancel(database, job_id)
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("CANCELED", None)
     assert await column(database, job_id, "failure_count") == 1
 
 
 async def test_a_cancel_interrupts_a_start_that_is_tried_again_and_again(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     job_id = await a_job(database)
     runner.refusal = CannotRunYet("the disk is full")
-    await overseer.look()
+    await supervisor.step_all()
     await cancel(database, job_id)
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("CANCELED", None)
     [attempt] = await attempts(database, job_id)
@@ -120,58 +120,58 @@ async def test_a_cancel_interrupts_a_start_that_is_tried_again_and_again(
 
 
 async def test_a_job_that_fails_while_it_is_canceled_is_not_tried_again(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
-    job_id = await running(database, overseer, runner)
+    job_id = await running(database, supervisor, runner)
     runner.end(job_id, exit_code=1)
     later(1)
     await cancel(database, job_id)
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("CANCELED", None)
 
 
 async def test_a_job_that_had_ended_before_is_what_it_was(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
-    job_id = await running(database, overseer, runner)
+    job_id = await running(database, supervisor, runner)
     runner.end(job_id)
     later(1)
     await cancel(database, job_id)
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("COMPLETED", None)
 
 
 async def test_a_job_that_ends_well_after_it_was_asked_to_is_canceled(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
-    job_id = await running(database, overseer, runner)
+    job_id = await running(database, supervisor, runner)
     await cancel(database, job_id)
     later(1)
     runner.end(job_id, stopped=True)
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("CANCELED", None)
 
 
 async def test_a_stubborn_attempt_is_asked_again_until_the_bound(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     runner.obeys = False
-    job_id = await running(database, overseer, runner)
+    job_id = await running(database, supervisor, runner)
     await cancel(database, job_id)
-    await overseer.look()
+    await supervisor.step_all()
     later(12)
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == ("RUNNING", None)
     assert runner.attempts[job_id, 1].stops == 2
 
     later(1)
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("CANCELED", UNCONFIRMED)
     assert runner.attempts[job_id, 1].stops == 3, "It is asked on after that."
@@ -180,17 +180,17 @@ async def test_a_stubborn_attempt_is_asked_again_until_the_bound(
 
 
 async def test_what_runs_on_after_the_bound_is_ended_when_it_can_be(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     runner.obeys = False
-    job_id = await running(database, overseer, runner)
+    job_id = await running(database, supervisor, runner)
     await cancel(database, job_id)
     later(13)
-    await overseer.look()
+    await supervisor.step_all()
     runner.obeys = True
 
-    await overseer.sweep()
-    await overseer.sweep()
+    await supervisor.sweep()
+    await supervisor.sweep()
 
     assert runner.removed == [handle_of(job_id, 1)]
     [attempt] = await attempts(database, job_id)
@@ -199,18 +199,18 @@ async def test_what_runs_on_after_the_bound_is_ended_when_it_can_be(
 
 
 async def test_a_runner_that_never_answers_does_not_hold_up_a_cancel(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
-    job_id = await running(database, overseer, runner)
+    job_id = await running(database, supervisor, runner)
     runner.answer_gate = asyncio.Event()
     await cancel(database, job_id)
     later(11)
 
     asked = clock.monotonic()
-    await overseer.look()
+    await supervisor.step_all()
     assert clock.monotonic() - asked < 2.5
     later(1.5)
-    looking = asyncio.create_task(overseer.look())
+    looking = asyncio.create_task(supervisor.step_all())
     async with asyncio.timeout(2):
         while await status(database, job_id) != ("CANCELED", UNCONFIRMED):
             await asyncio.sleep(0.01)
@@ -219,48 +219,48 @@ async def test_a_runner_that_never_answers_does_not_hold_up_a_cancel(
 
 
 async def test_a_launch_that_goes_on_is_left_at_the_bound_and_cleared_later(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     runner.launch_gate = asyncio.Event()
     job_id = await a_job(database)
-    await overseer.look()
+    await supervisor.step_all()
     await cancel(database, job_id)
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == ("SCHEDULING", "starting")
     later(13)
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == ("CANCELED", UNCONFIRMED)
 
     runner.launch_gate.set()
     async with asyncio.timeout(5):
         while not (await attempts(database, job_id))[0]["handle"]:
             await asyncio.sleep(0.01)
-    await overseer.sweep()
-    await overseer.sweep()
+    await supervisor.sweep()
+    await supervisor.sweep()
 
     assert runner.removed == [handle_of(job_id, 1)]
     assert [stage for stage, _ in await events(database, job_id)][-1] == "CANCELED"
 
 
 async def test_what_the_runner_takes_over_after_the_cancel_is_stopped(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
     runner.launch_gate = asyncio.Event()
     job_id = await a_job(database)
-    await overseer.look()
+    await supervisor.step_all()
     await cancel(database, job_id)
     runner.launch_gate.set()
-    await overseer.look()
-    await overseer.look()
+    await supervisor.step_all()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("CANCELED", None)
     assert runner.removed == [handle_of(job_id, 1)]
 
 
 async def test_a_cancel_in_the_moment_of_a_failure_waits_for_no_back_off(
-    database: Database, overseer: Supervisor, runner: ScriptedRunner
+    database: Database, supervisor: Supervisor, runner: ScriptedRunner
 ) -> None:
-    job_id = await running(database, overseer, runner)
+    job_id = await running(database, supervisor, runner)
     worker = await column(database, job_id, "claimed_by")
     async with database.read() as conn:
         held = await store.find_held(conn, job_id, worker=worker)
@@ -268,8 +268,10 @@ async def test_a_cancel_in_the_moment_of_a_failure_waits_for_no_back_off(
     await cancel(database, job_id)
 
     async with database.transaction() as conn:
-        failed = StageChange(trigger=Trigger.failed, message=None, wait=60_000_000, lets_go=True)
-        assert await store.transition(conn, held.job, failed) is None
-    await overseer.look()
+        failed = StageChange(
+            trigger=Trigger.failed, message=None, wait=60_000_000, releases_lease=True
+        )
+        assert await transition(conn, held.job, failed) is None
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("CANCELED", None)

@@ -16,7 +16,7 @@ from hublet.jobs.records import (
     Spec,
     Stage,
 )
-from hublet.runtime.supervisor.orders import (
+from hublet.runtime.supervisor.environment import (
     environment_of,
     group_hostname,
     group_prefix,

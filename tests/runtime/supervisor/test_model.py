@@ -25,7 +25,8 @@ from hublet.core.config import Settings
 from hublet.core.database import open_database
 from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
-from hublet.runtime.records import CannotRun, CannotRunYet, Phase
+from hublet.jobs.records import Phase
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from runtime.supervisor.scripted_runner import Key, ScriptedRunner
 from runtime.supervisor.supervised_jobs import a_job, a_supervisor, cancel
 
@@ -68,7 +69,7 @@ class Jobs(RuleBasedStateMachine):
         self.database = await self.stack.enter_async_context(
             open_database(Hub(settings=plain, keys=RING))
         )
-        self.overseer = a_supervisor(self.database, self.runner)
+        self.supervisor = a_supervisor(self.database, self.runner)
 
     @rule(attempts=strategies.integers(1, 3), owner=strategies.sampled_from(["ada", "bob"]))
     def create(self, attempts: int, owner: str) -> None:
@@ -77,7 +78,7 @@ class Jobs(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        self.run(self.overseer.look())
+        self.run(self.supervisor.step_all())
 
     def live(self, *phases: Phase) -> list[Key]:
         return [key for key, each in self.runner.attempts.items() if each.seen.phase in phases]
@@ -137,7 +138,7 @@ class Jobs(RuleBasedStateMachine):
     @precondition(lambda self: self.runner.failure is None)
     @rule()
     def sweep(self) -> None:
-        self.run(self.overseer.sweep())
+        self.run(self.supervisor.sweep())
 
     @rule()
     def die(self) -> None:
@@ -146,8 +147,8 @@ class Jobs(RuleBasedStateMachine):
 
     async def take_over(self) -> None:
         async with self.database.transaction() as conn:
-            await self.overseer.hand_back(conn)
-        self.overseer = a_supervisor(self.database, self.runner)
+            await self.supervisor.hand_back(conn)
+        self.supervisor = a_supervisor(self.database, self.runner)
 
     @invariant()
     def holds(self) -> None:
@@ -191,7 +192,7 @@ class Jobs(RuleBasedStateMachine):
         """After the grace and five seconds a look finds no canceled job that goes on."""
         grace = self.database.hub.settings.jobs.grace_seconds
         clock.move(timedelta(seconds=grace + 5))
-        self.run(self.overseer.look())
+        self.run(self.supervisor.step_all())
         assert self.run(self.count("cancel_requested_at IS NOT NULL AND due_at IS NOT NULL")) == 0
 
     async def count(self, condition: str) -> int:

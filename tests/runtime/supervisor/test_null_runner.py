@@ -26,7 +26,7 @@ class Chooser:
 
     def __init__(self) -> None:
         self.choice = RunnerChoice(
-            runner=None, ability=RunnerCapabilities(usable=False, sentence=SENTENCE)
+            runner=None, capabilities=RunnerCapabilities(usable=False, sentence=SENTENCE)
         )
         self.times = 0
 
@@ -78,7 +78,7 @@ async def test_a_runner_that_can_be_used_by_now_is_used(
     runner = ScriptedRunner()
     async with at_work(database):
         await says(database, job_id, ("SCHEDULING", SENTENCE))
-        chooser.choice = RunnerChoice(runner=runner, ability=await runner.probe())
+        chooser.choice = RunnerChoice(runner=runner, capabilities=await runner.probe())
 
         async def is_launched() -> bool:
             return (job_id, 1) in runner.attempts
@@ -110,9 +110,9 @@ async def test_an_engine_that_does_not_answer_says_what_to_do(
     choice = await choose_runner(database.hub.settings)
 
     assert choice.runner is not None
-    assert not choice.ability.usable
-    assert choice.ability.sentence.startswith("The Docker engine does not answer: ")
-    assert choice.ability.sentence.endswith(" Start it, or set DOCKER_HOST.")
+    assert not choice.capabilities.usable
+    assert choice.capabilities.sentence.startswith("The Docker engine does not answer: ")
+    assert choice.capabilities.sentence.endswith(" Start it, or set DOCKER_HOST.")
     await choice.runner.close()  # type: ignore[attr-defined]
 
 
@@ -125,8 +125,8 @@ async def test_an_engine_that_is_nowhere_says_so(
     choice = await choose_runner(database.hub.settings)
 
     assert choice.runner is None
-    assert not choice.ability.usable
-    assert choice.ability.sentence.startswith("The Docker engine cannot be reached: ")
+    assert not choice.capabilities.usable
+    assert choice.capabilities.sentence.startswith("The Docker engine cannot be reached: ")
 
 
 async def test_the_process_runner_is_used_where_the_settings_name_it(database: Database) -> None:
@@ -134,6 +134,6 @@ async def test_the_process_runner_is_used_where_the_settings_name_it(database: D
 
     choice = await choose_runner(database.hub.settings)
 
-    assert choice.ability.usable
+    assert choice.capabilities.usable
     assert choice.runner is not None
     assert choice.runner.name == "process"

@@ -33,10 +33,10 @@ async def test_only_as_many_as_the_setting_allows_run_at_once(
     database: Database, runner: ScriptedRunner
 ) -> None:
     set_jobs(database, flavors=FLAVORS, cores=100, memory_bytes=100 * GIB, concurrent=2)
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     jobs = [await a_job(database) for _ in range(4)]
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert launched(runner) == jobs[:2]
     assert [await status(database, job) for job in jobs[2:]] == [
@@ -44,8 +44,8 @@ async def test_only_as_many_as_the_setting_allows_run_at_once(
         ("SCHEDULING", "waiting for capacity (1 before it)"),
     ]
     runner.end(jobs[1])
-    await overseer.look()
-    await overseer.look()
+    await supervisor.step_all()
+    await supervisor.step_all()
     assert launched(runner) == jobs[:3]
     assert await status(database, jobs[3]) == ("SCHEDULING", "waiting for capacity (0 before it)")
 
@@ -58,11 +58,11 @@ async def test_only_as_many_as_fit_the_machine_run_at_once(
     database: Database, runner: ScriptedRunner, cores: float, memory: float
 ) -> None:
     set_jobs(database, flavors=FLAVORS, cores=cores, memory_bytes=int(memory * GIB))
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     jobs = [await a_job(database) for _ in range(4)]
 
-    await overseer.look()
-    await overseer.look()
+    await supervisor.step_all()
+    await supervisor.step_all()
 
     assert launched(runner) == jobs[:2]
 
@@ -78,19 +78,19 @@ async def test_a_device_is_for_one_job_at_a_time_and_holds_up_nobody_else(
     )
     room = {"flavors": flavors, "cores": 100, "memory_bytes": 100 * GIB}
     set_jobs(database, **room, shared_devices=("/dev/control",))
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     names = ["t4-small", "t4-small", "l4x4", "cpu-basic"]
     first, second, both, plain = [await a_job(database, flavor=name) for name in names]
 
-    await overseer.look()
+    await supervisor.step_all()
     assert launched(runner) == [first, plain]
     runner.end(first)
-    await overseer.look()
-    await overseer.look()
+    await supervisor.step_all()
+    await supervisor.step_all()
     assert launched(runner) == sorted([first, second, plain])
     runner.end(second)
-    await overseer.look()
-    await overseer.look()
+    await supervisor.step_all()
+    await supervisor.step_all()
 
     assert launched(runner) == sorted([first, second, both, plain])
     orders = {job_id: runner.attempts[job_id, 1].order.devices for job_id in (both, plain)}
@@ -101,20 +101,20 @@ async def test_a_small_job_does_not_pass_a_large_one(
     database: Database, runner: ScriptedRunner
 ) -> None:
     set_jobs(database, flavors=FLAVORS, cores=4, memory_bytes=100 * GIB)
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     first = await a_job(database)
     large = await a_job(database, flavor="cpu-upgrade")
     small = await a_job(database)
 
-    await overseer.look()
+    await supervisor.step_all()
     assert launched(runner) == [first]
     runner.end(first)
-    await overseer.look()
-    await overseer.look()
+    await supervisor.step_all()
+    await supervisor.step_all()
     assert launched(runner) == [first, large]
     runner.end(large)
-    await overseer.look()
-    await overseer.look()
+    await supervisor.step_all()
+    await supervisor.step_all()
     assert launched(runner) == [first, large, small]
 
 
@@ -122,11 +122,11 @@ async def test_a_flavor_larger_than_the_machine_runs_alone(
     database: Database, runner: ScriptedRunner
 ) -> None:
     set_jobs(database, flavors=FLAVORS, cores=4, memory_bytes=8 * GIB)
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     large = await a_job(database, flavor="cpu-xl")
     small = await a_job(database)
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert launched(runner) == [large]
     assert await status(database, small) == ("SCHEDULING", "waiting for capacity (0 before it)")
@@ -134,29 +134,29 @@ async def test_a_flavor_larger_than_the_machine_runs_alone(
 
 async def test_owners_take_turns(database: Database, runner: ScriptedRunner) -> None:
     set_jobs(database, flavors=FLAVORS, cores=100, memory_bytes=100 * GIB, concurrent=3)
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     of_ada = [await a_job(database) for _ in range(5)]
     of_bob = [await a_job(database, owner="bob") for _ in range(2)]
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert set(launched(runner)) == {of_ada[0], of_bob[0], of_ada[1]}
 
 
 async def test_who_has_less_at_work_comes_first(database: Database, runner: ScriptedRunner) -> None:
     set_jobs(database, flavors=FLAVORS, cores=100, memory_bytes=100 * GIB, concurrent=3)
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     of_ada = [await a_job(database) for _ in range(5)]
-    await overseer.look()
+    await supervisor.step_all()
     of_bob = [await a_job(database, owner="bob") for _ in range(2)]
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, of_bob[0]) == (
         "SCHEDULING",
         "waiting for capacity (0 before it)",
     )
     runner.end(of_ada[0])
-    await overseer.look()
-    await overseer.look()
+    await supervisor.step_all()
+    await supervisor.step_all()
 
     assert launched(runner) == [*of_ada[:3], of_bob[0]]
 
@@ -165,19 +165,19 @@ async def test_an_attempt_keeps_its_place_until_it_is_cleared_away(
     database: Database, runner: ScriptedRunner
 ) -> None:
     set_jobs(database, flavors=FLAVORS, concurrent=1)
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     first, second = [await a_job(database) for _ in range(2)]
-    await overseer.look()
+    await supervisor.step_all()
     runner.cannot_remove = True
     runner.end(first)
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, first) == ("COMPLETED", None)
-    await overseer.look()
+    await supervisor.step_all()
     assert launched(runner) == [first]
 
     runner.cannot_remove = False
-    await overseer.sweep()
-    await overseer.look()
+    await supervisor.sweep()
+    await supervisor.step_all()
 
     assert launched(runner) == [first, second]
 
@@ -186,14 +186,14 @@ async def test_what_cannot_be_cleared_away_blocks_nobody_for_ever(
     database: Database, runner: ScriptedRunner
 ) -> None:
     set_jobs(database, flavors=FLAVORS, concurrent=1)
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     first, second = [await a_job(database) for _ in range(2)]
-    await overseer.look()
+    await supervisor.step_all()
     runner.cannot_remove = True
     runner.end(first)
-    await overseer.look()
+    await supervisor.step_all()
     clock.move(timedelta(seconds=61))
-    await overseer.look()
+    await supervisor.step_all()
 
     assert launched(runner) == [first, second]
 
@@ -202,28 +202,28 @@ async def test_a_job_that_waits_to_be_tried_again_holds_no_place(
     database: Database, runner: ScriptedRunner
 ) -> None:
     set_jobs(database, flavors=FLAVORS, concurrent=1)
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     first = await a_job(database, attempts=2)
-    await overseer.look()
+    await supervisor.step_all()
     runner.end(first, exit_code=1)
-    await overseer.look()
+    await supervisor.step_all()
     second = await a_job(database)
-    await overseer.look()
+    await supervisor.step_all()
 
     assert launched(runner) == [first, second]
     clock.move(timedelta(seconds=5))
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, first) == ("SCHEDULING", "attempt 2 of 2 after exit code 1")
 
 
-async def test_two_overseers_give_each_place_away_once(
+async def test_two_supervisors_give_each_place_away_once(
     database: Database, runner: ScriptedRunner
 ) -> None:
     set_jobs(database, flavors=FLAVORS, cores=100, memory_bytes=100 * GIB, concurrent=3)
     jobs = [await a_job(database) for _ in range(6)]
-    overseers = [a_supervisor(database, runner) for _ in range(3)]
+    supervisors = [a_supervisor(database, runner) for _ in range(3)]
 
-    await asyncio.gather(*(overseer.look() for overseer in overseers))
+    await asyncio.gather(*(supervisor.step_all() for supervisor in supervisors))
 
     assert sorted(runner.orders.values()) == [1, 1, 1]
     begun = [job for job in jobs if await attempts(database, job)]

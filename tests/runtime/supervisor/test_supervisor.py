@@ -11,10 +11,10 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.core.folders import job_folder
-from hublet.jobs.records import JobRecord
+from hublet.jobs.logs.reader import job_folder
+from hublet.jobs.records import JobRecord, Observation, Phase
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.launch_threads import run_in_launch_thread
-from hublet.runtime.records import CannotRun, CannotRunYet, Observation, Phase
 from hublet.runtime.supervisor import launcher
 from hublet.runtime.supervisor.supervisor import Supervisor
 from runtime.supervisor.scripted_runner import Scripted, ScriptedRunner, handle_of
@@ -31,13 +31,13 @@ from scratch_database import wait_until
 
 @asynccontextmanager
 async def at_work(database: Database, runner: ScriptedRunner) -> AsyncIterator[Supervisor]:
-    overseer = a_supervisor(database, runner)
-    overseer.start()
+    supervisor = a_supervisor(database, runner)
+    supervisor.start()
     try:
-        yield overseer
+        yield supervisor
     finally:
-        await overseer.finish()
-        await overseer.abandon()
+        await supervisor.finish()
+        await supervisor.abandon()
 
 
 async def launched(runner: ScriptedRunner, job_id: str, number: int) -> None:
@@ -124,7 +124,7 @@ async def test_many_jobs_come_to_their_end(
         await wait_until(are_over)
 
 
-async def test_a_stopped_overseer_lets_attempts_go_on_and_another_finds_them(
+async def test_a_stopped_supervisor_lets_attempts_go_on_and_another_finds_them(
     database_with_room: Database, runner: ScriptedRunner
 ) -> None:
     database = database_with_room
@@ -148,7 +148,7 @@ async def launched_and_forgotten(database: Database, runner: ScriptedRunner) -> 
     """Return a job whose attempt was begun by a hub that was killed before it wrote that down."""
     killed = a_supervisor(database, runner)
     job_id = await a_job(database)
-    await killed.look()
+    await killed.step_all()
     async with database.transaction() as conn:
         await conn.execute("UPDATE job_attempts SET handle = ''")
         await killed.hand_back(conn)
@@ -162,9 +162,9 @@ async def test_an_attempt_whose_launch_nobody_wrote_down_is_launched_under_the_s
     job_id = await launched_and_forgotten(database, runner)
 
     other = a_supervisor(database, runner)
-    await other.look()
+    await other.step_all()
     runner.end(job_id)
-    await other.look()
+    await other.step_all()
 
     assert await status(database, job_id) == ("COMPLETED", None)
     assert (runner.orders[job_id, 1], runner.begun[job_id, 1]) == (2, 1)
@@ -174,18 +174,18 @@ async def test_what_the_runner_has_and_nobody_knows_of_is_ended_after_a_doubt(
     database_with_room: Database, runner: ScriptedRunner
 ) -> None:
     database = database_with_room
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     job_id = await a_job(database)
-    await overseer.look()
+    await supervisor.step_all()
     order = runner.attempts[job_id, 1].order
     runner.attempts["stranger", 1] = Scripted(order=order, seen=Observation(phase=Phase.exited))
 
-    await overseer.sweep()
+    await supervisor.sweep()
     clock.move(timedelta(seconds=59))
-    await overseer.sweep()
+    await supervisor.sweep()
     assert runner.removed == []
     clock.move(timedelta(seconds=2))
-    await overseer.sweep()
+    await supervisor.sweep()
 
     assert runner.removed == [handle_of("stranger", 1)]
     assert (job_id, 1) in runner.attempts
@@ -195,19 +195,19 @@ async def test_a_launch_that_takes_long_is_no_stranger(
     database_with_room: Database, runner: ScriptedRunner
 ) -> None:
     database = database_with_room
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     runner.launch_gate = asyncio.Event()
     job_id = await a_job(database)
-    await overseer.look()
+    await supervisor.step_all()
     other = await a_job(database)
     runner.launch_gate.set()
-    await overseer.look()
+    await supervisor.step_all()
     # As if the first launch had begun something and not told of it yet.
     async with database.transaction() as conn:
         await conn.execute("UPDATE job_attempts SET handle = '' WHERE job_id = $1", job_id)
-    await overseer.sweep()
+    await supervisor.sweep()
     clock.move(timedelta(seconds=100))
-    await overseer.sweep()
+    await supervisor.sweep()
 
     assert runner.removed == []
     assert {(job_id, 1), (other, 1)} <= set(runner.attempts)
@@ -235,21 +235,21 @@ async def test_what_another_runner_began_is_left_to_it(
     database = database_with_room
     before = a_supervisor(database, runner)
     job_id = await a_job(database, attempts=2)
-    await before.look()
+    await before.step_all()
     runner.begin(job_id)
-    await before.look()
+    await before.step_all()
     async with database.transaction() as conn:
         await before.hand_back(conn)
 
     now_used = ScriptedRunner(name="other")
     after = a_supervisor(database, now_used)
-    await after.look()
+    await after.step_all()
     said = "the runner does not answer: scripted began it, and jobs.runner names another"
     assert await status(database, job_id) == ("RUNNING", said)
     async with database.transaction() as conn:
         await after.hand_back(conn)
     runner.end(job_id)
-    await before.look()
+    await before.step_all()
 
     assert await status(database, job_id) == ("COMPLETED", None)
     assert now_used.orders == {}
@@ -259,13 +259,13 @@ async def test_what_was_prepared_for_an_attempt_that_never_began_goes(
     database_with_room: Database, runner: ScriptedRunner
 ) -> None:
     database = database_with_room
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     job_id = await a_job(database)
     folder = job_folder(database.hub.settings.database.data_dir, job_id) / "attempt-1"
     (folder / "volumes").mkdir(parents=True)
     runner.refusal = CannotRun("there is no image ubuntu")
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert (await status(database, job_id))[0] == "ERROR"
     assert not folder.exists()
@@ -277,15 +277,15 @@ async def test_what_has_begun_after_all_keeps_its_folder(
     database = database_with_room
     job_id = await a_job(database)
     runner.refusal = CannotRunYet("the disk is full")
-    overseer = a_supervisor(database, runner)
-    await overseer.look()
+    supervisor = a_supervisor(database, runner)
+    await supervisor.step_all()
     # As if a hub that was killed before it wrote so down had begun it.
     folder = job_folder(database.hub.settings.database.data_dir, job_id) / "attempt-1"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "status.json").write_text("{}")
     await cancel(database, job_id)
 
-    await overseer.look()
+    await supervisor.step_all()
 
     assert await status(database, job_id) == ("CANCELED", None)
     assert folder.exists()
@@ -306,12 +306,12 @@ async def test_what_is_still_prepared_when_it_is_canceled_goes_afterwards(
         await run_in_launch_thread(prepared_slowly, folder)
 
     monkeypatch.setattr(launcher, "prepare", prepare)
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     job_id = await a_job(database)
     folder = job_folder(database.hub.settings.database.data_dir, job_id) / "attempt-1"
-    await overseer.look()
+    await supervisor.step_all()
     await cancel(database, job_id)
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == ("CANCELED", None)
     goes_on.set()
 
@@ -330,16 +330,16 @@ async def test_a_failed_removal_is_tried_again(
     database_with_room: Database, runner: ScriptedRunner
 ) -> None:
     database = database_with_room
-    overseer = a_supervisor(database, runner)
+    supervisor = a_supervisor(database, runner)
     job_id = await a_job(database)
-    await overseer.look()
+    await supervisor.step_all()
     runner.cannot_remove = True
     runner.end(job_id)
-    await overseer.look()
+    await supervisor.step_all()
     assert await status(database, job_id) == ("COMPLETED", None)
     runner.cannot_remove = False
 
-    await overseer.sweep()
+    await supervisor.sweep()
 
     assert runner.removed == [handle_of(job_id, 1)]
     [attempt] = await attempts(database, job_id)

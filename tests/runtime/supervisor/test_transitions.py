@@ -5,8 +5,16 @@ from datetime import datetime
 import pytest
 
 from hublet.core.clock import from_micros
-from hublet.jobs.records import Flavor, Initiator, InitiatorType, JobRecord, Spec, Stage
-from hublet.runtime.records import Observation, Phase
+from hublet.jobs.records import (
+    Flavor,
+    Initiator,
+    InitiatorType,
+    JobRecord,
+    Observation,
+    Phase,
+    Spec,
+    Stage,
+)
 from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 from hublet.runtime.supervisor.transitions import AttemptLimits, decide_changes
 

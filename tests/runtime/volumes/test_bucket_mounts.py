@@ -9,7 +9,8 @@ import pytest
 
 from hublet.core.database import Database
 from hublet.events import RepoFilesUpdated
-from hublet.runtime.records import BindMount, CannotRun
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.records import BindMount
 from hublet.runtime.volumes import write_back
 from outbox_events import published_events
 from people import Headers, a_user, sign_in

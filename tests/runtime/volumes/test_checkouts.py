@@ -15,9 +15,9 @@ from hublet.core.database import Database
 from hublet.first_start import prepare as start
 from hublet.jobs.records import Stage
 from hublet.repos.git import bare_repos
-from hublet.runtime.errors import CommitTooLarge, NestedTooDeeply
-from hublet.runtime.records import BindMount, CannotRun, CannotRunYet
-from hublet.runtime.volumes import checkouts, pruning
+from hublet.runtime.errors import CannotRun, CannotRunYet, CommitTooLarge, NestedTooDeeply
+from hublet.runtime.records import BindMount
+from hublet.runtime.volumes import checkouts
 from jobs.jobs_api import set_row
 from people import Headers, sign_in
 from repos.content import pointer, put, put_blob
@@ -361,7 +361,7 @@ async def test_what_no_job_mounted_for_a_week_is_cleared_away(
     ]:  # fmt: skip
         age(folder, seconds)
 
-    await pruning.prune(database)
+    await checkouts.prune(database)
 
     kept = [folder.exists() for folder in (old, running, young, interrupted)]
     assert kept == [False, True, True, False]
@@ -377,7 +377,7 @@ async def test_mounting_makes_a_commit_used_again(
     await mounted(database, job, number=2)
     await set_row(database, job.id, stage=Stage.completed)
 
-    await pruning.prune(database)
+    await checkouts.prune(database)
 
     assert folder.exists()
 
@@ -394,6 +394,6 @@ async def test_a_start_sweeps_and_a_sweep_plans_the_next(database: Database) -> 
     assert not old.exists()
     async with database.read() as conn:
         waiting = await conn.fetch_value(
-            "SELECT count(*) FROM tasks WHERE kind = $1", pruning.PRUNE_TASK
+            "SELECT count(*) FROM tasks WHERE kind = $1", checkouts.PRUNE_TASK
         )
     assert waiting == 1

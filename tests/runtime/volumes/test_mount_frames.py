@@ -7,7 +7,7 @@ import pytest
 
 from hublet.core.database import Database
 from hublet.jobs.records import JobRecord
-from hublet.runtime.records import CannotRun
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.sandbox.runner import sandbox_runner
 from hublet.runtime.volumes import mount_frames
 from people import Headers

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from hublet.core.database import Database
-from hublet.runtime.records import CannotRun
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.volumes.records import PreparedAttempt
 from jobs.jobs_api import BODY, PATH
 from people import Headers

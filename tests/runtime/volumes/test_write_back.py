@@ -12,7 +12,7 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.jobs.records import JobRecord
-from hublet.runtime.records import CannotRun, CannotRunYet
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.volumes import bucket_mounts, preparation, write_back
 from hublet.runtime.volumes.records import BucketDiff, ChangedFile
 from people import Headers
@@ -159,7 +159,7 @@ def failing_with(error: Exception) -> object:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
-@pytest.mark.parametrize("step", ["keep", "survey"])
+@pytest.mark.parametrize("step", ["store_blob", "compare"])
 async def test_what_may_pass_is_tried_again_for_ten_minutes(
     database: Database,
     job: JobRecord,
@@ -190,7 +190,7 @@ async def test_what_has_passed_is_written_back(
     (await mounted(database, job) / "a").write_text("4")
     full = OSError(errno.ENOSPC, "No space left on device")
     with monkeypatch.context() as broken:
-        broken.setattr(bucket_mounts, "keep", failing_with(full))
+        broken.setattr(bucket_mounts, "store_blob", failing_with(full))
         with pytest.raises(OSError, match="No space"):
             await after(database, job)
 
@@ -212,7 +212,7 @@ async def test_what_does_not_pass_is_not_tried_again(
     database: Database, job: JobRecord, monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
 ) -> None:
     await mounted(database, job)
-    monkeypatch.setattr(bucket_mounts, "survey", failing_with(error))
+    monkeypatch.setattr(bucket_mounts, "compare", failing_with(error))
 
     assert await after(database, job) == [f"volumes[0]: ada/box was not written back: {why}"]
 
@@ -250,9 +250,9 @@ async def test_a_time_that_no_calendar_has_is_no_obstacle(
 ) -> None:
     (await mounted(database, job) / "a").write_text("4")
     seen = ChangedFile(path="a", size=1, modified=moment)
-    survey = BucketDiff(changed=[seen], gone=[], left=[])
+    diff = BucketDiff(changed=[seen], removed=[], skipped=[])
     # Not every file system has such times.
-    monkeypatch.setattr(bucket_mounts, "survey", lambda *_: survey)
+    monkeypatch.setattr(bucket_mounts, "compare", lambda *_: diff)
 
     assert await after(database, job) == []
 
@@ -265,7 +265,7 @@ async def test_a_note_that_cannot_be_touched_holds_up_nobody(
     await mounted(database, job)
     ill = failing_with(OSError(errno.EIO, "The disk is ill"))
     with monkeypatch.context() as broken:
-        broken.setattr(bucket_mounts, "survey", ill)
+        broken.setattr(bucket_mounts, "compare", ill)
         broken.setattr(os, "utime", ill)
         broken.setattr(Path, "unlink", ill)
         refusals = await after(database, job)

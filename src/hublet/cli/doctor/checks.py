@@ -200,12 +200,14 @@ async def check_jobs(settings: Settings) -> Finding:
         found = f"jobs.flavors has names that are no flavors: {', '.join(unknown)}."
         return warning(_JOBS, found, "Correct them; GET /api/jobs/hardware shows what is offered.")
     choice = await choose_runner(settings)
-    if choice.runner is None or not choice.ability.usable:
-        return warning(_JOBS, f"No job can be run. {choice.ability.sentence}", _JOBS_ADVICE)
-    said = f"The runner is {choice.runner.name}. {choice.ability.sentence}"
+    if choice.runner is None or not choice.capabilities.usable:
+        return warning(_JOBS, f"No job can be run. {choice.capabilities.sentence}", _JOBS_ADVICE)
+    said = f"The runner is {choice.runner.name}. {choice.capabilities.sentence}"
     if settings.jobs.network == "shared" and choice.runner.name == runner.NAME:
         return warning(_JOBS, f"{said} {_SHARED_NETWORK}", _SHARED_NETWORK_ADVICE)
-    groups = "" if choice.ability.network_groups else f" {_missing_groups(choice.ability)}"
+    groups = (
+        "" if choice.capabilities.network_groups else f" {_missing_groups(choice.capabilities)}"
+    )
     return ok(_JOBS, f"{said}{groups}")
 
 

@@ -1,4 +1,4 @@
-"""Every setting of the hub; the one door to the environment."""
+"""Settings of the hub: the only module that reads the environment."""
 
 from hublet.core.config.kinds import Network
 from hublet.core.config.loader import (

@@ -1,4 +1,4 @@
-"""The settings of jobs: what runs them, what they get of the machine, what they can reach."""
+"""Settings of jobs: their runner, their share of the machine, their network."""
 
 from ipaddress import IPv4Address, IPv4Network
 

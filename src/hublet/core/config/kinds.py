@@ -1,6 +1,4 @@
-"""Kinds of settings: how a value is read, the words that state its rule, and the field that
-declares a setting.
-"""
+"""Kinds of settings: the parser of a value, the words of its rule, the field that declares it."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -85,7 +83,7 @@ def _read_base_url(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlavorSize:
-    """What a job of a flavor gets of the machine."""
+    """Share of the machine that a job of a flavor gets."""
 
     name: str
     cores: float
@@ -105,14 +103,14 @@ def _read_flavors(value: object) -> tuple[FlavorSize, ...]:
 
 
 def _read_flavor(text: str) -> FlavorSize:
-    found = re.fullmatch(r"([a-z0-9-]+)=([0-9]+(?:\.[0-9]+)?):([1-9][0-9]*)([MG])(?::(.+))?", text)
-    if found is None or not float(found[2]):
+    match = re.fullmatch(r"([a-z0-9-]+)=([0-9]+(?:\.[0-9]+)?):([1-9][0-9]*)([MG])(?::(.+))?", text)
+    if match is None or not float(match[2]):
         raise ValueError(text)
     return FlavorSize(
-        name=found[1],
-        cores=float(found[2]),
-        memory_bytes=int(found[3]) * _UNITS[found[4]],
-        devices=tuple(map(_read_device, found[5].split("+"))) if found[5] else (),
+        name=match[1],
+        cores=float(match[2]),
+        memory_bytes=int(match[3]) * _UNITS[match[4]],
+        devices=tuple(map(_read_device, match[5].split("+"))) if match[5] else (),
     )
 
 
@@ -128,7 +126,7 @@ def _read_devices(value: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageSource:
-    """What images of these names are on this machine."""
+    """Where the images of a name lie on this machine."""
 
     # As in a shell: * stands for anything.
     pattern: str

@@ -11,7 +11,7 @@ from hublet.core.config.settings import Settings
 from hublet.core.light_dataclasses import dataclass
 
 CONFIG_VARIABLE = "HUBLET_CONFIG"
-# These tell a command which hub to ask, and as whom; a hub has no use for them.
+# For commands: which hub to call, and with which token. A hub has no use for them.
 _COMMAND_VARIABLES = {"HUBLET_ENDPOINT", "HUBLET_TOKEN"}
 CONFIG_FILE = "hublet.toml"
 
@@ -29,7 +29,7 @@ _SourceValues = dict[str, tuple[str, object]]
 
 
 class ConfigurationError(Exception):
-    """What is wrong with the settings: one sentence on each line."""
+    """Invalid settings: one sentence on each line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,22 +55,22 @@ _VARIABLES = {
 
 
 def describe() -> list[SettingInfo]:
-    """Tell what may be set, in the order of the groups."""
+    """List what may be set, in the order of the groups."""
     return [_describe(variable, key) for variable, key in _VARIABLES.items()]
 
 
 def _describe(variable: str, key: str) -> SettingInfo:
     group, _, name = key.partition(".")
-    told = _FIELDS[key].metadata
+    metadata = _FIELDS[key].metadata
     return SettingInfo(
         group=group,
         name=name,
         variable=variable,
         toml_key=key,
-        type=told["kind"].words,
-        default=_default_text(_FIELDS[key].default, unset=told["unset"]),
-        sentence=told["sentence"],
-        secret=told["secret"],
+        type=metadata["kind"].words,
+        default=_default_text(_FIELDS[key].default, unset=metadata["unset"]),
+        sentence=metadata["sentence"],
+        secret=metadata["secret"],
     )
 
 
@@ -91,7 +91,7 @@ def safe_database_url(url: str) -> str:
 def load(
     overrides: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None
 ) -> Settings:
-    """Read the settings from every source, or raise one error that tells all that is wrong.
+    """Read the settings from every source, or raise one error that lists all that is wrong.
 
     `overrides` are keyed like the TOML file (`server.port`), and `config` names that file;
     None stands for a flag that was not given. Every source is checked, also where a stronger
@@ -143,7 +143,7 @@ def _from_file(path: Path, problems: list[str]) -> _SourceValues:
 
 def _flatten(document: dict[str, Any]) -> Iterator[tuple[str, object]]:
     for group, table in document.items():
-        # A group that does not exist is told even when nothing stands in it.
+        # A group that does not exist is an error even when it is empty.
         if isinstance(table, dict) and (table or group in _GROUPS):
             yield from ((f"{group}.{name}", value) for name, value in table.items())
         else:
@@ -156,12 +156,12 @@ def _check_values(given: _SourceValues, problems: list[str]) -> dict[str, Any]:
         if key not in _FIELDS:
             problems.append(f"{key}, from {source}, is not a setting{_hint(key)}")
             continue
-        told = _FIELDS[key].metadata
+        metadata = _FIELDS[key].metadata
         try:
-            values[key] = told["kind"].read(value)
+            values[key] = metadata["kind"].read(value)
         except (ValueError, RuntimeError):  # A path in a home that does not exist is the latter.
-            shown = "" if told["secret"] else f", not {safe_database_url(repr(value))}"
-            problems.append(f"{key}, from {source}, must be {told['kind'].words}{shown}.")
+            instead = "" if metadata["secret"] else f", not {safe_database_url(repr(value))}"
+            problems.append(f"{key}, from {source}, must be {metadata['kind'].words}{instead}.")
     return values
 
 

@@ -1,4 +1,4 @@
-"""The settings, one group per concern, each with its default and the sentence that tells it."""
+"""Settings, one group per concern, each with its default and the sentence that documents it."""
 
 from dataclasses import field
 from pathlib import Path
@@ -198,7 +198,7 @@ class Settings:
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
     jobs: JobSettings = field(default_factory=JobSettings)
     logs: LogSettings = field(default_factory=LogSettings)
-    # What was read, if anything: nobody's business but the hub's, because it may hold secrets.
+    # The file that was read, if any: jobs must not see it, because it may hold secrets.
     file: Path | None = field(default=None, compare=False)
 
     @property

@@ -1,6 +1,4 @@
-"""Interface of both database engines: transactions, readers, subscriptions, and how a database is
-opened by its URL.
-"""
+"""Interface of both database engines: transactions, readers, subscriptions, opening by URL."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -18,7 +16,7 @@ from hublet.core.errors import Unavailable
 from hublet.core.hub import Hub
 
 # Woken when a credential, an account or a membership ends: wakes every process that remembers
-# who a token belongs to, and whoever holds something open for somebody.
+# who a token belongs to, and all that holds a connection open for a caller.
 CREDENTIALS_CHANNEL = "credentials"
 
 
@@ -34,7 +32,7 @@ class DatabaseUnavailable(Unavailable):
     """The database is locked, full or away.
 
     Nothing of the transaction was kept. Only when PostgreSQL is lost in the very moment of
-    a commit nobody can tell: then all of it may have been kept, never a part.
+    a commit is it unknown: then all of it may have been kept, never a part.
     """
 
     def __init__(self, reason: str) -> None:
@@ -87,7 +85,7 @@ class Connection(Reader):
 
     @abstractmethod
     async def claim(self, sql: str, *values: Any) -> Sequence[Row]:
-        """Like `fetch_all`, passing over rows that another transaction has claimed."""
+        """Like `fetch_all`, skipping rows that another transaction has locked."""
 
     @abstractmethod
     def savepoint(self) -> AbstractAsyncContextManager[None]:
@@ -114,11 +112,11 @@ class Connection(Reader):
 
 
 class Subscription:
-    """Tells that something was committed on a channel since it was last asked."""
+    """Wakes its waiter when something was committed on a channel."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
-        # For those who look instead of waiting: it differs after every ring.
+        # For those who poll instead of waiting: it differs after every commit on the channel.
         self.rings = 0
 
     def ring(self) -> None:

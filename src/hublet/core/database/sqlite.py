@@ -1,6 +1,4 @@
-"""SQLite engine: statements run on the event loop; the fsync of a commit and bulk work run in a
-thread.
-"""
+"""SQLite engine: statements run on the event loop, fsync and bulk work in a thread."""
 
 import asyncio
 import sqlite3

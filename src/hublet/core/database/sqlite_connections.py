@@ -1,6 +1,4 @@
-"""SQLite connections: the one that reads, a transaction of the one that writes, and SQLite's
-dialect and errors.
-"""
+"""SQLite connections: the reader, a transaction of the writer, SQLite's dialect and errors."""
 
 import re
 import sqlite3

@@ -1,4 +1,4 @@
-"""The HTTP edge: everything between the socket and a feature's routes."""
+"""HTTP edge: everything between the socket and a feature's routes."""
 
 from hublet.core.http.edge import Edge
 from hublet.core.http.error_responses import install_error_handlers

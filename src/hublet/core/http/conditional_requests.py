@@ -14,7 +14,7 @@ def etag_of(content: bytes) -> str:
 
 
 def has_version(request: Request, etag: str) -> bool:
-    """Tell whether the client has this version, so that 304 is answer enough."""
+    """Tell whether the client has this version, so that 304 is enough."""
     # RFC 9110, 13.1.2: the comparison is the weak one, and "*" means any version.
     lines = request.headers.getlist("if-none-match")
     tags = [tag.strip().removeprefix("W/") for line in lines for tag in line.split(",")]
@@ -25,7 +25,7 @@ _BYTE_RANGE = re.compile(r"bytes\s*=\s*(\d*)\s*-\s*(\d*)", re.IGNORECASE)
 
 
 class RangeNotSatisfiable(HubError):
-    """The part begins behind the end."""
+    """The range begins after the end of the file."""
 
     status = 416
 
@@ -38,7 +38,7 @@ class RangeNotSatisfiable(HubError):
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """From the first byte on, up to and without the end."""
+    """Half-open range of bytes: `start` is in it, `end` is not."""
 
     start: int
     end: int
@@ -52,9 +52,9 @@ class ByteRange:
 
 
 def parse_range(header: str | None, *, size: int) -> ByteRange | None:
-    """Return the part that is asked for; None where the whole file is the answer.
+    """Return the requested part; None for the whole file.
 
-    That is so, too, for what the header must not be understood: several parts, other units.
+    The whole file is sent, too, for what RFC 9110 lets a server ignore: several parts, other units.
     """
     match = _BYTE_RANGE.fullmatch(header.strip()) if header is not None else None
     if match is None or not (match[1] or match[2]):

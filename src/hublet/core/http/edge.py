@@ -1,4 +1,4 @@
-"""Edge: outermost ASGI middleware, for what holds for every request before any route is looked up."""
+"""Edge: outermost ASGI middleware, for what holds for every request before any route."""
 
 import time
 from collections.abc import Callable
@@ -29,7 +29,7 @@ log = get_logger("http")
 
 _UNLIMITED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
-# Who is behind an Authorization header, if that is known without asking the database.
+# Returns the caller of an Authorization header if that is known without a query.
 KnownCaller = Callable[[str], Any | None]
 
 

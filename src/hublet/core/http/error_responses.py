@@ -1,4 +1,4 @@
-"""Error responses: every error becomes the one form that clients read, or that of its protocol."""
+"""Error responses: every error is rendered in one form, or in the form of its protocol."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -31,11 +31,11 @@ _forms: dict[str, Callable[[HubError], HubError]] = {}
 
 
 def set_error_form(path: str, form: Callable[[HubError], HubError]) -> None:
-    """Tell every error at this path, also those of the edge, in the form of its protocol."""
+    """Render every error at this path, also those of the edge, in the form of its protocol."""
     _forms[path] = form
 
 
-# What an error is to say, by its status, its sentence and what clients read beside it.
+# Renders the body of an error from its status, its sentence and its further fields.
 ErrorBody = Callable[[int, str, Mapping[str, Any]], Mapping[str, Any]]
 
 # Protocols whose errors have another body altogether, by a pattern of their addresses.
@@ -43,7 +43,7 @@ _bodies: list[tuple[re.Pattern[str], ErrorBody, str]] = []
 
 
 def set_error_body(paths: str, *, body: ErrorBody, media_type: str) -> None:
-    """Tell every error at these paths (a regular expression), also those of the edge, so."""
+    """Render every error at these paths (a regular expression), also those of the edge, so."""
     # A name in a path may have a line break in it, wherever that comes from.
     _bodies.append((re.compile(paths, re.DOTALL), body, media_type))
 
@@ -129,7 +129,7 @@ async def _handle_http_exception(request: Request, error: Exception) -> Response
 
 
 async def _handle_disconnect(request: Request, _error: Exception) -> Response:
-    # Nobody is there to hear it; for the log it is no fault of ours.
+    # The client is gone; for the log it is no failure of the hub.
     return error_response("The body ended too early.", status=400, path=request.scope["path"])
 
 

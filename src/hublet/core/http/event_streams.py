@@ -33,7 +33,7 @@ EVENT_STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class EventStream(StreamingResponse):
-    """Sends events as they come. What makes them is told when the hub stops, and then ends."""
+    """Sends events as they come, until the generator ends, the hub stops or access is refused."""
 
     def __init__(
         self,
@@ -42,16 +42,16 @@ class EventStream(StreamingResponse):
         *,
         check_access: CheckAccess,
     ) -> None:
-        """`check_access` raises what the listener hears who may not listen any more.
+        """`events` gets `check_access`, to call it now and then, and `stopping`, to end when set.
 
-        What makes the events asks it too, now and then.
+        `check_access` raises a HubError when the listener may not listen any more.
         """
         exchange, stopping = exchange_of(request), asyncio.Event()
         exchange.on_stop = stopping.set
         self._refused = partial(_stop_when_refused, request, check_access, stopping)
-        told = partial(events, check_access=check_access, stopping=stopping)
-        # Who asks only for the headers would wait for an end that never comes.
-        self._events = _no_events() if exchange.without_body else told()
+        begin = partial(events, check_access=check_access, stopping=stopping)
+        # A HEAD request would wait for an end that never comes.
+        self._events = _no_events() if exchange.without_body else _until_refused(begin())
         # Proxies such as nginx would gather the events until there are many.
         headers = {"X-Accel-Buffering": "no"}
         super().__init__(self._events, media_type=_MEDIA_TYPE, headers=headers)
@@ -82,6 +82,19 @@ async def _stop_when_refused(
                 return
             # Changes may come by the hundred; they are looked at together.
             await asyncio.sleep(_LEAST_PAUSE_SECONDS)
+
+
+async def _until_refused(events: AsyncGenerator[str]) -> AsyncGenerator[str]:
+    """Yield events until the access is gone or the database is away.
+
+    It is too late for a response that says so; the client comes back and gets one then.
+    """
+    async with aclosing(events):
+        try:
+            async for event in events:
+                yield event
+        except HubError:
+            return
 
 
 async def _no_events() -> AsyncGenerator[str]:

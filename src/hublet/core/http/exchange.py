@@ -1,6 +1,4 @@
-"""Exchange: one request and what becomes known about it on the way: the client's address, the
-limit of its body, its quota, its caller.
-"""
+"""Exchange: state of one request at the edge: client address, body limit, quota, caller."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -10,16 +10,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hublet.core.ids import new_request_id
 
-# Whoever steers the tests sends this header, and is never hit by what was planned for others.
+# A test runner sends this header with its own requests, which no fault hits.
 EXEMPT_HEADER = b"x-hublet-testing"
 _CONTROL_PATHS = "/api/test-mode/"
 
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """What becomes of the next requests that fit; no method or path fits every one."""
+    """A fault of the next requests that match; without method and path every one does."""
 
-    # None: the right answer comes, only later.
+    # None: the right response comes, only later.
     status: int | None = None
     delay_seconds: float = 0.0
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -28,12 +28,12 @@ class Fault:
     path: str | None = None
     times: int = 1
 
-    def fits(self, method: str, path: str) -> bool:
+    def matches(self, method: str, path: str) -> bool:
         return self.method in {None, method} and (self.path is None or fnmatchcase(path, self.path))
 
 
 class Faults:
-    """All that is planned, in the order in which it was asked for."""
+    """Planned faults, in the order in which they were requested."""
 
     def __init__(self) -> None:
         self._planned: list[Fault] = []
@@ -47,9 +47,9 @@ class Faults:
     def clear(self) -> None:
         self._planned.clear()
 
-    def take(self, method: str, path: str) -> Fault | None:
-        """Return what was planned for this request, if anything, and count it."""
-        fault = next((each for each in self._planned if each.fits(method, path)), None)
+    def next_for(self, method: str, path: str) -> Fault | None:
+        """Return the fault planned for this request, if any, and count it."""
+        fault = next((each for each in self._planned if each.matches(method, path)), None)
         if fault is not None:
             fault.times -= 1
             if fault.times == 0:
@@ -58,14 +58,16 @@ class Faults:
 
 
 class FaultMiddleware:
-    """Lies around the whole hub, and only in test mode."""
+    """Middleware around the whole application, only in test mode."""
 
     def __init__(self, app: ASGIApp, faults: Faults) -> None:
         self._app = app
         self._faults = faults
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        fault = self._faults.take(scope["method"], scope["path"]) if _applies_to(scope) else None
+        fault = (
+            self._faults.next_for(scope["method"], scope["path"]) if _applies_to(scope) else None
+        )
         if fault is not None:
             await asyncio.sleep(fault.delay_seconds)
         if fault is None or fault.status is None:

@@ -103,7 +103,7 @@ async def content_response(  # noqa: PLR0913 - as above
 
 
 def content_disposition(file_name: str, media_type: str) -> str:
-    """Tell a browser whether to show the file, and under which name to save it."""
+    """Return the header that tells a browser to show or to save a file, and under which name."""
     kind = "inline" if _INLINE_TYPES.fullmatch(media_type) else "attachment"
     plain = re.sub(r"""[^ -~]|["\\%]""", "_", file_name)
     # RFC 6266: who knows the second form takes it, for the first has only ASCII.

@@ -47,15 +47,15 @@ def allows_other_origins(path: str) -> bool:
 
 
 class ResponseHeaders:
-    """Adds what is missing; lists that never change are put together once.
+    """Adds headers that a response lacks; lists that never change are built once.
 
     Few and short: the server checks each header's name and value once more.
     """
 
     def __init__(self, *, https: bool) -> None:
         self._always = [_NO_SNIFFING, _HTTPS_ONLY] if https else [_NO_SNIFFING]
-        # The response of a fast route is always JSON of the API, and never kept: it need not be the same for a
-        # script of another origin and for everybody else.
+        # The response of a fast route is always JSON of the API, and never cached: it need not be
+        # the same for a script of another origin and for everybody else.
         self._fast = [(b"content-type", b"application/json"), *self._always, *_UNLESS_SET]
         self._fast_for_others = [*self._fast, *_CORS]
         self._second = 0

@@ -12,7 +12,7 @@ from hublet.core.paging import DEFAULT_LIMIT, MAX_LIMIT, next_url, read_cursor, 
 
 T = TypeVar("T")
 
-# For the `responses` of a route that answers page by page.
+# For the `responses` of a route that returns a list page by page.
 PAGED_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "headers": {
@@ -27,7 +27,7 @@ PAGED_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What part of a list is asked for: the rows behind a position, at most so many."""
+    """Requested part of a list: the rows after a position, at most `limit`."""
 
     # Empty for the first page, so that `id > after` holds for every id.
     after: str
@@ -42,10 +42,10 @@ class Page:
 
     def cut(self, rows: Sequence[T], *, position: Callable[[T], str]) -> list[T]:
         """Return the rows to show; link to the next page when there are more."""
-        shown = list(rows[: self.limit])
+        selected = list(rows[: self.limit])
         if len(rows) > self.limit:
-            self.link(position(shown[-1]))
-        return shown
+            self.link(position(selected[-1]))
+        return selected
 
     def link(self, position: str) -> None:
         """Link to the page behind a position, also when this page is not full."""

@@ -1,6 +1,4 @@
-"""HTTP for the hub itself: health, metrics, start-up questions of clients, and the controls of
-test mode.
-"""
+"""HTTP for the hub itself: health, metrics, start-up requests of clients, controls of test mode."""
 
 import secrets
 from datetime import timedelta
@@ -124,3 +122,7 @@ async def clear_faults(request: Request) -> Done:
     faults: Faults = request.app.state.faults
     faults.clear()
     return Done()
+
+
+# `test_mode_router` is added only in test mode.
+ROUTERS: tuple[Router, ...] = (operations_router,)

@@ -1,5 +1,7 @@
-"""Server protocol (uvicorn, httptools) with two extensions: the kernel sends files, and a response
-may take over its connection.
+"""Server protocol (uvicorn, httptools) with two extensions: sendfile, and connection takeover.
+
+With `hublet.send-file` the kernel sends a file without this process reading it. With
+`hublet.connection` a response may abort its connection, or take it over for another protocol.
 """
 
 import asyncio
@@ -31,13 +33,15 @@ _MAX_BYTES_PER_CALL = 8 << 20
 
 
 def find_send_file(scope: Scope) -> SendFile | None:
-    """Return the way past this process's memory, if the server has one."""
-    found: SendFile | None = scope.get("extensions", {}).get(_SEND_FILE_EXTENSION, {}).get("send")
-    return found
+    """Return the sendfile of the connection, if the server has one."""
+    send_file: SendFile | None = (
+        scope.get("extensions", {}).get(_SEND_FILE_EXTENSION, {}).get("send")
+    )
+    return send_file
 
 
 class ZeroCopyProtocol(HttpToolsProtocol):
-    """HTTP as the server speaks it, with `hublet.send-file` beside `send`."""
+    """HTTP protocol of uvicorn with the extension `hublet.send-file`."""
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         # With TLS the bytes must pass through this process.
@@ -127,8 +131,6 @@ class _FileSocket:
             loop.remove_writer(self._descriptor)
 
 
-# An answer may have its own: to break it off, or to speak something else than HTTP.
-
 # More than any client or server sends. Without an end a head would fill the memory, and be copied
 # with every read.
 MAX_HEAD_BYTES = 1 << 18
@@ -150,7 +152,7 @@ class HeldConnection:
         self._cycle: ReferenceType[RequestResponseCycle] = ref(cycle)
 
     def break_off(self) -> None:
-        """Close it in the middle of an answer, so that nobody takes that for a whole one."""
+        """Close it in the middle of a response, so that nobody takes that for a whole one."""
         cycle = self._cycle()
         if cycle is not None and not cycle.disconnected:
             cycle.disconnected = True
@@ -173,9 +175,9 @@ class HeldConnection:
 
 
 class ServerProtocol(ZeroCopyProtocol):
-    """HTTP as the server speaks it, with `hublet.connection` among the extensions.
+    """HTTP protocol of uvicorn with the extension `hublet.connection`.
 
-    A head has a limit, and a request that asks to speak something else loses no body by it.
+    The head of a request has a limit, and a request to upgrade keeps its body.
     """
 
     # What came behind the last request that is read here; None: there may be more of them.
@@ -225,9 +227,9 @@ class ServerProtocol(ZeroCopyProtocol):
         super().on_body(body)
 
     def _read_beyond(self, rest: bytes) -> None:
-        """Go on behind a head that asks for something else, where the parser sees no body.
+        """Read on after a head that requests an upgrade, where the parser sees no body.
 
-        If it is answered in HTTP that ends the connection: what comes then may be anything.
+        An HTTP response to it closes the connection: what follows may be anything.
         """
         if self.beyond is not None:
             return
@@ -244,7 +246,7 @@ class ServerProtocol(ZeroCopyProtocol):
         self.data_received(b"".join([b"POST / HTTP/1.1\r\n", *lines, b"\r\n", rest]))
 
     def _keep(self, data: bytes) -> None:
-        """Keep what comes early for whoever takes over. Only who reads hears of the end."""
+        """Keep early data for the protocol that takes over. Only a reader learns of the end."""
         if self._is_refused:
             return
         self.beyond = (self.beyond or b"") + data
@@ -271,7 +273,7 @@ class ServerProtocol(ZeroCopyProtocol):
 
 
 class _BodyCallbacks:
-    """Hears from a parser of one body only."""
+    """Callbacks of a parser that reads one body only."""
 
     def __init__(self, protocol: ServerProtocol) -> None:
         self._protocol = protocol
@@ -287,8 +289,8 @@ class _BodyCallbacks:
 
 
 def find_connection(scope: Scope) -> HeldConnection | None:
-    """Return the connection of a request, if the server lets go of it."""
-    found: HeldConnection | None = (
+    """Return the connection of a request, if the server hands it over."""
+    connection: HeldConnection | None = (
         scope.get("extensions", {}).get(_CONNECTION_EXTENSION, {}).get("held")
     )
-    return found
+    return connection

@@ -1,4 +1,4 @@
-"""One transaction per request, committed before the answer starts."""
+"""Transaction per request, committed before the response starts."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated

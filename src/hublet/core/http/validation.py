@@ -1,6 +1,4 @@
-"""Validation messages: one sentence for each problem of a request, with the field and the rule it
-breaks.
-"""
+"""Validation messages: one sentence for each problem, with the field and the rule it breaks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -47,10 +45,10 @@ _RULES = {
 
 def describe_problems(errors: Sequence[Any]) -> str:
     """Return one sentence per problem. The values that were sent are never repeated."""
-    told = [_describe_problem(error) for error in errors[:_MOST_PROBLEMS]]
-    if more := len(errors) - len(told):
-        told.append(f"And {more} more problems.")
-    return " ".join(dict.fromkeys(told))
+    sentences = [_describe_problem(error) for error in errors[:_MOST_PROBLEMS]]
+    if more := len(errors) - len(sentences):
+        sentences.append(f"And {more} more problems.")
+    return " ".join(dict.fromkeys(sentences))
 
 
 def _describe_problem(error: Any) -> str:

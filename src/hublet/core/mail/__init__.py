@@ -1,4 +1,4 @@
-"""Mail: the one door through which the hub sends it."""
+"""Mail: messages, and the transports that send them."""
 
 from hublet.core.mail.message import (
     MailDelayed,

@@ -1,6 +1,4 @@
-"""Encoding of a mail message as MIME, safe for whatever text it holds. Loading it loads Python's
-`email`.
-"""
+"""Encoding of a mail message as MIME, safe for any text. Loaded late: `email` takes 30 ms."""
 
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -32,25 +30,25 @@ class _Policy(EmailPolicy):
 _POLICY = _Policy(linesep="\r\n")
 
 
-def encode(letter: MailMessage) -> bytes:
-    message = EmailMessage(policy=_POLICY)
-    name, address = parseaddr(letter.sender)
-    message["From"] = _address(name, address)
-    message["To"] = _address(letter.recipient_name, letter.recipient)
-    message["Subject"] = one_line(letter.subject)
-    message["Date"] = letter.sent_at
-    message["Message-ID"] = letter.message_id
+def encode(message: MailMessage) -> bytes:
+    mime = EmailMessage(policy=_POLICY)
+    name, address = parseaddr(message.sender)
+    mime["From"] = _address(name, address)
+    mime["To"] = _address(message.recipient_name, message.recipient)
+    mime["Subject"] = one_line(message.subject)
+    mime["Date"] = message.sent_at
+    mime["Message-ID"] = message.message_id
     # Python refuses a value that holds a line break.
-    for header, value in letter.headers.items():
-        message[header] = value
-    message.set_content(_storable(letter.text), cte=_ENCODING)
-    if letter.html is not None:
-        message.add_alternative(_storable(letter.html), subtype="html", cte=_ENCODING)
-    return message.as_bytes()
+    for header, value in message.headers.items():
+        mime[header] = value
+    mime.set_content(_storable(message.text), cte=_ENCODING)
+    if message.html is not None:
+        mime.add_alternative(_storable(message.html), subtype="html", cte=_ENCODING)
+    return mime.as_bytes()
 
 
-def sender_address(letter: MailMessage) -> str:
-    return parseaddr(letter.sender)[1]
+def sender_address(message: MailMessage) -> str:
+    return parseaddr(message.sender)[1]
 
 
 def _address(name: str, address: str) -> Address:

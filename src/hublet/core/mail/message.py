@@ -1,14 +1,15 @@
-"""Mail messages before they are encoded, and the errors of sending one."""
+"""Mail messages before they are encoded, and the errors of sending one.
+
+MailRefused         the server will never accept this message
+MailUnavailable     nothing can be sent now
+└── MailDelayed     this message cannot, others may
+"""
 
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 
 from hublet.core.light_dataclasses import dataclass
-
-# MailRefused         the server will never take this one
-# MailUnavailable     nothing can be sent now
-# └── MailDelayed     this one cannot, others may
 
 
 class MailRefused(Exception):

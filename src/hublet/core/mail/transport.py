@@ -1,6 +1,4 @@
-"""Mail transports: their interface, the folder of files, and the choice between it and SMTP by the
-settings.
-"""
+"""Mail transports: the interface, a folder of files, and the choice between it and SMTP."""
 
 import asyncio
 import os
@@ -18,22 +16,22 @@ from hublet.core.mail.message import MailMessage, MailUnavailable
 
 
 class MailTransport(ABC):
-    """Sends letters, one after the other, over what it keeps open until the block ends.
+    """Sends messages, one after the other, over what it keeps open until the block ends.
 
     For one task at a time.
     """
 
     @abstractmethod
-    async def send(self, letter: MailMessage) -> None:
-        """Hand the letter over; MailRefused when that is in vain, MailUnavailable for now."""
+    async def send(self, message: MailMessage) -> None:
+        """Hand the message over; MailRefused when that is in vain, MailUnavailable for now."""
 
     @abstractmethod
     async def check(self) -> None:
-        """Raise MailUnavailable unless letters could be sent now; none is."""
+        """Raise MailUnavailable unless messages could be sent now; none is."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of what is open; whatever fails in that is of no interest."""
+        """Close what is open; failures of that are ignored."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -48,16 +46,16 @@ class MailTransport(ABC):
 
 
 class FolderTransport(MailTransport):
-    """A file for each letter, named by its message id: a letter that comes twice lies there once.
+    """A file for each message, named by its message id: a message that comes twice lies there once.
 
-    Nobody sees half a file, and nobody but the owner of the folder reads one.
+    Files appear whole, and only the owner of the folder can read them.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def send(self, letter: MailMessage) -> None:
-        await asyncio.to_thread(self._write, letter)
+    async def send(self, message: MailMessage) -> None:
+        await asyncio.to_thread(self._write, message)
 
     async def check(self) -> None:
         await asyncio.to_thread(self._prepare)
@@ -73,22 +71,22 @@ class FolderTransport(MailTransport):
         if not os.access(self._folder, os.W_OK | os.X_OK):
             raise MailUnavailable("The folder for mails cannot be written.")
 
-    def _write(self, letter: MailMessage) -> None:
+    def _write(self, message: MailMessage) -> None:
         from hublet.core.mail.encoding import encode  # noqa: PLC0415 - it takes 30 ms to load
 
         self._prepare()
         temporary = self._folder / f".{ids.random_bytes(8).hex()}"
         try:
             temporary.touch(mode=0o600, exist_ok=False)
-            temporary.write_bytes(encode(letter))
-            temporary.replace(self._folder / _file_name(letter))
+            temporary.write_bytes(encode(message))
+            temporary.replace(self._folder / _file_name(message))
         except OSError as error:
             temporary.unlink(missing_ok=True)
             raise _unwritable(error) from error
 
 
-def _file_name(letter: MailMessage) -> str:
-    name = letter.message_id.strip("<>").partition("@")[0]
+def _file_name(message: MailMessage) -> str:
+    name = message.message_id.strip("<>").partition("@")[0]
     return re.sub(r"[^A-Za-z0-9.-]", "_", name).lstrip(".") + ".eml"
 
 
@@ -110,7 +108,7 @@ def mail_domain(settings: Settings) -> str:
 
 
 def open_transport(settings: Settings, *, tls: SSLContext | None = None) -> MailTransport:
-    """Return the door that the settings name; `tls` tells whom to trust, by default as usual."""
+    """Return the transport that the settings name; `tls` replaces the usual trust."""
     if settings.mail.smtp_url is None:
         return FolderTransport(mail_folder(settings))
     from hublet.core.mail.smtp import SmtpTransport  # noqa: PLC0415 - its library takes 90 ms to load

@@ -1,4 +1,4 @@
-"""Calls to strangers: the one guarded client for webhooks, client documents and logos."""
+"""Outgoing HTTP: the one guarded client for webhooks, client documents and logos."""
 
 from hublet.core.outgoing.client import OutgoingClient
 from hublet.core.outgoing.networks import AddressPolicy, AddressVerdict, Tier, classify

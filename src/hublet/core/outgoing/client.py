@@ -1,4 +1,4 @@
-"""Client for all calls to strangers: one for the life of a process."""
+"""Client for all outgoing calls: one for the life of a process."""
 
 import asyncio
 from ssl import SSLContext
@@ -26,19 +26,19 @@ class OutgoingClient:
         self._resolve = resolve
         self._per_host = per_host
         self._opening = asyncio.Lock()
-        self._line: OutgoingSession | None = None
+        self._session: OutgoingSession | None = None
 
     async def send(self, request: OutgoingRequest) -> OutgoingResponse:
-        """Send one request and tell what came of it.
+        """Send one request and return its outcome.
 
-        Trouble of the network is an answer with a reason, never an exception.
+        A failure of the network is a response with a reason, never an exception.
         """
-        line = self._line or await self._open()
-        return await line.send(request)
+        session = self._session or await self._open()
+        return await session.send(request)
 
     async def close(self) -> None:
-        if self._line is not None:
-            await self._line.close()
+        if self._session is not None:
+            await self._session.close()
 
     async def __aenter__(self) -> Self:
         await self._open()
@@ -54,11 +54,11 @@ class OutgoingClient:
 
     async def _open(self) -> "OutgoingSession":
         async with self._opening:
-            if self._line is None:
-                line, tls = await asyncio.to_thread(_load)
+            if self._session is None:
+                session_class, tls = await asyncio.to_thread(_load)
                 resolve = self._resolve or Resolver().resolve
-                self._line = line(self.policy, resolve, tls, per_host=self._per_host)
-            return self._line
+                self._session = session_class(self.policy, resolve, tls, per_host=self._per_host)
+            return self._session
 
 
 def _load() -> tuple[type["OutgoingSession"], SSLContext]:

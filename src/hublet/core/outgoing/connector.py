@@ -1,6 +1,4 @@
-"""Guarded connector (aiohttp): checks every address a name resolves to and every address that is
-dialled.
-"""
+"""Guarded connector (aiohttp): checks every address before it is dialled, and every resolved one."""
 
 import socket
 import ssl
@@ -26,7 +24,7 @@ _NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 
 class AddressBlocked(OSError):
-    """The address is one that this hub does not call. It carries no address: see `failures`."""
+    """The address is one that this hub does not call. It carries no address: see `session`."""
 
 
 class GuardedResolver(AbstractResolver):

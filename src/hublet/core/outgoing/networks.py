@@ -96,7 +96,7 @@ _TABLE = [
         "reserved",
         *("192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "2001::/23", "2002::/16"),
     ),
-    # What nobody was given yet: of IPv6 all but 2000::/3 and the networks above.
+    # Unassigned: of IPv6 all but 2000::/3 and the networks above.
     *_rules(
         Tier.forbidden,
         "reserved",

@@ -10,7 +10,7 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 class FailureReason(StrEnum):
-    """Why there is no whole answer."""
+    """Why there is no complete response."""
 
     blocked_target = "blocked-target"
     dns_failed = "dns-failed"
@@ -54,7 +54,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingResponse:
-    """What came of a call.
+    """Outcome of a call.
 
     Both `status` and `reason` are set when the head arrived and the body then failed. `detail`
     is a sentence for the owner of the target; it is empty when all went well.
@@ -64,7 +64,7 @@ class OutgoingResponse:
     reason: FailureReason | None
     detail: str
     body: bytes = field(default=b"", repr=False)
-    # Only those that somebody reads (see `line`), in lower case, where the answer has them.
+    # Only those that somebody reads (see `session`), in lower case, where the response has them.
     headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
     timings: Timings
 

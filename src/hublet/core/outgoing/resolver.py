@@ -61,9 +61,9 @@ class Resolver:
 
 def _look_up(host: str) -> list[str] | OSError:
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        results = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
         return error
     except UnicodeError:
         return OSError(f"{host} is not a name that can be looked up.")
-    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in results))

@@ -1,5 +1,7 @@
-"""Session for outgoing calls over aiohttp, and the sentences that explain its failures. Loaded
-with the first call, because aiohttp takes long to import.
+"""Session for outgoing calls over aiohttp, and the sentences that explain its failures.
+
+A sentence names the host of the URL and never an address that it resolved to, nor what a target
+that was refused would have answered. Loaded with the first call: aiohttp takes long to import.
 """
 
 import ssl
@@ -31,12 +33,9 @@ from hublet.core.outgoing.resolver import Resolve
 from hublet.core.outgoing.timings import DeadlineWatch, StageTimes, start_timing
 from hublet.core.outgoing.urls import Destination, UrlRefused, parse_destination
 
-# A sentence names the host of the URL and never an address that it resolved to, nor what a
-# target that was refused would have answered.
-
 
 def explain_failure(
-    error: Exception, target: Destination, journey: StageTimes
+    error: Exception, target: Destination, times: StageTimes
 ) -> tuple[FailureReason, str]:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return FailureReason.tls_failed, _explain_certificate(error.certificate_error, target)
@@ -46,7 +45,7 @@ def explain_failure(
         return FailureReason.blocked_target, "The URL is not one that this hub calls."
     if isinstance(error, aiohttp.ClientResponseError):
         return FailureReason.bad_answer, f"The answer of {target.host} is not valid HTTP."
-    moment = "it answered" if journey.answered is None else "its answer was complete"
+    moment = "it answered" if times.answered is None else "its answer was complete"
     return FailureReason.connection_lost, f"{target.host} closed the connection before {moment}."
 
 
@@ -73,12 +72,12 @@ def _explain_certificate(error: Exception, target: Destination) -> str:
     return f"The certificate of {target.host} is not trusted: {why}."
 
 
-def explain_timeout(target: Destination, journey: StageTimes, seconds: float) -> str:
-    if journey.answered is not None:
+def explain_timeout(target: Destination, times: StageTimes, seconds: float) -> str:
+    if times.answered is not None:
         doing = f"{target.host} did not finish its answer"
-    elif journey.connected is not None:
+    elif times.connected is not None:
         doing = f"{target.host} did not answer"
-    elif journey.dialled is not None:
+    elif times.dialled is not None:
         doing = f"No connection to {target.host}:{target.port} could be made"
     else:
         doing = f"{target.host} could not be reached"
@@ -119,7 +118,7 @@ class OutgoingSession:
     ) -> None:
         self._policy = policy
         self._deadlines = DeadlineWatch()
-        self._place = lru_cache(maxsize=4096)(self._find_place)
+        self._target = lru_cache(maxsize=4096)(self._find_target)
         self._session = ClientSession(
             connector=GuardedConnector(policy, resolve, tls, per_host=per_host),
             request_class=_PlainRequest,
@@ -138,23 +137,23 @@ class OutgoingSession:
         await self._session.close()
 
     async def send(self, request: OutgoingRequest) -> OutgoingResponse:
-        journey, received = start_timing(), _ReceivedResponse()
-        place = self._place(request.url)
-        if isinstance(place, str):
-            return _build_response(received, journey, (FailureReason.blocked_target, place))
-        url, target = place
+        times, received = start_timing(), _ReceivedResponse()
+        found = self._target(request.url)
+        if isinstance(found, str):
+            return _build_response(received, times, (FailureReason.blocked_target, found))
+        url, target = found
         try:
             with self._deadlines.within(request.deadline_seconds):
-                await self._exchange(request, url, journey, received)
+                await self._exchange(request, url, times, received)
         except TimeoutError:
-            late = explain_timeout(target, journey, request.deadline_seconds)
-            return _build_response(received, journey, (FailureReason.timeout, late))
+            late = explain_timeout(target, times, request.deadline_seconds)
+            return _build_response(received, times, (FailureReason.timeout, late))
         except (ClientError, OSError) as error:
-            return _build_response(received, journey, explain_failure(error, target, journey))
-        return _build_response(received, journey, None)
+            return _build_response(received, times, explain_failure(error, target, times))
+        return _build_response(received, times, None)
 
-    def _find_place(self, url: str) -> tuple[URL, Destination] | str:
-        """Return where the URL leads, or the sentence that tells why it is not called."""
+    def _find_target(self, url: str) -> tuple[URL, Destination] | str:
+        """Return where the URL leads, or the sentence that says why it is not called."""
         try:
             target = parse_destination(url, self._policy)
         except UrlRefused as refusal:
@@ -169,20 +168,20 @@ class OutgoingSession:
         return parsed, target
 
     async def _exchange(
-        self, request: OutgoingRequest, url: URL, journey: StageTimes, received: _ReceivedResponse
+        self, request: OutgoingRequest, url: URL, times: StageTimes, received: _ReceivedResponse
     ) -> None:
         try:
-            await self._exchange_once(request, url, journey, received)
+            await self._exchange_once(request, url, times, received)
         except (ServerDisconnectedError, ClientOSError):
             # A server may close an idle connection in the moment in which we use it. That is
             # no failure of the target, so it gets one more try (RFC 9112, 9.3.1).
-            if not journey.reused or journey.answered is not None:
+            if not times.reused or times.answered is not None:
                 raise
-            journey.connected = None
-            await self._exchange_once(request, url, journey, received)
+            times.connected = None
+            await self._exchange_once(request, url, times, received)
 
     async def _exchange_once(
-        self, request: OutgoingRequest, url: URL, journey: StageTimes, received: _ReceivedResponse
+        self, request: OutgoingRequest, url: URL, times: StageTimes, received: _ReceivedResponse
     ) -> None:
         response = await self._session.request(
             request.method,
@@ -192,7 +191,7 @@ class OutgoingSession:
             allow_redirects=False,
         )
         try:
-            journey.answered = monotonic()
+            times.answered = monotonic()
             received.status = response.status
             received.headers = _kept_headers(response)
             await _read_body(response, request, received.body)
@@ -222,7 +221,7 @@ def _printable(text: str) -> str:
 
 
 def _build_response(
-    received: _ReceivedResponse, journey: StageTimes, failure: tuple[FailureReason, str] | None
+    received: _ReceivedResponse, times: StageTimes, failure: tuple[FailureReason, str] | None
 ) -> OutgoingResponse:
     reason, detail = failure or (None, "")
     return OutgoingResponse(
@@ -231,5 +230,5 @@ def _build_response(
         detail=detail,
         body=bytes(received.body),
         headers=received.headers,
-        timings=journey.timings(),
+        timings=times.timings(),
     )

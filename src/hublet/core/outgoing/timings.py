@@ -15,7 +15,7 @@ class StageTimes:
     """Stages on the monotonic clock, in seconds; None for one that was not reached.
 
     The places that know a stage (resolver, socket, TLS context) are called by aiohttp and are
-    handed nothing of ours. They find the journey in the context of the sending task, which
+    handed nothing of ours. They find these times in the context of the sending task, which
     costs a tenth of what aiohttp's own tracing does.
     """
 
@@ -46,20 +46,20 @@ def _micros(begin: float | None, end: float | None) -> int | None:
     return None if begin is None or end is None else round((end - begin) * 1e6)
 
 
-_current: ContextVar[StageTimes | None] = ContextVar("hublet-outgoing-journey", default=None)
+_current: ContextVar[StageTimes | None] = ContextVar("hublet-outgoing-times", default=None)
 
 
 def start_timing() -> StageTimes:
-    journey = StageTimes(started=monotonic())
-    _current.set(journey)
-    return journey
+    times = StageTimes(started=monotonic())
+    _current.set(times)
+    return times
 
 
 def mark_stage(stage: str) -> None:
     """Note that a stage is reached; the first time counts, as when several addresses are tried."""
-    journey = _current.get()
-    if journey is not None and getattr(journey, stage) is None:
-        setattr(journey, stage, monotonic())
+    times = _current.get()
+    if times is not None and getattr(times, stage) is None:
+        setattr(times, stage, monotonic())
 
 
 TICK_SECONDS = 0.05
@@ -91,7 +91,7 @@ class Deadline:
         trace: TracebackType | None,
     ) -> None:
         self._watch.remove(self)
-        # When somebody else cancels the task too, the cancellation is theirs and goes on.
+        # When the task is cancelled from elsewhere too, that cancellation goes on.
         if (
             self._expired
             and self._task.uncancel() <= self._cancelling

@@ -148,10 +148,10 @@ def _parse_number(text: str) -> int:
     return int(text, 8 if text.startswith("0") else 10)
 
 
-def _refuse_unless_allowed(shown: str, address: Address, policy: AddressPolicy) -> None:
+def _refuse_unless_allowed(host: str, address: Address, policy: AddressPolicy) -> None:
     verdict = classify(address, policy)
     if not verdict.allowed:
         article = "an" if verdict.reason[0] in "aeiou" else "a"
         raise UrlRefused(
-            f"{shown} is {article} {verdict.reason} address, which this hub does not call unless outgoing.allow names it."
+            f"{host} is {article} {verdict.reason} address, which this hub does not call unless outgoing.allow names it."
         )

@@ -1,4 +1,4 @@
-"""Work to be done later: tasks that are claimed, run, retried and, at worst, parked."""
+"""Task queue: tasks are claimed by a worker, run, retried and, at worst, parked."""
 
 from hublet.core.queue.claims import (
     claim,

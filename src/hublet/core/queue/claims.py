@@ -45,11 +45,11 @@ async def claim(
     lease: timedelta,
     suspects: bool | None = None,
 ) -> list[Task]:
-    """Take the tasks that have been due longest, for the length of a lease; oldest task first.
+    """Claim the tasks that have been due longest, for the length of a lease; oldest task first.
 
     Rows that another worker holds are skipped. A worker that dies lets its
     lease run out, and the task is simply due again: nothing watches for it.
-    `suspects` asks only for those that must run alone, or only for all others.
+    `suspects` selects only those that must run alone, or only all others.
     """
     rows = await conn.claim(
         f"""
@@ -70,18 +70,18 @@ async def claim(
 
 async def is_suspect_due(conn: Reader) -> bool:
     """Tell whether a quick task waits to be run alone."""
-    found = await conn.fetch_value(
+    value = await conn.fetch_value(
         f"SELECT 1 FROM tasks WHERE slow = $4 AND {_IS_DUE} AND {_IS_SUSPECT} LIMIT 1",
         *_times(), False,
     )  # fmt: skip
-    return found is not None
+    return value is not None
 
 
 async def next_due(conn: Reader, *, slow: bool | None = None) -> int | None:
     """Return when the earliest task, of one lane or of both, becomes due, in microseconds."""
     lanes = [False, True] if slow is None else [slow]
-    found = [due for lane in lanes if (due := await _next_due(conn, slow=lane)) is not None]
-    return min(found, default=None)
+    times = [due for lane in lanes if (due := await _next_due(conn, slow=lane)) is not None]
+    return min(times, default=None)
 
 
 async def _next_due(conn: Reader, *, slow: bool) -> int | None:
@@ -104,9 +104,9 @@ async def _next_due(conn: Reader, *, slow: bool) -> int | None:
 
 
 async def extend(conn: Connection, tasks: Iterable[Task], *, lease: timedelta) -> list[Task]:
-    """Keep what one worker still works on from becoming due; return what it has lost.
+    """Extend the leases on what one worker still runs; return what it has lost.
 
-    A task that is just being ended is locked, and passed over.
+    A task that is just being ended is locked, and skipped.
     """
     held = {(task.id, task.attempts): task for task in tasks}
     if not held:
@@ -205,7 +205,7 @@ async def release_all(conn: Connection, *, worker: str) -> int:
 
 
 async def move_to_lane(conn: Connection, task: Task, *, slow: bool) -> None:
-    """Hand a task to the lane of its handler, which whoever added it did not know."""
+    """Move a task to the lane of its handler, which the process that added it did not know."""
     await conn.execute(
         """
         UPDATE tasks SET slow = $1, claimed_by = NULL, due_at = $2, attempts = attempts - 1

@@ -1,6 +1,4 @@
-"""Lanes of a worker: quick tasks run many to a transaction, slow tasks beside each other without
-one.
-"""
+"""Lanes of a worker: quick tasks share a transaction, slow tasks run concurrently without one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -19,6 +17,8 @@ log = get_logger("worker")
 
 # The text of an error may be as long as what it complains about.
 _ERROR_CHARACTERS = 2000
+# The search for suspects reads the whole backlog, so it is not made after every batch.
+_SUSPECTS_SECONDS = 1.0
 
 
 def get_handler(task: Task, *, max_attempts: int) -> TaskHandler:
@@ -40,8 +40,8 @@ async def record_failure(
 def _error_text(error: BaseException) -> str:
     # An error that cannot even be printed must not take its neighbours along.
     with suppress(Exception):
-        told = error.reason if isinstance(error, DatabaseUnavailable) else str(error)
-        return redact_text(f"{type(error).__name__}: {told}"[:_ERROR_CHARACTERS])
+        reason = error.reason if isinstance(error, DatabaseUnavailable) else str(error)
+        return redact_text(f"{type(error).__name__}: {reason}"[:_ERROR_CHARACTERS])
     return type(error).__name__
 
 
@@ -57,15 +57,13 @@ def log_lease_lost(task: Task) -> None:
     log.warning("lease lost", task=task.id, kind=task.kind)
 
 
-# Behind a long backlog the search for suspects reads all of it.
-_SUSPECTS_SECONDS = 1.0
-
-
 class LeaseLost(Exception):
-    """Another worker has taken the task over; what was done for it here is undone."""
+    """Another worker has claimed the task; what was done for it here is rolled back."""
 
 
 class QuickLane:
+    """Runs quick tasks in batches, each batch in one transaction."""
+
     def __init__(self, database: Database, leases: TaskLeases) -> None:
         self._database = database
         self._settings = database.hub.settings.worker
@@ -97,17 +95,17 @@ class QuickLane:
     async def _run_together(self, tasks: list[Task]) -> None:
         """Run tasks in one transaction; when one of them fails, each in a savepoint of its own."""
         try:
-            failed = await self._run_trusting(tasks) if len(tasks) > 1 else {}
+            failed = await self._run_without_savepoints(tasks) if len(tasks) > 1 else {}
             if failed is not None:
-                await self._run_with_care(tasks, failed)
+                await self._run_with_savepoints(tasks, failed)
         except Exception as error:
             with suppress(DatabaseUnavailable):
-                await self._put_back(tasks, error)
+                await self._release(tasks, error)
             raise
         finally:
             self._leases.drop(tasks)
 
-    async def _run_trusting(self, tasks: list[Task]) -> dict[str, BaseException] | None:
+    async def _run_without_savepoints(self, tasks: list[Task]) -> dict[str, BaseException] | None:
         """Run tasks as if none could fail; None when none did.
 
         Else nothing of them was kept, and the one that failed is returned with its error. On
@@ -118,16 +116,16 @@ class QuickLane:
         try:
             async with limit, self._database.transaction() as conn:
                 for task in tasks:
-                    await self._handle_noting(conn, task, failed)
+                    await self._handle_or_record_failure(conn, task, failed)
                 await self._finish_together(conn, tasks)
         except (Exception, asyncio.CancelledError):
             if is_being_cancelled() and not limit.expired():
                 raise
-            # Whoever ran when the time was up may only have come last.
+            # The one that ran when the time was up may only have come last.
             return {} if limit.expired() else failed
         return None
 
-    async def _handle_noting(
+    async def _handle_or_record_failure(
         self, conn: Connection, task: Task, failed: dict[str, BaseException]
     ) -> None:
         handler = get_handler(task, max_attempts=self._settings.max_attempts)
@@ -143,7 +141,9 @@ class QuickLane:
         if not await claims.finish_all(conn, tasks, worker=tasks[0].claimed_by):
             raise LeaseLost
 
-    async def _run_with_care(self, tasks: list[Task], failed: dict[str, BaseException]) -> None:
+    async def _run_with_savepoints(
+        self, tasks: list[Task], failed: dict[str, BaseException]
+    ) -> None:
         """Run tasks each in a savepoint; those that have failed just now are not run again."""
         async with self._database.transaction() as conn:
             for task in tasks:
@@ -152,8 +152,8 @@ class QuickLane:
                 else:
                     await self._run(conn, task)
 
-    async def _put_back(self, tasks: list[Task], error: Exception) -> None:
-        """Nothing of them was kept; each is run alone now, and only the one to blame fails."""
+    async def _release(self, tasks: list[Task], error: Exception) -> None:
+        """Release what was rolled back; each is run alone next, and only the culprit fails."""
         async with self._database.transaction() as conn:
             if len(tasks) == 1:
                 await self._fail(conn, tasks[0], error, broke=True)
@@ -189,6 +189,8 @@ class QuickLane:
 
 
 class SlowLane:
+    """Runs slow tasks concurrently, without a transaction; only their ends are written in one."""
+
     def __init__(self, database: Database, leases: TaskLeases) -> None:
         self._database = database
         self._settings = database.hub.settings.worker
@@ -211,7 +213,7 @@ class SlowLane:
         for task in tasks:
             running = asyncio.create_task(self._run(task), name=task.kind)
             self._running[running] = task
-            running.add_done_callback(self._forget)
+            running.add_done_callback(self._on_done)
         return bool(tasks)
 
     async def finish(self) -> None:
@@ -229,13 +231,13 @@ class SlowLane:
         await self._endings.settled()
 
     def drop(self, lost: Collection[Task]) -> None:
-        """Stop working on what another worker has taken over."""
+        """Cancel what another worker has claimed."""
         for running, task in self._running.items():
             if task in lost:
                 log_lease_lost(task)
                 running.cancel()
 
-    def _forget(self, running: asyncio.Task[None]) -> None:
+    def _on_done(self, running: asyncio.Task[None]) -> None:
         del self._running[running]
         if not running.cancelled() and (error := running.exception()) is not None:
             log_failure(error)
@@ -247,7 +249,7 @@ class SlowLane:
             self._leases.drop([task])
 
     async def _ending_of(self, task: Task) -> Callable[[Connection], Awaitable[None]]:
-        """Run the handler and return what is to be written about it."""
+        """Run the handler; return the write that records its end."""
         most = self._settings.max_attempts
         try:
             handler = get_handler(task, max_attempts=most)
@@ -262,7 +264,7 @@ class SlowLane:
         return lambda conn: _finish(conn, task)
 
     async def _write(self, ending: Callable[[Connection], Awaitable[None]]) -> None:
-        """Insist, because what was done on the network must not be done again for want of it."""
+        """Retry until it is written: what was done on the network must not be done again."""
         await retry(
             lambda: self._endings.run(ending), log_failure=log_failure, on=DatabaseUnavailable
         )

@@ -1,4 +1,4 @@
-"""Tasks: their records and handlers, how they are added, counted and, when parked, retried."""
+"""Tasks: records, handlers, and SQL to add, count and unpark them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta

@@ -20,12 +20,12 @@ from hublet.tokens.records import Caller
 
 _MAX_CACHED = 10_000
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What a visitor shows: the value of a bearer token, and that of a port's cookie."""
+    """Credentials of a request: its bearer token, and its cookie of the port."""
 
     bearer: str | None = field(default=None, repr=False)
     cookie: str | None = field(default=None, repr=False)
@@ -33,91 +33,93 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    found: ReachableJob
-    # None: a stranger before a public port.
+    """An authorized request: the job that it goes to, and who sends it."""
+
+    reachable: ReachableJob
+    # None: an anonymous client of a public port.
     user_name: str | None
-    # Whether the bearer token is one of this hub, which is none of the job's business.
+    # Whether the bearer token is one of this hub, which the job must not see.
     is_token_ours: bool
 
 
 class PortAuthorizer:
-    """What was found holds for a second at most, and no longer than until something changes."""
+    """Decides who may reach a port; results are cached for a second, or until a notified change."""
 
     def __init__(self, database: Database, callers: CallerCache) -> None:
         self._database = database
         self._callers = callers
         self._seconds = database.hub.settings.tokens.cache_seconds
-        self._open = ExitStack()
+        self._subscriptions = ExitStack()
         self._changes = [
-            self._open.enter_context(database.subscribe(channel))
+            self._subscriptions.enter_context(database.subscribe(channel))
             for channel in (JOBS, CREDENTIALS_CHANNEL)
         ]
-        self._kept: dict[Hashable, tuple[float, object]] = {}
+        self._cache: dict[Hashable, tuple[float, object]] = {}
         self._rings = self.rings
 
     @property
     def rings(self) -> int:
-        """Return what differs after every change that may keep somebody out."""
+        """Return a number that grows with every change that may take a right away."""
         return sum(each.rings for each in self._changes)
 
     def close(self) -> None:
-        self._open.close()
+        self._subscriptions.close()
 
-    async def admit(self, target: JobPort, shown: Credentials) -> Admission:
-        """Let somebody in, or raise the answer that they get instead.
+    async def admit(self, target: JobPort, credentials: Credentials) -> Admission:
+        """Authorize a request, or raise the error of its response.
 
-        Who shows nothing learns nothing, not even whether there is such a job.
+        A client without credentials does not even learn whether there is such a job.
         """
-        found = await self._find(target.job_id)
-        caller = None if shown.bearer is None else await self._callers.find(shown.bearer)
+        reachable = await self._find(target.job_id)
+        caller = (
+            None if credentials.bearer is None else await self._callers.find(credentials.bearer)
+        )
         is_ours = caller is not None
-        if found is None or not found.is_public(target.port):
-            if caller is None and shown.cookie is not None:
-                caller = await self._visitor(target, shown.cookie)
+        if reachable is None or not reachable.is_public(target.port):
+            if caller is None and credentials.cookie is not None:
+                caller = await self._cookie_owner(target, credentials.cookie)
             if caller is None:
                 raise PortTokenNeeded
-            if not await self._may_see(caller, found, target.job_id):
+            if not await self._may_see(caller, reachable, target.job_id):
                 raise JobNotFound(target.job_id)
-        assert found is not None  # noqa: S101 - nobody sees a job that does not exist.
-        service.check_state(found, target.port)
+        assert reachable is not None  # noqa: S101 - the checks above refuse a job that does not exist.
+        service.check_state(reachable, target.port)
         name = None if caller is None else caller.user_name
-        return Admission(found=found, user_name=name, is_token_ours=is_ours)
+        return Admission(reachable=reachable, user_name=name, is_token_ours=is_ours)
 
     async def _find(self, job_id: str) -> ReachableJob | None:
-        return await self._remembered(
-            ("job", job_id), lambda conn: store.find_reachable(conn, job_id)
-        )
+        return await self._cached(("job", job_id), lambda conn: store.find_reachable(conn, job_id))
 
-    async def _visitor(self, target: JobPort, cookie: str) -> Caller | None:
-        async def look(conn: Reader) -> Caller | None:
+    async def _cookie_owner(self, target: JobPort, cookie: str) -> Caller | None:
+        async def query(conn: Reader) -> Caller | None:
             try:
                 return await service.find_cookie_owner(conn, target, cookie)
             except CreatorGone:
                 return None
 
-        return await self._remembered(("cookie", target, cookie), look)
+        return await self._cached(("cookie", target, cookie), query)
 
-    async def _may_see(self, caller: Caller, found: ReachableJob | None, job_id: str) -> bool:
-        async def look(conn: Reader) -> bool:
+    async def _may_see(self, caller: Caller, reachable: ReachableJob | None, job_id: str) -> bool:
+        async def query(conn: Reader) -> bool:
             try:
-                await service.check_reader(conn, caller, found, job_id)
+                await service.check_reader(conn, caller, reachable, job_id)
             except JobNotFound:
                 return False
             return True
 
-        return await self._remembered(("sees", caller.user_id, caller.token.id, job_id), look)
+        return await self._cached(("sees", caller.user_id, caller.token.id, job_id), query)
 
-    async def _remembered(self, key: Hashable, look: Callable[[Reader], Awaitable[Found]]) -> Found:
-        if self._rings != self.rings or len(self._kept) > _MAX_CACHED:
-            self._kept.clear()
+    async def _cached(self, key: Hashable, query: Callable[[Reader], Awaitable[Value]]) -> Value:
+        if self._rings != self.rings or len(self._cache) > _MAX_CACHED:
+            self._cache.clear()
             self._rings = self.rings
-        kept = self._kept.get(key)
-        if kept is not None and kept[0] > monotonic():
-            return kept[1]  # type: ignore[return-value]
+        cached = self._cache.get(key)
+        if cached is not None and cached[0] > monotonic():
+            return cached[1]  # type: ignore[return-value]
         rings = self.rings
         async with self._database.read() as conn:
-            value = await look(conn)
-        # What was read before a change must not be remembered after it.
+            value = await query(conn)
+        # A value that was read before a change must not be cached after it.
         if rings == self.rings == self._rings:
-            self._kept[key] = (monotonic() + self._seconds, value)
+            self._cache[key] = (monotonic() + self._seconds, value)
         return value

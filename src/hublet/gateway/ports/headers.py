@@ -1,4 +1,4 @@
-"""Headers that pass the proxy: to the job without what is the hub's, to the visitor as they are."""
+"""Headers through the proxy: what is removed and added on the way to the job and back."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -8,7 +8,7 @@ from hublet.gateway.errors import AmbiguousRequest
 
 Header = tuple[bytes, bytes]
 
-# RFC 9110, 7.6.1: these are about one connection. Expect was answered by the hub already.
+# RFC 9110, 7.6.1: these belong to one connection. The hub has already answered Expect.
 _HOP_BY_HOP = frozenset(
     {
         b"connection",
@@ -35,7 +35,7 @@ _REQUEST_ONLY = frozenset(
 )
 _NOT_TO_THE_JOB = _HOP_BY_HOP | _REQUEST_ONLY | {b"content-length"}
 _LENGTH = re.compile(rb"[0-9]{1,18}")
-# HTTP in another form, whatever its version or draft.
+# Upgrades to another form of HTTP, whatever its version or draft.
 _STILL_HTTP = re.compile(rb"(?:h2c?|http|tls)(?:[/-]|$)", re.IGNORECASE)
 _DOMAIN = re.compile(rb";\s*domain\s*=[^;]*", re.IGNORECASE)
 
@@ -58,10 +58,10 @@ class ProxyRequest:
 
     @property
     def upgrade(self) -> bytes | None:
-        """Return what else than HTTP the visitor wants to speak.
+        """Return the protocols other than HTTP that the client offers.
 
-        Another form of HTTP is not something else: what is asked in it would pass the hub unseen,
-        with the hub's token in it.
+        Another form of HTTP does not count: its requests would pass the hub unchecked, with the
+        hub's token in them.
         """
         if b"upgrade" not in _tokens(self.all_of(b"connection")):
             return None
@@ -71,31 +71,31 @@ class ProxyRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderChanges:
-    """What the job must not see, and what it is told instead."""
+    """Headers that the job must not see, and those that are added."""
 
     # Whether the Authorization header was for the hub.
     without_authorization: bool
     cookies: Collection[bytes]
-    # The visitor's address behind all proxies that are trusted, the scheme and the host.
+    # The client's address behind all trusted proxies, then the scheme and the host.
     forwarded_for: bytes
     scheme: bytes
     host: bytes
 
 
-def body_length(asked: ProxyRequest) -> int | None:
+def body_length(request: ProxyRequest) -> int | None:
     """Return the length of the body; None: it comes in chunks.
 
-    Whatever could be read in two ways is refused, because the job could read it in the other one.
+    An ambiguous length is refused, because the job could read it in another way than the hub.
     """
-    length = _framed_length(asked)
-    if length != 0 and asked.upgrade is not None:
+    length = _framed_length(request)
+    if length != 0 and request.upgrade is not None:
         raise AmbiguousRequest("it has a body, and asks for another protocol")
     return length
 
 
-def _framed_length(asked: ProxyRequest) -> int | None:
-    lengths, codings = asked.all_of(b"content-length"), asked.all_of(b"transfer-encoding")
-    if len(asked.all_of(b"host")) > 1:
+def _framed_length(request: ProxyRequest) -> int | None:
+    lengths, codings = request.all_of(b"content-length"), request.all_of(b"transfer-encoding")
+    if len(request.all_of(b"host")) > 1:
         raise AmbiguousRequest("it names more than one Host")
     if lengths and codings:
         raise AmbiguousRequest("it has both Content-Length and Transfer-Encoding")
@@ -108,21 +108,21 @@ def _framed_length(asked: ProxyRequest) -> int | None:
     return int(lengths[0]) if lengths else 0
 
 
-def request_head(asked: ProxyRequest, changes: HeaderChanges, *, length: int | None) -> bytes:
-    """Return the head for the job, with the same framing of the body and one about this hop."""
-    dropped = _NOT_TO_THE_JOB | set(_tokens(asked.all_of(b"connection")))
-    parts = [asked.method, b" ", asked.target, b" HTTP/1.1\r\n"]
-    for name, value in asked.headers:
+def request_head(request: ProxyRequest, changes: HeaderChanges, *, length: int | None) -> bytes:
+    """Return the head for the job, with the same framing of the body, and headers of this hop."""
+    dropped = _NOT_TO_THE_JOB | set(_tokens(request.all_of(b"connection")))
+    parts = [request.method, b" ", request.target, b" HTTP/1.1\r\n"]
+    for name, value in request.headers:
         if name in dropped or (name == b"authorization" and changes.without_authorization):
             continue
         kept = without_cookies(value, changes.cookies) if name == b"cookie" else value
         if kept or name != b"cookie":
             parts += (name, b": ", kept, b"\r\n")
-    parts += _hop_headers(asked, changes, length)
+    parts += _hop_headers(request, changes, length)
     return b"".join(parts)
 
 
-def _hop_headers(asked: ProxyRequest, changes: HeaderChanges, length: int | None) -> list[bytes]:
+def _hop_headers(request: ProxyRequest, changes: HeaderChanges, length: int | None) -> list[bytes]:
     parts = [
         b"x-forwarded-for: ", changes.forwarded_for,
         b"\r\nx-forwarded-proto: ", changes.scheme,
@@ -130,24 +130,24 @@ def _hop_headers(asked: ProxyRequest, changes: HeaderChanges, length: int | None
     ]  # fmt: skip
     if length is None:
         parts.append(b"\r\ntransfer-encoding: chunked")
-    elif length or asked.first_of(b"content-length") is not None:
+    elif length or request.first_of(b"content-length") is not None:
         parts.append(b"\r\ncontent-length: %d" % length)
-    if asked.upgrade is not None:
-        parts += (b"\r\nconnection: upgrade\r\nupgrade: ", asked.upgrade)
+    if request.upgrade is not None:
+        parts += (b"\r\nconnection: upgrade\r\nupgrade: ", request.upgrade)
     parts.append(b"\r\n\r\n")
     return parts
 
 
 def without_cookies(value: bytes, names: Collection[bytes]) -> bytes:
-    """Return a Cookie header without those of these names."""
+    """Return a Cookie header without the cookies of these names."""
     if not any(name in value for name in names):
         return value
     pairs = [pair.strip() for pair in value.split(b";")]
     return b"; ".join(pair for pair in pairs if pair.partition(b"=")[0].strip() not in names)
 
 
-def cookie_of(asked: ProxyRequest, name: bytes) -> str | None:
-    for value in asked.all_of(b"cookie"):
+def cookie_of(request: ProxyRequest, name: bytes) -> str | None:
+    for value in request.all_of(b"cookie"):
         for pair in value.split(b";"):
             key, _, found = pair.strip().partition(b"=")
             if key == name:
@@ -156,9 +156,9 @@ def cookie_of(asked: ProxyRequest, name: bytes) -> str | None:
 
 
 def response_headers(headers: Iterable[Header], *, has_no_body: bool) -> list[Header]:
-    """Return the headers for the visitor.
+    """Return the headers for the client.
 
-    Cookies of a job are for its own host: a domain around it would reach the hosts of others.
+    The Domain of a cookie is removed: it would send the cookie to the hosts of other jobs.
     """
     found = [(name.lower(), value) for name, value in headers]
     dropped = _HOP_BY_HOP | set(_tokens(value for name, value in found if name == b"connection"))

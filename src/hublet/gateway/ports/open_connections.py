@@ -1,4 +1,4 @@
-"""Open connections to jobs, closed when whoever opened them may not any more."""
+"""Open connections to jobs; each is closed when its client loses the right to it."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -16,27 +16,27 @@ log = get_logger("jobs")
 
 IDLE_SECONDS = 3600.0
 _CHECK_SECONDS = 0.25
-# Some rights end without a sign, such as those of a session; and a sign may be lost.
+# Not every lost right is notified, such as that of a session, and a notification may be lost.
 _BACK_STOP_SECONDS = 2.0
 _STOP_SECONDS = 1.0
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class OpenConnection:
-    """One request that is being answered, or a connection that was taken over."""
+    """A request that is being answered, or a connection after an upgrade."""
 
     target: JobPort
-    shown: Credentials
-    # The attempt it leads to: what another one listens on is something else.
+    credentials: Credentials
+    # The attempt that it goes to: another attempt is another server.
     attempt: int
     cut: Callable[[], None] = field(default=lambda: None)
-    # When something last came from either side.
+    # When the last byte came from either side.
     used_at: Callable[[], float] = field(default=monotonic)
-    # From then on nothing more may be asked for it.
+    # A closed one may not be used for another request.
     is_closed: bool = False
 
     def close_soon(self) -> None:
-        """Let it end by itself for a moment, because the hub stops."""
+        """Close it after a moment, in which it may end by itself, because the hub stops."""
         asyncio.get_running_loop().call_later(_STOP_SECONDS, self.close)
 
     def close(self) -> None:
@@ -45,63 +45,65 @@ class OpenConnection:
 
 
 class OpenConnections:
-    """Looked at together, a few times a second at most, and only while there are some."""
+    """All open connections; checked together, a few times a second at most."""
 
-    def __init__(self, gate: PortAuthorizer) -> None:
-        self._gate = gate
-        self._ends: set[OpenConnection] = set()
+    def __init__(self, authorizer: PortAuthorizer) -> None:
+        self._authorizer = authorizer
+        self._connections: set[OpenConnection] = set()
         self._watching: asyncio.Task[None] | None = None
 
     @contextmanager
-    def holding(self, end: OpenConnection) -> Iterator[None]:
-        self._ends.add(end)
+    def tracked(self, connection: OpenConnection) -> Iterator[None]:
+        self._connections.add(connection)
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch(), name="open ports")
         try:
             yield
         finally:
-            self._ends.discard(end)
+            self._connections.discard(connection)
 
     async def stop(self) -> None:
-        for end in list(self._ends):
-            end.close()
+        for connection in list(self._connections):
+            connection.close()
         if self._watching is not None:
             self._watching.cancel()
             with suppress(asyncio.CancelledError):
                 await self._watching
 
     async def _watch(self) -> None:
-        rings, looked_at = self._gate.rings, monotonic()
-        while self._ends:
+        rings, checked_at = self._authorizer.rings, monotonic()
+        while self._connections:
             await asyncio.sleep(_CHECK_SECONDS)
-            is_time = monotonic() >= looked_at + _BACK_STOP_SECONDS
-            if rings == self._gate.rings and not is_time:
+            is_due = monotonic() >= checked_at + _BACK_STOP_SECONDS
+            if rings == self._authorizer.rings and not is_due:
                 continue
-            # Noted before the look: what changes during it is looked at once more.
-            rings, looked_at = self._gate.rings, monotonic()
+            # Noted before the check: a change during it causes another check.
+            rings, checked_at = self._authorizer.rings, monotonic()
             try:
-                await self._look()
+                await self._recheck()
             except DatabaseUnavailable as error:
                 log.warning("open ports not looked at", reason=error.reason)
 
-    async def _look(self) -> None:
+    async def _recheck(self) -> None:
         oldest = monotonic() - IDLE_SECONDS
-        alike: dict[tuple[JobPort, Credentials], list[OpenConnection]] = {}
-        for end in list(self._ends):
-            if end.used_at() < oldest:
-                end.close()
+        by_credentials: dict[tuple[JobPort, Credentials], list[OpenConnection]] = {}
+        for connection in list(self._connections):
+            if connection.used_at() < oldest:
+                connection.close()
             else:
-                alike.setdefault((end.target, end.shown), []).append(end)
-        for (target, shown), ends in alike.items():
-            attempt = await self._admitted_to(target, shown)
-            for end in ends:
-                if end.attempt != attempt:
-                    end.close()
+                by_credentials.setdefault((connection.target, connection.credentials), []).append(
+                    connection
+                )
+        for (target, credentials), connections in by_credentials.items():
+            attempt = await self._current_attempt(target, credentials)
+            for connection in connections:
+                if connection.attempt != attempt:
+                    connection.close()
 
-    async def _admitted_to(self, target: JobPort, shown: Credentials) -> int | None:
-        """Return the attempt that this leads to now; None: nowhere."""
+    async def _current_attempt(self, target: JobPort, credentials: Credentials) -> int | None:
+        """Return the attempt that these credentials open now; None: none."""
         try:
-            return (await self._gate.admit(target, shown)).found.job.attempt
+            return (await self._authorizer.admit(target, credentials)).reachable.job.attempt
         except DatabaseUnavailable:
             raise
         except HubError:

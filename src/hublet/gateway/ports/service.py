@@ -11,7 +11,7 @@ from hublet.gateway import store
 from hublet.gateway.errors import CodeExpired, JobEnded, JobNotStarted, PortNotExposed
 from hublet.gateway.records import JobPort, ReachableJob
 from hublet.jobs import service as jobs
-from hublet.jobs.access import get_creator
+from hublet.jobs.access import get_access_of_creator, get_creator
 from hublet.jobs.errors import CreatorGone, JobNotFound, NamespaceNotFound
 from hublet.jobs.records import Stage
 from hublet.login.records import Session
@@ -28,43 +28,43 @@ _VALUE_ALPHABET = string.ascii_letters + string.digits
 
 
 async def check_reader(
-    conn: Reader, caller: Caller, found: ReachableJob | None, job_id: str
+    conn: Reader, caller: Caller, reachable: ReachableJob | None, job_id: str
 ) -> None:
-    """Refuse who may not see the job; they do not even hear whether there is one."""
-    if found is None:
+    """Refuse a caller who may not see the job; the error is that of a job that does not exist."""
+    if reachable is None:
         raise JobNotFound(job_id)
     try:
-        standing = await jobs.get_access_of_creator(conn, caller, found.job.owner_id)
-        await jobs.get(conn, standing, job_id)
+        access = await get_access_of_creator(conn, caller, reachable.job.owner_id)
+        await jobs.get(conn, access, job_id)
     except NamespaceNotFound:
         raise JobNotFound(job_id) from None
-    if not any(caller.may(scope, on=found.job.owner_id) for scope in _READ_SCOPES):
+    if not any(caller.may(scope, on=reachable.job.owner_id) for scope in _READ_SCOPES):
         raise JobNotFound(job_id)
 
 
-def check_state(found: ReachableJob, port: int) -> None:
-    """Refuse a port that is not exposed, and a job that has not begun or is over."""
-    if not found.exposes(port):
-        raise PortNotExposed(found.job.id, port)
-    if found.job.stage.is_terminal:
-        raise JobEnded(found.job.id)
-    if found.job.stage is Stage.scheduling or found.handle is None:
-        raise JobNotStarted(found.job.id)
+def check_state(reachable: ReachableJob, port: int) -> None:
+    """Refuse a port that is not exposed, and a job that has not started or is over."""
+    if not reachable.exposes(port):
+        raise PortNotExposed(reachable.job.id, port)
+    if reachable.job.stage.is_terminal:
+        raise JobEnded(reachable.job.id)
+    if reachable.job.stage is Stage.scheduling or reachable.handle is None:
+        raise JobNotStarted(reachable.job.id)
 
 
 def new_secret() -> str:
-    """Return something that nobody can guess, for a code, a cookie or the state of a browser."""
+    """Return a random secret, for a code, a cookie or the state of a browser."""
     return random_text(_VALUE_LENGTH, _VALUE_ALPHABET)
 
 
 async def issue_code(conn: Connection, session: Session, target: JobPort, *, state: str) -> str:
-    """Return a code that lets this browser in once, if its person may see the job."""
-    found = await store.find_reachable(conn, target.job_id)
+    """Return a one-time code for this browser, if its user may see the job."""
+    reachable = await store.find_reachable(conn, target.job_id)
     try:
         caller = await get_creator(conn, session.user_id)
     except CreatorGone:
         raise JobNotFound(target.job_id) from None
-    await check_reader(conn, caller, found, target.job_id)
+    await check_reader(conn, caller, reachable, target.job_id)
     code = new_secret()
     await store.add_code(
         conn,
@@ -78,8 +78,8 @@ async def issue_code(conn: Connection, session: Session, target: JobPort, *, sta
 
 
 async def exchange_code(conn: Connection, target: JobPort, *, code: str, state: str) -> str:
-    """Use up a code; return the value of the cookie that it is exchanged for."""
-    session_id = await store.take_code(
+    """Consume a code; return the value of the cookie that it is exchanged for."""
+    session_id = await store.consume_code(
         conn,
         target,
         digests=_digests(conn.hub, code),
@@ -95,9 +95,9 @@ async def exchange_code(conn: Connection, target: JobPort, *, code: str, state: 
 
 
 async def find_cookie_owner(conn: Reader, target: JobPort, cookie: str) -> Caller | None:
-    """Return the person whose browser has this cookie, with the rights they have now."""
-    found = await store.find_pass(conn, target, digests=_digests(conn.hub, cookie))
-    return None if found is None else await get_creator(conn, found.user_id)
+    """Return the user of a browser's cookie, with the rights of now."""
+    browser_pass = await store.find_pass(conn, target, digests=_digests(conn.hub, cookie))
+    return None if browser_pass is None else await get_creator(conn, browser_pass.user_id)
 
 
 def _digests(hub: Hub, value: str) -> Sequence[str]:

@@ -10,9 +10,10 @@ import httptools
 
 from hublet.core.clock import monotonic
 from hublet.core.http.server_protocol import MAX_HEAD_BYTES
+from hublet.gateway.errors import NoResponse, ResponseLost
 from hublet.gateway.ports.headers import Header
 
-# What may wait to be taken by the visitor; beyond it the job has to wait.
+# Bytes that wait for the client; above this the job is not read any more.
 _HIGH_WATER = 1 << 20
 _HEAD_END = b"\r\n\r\n"
 SWITCHING_PROTOCOLS = 101
@@ -21,19 +22,11 @@ _WITHOUT_BODY = frozenset({204, 304})
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
 
-class ResponseLost(Exception):
-    """The job closed the connection, what it said is not HTTP, or the hub wants it no more."""
-
-
-class NoResponse(ResponseLost):
-    """The connection was closed before the job said a word, and not by the hub."""
-
-
 @dataclass(frozen=True, slots=True)
 class ResponseHead:
     status: int
     headers: list[Header]
-    # Whether none can follow, whatever the headers say.
+    # Whether no body can follow, whatever the headers say.
     has_no_body: bool
 
 
@@ -42,11 +35,11 @@ class Upstream(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport = None  # type: ignore[assignment]
-        # Called when it was closed, by whomever.
+        # Called when it was closed by either side.
         self.when_closed: Callable[[Upstream], None] | None = None
         self.used_at = monotonic()
         self._drained: asyncio.Event | None = None
-        self._news: asyncio.Future[None] | None = None
+        self._wake: asyncio.Future[None] | None = None
         self._is_lost = False
         self._begin(is_head=False, may_switch=False)
         self._is_complete = True
@@ -54,22 +47,22 @@ class Upstream(asyncio.Protocol):
     def _begin(self, *, is_head: bool, may_switch: bool) -> None:
         self._parser = httptools.HttpResponseParser(self)
         self._is_head = is_head
-        # The bytes of a head that may end what is HTTP; None: they are parsed at once.
+        # Raw bytes of a head that may switch protocols; None: bytes are parsed at once.
         self._raw: bytearray | None = bytearray() if may_switch else None
-        # The raw head with which the job agreed to speak something else, and what came after it.
+        # The raw head of a 101 response, and the bytes after it.
         self.switched: tuple[bytes, bytes] | None = None
-        self._has_heard = False
+        self._has_received = False
         self._headers: list[Header] = []
         self._head: ResponseHead | None = None
         self._body: deque[bytes] = deque()
         self._waiting = 0
-        # Bytes since a part of the body came, or since the beginning.
+        # Bytes since the last part of the body, or since the beginning.
         self._without_body = 0
         self._is_paused = False
         self._ends_by_closing = False
         self._is_complete = False
         self._has_failed = False
-        # Whether nothing more may be asked over this connection.
+        # Whether this connection takes no further request.
         self._is_last = False
 
     def send_head(self, head: bytes, *, is_head: bool, may_switch: bool) -> None:
@@ -79,7 +72,7 @@ class Upstream(asyncio.Protocol):
         self.transport.write(head)
 
     async def send(self, data: bytes) -> None:
-        """Send a part of the body as it is framed, as fast as the job takes it."""
+        """Send a framed part of the body, as fast as the job reads it."""
         self.used_at = monotonic()
         if self._drained is not None:
             await self._drained.wait()
@@ -87,15 +80,15 @@ class Upstream(asyncio.Protocol):
             self.transport.write(data)
 
     async def head(self) -> ResponseHead:
-        """Wait for the head of the answer; see `switched`. Raises ResponseLost."""
+        """Wait for the head of the response; see `switched`. Raises ResponseLost."""
         while self._head is None and self.switched is None:
-            await self._more()
+            await self._wait_for_data()
         return self._head or ResponseHead(SWITCHING_PROTOCOLS, [], has_no_body=True)
 
     async def piece(self) -> tuple[bytes, bool]:
         """Wait for a part of the body; return it and whether more follows. Raises ResponseLost."""
         while not self._body and not self._is_complete:
-            await self._more()
+            await self._wait_for_data()
         body = self._body.popleft() if len(self._body) == 1 else b"".join(self._body)
         self._body.clear()
         self._waiting = 0
@@ -111,37 +104,37 @@ class Upstream(asyncio.Protocol):
         return self._is_complete and is_well and not self.transport.is_closing()
 
     def retire(self) -> None:
-        """Use it for nothing more, because the job has not heard the whole request."""
+        """Take no further request, because the job has not received this one whole."""
         self._is_last = True
 
     def abort(self) -> None:
         self._has_failed = True
         self.transport.abort()
-        self._tell()
+        self._notify()
 
-    async def _more(self) -> None:
+    async def _wait_for_data(self) -> None:
         if self._has_failed:
             raise ResponseLost
         if self._is_lost:
-            raise ResponseLost if self._has_heard else NoResponse
-        self._news = asyncio.get_running_loop().create_future()
+            raise ResponseLost if self._has_received else NoResponse
+        self._wake = asyncio.get_running_loop().create_future()
         try:
-            await self._news
+            await self._wake
         finally:
-            self._news = None
+            self._wake = None
 
-    def _tell(self) -> None:
-        if self._news is not None and not self._news.done():
-            self._news.set_result(None)
+    def _notify(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
         self.used_at = monotonic()
-        self._has_heard = True
+        self._has_received = True
         if self._is_complete:
-            # Nobody asked: what is said now would be taken for the next answer.
+            # Unsolicited bytes would be taken for the next response.
             self._is_last = True
             self.transport.close()
             return
@@ -151,21 +144,21 @@ class Upstream(asyncio.Protocol):
         waiting = self._waiting
         if data:
             self._parse(data)
-        # Neither a head nor what follows a body in chunks may fill the memory of the hub.
+        # Neither a head nor trailers may fill the memory of the hub.
         self._without_body = self._without_body + len(data) if waiting == self._waiting else 0
         if max(self._without_body, len(self._raw or b"")) > MAX_HEAD_BYTES:
             self.abort()
-        self._tell()
+        self._notify()
 
     def _out_of_raw(self) -> bytes:
-        """Return what is to be parsed, once it is known that the answer is one in HTTP."""
+        """Return the bytes to parse, once it is known that the response is HTTP."""
         raw = bytes(self._raw or b"")
         head, end, rest = raw.partition(_HEAD_END)
         if not end:
             return b""
         if head.startswith(b"HTTP/1.1 101"):
             self.switched, self._raw = (head + end, rest), None
-            # What comes from now on is for whoever takes over.
+            # Further bytes are for the splice.
             self.transport.pause_reading()
             return b""
         if head.startswith(b"HTTP/1.1 1"):
@@ -185,7 +178,7 @@ class Upstream(asyncio.Protocol):
     def eof_received(self) -> None:
         self._is_last = True
         if self._head is not None and self._ends_by_closing:
-            # RFC 9112, 6.3: without any other sign the end of the connection is that of the body.
+            # RFC 9112, 6.3: without any framing the end of the connection is that of the body.
             self._is_complete = True
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -193,7 +186,7 @@ class Upstream(asyncio.Protocol):
         if exc is None and not self._has_failed:
             self.eof_received()
         self.resume_writing()
-        self._tell()
+        self._notify()
         if self.when_closed is not None:
             self.when_closed(self)
 
@@ -206,11 +199,11 @@ class Upstream(asyncio.Protocol):
             self._drained = None
 
     def on_message_begin(self) -> None:
-        # A second answer to one question: whose would it be?
+        # A second response to one request belongs to nobody.
         self._is_last = self._is_last or self._is_complete
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # What follows a body in chunks is not passed on.
+        # Trailers are not passed on.
         if self._head is None:
             self._headers.append((name, value))
 
@@ -226,7 +219,7 @@ class Upstream(asyncio.Protocol):
         self._head = ResponseHead(status, self._headers, has_no_body)
         self._ends_by_closing = not framed and not has_no_body
         self._is_last = self._is_last or not self._keeps_alive()
-        # The parser knows nothing of the method, and would wait for a body.
+        # The parser does not know the method, and would wait for a body.
         self._is_complete = has_no_body
 
     def _keeps_alive(self) -> bool:
@@ -237,7 +230,7 @@ class Upstream(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         if self._is_complete:
-            # A body where there must be none.
+            # A body where none is allowed.
             self._is_last = True
             return
         self._body.append(body)
@@ -248,13 +241,13 @@ class Upstream(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         if self._head is None:
-            # It was about the progress only; the answer follows.
+            # An informational response; the final one follows.
             self._headers = []
             return
         self._is_complete = True
 
 
-async def connect(made: socket.socket) -> Upstream:
+async def connect(connected: socket.socket) -> Upstream:
     """Speak HTTP over a connected socket."""
-    _, upstream = await asyncio.get_running_loop().create_connection(Upstream, sock=made)
+    _, upstream = await asyncio.get_running_loop().create_connection(Upstream, sock=connected)
     return upstream

@@ -1,4 +1,4 @@
-"""Listening socket of the SSH gateway; its library is loaded when the first guest comes."""
+"""Listening socket of the SSH gateway; asyncssh is loaded at the first connection."""
 
 import asyncio
 import socket
@@ -21,10 +21,10 @@ log = get_logger("jobs.ssh")
 
 
 def listen(settings: Settings) -> tuple[socket.socket | None, Settings]:
-    """Return where the gateway listens, and the settings with its port.
+    """Return the listening socket of the gateway, and the settings with its port.
 
-    None where there is no SSH, or where somebody else has the port: that may well be another
-    process of the same hub, so it is no reason not to start.
+    None where SSH is off, or where the port is taken: by another process of the same hub, maybe,
+    so that is no reason not to start.
     """
     if why_no_ssh(settings) is not None:
         return None, settings
@@ -44,7 +44,7 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
-        # So that a second process hears at once that it is taken.
+        # At once, so that a second process fails to bind.
         listener.listen(128)
     except BaseException:
         listener.close()
@@ -54,9 +54,9 @@ def _bind(host: str, port: int) -> socket.socket:
 
 @asynccontextmanager
 async def run_gateway(
-    database: Database, listener: socket.socket | None, *, way: AttachPointFinder
+    database: Database, listener: socket.socket | None, *, find_attach_point: AttachPointFinder
 ) -> AsyncIterator[None]:
-    """Let guests in for a while; nobody where there is nowhere to listen."""
+    """Run the gateway during the body; without a listener nothing runs."""
     if listener is None:
         settings = database.hub.settings
         if why_no_ssh(settings) is None:
@@ -65,7 +65,9 @@ async def run_gateway(
             )
         yield
         return
-    opening = asyncio.create_task(_start_gateway(database, listener, way), name="ssh-gateway")
+    opening = asyncio.create_task(
+        _start_gateway(database, listener, find_attach_point), name="ssh-gateway"
+    )
     try:
         yield
     finally:
@@ -77,13 +79,13 @@ async def run_gateway(
 
 
 async def _start_gateway(
-    database: Database, listener: socket.socket, way: AttachPointFinder
+    database: Database, listener: socket.socket, find_attach_point: AttachPointFinder
 ) -> "SshGateway":
-    """Wait for the first guest: the library takes a quarter of a second to load."""
+    """Start the gateway at the first connection: asyncssh takes a quarter of a second to load."""
     await _wait_until_readable(listener)
     try:
         module = await asyncio.to_thread(import_module, "hublet.gateway.ssh.server")
-        gateway: SshGateway = module.SshGateway(database, way=way)
+        gateway: SshGateway = module.SshGateway(database, find_attach_point=find_attach_point)
         await gateway.start(listener)
     except Exception:
         log.exception("nobody comes in by SSH here")
@@ -93,9 +95,9 @@ async def _start_gateway(
 
 async def _wait_until_readable(listener: socket.socket) -> None:
     loop = asyncio.get_running_loop()
-    knock = asyncio.Event()
-    loop.add_reader(listener.fileno(), knock.set)
+    readable = asyncio.Event()
+    loop.add_reader(listener.fileno(), readable.set)
     try:
-        await knock.wait()
+        await readable.wait()
     finally:
         loop.remove_reader(listener.fileno())

@@ -8,45 +8,57 @@ from contextlib import suppress
 import asyncssh
 from asyncssh.constants import OPEN_ADMINISTRATIVELY_PROHIBITED, OPEN_CONNECT_FAILED
 
-from hublet.gateway.dialer import NothingListens, dial
-from hublet.gateway.namespace_sockets import CannotJoinNetwork, NamespaceSockets
+from hublet.gateway.dialer import Dialer
+from hublet.gateway.errors import CannotJoinNetwork, NothingListens
+from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.gateway.records import Guest
 from hublet.gateway.ssh import job_attachment
 from hublet.gateway.ssh.job_attachment import JobAttacher
 from hublet.gateway.ssh.pumps import Inlet, Outlet
-from hublet.runtime.attach.attachments import CannotAttach
+from hublet.runtime.errors import CannotAttach
 from hublet.runtime.records import AttachPoint
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1", ""})
+# Lower ports need a capability that no job has.
+_FIRST_PORT, _LAST_PORT = 1024, 65535
+_LOOPBACK = "127.0.0.1"
 _ONLY_THE_JOB = "Only the job itself and its network group are reached through it: name localhost."
 
 
 async def open_forward(
-    visiting: JobAttacher, guest: Guest, *, host: str, port: int, touch: Callable[[], None]
+    attacher: JobAttacher, guest: Guest, *, host: str, port: int, touch: Callable[[], None]
 ) -> "ForwardedConnection":
-    """Connect to a port of the job, or of its network group; nothing else is reached through it."""
+    """Connect to a port of the job or of its network group; every other host is refused."""
     job = guest.running.job
     if host not in _LOCAL_NAMES and host != job.id and not job_attachment.is_group_name(job, host):
         raise asyncssh.ChannelOpenError(OPEN_ADMINISTRATIVELY_PROHIBITED, _ONLY_THE_JOB)
     try:
-        inside = await visiting.inside(guest.running)
-        if job_attachment.is_group_name(job, host):
-            addresses = await visiting.addresses(guest.running, inside, host)
-            made = await job_attachment.connect_to_group(inside, addresses, port)
-        else:
-            made = await dial(inside, port)
+        made = await _dial(attacher, guest, host=host, port=port)
     except (NothingListens, OverflowError):
-        made = None
-    except (CannotAttach, CannotJoinNetwork) as error:
-        raise asyncssh.ChannelOpenError(OPEN_CONNECT_FAILED, str(error)) from None
-    if made is None:
         raise asyncssh.ChannelOpenError(
             OPEN_CONNECT_FAILED, f"Nothing at {host} listens on port {port}."
-        )
+        ) from None
+    except (CannotAttach, CannotJoinNetwork) as error:
+        raise asyncssh.ChannelOpenError(OPEN_CONNECT_FAILED, str(error)) from None
     return ForwardedConnection(made, touch=touch)
 
 
+async def _dial(attacher: JobAttacher, guest: Guest, *, host: str, port: int) -> socket.socket:
+    running = guest.running
+    attach_point = await attacher.attach_point(running)
+    dialer = Dialer()
+    try:
+        if job_attachment.is_group_name(running.job, host):
+            addresses = await attacher.addresses(running, attach_point, host)
+            return await dialer.dial_peer(attach_point, addresses, port)
+        return await dialer.dial(attach_point, port)
+    finally:
+        dialer.close()
+
+
 class ForwardedConnection(asyncssh.SSHTCPSession[bytes]):
+    """Pumps bytes between a socket and an SSH channel, in both directions."""
+
     def __init__(self, made: socket.socket, *, touch: Callable[[], None]) -> None:
         self._socket = made
         self._touch = touch
@@ -105,28 +117,23 @@ class ForwardedConnection(asyncssh.SSHTCPSession[bytes]):
             self._chan.close()
 
 
-# Those below need a right that no job has.
-_FIRST_PORT, _LAST_PORT = 1024, 65535
-_LOOPBACK = "127.0.0.1"
-
-
-async def listen_in_job(visiting: JobAttacher, guest: Guest, port: int) -> socket.socket | None:
-    """Return a socket that listens in the job, for the job alone; None where that cannot be."""
+async def listen_in_job(attacher: JobAttacher, guest: Guest, port: int) -> socket.socket | None:
+    """Return a socket that listens on the job's loopback; None where that is impossible."""
     if port and not _FIRST_PORT <= port <= _LAST_PORT:
         return None
     try:
-        return await asyncio.to_thread(_bind, await visiting.inside(guest.running), port)
+        return await asyncio.to_thread(_bind, await attacher.attach_point(guest.running), port)
     except (CannotAttach, CannotJoinNetwork, OSError):
         return None
 
 
-def _bind(inside: AttachPoint, port: int) -> socket.socket:
-    doors = NamespaceSockets()
+def _bind(attach_point: AttachPoint, port: int) -> socket.socket:
+    sockets = NamespaceSockets()
     try:
-        own = inside.has_own_network
-        made = doors.socket_in(inside, socket.AF_INET) if own else socket.socket()
+        own = attach_point.has_own_network
+        made = sockets.socket_in(attach_point, socket.AF_INET) if own else socket.socket()
     finally:
-        doors.close()
+        sockets.close()
     try:
         made.setblocking(False)
         made.bind((_LOOPBACK, port))
@@ -138,7 +145,7 @@ def _bind(inside: AttachPoint, port: int) -> socket.socket:
 
 
 class ReverseListener(asyncssh.SSHListener):
-    """Hands each connection from the job on to the guest."""
+    """Forwards each connection from the job to the SSH client (`-R`)."""
 
     def __init__(
         self,
@@ -172,7 +179,7 @@ class ReverseListener(asyncssh.SSHListener):
             while True:
                 made, origin = await loop.sock_accept(self._socket)
                 task = asyncio.create_task(self._open(made, origin[0], origin[1]))
-                # A task that nobody keeps may be gone before it is done.
+                # The loop holds tasks weakly: without a reference one may vanish before it is done.
                 self._opening.add(task)
                 task.add_done_callback(self._opening.discard)
         finally:

@@ -5,12 +5,12 @@ import os
 from collections.abc import Callable
 
 _CHUNK = 1 << 16
-# What waits for a slow reader before the sender is asked to wait.
+# Watermarks: how many bytes wait for a slow reader before the sender is paused, and resumed.
 HIGH_BYTES, _LOW_BYTES = 1 << 18, 1 << 16
 
 
 class Outlet:
-    """From a descriptor into a channel; `ended` is told once when there is no more."""
+    """Pump from a descriptor into a channel; calls `ended` once, at the end of the file."""
 
     def __init__(
         self, fd: int, *, deliver: Callable[[bytes], None], ended: Callable[[], None]
@@ -23,7 +23,7 @@ class Outlet:
         self.resume()
 
     def pause(self) -> None:
-        # Afterwards the number may be another's.
+        # After the end the descriptor may have been reused.
         if not self._is_over:
             self._loop.remove_reader(self._fd)
 
@@ -41,7 +41,7 @@ class Outlet:
         except BlockingIOError:
             return
         except OSError:
-            # So ends a terminal that nobody has open any more.
+            # EIO: no process has the terminal open any more.
             data = b""
         if data:
             self._deliver(data)
@@ -51,9 +51,9 @@ class Outlet:
 
 
 class Inlet:
-    """From a channel into a descriptor; `finish` hears when all is written that was to be.
+    """Pump from a channel into a descriptor; calls `finish` when everything is written.
 
-    `is_paused` where the sender was asked to wait before.
+    `is_paused`: the sender was already paused before.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class Inlet:
         except BlockingIOError:
             self._loop.add_writer(self._fd, self._flush)
         except OSError:
-            # Nobody reads it any more.
+            # The reader has closed its end.
             self._waiting.clear()
         else:
             self._loop.remove_writer(self._fd)
         self._balance()
-        # Meanwhile the last of it may have come, been written and finished.
+        # `_balance` may have called back into `end`, which has finished already.
         if self._is_last and not self._waiting and not self._is_over:
             self.close()
             self._finish()

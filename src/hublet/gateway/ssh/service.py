@@ -1,8 +1,10 @@
-"""Rules of SSH: who may attach to a job, and what the audit log keeps of that."""
+"""Rules of SSH: who may attach to a job, and what the audit log records of it."""
 
 import hmac
 
+from hublet.accounts.access import effective_role
 from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.organizations import store as memberships
 from hublet.accounts.records import Actor, Role
 from hublet.core.database import Connection, Reader
 from hublet.gateway import store
@@ -10,14 +12,14 @@ from hublet.gateway.records import Guest, KeyHolder, RunningJob
 from hublet.jobs import store as jobs
 
 SSH_OPENED = "job.ssh"
-# Looked for in the place of what is not there, so that every refusal takes the same questions.
+# Id that nothing has: a refusal makes the same queries, whatever it is that is missing.
 _NOTHING = "-"
 
 
 async def admit(conn: Reader, job_id: str, *, fingerprint: str, data: str) -> Guest | None:
-    """Return who comes with a key, when the job runs, has SSH and is theirs.
+    """Return the guest for a key, if the job runs, has SSH, and the key's user may write to it.
 
-    None for whatever is missing: who has no business here does not learn what there is.
+    None for every other case, so that nobody learns which jobs and keys exist.
     """
     holder = await store.find_key_holder(conn, fingerprint)
     running = await store.find_running(conn, job_id)
@@ -33,16 +35,15 @@ async def _role(conn: Reader, holder: KeyHolder | None, running: RunningJob | No
     user_id = holder.user_id if holder else _NOTHING
     owner_id = running.job.owner_id if running else _NOTHING
     group_id = running.job.resource_group_id if running else None
-    role = await jobs.role_in_organization(conn, owner_id, user_id=user_id)
-    in_group = await jobs.role_in_group(conn, group_id or _NOTHING, user_id=user_id)
+    role = await memberships.role_of(conn, owner_id, user_id=user_id)
+    in_group = await memberships.group_role_of(conn, group_id or _NOTHING, user_id=user_id)
     if owner_id == user_id:
         return Role.admin
-    # Interface 2.2: in a resource group only its own members have a role, and administrators.
-    return role if role is None or group_id is None or role is Role.admin else in_group
+    return effective_role(organization=role, resource_group_id=group_id, resource_group=in_group)
 
 
 async def record_session(conn: Connection, guest: Guest, *, address: str) -> None:
-    """Keep in the audit log of an organization who came into its job."""
+    """Record in the audit log of an organization who opened SSH to its job."""
     job = guest.running.job
     owner = await jobs.find_owner(conn, job.owner_id)
     if owner is None or not owner.is_organization:

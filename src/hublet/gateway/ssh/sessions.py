@@ -1,4 +1,4 @@
-"""SSH session of a guest: a command, a shell or files, from its request to its last byte."""
+"""SSH session of a guest: a command, a shell or SFTP, from its request to its last byte."""
 
 import asyncio
 import signal
@@ -13,53 +13,54 @@ from hublet.gateway.records import Guest
 from hublet.gateway.ssh.job_attachment import JobAttacher, SessionRequest
 from hublet.gateway.ssh.pumps import HIGH_BYTES, Inlet, Outlet
 from hublet.jobs.errors import SecretsGone
-from hublet.runtime.attach.attachments import Attachment, CannotAttach, Terminal
+from hublet.runtime.attach.attachments import Attachment, Terminal
+from hublet.runtime.errors import CannotAttach
 
 log = get_logger("jobs.ssh")
 
-# As of a shell that cannot run something.
+# Exit status for a session that could not start.
 _NOT_STARTED = 254
-# As a shell tells of a signal, to which this is added.
+# A shell adds this to the number of a signal.
 _BY_SIGNAL = 128
 _SFTP = "sftp"
 _END_OF_TRANSMISSION = b"\x04"
-# A shell that only just sets up its terminal loses what was typed until then.
+# A shell that is still setting up its terminal discards input, so it is sent again.
 _REPEAT_SECONDS = (0.3, 1.0, 3.0, 10.0)
-# What is in the pipes of processes that are gone takes no time at all, if the client takes it.
+# Limit for reading what ended processes left in their pipes; it pauses while the client is slow.
 _DRAIN_SECONDS = 5.0
 
 
 class SshSession(asyncssh.SSHServerSession[bytes]):
-    """`tasks` keeps what goes on until it is done, also without a connection."""
+    """One session of a connection; `tasks` holds its work, which may outlast the connection."""
 
     def __init__(
         self,
-        visiting: JobAttacher,
+        attacher: JobAttacher,
         guest: Guest,
         *,
         touch: Callable[[], None],
         tasks: set[asyncio.Task[None]],
     ) -> None:
-        self._visiting = visiting
+        self._attacher = attacher
         self._guest = guest
         self._touch = touch
         self._tasks = tasks
-        self._asked = SessionRequest()
-        self._visit: Attachment | None = None
+        self._request = SessionRequest()
+        self._attachment: Attachment | None = None
         self._outlets: list[Outlet] = []
         self._inlet: Inlet | None = None
-        # What came before there was anybody to read it.
+        # Input that came before the process was started.
         self._early = bytearray()
         self._is_early_paused = False
         self._has_ended = False
-        self._later: list[asyncio.TimerHandle] = []
+        self._repeats: list[asyncio.TimerHandle] = []
         self.is_over = False
         self._open_outlets = 0
         self._drained = asyncio.Event()
-        # Whether the client takes nothing more for now.
+        # Whether the client's window is full.
         self._is_stalled = False
-        # How long to wait for the last bytes, once that is what is waited for.
-        self._patience: asyncio.Timeout | None = None
+        # Set while the last bytes are awaited.
+        self._drain_timeout: asyncio.Timeout | None = None
         self._running: asyncio.Task[None] | None = None
 
     def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
@@ -72,24 +73,24 @@ class SshSession(asyncssh.SSHServerSession[bytes]):
         term_modes: Mapping[int, int],
     ) -> bool:
         terminal = Terminal(size=term_size, modes=dict(term_modes))
-        self._asked = replace(self._asked, terminal=terminal, variables={"TERM": term_type})
+        self._request = replace(self._request, terminal=terminal, variables={"TERM": term_type})
         return True
 
     def shell_requested(self) -> bool:
         return True
 
     def exec_requested(self, command: str) -> bool:
-        self._asked = replace(self._asked, command=command)
+        self._request = replace(self._request, command=command)
         return "\0" not in command
 
     def subsystem_requested(self, subsystem: str) -> bool:
         client = str(self._chan.get_extra_info("client_version", ""))
-        self._asked = replace(self._asked, sftp=True, terminal=None, client=client)
+        self._request = replace(self._request, sftp=True, terminal=None, client=client)
         return subsystem == _SFTP
 
     def session_started(self) -> None:
-        variables = {**self._chan.get_environment(), **self._asked.variables}
-        self._asked = replace(self._asked, variables=variables)
+        variables = {**self._chan.get_environment(), **self._request.variables}
+        self._request = replace(self._request, variables=variables)
         self._running = asyncio.create_task(self._run(), name="ssh-session")
         self._tasks.add(self._running)
         self._running.add_done_callback(self._tasks.discard)
@@ -113,42 +114,42 @@ class SshSession(asyncssh.SSHServerSession[bytes]):
 
     def terminal_size_changed(self, width: int, height: int, pixwidth: int, pixheight: int) -> None:
         size = (width, height, pixwidth, pixheight)
-        if self._visit is not None and self._asked.terminal is not None:
-            self._visit.resize(size)
-        elif self._asked.terminal is not None:
-            terminal = replace(self._asked.terminal, size=size)
-            self._asked = replace(self._asked, terminal=terminal)
+        if self._attachment is not None and self._request.terminal is not None:
+            self._attachment.resize(size)
+        elif self._request.terminal is not None:
+            terminal = replace(self._request.terminal, size=size)
+            self._request = replace(self._request, terminal=terminal)
 
     def signal_received(self, signal: str) -> None:
-        if self._visit is not None and (number := _find_signal(signal)) is not None:
-            self._visit.send(number)
+        if self._attachment is not None and (number := _find_signal(signal)) is not None:
+            self._attachment.send(number)
 
     def break_received(self, msec: int) -> bool:  # noqa: ARG002 - as the library names it.
-        if self._visit is not None:
-            self._visit.send(signal.SIGINT)
+        if self._attachment is not None:
+            self._attachment.send(signal.SIGINT)
         return True
 
     def pause_writing(self) -> None:
         self._is_stalled = True
         for outlet in self._outlets:
             outlet.pause()
-        self._set_patience()
+        self._reset_drain_timeout()
 
     def resume_writing(self) -> None:
         self._is_stalled = False
         for outlet in self._outlets:
             outlet.resume()
-        self._set_patience()
+        self._reset_drain_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - as above.
         self.is_over = True
-        if self._running is not None and self._visit is not None:
-            # Before it there is somebody on the way in, who is met at the door.
+        if self._running is not None and self._attachment is not None:
+            # Without an attachment `_run` is still starting one, and sees `is_over` itself.
             self._running.cancel()
 
     async def _run(self) -> None:
         try:
-            visit = await self._visiting.begin(self._guest, self._asked)
+            attachment = await self._attacher.begin(self._guest, self._request)
         except (CannotAttach, SecretsGone) as error:
             self._refuse(str(error))
             return
@@ -158,21 +159,21 @@ class SshSession(asyncssh.SSHServerSession[bytes]):
             return
         try:
             if not self.is_over:
-                self._connect(visit)
-                await self._see_out(visit)
+                self._connect(attachment)
+                await self._send_exit(attachment)
         finally:
-            self._let_go(visit)
-            await visit.wait_closed()
+            self._release(attachment)
+            await attachment.wait_closed()
 
     def _refuse(self, sentence: str) -> None:
         with suppress(OSError):
             self._chan.write_stderr(f"{sentence}\r\n".encode())
             self._chan.exit(_NOT_STARTED)
 
-    def _connect(self, visit: Attachment) -> None:
-        self._visit = visit
+    def _connect(self, attachment: Attachment) -> None:
+        self._attachment = attachment
         self._inlet = Inlet(
-            visit.stdin,
+            attachment.stdin,
             pause=self._chan.pause_reading,
             resume=self._chan.resume_reading,
             finish=self._close_stdin,
@@ -180,13 +181,13 @@ class SshSession(asyncssh.SSHServerSession[bytes]):
         )
         early, has_ended = bytes(self._early), self._has_ended
         self._early.clear()
-        # What was held back comes, and is written, in the midst of this.
+        # This may resume the channel, whose input is then written before it returns.
         self._inlet.write(early)
         if has_ended:
             self._end_input(self._inlet)
-        targets: list[tuple[int, Callable[[bytes], None]]] = [(visit.stdout, self._chan.write)]
-        if visit.stderr is not None:
-            targets.append((visit.stderr, self._chan.write_stderr))
+        targets: list[tuple[int, Callable[[bytes], None]]] = [(attachment.stdout, self._chan.write)]
+        if attachment.stderr is not None:
+            targets.append((attachment.stderr, self._chan.write_stderr))
         self._open_outlets = len(targets)
         self._outlets = [
             Outlet(fd, deliver=self._delivering(write), ended=self._outlet_ended)
@@ -207,21 +208,21 @@ class SshSession(asyncssh.SSHServerSession[bytes]):
             self._drained.set()
 
     def _end_input(self, inlet: Inlet) -> None:
-        if self._asked.terminal is None:
+        if self._request.terminal is None:
             inlet.end()
             return
         inlet.write(_END_OF_TRANSMISSION)
         later = asyncio.get_running_loop().call_later
-        self._later = [
+        self._repeats = [
             later(seconds, inlet.write, _END_OF_TRANSMISSION) for seconds in _REPEAT_SECONDS
         ]
 
     def _close_stdin(self) -> None:
-        if self._visit is not None:
-            self._visit.end_input()
+        if self._attachment is not None:
+            self._attachment.end_input()
 
-    async def _see_out(self, visit: Attachment) -> None:
-        code = await visit.ended()
+    async def _send_exit(self, attachment: Attachment) -> None:
+        code = await attachment.ended()
         with suppress(TimeoutError):
             await self._drain()
         with suppress(OSError):
@@ -234,32 +235,32 @@ class SshSession(asyncssh.SSHServerSession[bytes]):
 
     async def _drain(self) -> None:
         try:
-            async with asyncio.timeout(None) as self._patience:
-                self._set_patience()
+            async with asyncio.timeout(None) as self._drain_timeout:
+                self._reset_drain_timeout()
                 await self._drained.wait()
         finally:
-            self._patience = None
+            self._drain_timeout = None
 
-    def _set_patience(self) -> None:
-        """Let the time for the last bytes run only while the client takes them."""
-        if self._patience is not None and not self._patience.expired():
+    def _reset_drain_timeout(self) -> None:
+        """Let the timeout run only while the client reads."""
+        if self._drain_timeout is not None and not self._drain_timeout.expired():
             soon = asyncio.get_running_loop().time() + _DRAIN_SECONDS
-            self._patience.reschedule(None if self._is_stalled else soon)
+            self._drain_timeout.reschedule(None if self._is_stalled else soon)
 
-    def _let_go(self, visit: Attachment) -> None:
-        for each in self._later:
+    def _release(self, attachment: Attachment) -> None:
+        for each in self._repeats:
             each.cancel()
         for part in (*self._outlets, self._inlet):
             if part is not None:
                 part.close()
-        visit.close()
+        attachment.close()
 
 
 def _signal_name(number: int) -> str | None:
     try:
         return signal.Signals(number).name.removeprefix("SIG")
     except ValueError:
-        # Those for programs' own use have numbers only.
+        # Real-time signals have numbers only.
         return None
 
 

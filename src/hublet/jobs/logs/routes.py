@@ -32,7 +32,7 @@ Follow = Annotated[
 async def stream_job_logs(
     request: Request,
     database: Db,
-    standing: AccessToJob,
+    access: AccessToJob,
     job_id: str,
     tail: Tail = None,
     to_the_end: Follow = True,  # noqa: FBT002 - part of the address
@@ -42,9 +42,11 @@ async def stream_job_logs(
     Each event is `{"data": "<line>", "timestamp": "<time>"}`, the same in every answer.
     """
     async with database.read() as conn:
-        job = await service.get(conn, standing, job_id)
+        job = await service.get(conn, access, job_id)
     path, over = log_path(database.hub.settings.database.data_dir, job.id), job.stage.is_terminal
-    asked = LogRequest(job_id=job.id, path=path, tail=tail, is_over=over, to_the_end=to_the_end)
-    lookout: LogWatcher = request.app.state.job_logs
-    check = partial(recheck_access, request, database, standing, job.id)
-    return EventStream(request, partial(follow_log, lookout, asked), check_access=check)
+    log_request = LogRequest(
+        job_id=job.id, path=path, tail=tail, is_over=over, to_the_end=to_the_end
+    )
+    watcher: LogWatcher = request.app.state.job_logs
+    check = partial(recheck_access, request, database, access, job.id)
+    return EventStream(request, partial(follow_log, watcher, log_request), check_access=check)

@@ -1,18 +1,18 @@
 """Log stream of a job: the lines there are, then those that come, until the job is over."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from hublet.core.clock import monotonic
-from hublet.core.errors import HubError
+from hublet.core.http.event_streams import CheckAccess
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.logs.reader import find_tail, read_piece
 from hublet.jobs.logs.watcher import Follower, LogWatcher
 
-# The public client takes 5 silent seconds for the end of what there is, and 120 for a failure.
+# The public client takes 5 silent seconds for the end of the lines so far, 120 for a failure.
 KEEP_ALIVE_SECONDS = 30.0
-# How long a hub that stops waits for a stream at most.
+# A hub that stops waits at most so long for a stream.
 _STOP_LOOK_SECONDS = 1.0
 
 
@@ -20,55 +20,51 @@ _STOP_LOOK_SECONDS = 1.0
 class LogRequest:
     job_id: str
     path: Path
-    # Only so many of the lines that are there already; None: all of them.
+    # Only so many of the lines so far; None: all of them.
     tail: int | None
     is_over: bool
-    # Whether the lines that come later are told too.
+    # Whether to send the lines that come later too.
     to_the_end: bool = True
 
 
 async def follow_log(
-    lookout: LogWatcher,
-    asked: LogRequest,
+    watcher: LogWatcher,
+    request: LogRequest,
     *,
-    check_access: Callable[[], Awaitable[object]],
+    check_access: CheckAccess,
     stopping: asyncio.Event,
 ) -> AsyncGenerator[str]:
     """Yield the lines that there are, then those that come, until the job is over.
 
-    Between two lines nothing is held but a place in the file, however slow the reader is. The
-    access is looked at again now and then; without it the stream ends, and whoever comes back
-    hears why.
+    Between two lines only an offset in the file is held, however slow the reader is. The access
+    is checked again now and then.
     """
-    with lookout.follow(asked.job_id) as follower:
-        follower.is_over = asked.is_over
-        try:
-            async for piece in _follow(asked, follower, check_access, stopping):
-                yield piece
-        except HubError:
-            return
+    with watcher.follow(request.job_id) as follower:
+        follower.is_over = request.is_over
+        async for piece in _follow(request, follower, check_access, stopping):
+            yield piece
 
 
 async def _follow(
-    asked: LogRequest,
+    request: LogRequest,
     follower: Follower,
-    check_access: Callable[[], Awaitable[object]],
+    check_access: CheckAccess,
     stopping: asyncio.Event,
 ) -> AsyncGenerator[str]:
-    place = 0
-    if asked.tail is not None:
-        place = await asyncio.to_thread(find_tail, asked.path, asked.tail)
+    offset = 0
+    if request.tail is not None:
+        offset = await asyncio.to_thread(find_tail, request.path, request.tail)
     spoke_at = checked_at = monotonic()
     while not stopping.is_set():
-        # Both before the look: whatever is written during it is told of again.
-        follower.news.clear()
+        # Both before the read: what is written during it changes them again.
+        follower.changed.clear()
         is_over = follower.is_over
-        piece = await asyncio.to_thread(read_piece, asked.path, place, is_over=is_over)
-        place = piece.end
+        piece = await asyncio.to_thread(read_piece, request.path, offset, is_over=is_over)
+        offset = piece.end
         if piece.events:
             yield piece.events
             spoke_at = monotonic()
-        elif is_over or not asked.to_the_end:
+        elif is_over or not request.to_the_end:
             return
         else:
             await _pause(follower)
@@ -83,6 +79,6 @@ async def _follow(
 async def _pause(follower: Follower) -> None:
     try:
         async with asyncio.timeout(_STOP_LOOK_SECONDS):
-            await follower.news.wait()
+            await follower.changed.wait()
     except TimeoutError:
         return

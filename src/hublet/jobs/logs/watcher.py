@@ -1,7 +1,7 @@
 """Watcher of log files: one poll notifies all followers that a log grew or its job is over.
 
-However many followers there are, a process looks a few times a second at the files, and at the
-database only when a job has changed. It looks only while there are followers.
+However many followers there are, a process checks the files a few times a second, and queries the
+database only when a job has changed. Without followers it does neither.
 """
 
 import asyncio
@@ -20,19 +20,19 @@ from hublet.jobs.records import JOBS
 log = get_logger("jobs")
 
 # Nothing announces that a file grew.
-_LOOK_SECONDS = 0.1
-# Under load jobs change by the hundred each second; they are taken together.
+_POLL_SECONDS = 0.1
+# Under load jobs change by the hundred each second; they are checked together.
 _LEAST_PAUSE_SECONDS = 0.05
-# A notice of another process may be lost.
+# A notification of another process may be lost.
 _BACK_STOP_SECONDS = 2.0
 
 
 @dataclass(slots=True, eq=False)
 class Follower:
-    """Set `news` means: look at the log again."""
+    """A reader of a log; `changed` is set when there is more to read."""
 
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-    # Known before the log is read to its end: what a job printed is there before it is over.
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    # Set before the log is read to its end: a job is over only after its last line is written.
     is_over: bool = False
 
 
@@ -42,30 +42,32 @@ class _FollowedLog:
     size: int = -1
     followers: set[Follower] = field(default_factory=set)
 
-    def tell(self, *, is_over: bool = False) -> None:
+    def notify(self, *, is_over: bool = False) -> None:
         for follower in self.followers:
             follower.is_over = follower.is_over or is_over
-            follower.news.set()
+            follower.changed.set()
 
 
 class LogWatcher:
+    """The followed logs of one process."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
         self._followed: dict[str, _FollowedLog] = {}
-        self._looking: asyncio.Task[None] | None = None
-        self._heard = 0
-        self._look_again_at = 0.0
+        self._polling: asyncio.Task[None] | None = None
+        self._rings = 0
+        self._check_again_at = 0.0
 
     @contextmanager
     def follow(self, job_id: str) -> Iterator[Follower]:
-        """Tell of every change from now on, until the end of the context."""
+        """Return a follower that is notified of every change, until the end of the context."""
         follower = Follower()
         path = log_path(self._database.hub.settings.database.data_dir, job_id)
         followed = self._followed.setdefault(job_id, _FollowedLog(path))
         followed.followers.add(follower)
-        # Whether the job is over already the next look tells.
-        self._look_again_at = 0.0
-        self._keep_looking()
+        # The job may be over already: the next poll finds out.
+        self._check_again_at = 0.0
+        self._ensure_polling()
         try:
             yield follower
         finally:
@@ -73,38 +75,38 @@ class LogWatcher:
             if not followed.followers:
                 self._followed.pop(job_id, None)
 
-    def _keep_looking(self) -> None:
-        if self._looking is None or self._looking.done():
-            opened = ExitStack()
-            changes = opened.enter_context(self._database.subscribe(JOBS))
-            self._looking = asyncio.create_task(self._look_on(opened, changes), name="job logs")
+    def _ensure_polling(self) -> None:
+        if self._polling is None or self._polling.done():
+            stack = ExitStack()
+            changes = stack.enter_context(self._database.subscribe(JOBS))
+            self._polling = asyncio.create_task(self._poll(stack, changes), name="job logs")
 
-    async def _look_on(self, opened: ExitStack, changes: Subscription) -> None:
-        with opened:
+    async def _poll(self, stack: ExitStack, changes: Subscription) -> None:
+        with stack:
             while self._followed:
                 try:
-                    await self._look_at_stages(changes)
-                    await self._look_at_files()
+                    await self._check_stages(changes)
+                    await self._check_files()
                 except (DatabaseUnavailable, OSError) as error:
                     log.warning("logs of jobs not looked at", reason=str(error))
-                await changes.wait(timeout=_LOOK_SECONDS)
+                await changes.wait(timeout=_POLL_SECONDS)
                 await asyncio.sleep(_LEAST_PAUSE_SECONDS)
 
-    async def _look_at_stages(self, changes: Subscription) -> None:
-        if changes.rings == self._heard and monotonic() < self._look_again_at:
+    async def _check_stages(self, changes: Subscription) -> None:
+        if changes.rings == self._rings and monotonic() < self._check_again_at:
             return
-        self._heard = changes.rings
-        # Set before the look: who comes during it asks for another.
-        self._look_again_at = monotonic() + _BACK_STOP_SECONDS
+        self._rings = changes.rings
+        # Set before the query: a follower that comes during it asks for another.
+        self._check_again_at = monotonic() + _BACK_STOP_SECONDS
         async with self._database.read() as conn:
-            over = await store.list_finished(conn, self._followed)
-        for job_id in over & self._followed.keys():
-            self._followed[job_id].tell(is_over=True)
+            finished = await store.list_finished(conn, self._followed)
+        for job_id in finished & self._followed.keys():
+            self._followed[job_id].notify(is_over=True)
 
-    async def _look_at_files(self) -> None:
+    async def _check_files(self) -> None:
         followed = list(self._followed.values())
         sizes = await asyncio.to_thread(sizes_of, [each.path for each in followed])
         for each, size in zip(followed, sizes, strict=True):
             if size != each.size:
                 each.size = size
-                each.tell()
+                each.notify()

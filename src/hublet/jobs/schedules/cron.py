@@ -1,4 +1,4 @@
-"""Cron expressions: when one is due next, in UTC; five fields, or @daily and the like."""
+"""Cron expressions: the next time of one, in UTC; five fields, or @daily and the like."""
 
 from datetime import datetime
 
@@ -15,12 +15,12 @@ _NAMED = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-# With a sixth, for seconds, something could be due more often than once a minute.
+# A sixth, for seconds, would allow more than one run a minute.
 _FIELDS = 5
 
 
 def next_after(schedule: str, moment: datetime) -> datetime:
-    """Return the first time after a moment in UTC at which something is due, on a whole minute."""
+    """Return the first time of a schedule after a moment in UTC, on a whole minute."""
     fields = _NAMED.get(schedule.strip().lower(), schedule)
     if len(fields.split()) != _FIELDS:
         raise ScheduleNotReadable

@@ -17,7 +17,7 @@ class ScheduleRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleSkip:
-    """The last time at which no job began, and why."""
+    """The last run that was skipped, and why."""
 
     at: datetime
     reason: str
@@ -28,7 +28,7 @@ class ScheduledJobRecord:
     id: str
     owner_id: str
     creator_id: str
-    # What each run asks for, without the secrets.
+    # The request of each run, without the secrets.
     request: JobRequest = field(repr=False)
     secret_names: tuple[str, ...] = ()
     # As it was written.

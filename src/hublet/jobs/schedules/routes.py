@@ -18,92 +18,92 @@ _ONE = f"{_ALL}/{{scheduled_job_id}}"
 
 @router.post(_ALL, responses={409: {"description": "The owner has too many scheduled jobs."}})
 async def create_scheduled_job(
-    database: Db, standing: AccessToJobs, body: CreateScheduledJob
+    database: Db, access: AccessToJobs, body: CreateScheduledJob
 ) -> ScheduledJob:
     """Run a job again and again: at the times that five fields of cron name, in UTC.
 
     Times that pass while the hub is away are made up for by one job. Without `concurrency` a time
     is skipped while the job before goes on. A scheduled job has neither SSH nor a network group.
     """
-    await check_commits(database, standing.caller, or_none(body.jobSpec.volumes) or ())
+    await check_commits(database, access.caller, or_none(body.jobSpec.volumes) or ())
     async with database.transaction() as conn:
-        scheduled = await service.create(conn, standing, body)
-        return ScheduledJob.of(scheduled, standing.owner, conn.hub.settings)
+        scheduled = await service.create(conn, access, body)
+        return ScheduledJob.of(scheduled, access.owner, conn.hub.settings)
 
 
 @router.get(_ALL)
 async def list_scheduled_jobs(
-    conn: ReadConn, standing: AccessToJobs, labels: LabelFilterQuery
+    conn: ReadConn, access: AccessToJobs, labels: LabelFilterQuery
 ) -> list[ScheduledJob]:
     """List all scheduled jobs, newest first."""
-    found = await service.list_of(conn, standing, labels)
-    return [ScheduledJob.of(each, standing.owner, conn.hub.settings) for each in found]
+    listed = await service.list_of(conn, access, labels)
+    return [ScheduledJob.of(each, access.owner, conn.hub.settings) for each in listed]
 
 
 @router.get(_ONE)
 async def get_scheduled_job(
-    conn: ReadConn, standing: AccessToScheduledJob, scheduled_job_id: str
+    conn: ReadConn, access: AccessToScheduledJob, scheduled_job_id: str
 ) -> ScheduledJob:
     """Show a scheduled job: what it runs, when it ran, when it runs next."""
-    found = await service.get(conn, standing, scheduled_job_id)
-    return ScheduledJob.of(found, standing.owner, conn.hub.settings)
+    scheduled = await service.get(conn, access, scheduled_job_id)
+    return ScheduledJob.of(scheduled, access.owner, conn.hub.settings)
 
 
 @router.delete(_ONE)
 async def delete_scheduled_job(
-    conn: Conn, standing: AccessToScheduledJob, scheduled_job_id: str
+    conn: Conn, access: AccessToScheduledJob, scheduled_job_id: str
 ) -> Done:
     """Delete a scheduled job; the jobs that it started stay."""
-    await service.remove(conn, standing, scheduled_job_id)
+    await service.remove(conn, access, scheduled_job_id)
     return Done()
 
 
 @router.post(f"{_ONE}/suspend")
 async def suspend_scheduled_job(
-    conn: Conn, standing: AccessToScheduledJob, scheduled_job_id: str
+    conn: Conn, access: AccessToScheduledJob, scheduled_job_id: str
 ) -> ScheduledJob:
     """Start no more jobs by the clock until it is resumed."""
-    changed = await service.set_suspended(conn, standing, scheduled_job_id, suspended=True)
-    return ScheduledJob.of(changed, standing.owner, conn.hub.settings)
+    changed = await service.set_suspended(conn, access, scheduled_job_id, suspended=True)
+    return ScheduledJob.of(changed, access.owner, conn.hub.settings)
 
 
 @router.post(f"{_ONE}/resume")
 async def resume_scheduled_job(
-    conn: Conn, standing: AccessToScheduledJob, scheduled_job_id: str
+    conn: Conn, access: AccessToScheduledJob, scheduled_job_id: str
 ) -> ScheduledJob:
     """Go on; the times that passed meanwhile are not made up for."""
-    changed = await service.set_suspended(conn, standing, scheduled_job_id, suspended=False)
-    return ScheduledJob.of(changed, standing.owner, conn.hub.settings)
+    changed = await service.set_suspended(conn, access, scheduled_job_id, suspended=False)
+    return ScheduledJob.of(changed, access.owner, conn.hub.settings)
 
 
 @router.post(f"{_ONE}/schedule")
 async def update_scheduled_job_schedule(
-    conn: Conn, standing: AccessToScheduledJob, scheduled_job_id: str, body: UpdateSchedule
+    conn: Conn, access: AccessToScheduledJob, scheduled_job_id: str, body: UpdateSchedule
 ) -> ScheduledJob:
     """Change the times at which it runs."""
-    changed = await service.set_schedule(conn, standing, scheduled_job_id, body.schedule)
-    return ScheduledJob.of(changed, standing.owner, conn.hub.settings)
+    changed = await service.set_schedule(conn, access, scheduled_job_id, body.schedule)
+    return ScheduledJob.of(changed, access.owner, conn.hub.settings)
 
 
 @router.post(
     f"{_ONE}/run", responses={409: {"description": "Its last job is not over, one at a time."}}
 )
 async def trigger_scheduled_job(
-    database: Db, standing: AccessToScheduledJob, scheduled_job_id: str
+    database: Db, access: AccessToScheduledJob, scheduled_job_id: str
 ) -> Job:
     """Run it now, in the caller's name; the times at which it runs stay as they are."""
     async with database.read() as conn:
-        scheduled = await service.get_to_change(conn, standing, scheduled_job_id)
-    await check_commits(database, standing.caller, or_none(scheduled.request.volumes) or ())
+        scheduled = await service.get_to_change(conn, access, scheduled_job_id)
+    await check_commits(database, access.caller, or_none(scheduled.request.volumes) or ())
     async with database.transaction() as conn:
-        job = await service.run(conn, standing, scheduled)
-        return await render(conn, standing.owner, job)
+        job = await service.run(conn, access, scheduled)
+        return await render(conn, access.owner, job)
 
 
 @router.put(f"{_ONE}/labels")
 async def update_scheduled_job_labels(
-    conn: Conn, standing: AccessToScheduledJob, scheduled_job_id: str, body: UpdateLabels
+    conn: Conn, access: AccessToScheduledJob, scheduled_job_id: str, body: UpdateLabels
 ) -> ScheduledJob:
     """Replace all labels of a scheduled job: those of the jobs that it starts from now on."""
-    changed = await service.set_labels(conn, standing, scheduled_job_id, body.labels)
-    return ScheduledJob.of(changed, standing.owner, conn.hub.settings)
+    changed = await service.set_labels(conn, access, scheduled_job_id, body.labels)
+    return ScheduledJob.of(changed, access.owner, conn.hub.settings)

@@ -4,15 +4,15 @@ from typing import Annotated, Any, Self
 
 from pydantic import MISSING, Field
 
+from hublet.accounts.records import Owner
 from hublet.core.config import Settings
 from hublet.core.schema import Schema, Timestamp
-from hublet.jobs.access import Owner
 from hublet.jobs.records import Arch, Flavor
 from hublet.jobs.request_schemas import Expose, Flag, JobRequest, Labels, Volume, or_none
 from hublet.jobs.schedules import records
 from hublet.jobs.schemas import JobOwner
 
-# Every minute of an hour, each by its number, and some blanks.
+# Long enough for every minute of an hour, each by its number.
 Schedule = Annotated[str, Field(min_length=1, max_length=256, examples=["@daily", "0 9 * * 1"])]
 
 
@@ -82,7 +82,7 @@ class ScheduledJob(Schema):
 
     @classmethod
     def of(cls, scheduled: records.ScheduledJobRecord, owner: Owner, settings: Settings) -> Self:
-        """Show a scheduled job; its secrets stay inside."""
+        """Render a scheduled job; of its secrets only the names."""
         return cls.model_validate(
             {
                 "id": scheduled.id,
@@ -99,7 +99,7 @@ class ScheduledJob(Schema):
 
 def _spec(scheduled: records.ScheduledJobRecord, settings: Settings) -> dict[str, Any]:
     request = scheduled.request
-    shown: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "spaceId": or_none(request.spaceId),
         "dockerImage": or_none(request.dockerImage),
         "command": or_none(request.command),
@@ -115,13 +115,13 @@ def _spec(scheduled: records.ScheduledJobRecord, settings: Settings) -> dict[str
         "expose": or_none(request.expose),
         "resourceGroupId": or_none(request.resourceGroupId),
     }
-    return {name: value for name, value in shown.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _status(scheduled: records.ScheduledJobRecord) -> dict[str, Any]:
     run, skip = scheduled.last_run, scheduled.last_skip
-    shown: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "lastJob": run and {"id": run.job_id, "at": run.at},
         "nextJobRunAt": None if scheduled.suspended else scheduled.next_run_at,
     }
-    return shown | ({"lastSkip": {"at": skip.at, "reason": skip.reason}} if skip else {})
+    return fields | ({"lastSkip": {"at": skip.at, "reason": skip.reason}} if skip else {})

@@ -1,4 +1,4 @@
-"""Rules of scheduled jobs."""
+"""Rules of scheduled jobs: creation, changes, and runs by schedule or by hand."""
 
 import json
 from collections.abc import Mapping
@@ -13,9 +13,8 @@ from hublet.core.ids import new_object_id
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.jobs import requests
-from hublet.jobs import service as seals
-from hublet.jobs import store as job_store
-from hublet.jobs.access import JobAccess
+from hublet.jobs import service as jobs
+from hublet.jobs.access import JobAccess, role_in_group
 from hublet.jobs.errors import (
     LastRunGoesOn,
     NotByTheClock,
@@ -34,41 +33,39 @@ START_TASK = "jobs.start-scheduled"
 
 
 async def create(
-    conn: Connection, standing: JobAccess, asked: CreateScheduledJob
+    conn: Connection, access: JobAccess, request: CreateScheduledJob
 ) -> ScheduledJobRecord:
-    """Keep a job to be run by the clock; what it asks for is looked at now, and at each run.
+    """Add a scheduled job; its request is checked now, and at each run.
 
-    Who names a commit by its id calls `mounts.check_commits` before.
+    Volumes that name a commit by its id need `mounts.check_commits` before.
     """
-    _check_fields(asked.jobSpec)
-    next_run_at = next_after(asked.schedule, now())
-    await seals.check(conn, standing, asked.jobSpec)
-    owner = standing.owner
+    _check_fields(request.jobSpec)
+    next_run_at = next_after(request.schedule, now())
+    await jobs.check(conn, access, request.jobSpec)
+    owner = access.owner
     await conn.lock(f"scheduled jobs of {owner.id}")
     if await store.count_of(conn, owner_id=owner.id) >= MAX_SCHEDULED_JOBS:
         raise TooManyScheduledJobs(owner.name, MAX_SCHEDULED_JOBS)
-    secrets = requests.secrets_of(asked.jobSpec)
+    secrets = requests.secrets_of(request.jobSpec)
     scheduled = ScheduledJobRecord(
         id=new_object_id(),
         owner_id=owner.id,
-        creator_id=standing.caller.user_id,
-        request=asked.jobSpec,
+        creator_id=access.caller.user_id,
+        request=request.jobSpec,
         secret_names=tuple(secrets),
-        schedule=asked.schedule,
-        concurrency=asked.concurrency,
-        suspended=asked.suspend,
+        schedule=request.schedule,
+        concurrency=request.concurrency,
+        suspended=request.suspend,
         next_run_at=next_run_at,
         created_at=now(),
     )
-    await store.add(
-        conn, scheduled, sealed=seals.seal_secrets(conn.hub.keys, scheduled.id, secrets)
-    )
+    await store.add(conn, scheduled, sealed=jobs.seal_secrets(conn.hub.keys, scheduled.id, secrets))
     await _add_task_unless_suspended(conn, scheduled)
     return scheduled
 
 
 def _check_fields(request: JobRequest) -> None:
-    """Refuse what only makes sense while somebody waits for the job."""
+    """Refuse fields that only make sense while somebody waits for the job."""
     ssh = or_none(request.ssh)
     if ssh is not None and ssh.enabled:
         raise NotByTheClock("ssh")
@@ -77,16 +74,16 @@ def _check_fields(request: JobRequest) -> None:
 
 
 async def list_of(
-    conn: Reader, standing: JobAccess, labels: frozenset[str]
+    conn: Reader, access: JobAccess, labels: frozenset[str]
 ) -> list[ScheduledJobRecord]:
     """Return those that the caller sees and that have all labels, each as in `name=value`."""
-    found = await store.list_of(
+    visible = await store.list_of(
         conn,
-        owner_id=standing.owner.id,
-        user_id=standing.caller.user_id,
-        sees_every_group=standing.role is Role.admin,
+        owner_id=access.owner.id,
+        user_id=access.caller.user_id,
+        sees_every_group=access.role is Role.admin,
     )
-    return [scheduled for scheduled in found if labels <= _labels(scheduled)]
+    return [scheduled for scheduled in visible if labels <= _labels(scheduled)]
 
 
 def _labels(scheduled: ScheduledJobRecord) -> set[str]:
@@ -94,43 +91,40 @@ def _labels(scheduled: ScheduledJobRecord) -> set[str]:
     return {f"{name}={value}" for name, value in labels.items()}
 
 
-async def get(conn: Reader, standing: JobAccess, scheduled_job_id: str) -> ScheduledJobRecord:
-    scheduled = await store.find(conn, scheduled_job_id, owner_id=standing.owner.id)
-    if scheduled is None or await _role(conn, standing, scheduled) is None:
+async def get(conn: Reader, access: JobAccess, scheduled_job_id: str) -> ScheduledJobRecord:
+    scheduled = await store.find(conn, scheduled_job_id, owner_id=access.owner.id)
+    if scheduled is None or await _role(conn, access, scheduled) is None:
         raise ScheduledJobNotFound(scheduled_job_id)
     return scheduled
 
 
 async def get_to_change(
-    conn: Reader, standing: JobAccess, scheduled_job_id: str
+    conn: Reader, access: JobAccess, scheduled_job_id: str
 ) -> ScheduledJobRecord:
-    """Return one that the caller may change, run and delete: as with jobs."""
-    scheduled = await get(conn, standing, scheduled_job_id)
-    is_own = scheduled.creator_id == standing.caller.user_id
-    role = await _role(conn, standing, scheduled)
-    if role is None or not role.covers(Role.contributor if is_own else Role.write):
-        raise RoleNeeded(Role.write, standing.owner.name)
+    """Return a scheduled job that the caller may change, run and delete."""
+    scheduled = await get(conn, access, scheduled_job_id)
+    role = await _role(conn, access, scheduled)
+    if not access.may_change(scheduled.creator_id, role):
+        raise RoleNeeded(Role.write, access.owner.name)
     return scheduled
 
 
-async def _role(conn: Reader, standing: JobAccess, scheduled: ScheduledJobRecord) -> Role | None:
-    group_id, user_id = or_none(scheduled.request.resourceGroupId), standing.caller.user_id
-    in_group = group_id and await job_store.role_in_group(conn, group_id, user_id=user_id)
-    return standing.role_in(group_id, in_group or None)
+async def _role(conn: Reader, access: JobAccess, scheduled: ScheduledJobRecord) -> Role | None:
+    return await role_in_group(conn, access, or_none(scheduled.request.resourceGroupId))
 
 
 async def set_suspended(
-    conn: Connection, standing: JobAccess, scheduled_job_id: str, *, suspended: bool
+    conn: Connection, access: JobAccess, scheduled_job_id: str, *, suspended: bool
 ) -> ScheduledJobRecord:
-    """Stop or go on; the times that passed meanwhile are not made up for."""
-    scheduled = await get_to_change(conn, standing, scheduled_job_id)
+    """Suspend or resume; runs that were missed meanwhile are not made up for."""
+    scheduled = await get_to_change(conn, access, scheduled_job_id)
     return await _set_times(conn, replace(scheduled, suspended=suspended))
 
 
 async def set_schedule(
-    conn: Connection, standing: JobAccess, scheduled_job_id: str, schedule: str
+    conn: Connection, access: JobAccess, scheduled_job_id: str, schedule: str
 ) -> ScheduledJobRecord:
-    scheduled = await get_to_change(conn, standing, scheduled_job_id)
+    scheduled = await get_to_change(conn, access, scheduled_job_id)
     return await _set_times(conn, replace(scheduled, schedule=schedule))
 
 
@@ -147,7 +141,7 @@ async def _add_task_unless_suspended(conn: Connection, scheduled: ScheduledJobRe
 
 
 async def add_start_task(conn: Connection, scheduled_job_id: str, *, at: datetime) -> None:
-    """Let the worker look at that time whether it is still due then."""
+    """Add the task that starts a scheduled job at a time, if it is still due then."""
     due_at = to_micros(at)
     body = json.dumps({"scheduled_job_id": scheduled_job_id, "due_at": due_at})
     key = f"schedule:{scheduled_job_id}:{due_at}"
@@ -155,37 +149,37 @@ async def add_start_task(conn: Connection, scheduled_job_id: str, *, at: datetim
 
 
 async def set_labels(
-    conn: Connection, standing: JobAccess, scheduled_job_id: str, labels: Mapping[str, str]
+    conn: Connection, access: JobAccess, scheduled_job_id: str, labels: Mapping[str, str]
 ) -> ScheduledJobRecord:
-    scheduled = await get_to_change(conn, standing, scheduled_job_id)
+    scheduled = await get_to_change(conn, access, scheduled_job_id)
     await store.set_labels(conn, scheduled.id, labels)
-    return await get(conn, standing, scheduled_job_id)
+    return await get(conn, access, scheduled_job_id)
 
 
-async def remove(conn: Connection, standing: JobAccess, scheduled_job_id: str) -> None:
-    """Run it no more; the jobs that it started stay."""
-    scheduled = await get_to_change(conn, standing, scheduled_job_id)
+async def remove(conn: Connection, access: JobAccess, scheduled_job_id: str) -> None:
+    """Remove a scheduled job; the jobs that it started stay."""
+    scheduled = await get_to_change(conn, access, scheduled_job_id)
     await store.remove(conn, scheduled.id)
 
 
 async def run(
-    conn: Connection, standing: JobAccess, scheduled: ScheduledJobRecord, *, key: str | None = None
+    conn: Connection, access: JobAccess, scheduled: ScheduledJobRecord, *, key: str | None = None
 ) -> JobRecord:
-    """Start a job now, in the name of whoever has the standing; the next time stays as it is."""
-    # One after the other: of two at once each would find that no job goes on.
+    """Start a job now, in the name of the caller; the next run stays as it is."""
+    # One run at a time: two at once would each find that no job goes on.
     await conn.lock(f"runs of {scheduled.id}")
     if not scheduled.concurrency:
-        going_on = await store.find_running(conn, scheduled.id)
-        if going_on is not None:
-            raise LastRunGoesOn(going_on)
+        running_id = await store.find_running(conn, scheduled.id)
+        if running_id is not None:
+            raise LastRunGoesOn(running_id)
     sealed = await store.find_sealed(conn, scheduled.id)
-    job = await seals.create(
+    job = await jobs.create(
         conn,
-        standing=standing,
+        access=access,
         initiator=Initiator(type=InitiatorType.scheduled_job, id=scheduled.id),
         request=scheduled.request,
         key=key,
-        secrets=seals.unseal_secrets(conn.hub.keys, scheduled.id, sealed),
+        secrets=jobs.unseal_secrets(conn.hub.keys, scheduled.id, sealed),
     )
     await store.set_last_run(conn, scheduled.id, job)
     return job

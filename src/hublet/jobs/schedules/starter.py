@@ -4,8 +4,7 @@ from hublet.core.clock import now, to_micros
 from hublet.core.database import Connection, Database, DatabaseUnavailable, Reader
 from hublet.core.errors import HubError
 from hublet.core.logs import get_logger
-from hublet.jobs import service as jobs
-from hublet.jobs.access import JobAccess, get_creator
+from hublet.jobs.access import JobAccess, get_access_of_creator, get_creator
 from hublet.jobs.errors import NamespaceNotFound, RightsGone
 from hublet.jobs.mounts import check_commits
 from hublet.jobs.request_schemas import or_none
@@ -19,9 +18,9 @@ _FAILED = "The hub could not start the job; the log of the hub says why."
 
 
 async def start_due(database: Database, scheduled_job_id: str, *, due_at: int) -> None:
-    """Start a job that is due at a time, unless somebody did or it is not to run then any more.
+    """Start the job that is due at a time, unless another worker did or it is not due any more.
 
-    What cannot start is skipped, with the reason kept, and runs the next time.
+    A job that cannot start is skipped with the reason, and runs the next time.
     """
     async with database.read() as conn:
         scheduled = await store.find_due(conn, scheduled_job_id, at=due_at)
@@ -34,19 +33,19 @@ async def start_due(database: Database, scheduled_job_id: str, *, due_at: int) -
     except HubError as error:
         await _skip(database, scheduled, error.message)
     except Exception:
-        # Tried again and again it would fail again and again, and never run any more.
+        # Retried, it would fail again, and the schedule would never run any more.
         log.exception("scheduled job not started", scheduled_job=scheduled.id)
         await _skip(database, scheduled, _FAILED)
 
 
 async def _run(database: Database, scheduled: ScheduledJobRecord) -> None:
     async with database.read() as conn:
-        standing = await _creator_access(conn, scheduled)
-    await check_commits(database, standing.caller, or_none(scheduled.request.volumes) or ())
+        access = await _creator_access(conn, scheduled)
+    await check_commits(database, access.caller, or_none(scheduled.request.volumes) or ())
     key = f"schedule:{scheduled.id}:{to_micros(scheduled.next_run_at)}"
     async with database.transaction() as conn:
         if await _advance(conn, scheduled):
-            await service.run(conn, standing, scheduled, key=key)
+            await service.run(conn, access, scheduled, key=key)
 
 
 async def _skip(database: Database, scheduled: ScheduledJobRecord, reason: str) -> None:
@@ -56,8 +55,8 @@ async def _skip(database: Database, scheduled: ScheduledJobRecord, reason: str) 
 
 
 async def _advance(conn: Connection, scheduled: ScheduledJobRecord) -> bool:
-    """Go on to the next time that is still to come: one job makes up for all that were missed."""
-    # A clock that was set back must not bring the same time again.
+    """Set the next run in the future: one job makes up for all runs that were missed."""
+    # A clock that was set back must not make the same run due again.
     due = next_after(scheduled.schedule, max(now(), scheduled.next_run_at))
     if not await store.advance(conn, scheduled, to=due):
         return False
@@ -66,9 +65,9 @@ async def _advance(conn: Connection, scheduled: ScheduledJobRecord) -> bool:
 
 
 async def _creator_access(conn: Reader, scheduled: ScheduledJobRecord) -> JobAccess:
-    """What the creator may do counts as it is now."""
+    """Return the access that the creator has now."""
     creator = await get_creator(conn, scheduled.creator_id)
     try:
-        return await jobs.get_access_of_creator(conn, creator, scheduled.owner_id)
+        return await get_access_of_creator(conn, creator, scheduled.owner_id)
     except NamespaceNotFound:
         raise RightsGone from None

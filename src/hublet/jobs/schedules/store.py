@@ -55,7 +55,7 @@ async def find(conn: Reader, scheduled_job_id: str, *, owner_id: str) -> Schedul
 async def list_of(
     conn: Reader, *, owner_id: str, user_id: str, sees_every_group: bool
 ) -> list[ScheduledJobRecord]:
-    """Return those of an owner that somebody sees, newest first."""
+    """Return the scheduled jobs of an owner that a user sees, newest first."""
     rows = await conn.fetch_all(
         f"""
         SELECT {_COLUMNS} FROM scheduled_jobs s
@@ -71,7 +71,7 @@ async def list_of(
 
 
 async def find_due(conn: Reader, scheduled_job_id: str, *, at: int) -> ScheduledJobRecord | None:
-    """Return it if it is to run at this time, in microseconds; not any more: None."""
+    """Return a scheduled job that is due at this time, in microseconds; None: not any more."""
     row = await conn.fetch_one(
         f"""
         SELECT {_COLUMNS} FROM scheduled_jobs s
@@ -90,7 +90,7 @@ async def find_sealed(conn: Reader, scheduled_job_id: str) -> bytes | None:
 
 
 async def advance(conn: Connection, scheduled: ScheduledJobRecord, *, to: datetime) -> bool:
-    """Let it be due later; False when somebody else did, or it is not to run any more."""
+    """Set the next run; False when another worker did, or it is not due any more."""
     changed = await conn.execute(
         """
         UPDATE scheduled_jobs SET next_run_at = $3
@@ -164,9 +164,9 @@ def _record(row: Row) -> ScheduledJobRecord:
 
 
 def _request_fields(row: Row) -> dict[str, Any]:
-    asked: dict[str, Any] = json.loads(row["spec"]) | {"labels": json.loads(row["labels"])}
+    fields: dict[str, Any] = json.loads(row["spec"]) | {"labels": json.loads(row["labels"])}
     group_id = row["resource_group_id"]
-    return asked if group_id is None else asked | {"resourceGroupId": group_id}
+    return fields if group_id is None else fields | {"resourceGroupId": group_id}
 
 
 def _run(row: Row) -> ScheduleRun | None:

@@ -2,7 +2,7 @@
 is taken back.
 """
 
-from hublet.accounts.organizations import store as organizations
+from hublet.accounts.users import store as users
 from hublet.core.database import Connection, Reader
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.records import EndReason
@@ -41,7 +41,7 @@ async def build_question(
     before = known if known is not None and known.revision == app.revision else None
     allowed = with_included(before.scopes) if before else frozenset()
     reached = before.organization_ids if before else frozenset()
-    memberships = await organizations.memberships_of(conn, user_id=user_id)
+    memberships = await users.memberships_of(conn, user_id=user_id)
     choices = tuple(
         OrganizationChoice(
             organization=each.organization,
@@ -81,7 +81,7 @@ async def own_organizations(
     conn: Reader, organization_ids: frozenset[str], *, user_id: str
 ) -> frozenset[str]:
     """Return those organizations that the person belongs to now."""
-    memberships = await organizations.memberships_of(conn, user_id=user_id)
+    memberships = await users.memberships_of(conn, user_id=user_id)
     return organization_ids & {each.organization.id for each in memberships}
 
 

@@ -7,8 +7,8 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
-from hublet.accounts.organizations import store as organizations
 from hublet.accounts.records import Actor, Role
+from hublet.accounts.users import store as users
 from hublet.core.database import Reader
 from hublet.core.errors import HubError
 from hublet.core.http import Conn, ReadConn
@@ -156,7 +156,7 @@ async def delete_application(
 async def _form_page(
     conn: Reader, session: Session, draft: ApplicationForm, *, error: HubError | None = None
 ) -> Response:
-    memberships = await organizations.memberships_of(conn, user_id=session.user_id)
+    memberships = await users.memberships_of(conn, user_id=session.user_id)
     administered = [each.organization for each in memberships if each.role is Role.admin]
     body = _page(
         conn, session, "new_application.html", draft=draft, error=error, organizations=administered

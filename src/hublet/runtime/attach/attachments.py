@@ -16,25 +16,22 @@ from typing import Protocol
 
 from hublet.core.light_dataclasses import dataclass
 from hublet.runtime import seccomp
-from hublet.runtime.attach.program import FAILED
-from hublet.runtime.attach.session import STARTED
+from hublet.runtime.attach.program import FAILED, STARTED
 from hublet.runtime.attach.terminals import resize
+from hublet.runtime.errors import CannotAttach
 from hublet.runtime.records import AttachPoint
 from hublet.runtime.shim.system import read
 
-# Its folder is only looked into for `runtime`, and after everything of Python's own.
+# The folder of `runtime` comes last in sys.path, so that no module of ours hides one of Python.
 _BOOTSTRAP = (
     "import sys; sys.path.append(sys.argv[1]); from runtime.attach.program import main; main()"
 )
 _COMMAND = (sys.executable, "-I", "-S", "-c", _BOOTSTRAP, str(Path(__file__).parents[2]))
 _RESPONSE_SECONDS = 15.0
 _MESSAGE_BYTES = 1024
+_VARIABLE_NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 
 TerminalSize = tuple[int, int, int, int]
-
-
-class CannotAttach(Exception):
-    """The attempt cannot be entered; the text is for whoever wanted to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,20 +44,20 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachRequest:
-    """What is to run inside: a program, or without one a shell; or a server of files."""
+    """What to run in the job: a program, a shell if argv is empty, or an SFTP server."""
 
     argv: Sequence[str] = ()
     sftp: bool = False
-    # How the client names links: some have the target before the name, against the draft.
+    # Whether the client sends the target of a symbolic link first, against the draft of SFTP.
     target_first: bool = False
     environment: Mapping[str, str] = field(repr=False)
     terminal: Terminal | None = None
 
 
 class Attachment(Protocol):
-    """Something that runs inside; everything of it ends when this is closed."""
+    """A process in the job; closing the attachment kills it and its descendants."""
 
-    # Descriptors that do not block. With a terminal there is no third.
+    # Non-blocking descriptors. With a terminal there is no stderr.
     stdin: int
     stdout: int
     stderr: int | None
@@ -70,23 +67,23 @@ class Attachment(Protocol):
     def resize(self, size: TerminalSize) -> None: ...
 
     def end_input(self) -> None:
-        """Let the reader inside come to an end; without a terminal only."""
+        """Close stdin of the process; only without a terminal."""
         ...
 
     async def ended(self) -> int:
-        """Return the exit status, below zero for a signal; nothing of it is left by then."""
+        """Wait for the end; return the exit status, negative for a signal."""
         ...
 
     def close(self) -> None: ...
 
     async def wait_closed(self) -> None:
-        """Wait until nothing is left to be done for it."""
+        """Wait until the clean-up after `close` is done."""
         ...
 
 
 @dataclass(slots=True, kw_only=True)
 class _ProcessAttachment:
-    """Through a keeper inside; with a terminal the first two descriptors are the same."""
+    """Through the attach program; with a terminal stdin and stdout are the same descriptor."""
 
     control: socket.socket
     stdin: int
@@ -104,11 +101,11 @@ class _ProcessAttachment:
     async def ended(self) -> int:
         loop = asyncio.get_running_loop()
         try:
-            said = await loop.sock_recv(self.control, _MESSAGE_BYTES)
+            message = await loop.sock_recv(self.control, _MESSAGE_BYTES)
         except OSError:
-            said = b""
-        kind, _, number = said.partition(b" ")
-        # Who ends without a word was killed.
+            message = b""
+        kind, _, number = message.partition(b" ")
+        # A session leader that sends no message was killed.
         return int(number) if kind == b"exit" else -int(number or signal.SIGKILL)
 
     def end_input(self) -> None:
@@ -121,21 +118,26 @@ class _ProcessAttachment:
         _close([fd for fd in fds if fd >= 0])
 
     async def wait_closed(self) -> None:
-        # The keeper does it by itself.
+        # The session leader cleans up by itself.
         return
 
 
-async def attach(inside: AttachPoint, wish: AttachRequest, *, is_plain: bool) -> Attachment:
-    """Begin something inside; `is_plain` where an attempt has no namespaces. Raises CannotAttach."""
-    return await asyncio.to_thread(_attach, inside, wish, is_plain=is_plain)
+async def attach(
+    attach_point: AttachPoint, request: AttachRequest, *, is_plain: bool
+) -> Attachment:
+    """Start a process in a job; `is_plain`: the job has no namespaces. Raises CannotAttach."""
+    return await asyncio.to_thread(_attach, attach_point, request, is_plain=is_plain)
 
 
-def _attach(inside: AttachPoint, wish: AttachRequest, *, is_plain: bool) -> Attachment:
+def _attach(attach_point: AttachPoint, request: AttachRequest, *, is_plain: bool) -> Attachment:
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     read_in, write_in = os.pipe2(os.O_CLOEXEC)
     read_out, write_out = os.pipe2(os.O_CLOEXEC)
     read_error, write_error = os.pipe2(os.O_CLOEXEC)
-    ours, order = [write_in, read_out, read_error], _order_file(inside, wish, is_plain=is_plain)
+    ours, order = (
+        [write_in, read_out, read_error],
+        _order_file(attach_point, request, is_plain=is_plain),
+    )
     try:
         _start(theirs, [order, read_in, write_out, write_error])
         master = _await_start(control)
@@ -154,20 +156,20 @@ def _attach(inside: AttachPoint, wish: AttachRequest, *, is_plain: bool) -> Atta
     return _ProcessAttachment(control=control, stdin=ours[0], stdout=ours[1], stderr=ours[2])
 
 
-def _order_file(inside: AttachPoint, wish: AttachRequest, *, is_plain: bool) -> int:
-    """Return a file in memory: neither the arguments nor a disk are a place for secrets."""
-    terminal = wish.terminal
+def _order_file(attach_point: AttachPoint, request: AttachRequest, *, is_plain: bool) -> int:
+    """Return a memory file: neither arguments nor a disk are a place for secrets."""
+    terminal = request.terminal
     order = {
-        "pid": inside.process.pid,
-        "start": inside.process.start,
-        "groups": list(inside.groups),
-        "host_user": inside.user,
+        "pid": attach_point.process.pid,
+        "start": attach_point.process.start,
+        "groups": list(attach_point.groups),
+        "host_user": attach_point.user,
         "sandboxed": not is_plain,
         "filter": None if is_plain else seccomp.filter_for(),
-        "argv": list(wish.argv),
-        "sftp": wish.sftp,
-        "target_first": wish.target_first,
-        "environment": dict(wish.environment),
+        "argv": list(request.argv),
+        "sftp": request.sftp,
+        "target_first": request.target_first,
+        "environment": dict(request.environment),
         "terminal": terminal is not None,
         "size": terminal.size if terminal else (0, 0, 0, 0),
         "modes": dict(terminal.modes) if terminal else {},
@@ -195,7 +197,7 @@ def _start(control: socket.socket, fds: list[int]) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         raise CannotAttach("The job cannot be entered right now.") from error
     finally:
-        # Whoever waits for a word hears of the end as well.
+        # If the program died, this makes the read of its message end.
         control.close()
         _close(fds)
 
@@ -204,11 +206,11 @@ def _await_start(control: socket.socket) -> int | None:
     """Return the hub's end of the terminal; None when there is none."""
     control.settimeout(_RESPONSE_SECONDS)
     try:
-        said, fds, _, _ = socket.recv_fds(control, _MESSAGE_BYTES, 1)
+        message, fds, _, _ = socket.recv_fds(control, _MESSAGE_BYTES, 1)
     except OSError as error:
         raise CannotAttach("The job cannot be entered right now.") from error
-    if said != STARTED:
-        why = said.removeprefix(FAILED).decode(errors="replace") or "it has ended"
+    if message != STARTED:
+        why = message.removeprefix(FAILED).decode(errors="replace") or "it has ended"
         raise CannotAttach(f"The job cannot be entered: {why}.")
     return fds[0] if fds else None
 
@@ -218,24 +220,21 @@ def _close(fds: list[int]) -> None:
         os.close(fd)
 
 
-_VARIABLE_NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
+def initial_environment(attach_point: AttachPoint, *, is_plain: bool) -> dict[str, str]:
+    """Return the environment that the job's first process started with.
 
-
-def initial_environment(inside: AttachPoint, *, is_plain: bool) -> dict[str, str]:
-    """Return what the job's first process began with: its image and its runner have a say in it.
-
-    A program may have written over that, so nothing here is to be relied on. Blocks.
+    A program can overwrite it in its memory, so nothing may rely on it. Blocks.
     """
-    pid = inside.process.pid
+    pid = attach_point.process.pid
     if not is_plain:
-        # The first process of a sandbox only makes the place; the job is its child.
+        # The first process of a sandbox is its init; the job is the child.
         children = read(f"/proc/{pid}/task/{pid}/children").split()
         pid = int(children[0]) if children else 0
     pairs = [line.partition(b"=") for line in read(f"/proc/{pid}/environ").split(b"\0")]
     found = {
         name: value for name, is_pair, value in pairs if is_pair and _VARIABLE_NAME.fullmatch(name)
     }
-    # The process may have ended, and its number be another's by now.
-    if not inside.process.lives():
+    # The process may have ended, and its pid been reused.
+    if not attach_point.process.lives():
         return {}
     return {name.decode(): value.decode(errors="surrogateescape") for name, value in found.items()}

@@ -1,7 +1,7 @@
-"""nsenter: become a process of the job, in its namespaces and without any more rights.
+"""nsenter: become a process of the job, in its namespaces and with no more rights than it has.
 
-The order matters: who joined the namespaces could not find the groups any more, and who gave up
-the rights could not join anything.
+The order matters: inside the namespaces the control groups cannot be found, and without rights
+nothing can be joined.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ _NAMESPACES = {
     "uts": 0x04000000,
     "cgroup": 0x02000000,
 }
-# As the kernel tells them of another process; asking for that by a call needs more rights.
+# As /proc names them; prlimit on another process needs more rights.
 _LIMITS = {
     b"Max core file size": resource.RLIMIT_CORE,
     b"Max data size": resource.RLIMIT_DATA,
@@ -41,7 +41,7 @@ class _Filter(ctypes.Structure):
 
 
 def join(order: dict[str, Any]) -> int:
-    """Go in; return a descriptor of the job's process. Only children are in its process namespace."""
+    """Join the job; return a pidfd of its process. Only children are in its pid namespace."""
     pid = order["pid"]
     job = os.pidfd_open(pid)
     if start_time(pid) != order["start"]:
@@ -49,8 +49,8 @@ def join(order: dict[str, Any]) -> int:
     for group in order["groups"]:
         if not (write(f"{group}/tasks", "0") or write(f"{group}/cgroup.procs", "0")):
             raise OSError(errno.EPERM, f"{group} cannot be joined")
-    _take_limits(pid)
-    # What is here of the hub is nothing for a process of the same user inside.
+    _copy_limits(pid)
+    # No process of the same user inside may read the memory of this one.
     _control(_DUMPABLE, 0)
     os.umask(0o022)
     if order["sandboxed"]:
@@ -58,7 +58,7 @@ def join(order: dict[str, Any]) -> int:
     return job
 
 
-def _take_limits(pid: int) -> None:
+def _copy_limits(pid: int) -> None:
     for line in read(f"/proc/{pid}/limits").splitlines():
         if (number := _LIMITS.get(line[:25].strip())) is not None:
             soft, hard = (
@@ -69,8 +69,8 @@ def _take_limits(pid: int) -> None:
 
 
 def _join_namespaces(pid: int, job: int, order: dict[str, Any]) -> None:
-    order["user"] = _inside(pid, "uid_map", order["host_user"])
-    order["group"] = _inside(pid, "gid_map", _group_of(pid))
+    order["user"] = _id_inside(pid, "uid_map", order["host_user"])
+    order["group"] = _id_inside(pid, "gid_map", _group_of(pid))
     if os.geteuid() == 0:
         os.setgroups([])
     differing = [
@@ -78,8 +78,8 @@ def _join_namespaces(pid: int, job: int, order: dict[str, Any]) -> None:
         for name, flag in _NAMESPACES.items()
         if os.readlink(f"/proc/{pid}/ns/{name}") != os.readlink(f"/proc/self/ns/{name}")  # noqa: PTH115
     ]
-    # All at once and by the descriptor: alone, the innermost user namespace has no say over the
-    # others, and a number could be another process by now.
+    # All in one call, because the user namespace alone gives no right to join the others; and by
+    # pidfd, because the pid may have been reused.
     call("setns", job, sum(differing))
 
 
@@ -88,8 +88,8 @@ def _group_of(pid: int) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(b"Gid:"))
 
 
-def _inside(pid: int, table: str, number: int) -> int:
-    """Return what a user or group of this machine is called inside."""
+def _id_inside(pid: int, table: str, number: int) -> int:
+    """Map a user or group of this machine to its number inside."""
     for line in read(f"/proc/{pid}/{table}").splitlines():
         inside, outside, count = map(int, line.split())
         if outside <= number < outside + count:
@@ -98,7 +98,7 @@ def _inside(pid: int, table: str, number: int) -> int:
 
 
 def give_up_rights(order: dict[str, Any]) -> None:
-    """Be the job's user without any capability, for good, behind the job's filter."""
+    """Become the job's user, drop all capabilities for good, and set the job's seccomp filter."""
     for capability in range(_LAST_CAPABILITY + 1):
         try:
             _control(_BOUNDING_DROP, capability)
@@ -109,7 +109,7 @@ def give_up_rights(order: dict[str, Any]) -> None:
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
     nothing = (ctypes.c_uint32 * 6)()
     _system("capset", ctypes.byref(header), ctypes.byref(nothing))
-    # A machine may be set up so that who changes the user can be looked into.
+    # Changing the user may have made the process dumpable again (fs.suid_dumpable).
     _control(_DUMPABLE, 0)
     _control(_NO_NEW_PRIVILEGES, 1)
     if order["filter"]:

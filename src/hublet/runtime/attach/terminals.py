@@ -8,42 +8,11 @@ import struct
 import termios
 
 _MULTIPLEXER = os.makedev(5, 2)
-# Gives the other end of a terminal without looking for its name.
+# TIOCGPTPEER opens the other end of a terminal without its name.
 _GET_PEER, _LOCK = 0x5441, 0x40045431
 
-
-def open_terminal(size: tuple[int, int, int, int]) -> tuple[int, int]:
-    """Return both ends; the size is columns, rows, and the same in pixels."""
-    master = os.open("/dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    found = os.fstat(master)
-    # The one end goes to the hub: it must be what it seems to be.
-    if not stat.S_ISCHR(found.st_mode) or found.st_rdev != _MULTIPLEXER:
-        raise OSError(errno.ENOTTY, "the job has no terminals")
-    fcntl.ioctl(master, _LOCK, struct.pack("i", 0))
-    slave = fcntl.ioctl(master, _GET_PEER, os.O_RDWR | os.O_NOCTTY)
-    resize(master, size)
-    return master, slave
-
-
-def resize(master: int, size: tuple[int, int, int, int]) -> None:
-    columns, rows, width, height = (min(max(each, 0), 0xFFFF) for each in size)
-    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, width, height))
-
-
-def set_modes(slave: int, modes: dict[int, int]) -> None:
-    """Set what the client's own terminal has set: its signs, and how it treats them."""
-    setting = termios.tcgetattr(slave)
-    for opcode, value in modes.items():
-        if (sign := _SIGNS.get(opcode)) is not None:
-            setting[6][sign] = bytes([value & 0xFF])
-        elif (flag := _FLAGS.get(opcode)) is not None:
-            place, bit = flag
-            setting[place] = setting[place] | bit if value else setting[place] & ~bit
-    termios.tcsetattr(slave, termios.TCSANOW, setting)
-
-
-# RFC 4254, section 8.
-_SIGNS = {
+# RFC 4254, section 8: opcodes of control characters, and of flags with their place in termios.
+_CHARACTERS = {
     1: termios.VINTR,
     2: termios.VQUIT,
     3: termios.VERASE,
@@ -77,3 +46,33 @@ _FLAGS = {
     70: (_OUTPUT, termios.OPOST),
     72: (_OUTPUT, termios.ONLCR),
 }
+
+
+def open_terminal(size: tuple[int, int, int, int]) -> tuple[int, int]:
+    """Return master and slave; the size is columns, rows, and the same in pixels."""
+    master = os.open("/dev/pts/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    found = os.fstat(master)
+    # The master goes to the hub, and the job could have put another file here.
+    if not stat.S_ISCHR(found.st_mode) or found.st_rdev != _MULTIPLEXER:
+        raise OSError(errno.ENOTTY, "the job has no terminals")
+    fcntl.ioctl(master, _LOCK, struct.pack("i", 0))
+    slave = fcntl.ioctl(master, _GET_PEER, os.O_RDWR | os.O_NOCTTY)
+    resize(master, size)
+    return master, slave
+
+
+def resize(master: int, size: tuple[int, int, int, int]) -> None:
+    columns, rows, width, height = (min(max(each, 0), 0xFFFF) for each in size)
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, width, height))
+
+
+def set_modes(slave: int, modes: dict[int, int]) -> None:
+    """Set the control characters and flags of the client's terminal."""
+    setting = termios.tcgetattr(slave)
+    for opcode, value in modes.items():
+        if (character := _CHARACTERS.get(opcode)) is not None:
+            setting[6][character] = bytes([value & 0xFF])
+        elif (flag := _FLAGS.get(opcode)) is not None:
+            place, bit = flag
+            setting[place] = setting[place] | bit if value else setting[place] & ~bit
+    termios.tcsetattr(slave, termios.TCSANOW, setting)

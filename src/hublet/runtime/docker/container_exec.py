@@ -1,4 +1,4 @@
-"""Attachment to a container through the engine's exec."""
+"""Attachment to a container: exec of the engine, and lookup of names in its network group."""
 
 import asyncio
 import signal
@@ -15,7 +15,9 @@ from aiodocker.stream import Stream
 
 from hublet.core.ids import new_object_id
 from hublet.core.logs import get_logger
-from hublet.runtime.attach.attachments import AttachRequest, CannotAttach, TerminalSize
+from hublet.runtime.attach.attachments import AttachRequest, TerminalSize
+from hublet.runtime.docker import containers
+from hublet.runtime.errors import CannotAttach
 
 if TYPE_CHECKING:
     from aiodocker.containers import DockerContainer
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
 log = get_logger("jobs.ssh")
 
 _CHUNK = 1 << 16
+_LOOKUP_SECONDS = 10.0
+_NOT_FOUND = 404
 _STANDARD_ERROR = 2
-# An engine has no way to end what it began, and processes go astray: this tells which they are.
+# An engine cannot kill an exec, and processes may daemonize: this variable marks all of them.
 _SESSION_VARIABLE = "HUBLET_SESSION"
 _SHELL = "[ -x /bin/bash ] && exec /bin/bash; exec /bin/sh"
-# The hub cannot bring a server of files along: the image may have one.
+# The hub cannot bring an SFTP server along: the image may have one.
 _SFTP = (
     "for p in /usr/lib/openssh /usr/lib/ssh /usr/libexec/openssh /usr/libexec; do "
     "[ -x $p/sftp-server ] && exec $p/sftp-server; done; "
@@ -39,33 +43,35 @@ _KILL = (
 )
 
 
-async def attach_to_container(container: str, wish: AttachRequest) -> "ContainerAttachment":
-    """Begin something in a container of the usual engine. Raises CannotAttach."""
+async def attach_to_container(container_id: str, request: AttachRequest) -> "ContainerAttachment":
+    """Start a process in a container of the default engine. Raises CannotAttach."""
     engine = aiodocker.Docker()
     mark = f"{_SESSION_VARIABLE}={new_object_id()}"
     try:
-        place = engine.containers.container(container)
-        begun = await place.exec(
-            _argv(wish),
+        container = engine.containers.container(container_id)
+        process = await container.exec(
+            _argv(request),
             stdin=True,
-            tty=wish.terminal is not None,
-            environment=[*(f"{n}={v}" for n, v in wish.environment.items()), mark],
+            tty=request.terminal is not None,
+            environment=[*(f"{n}={v}" for n, v in request.environment.items()), mark],
         )
-        stream = begun.start(detach=False)
+        stream = process.start(detach=False)
         await stream.__aenter__()
     except (aiodocker.DockerError, aiohttp.ClientError, OSError) as error:
         await engine.close()
         raise CannotAttach(f"The job cannot be entered: the engine says: {error}") from error
-    visit = ContainerAttachment(engine=engine, place=place, begun=begun, stream=stream, mark=mark)
-    if wish.terminal is not None:
-        visit.resize(wish.terminal.size)
-    return visit
+    attachment = ContainerAttachment(
+        engine=engine, container=container, process=process, stream=stream, mark=mark
+    )
+    if request.terminal is not None:
+        attachment.resize(request.terminal.size)
+    return attachment
 
 
-def _argv(wish: AttachRequest) -> list[str]:
-    if wish.sftp:
+def _argv(request: AttachRequest) -> list[str]:
+    if request.sftp:
         return ["/bin/sh", "-c", _SFTP]
-    return list(wish.argv) or ["/bin/sh", "-c", _SHELL]
+    return list(request.argv) or ["/bin/sh", "-c", _SHELL]
 
 
 def _socket_pair() -> tuple[socket.socket, socket.socket]:
@@ -77,28 +83,28 @@ def _socket_pair() -> tuple[socket.socket, socket.socket]:
 
 @dataclass(kw_only=True)
 class ContainerAttachment:
-    """The engine's stream, taken apart into three sockets."""
+    """The engine's multiplexed stream, split into three sockets."""
 
     engine: aiodocker.Docker
-    place: "DockerContainer"
-    begun: Exec
+    container: "DockerContainer"
+    process: Exec
     stream: Stream
     mark: str
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        # In, out and error: the ends of the guest, then those of the container.
+        # Socket pairs of stdin, stdout and stderr: the client's end, then the container's.
         self._ends = [_socket_pair() for _ in range(3)]
         self.stdin, self.stdout, stderr = (ours.fileno() for ours, _ in self._ends)
         self.stderr: int | None = stderr
-        self._output = asyncio.create_task(self._carry_out())
-        self._input = asyncio.create_task(self._carry_in())
+        self._output = asyncio.create_task(self._pump_output())
+        self._input = asyncio.create_task(self._pump_input())
 
     def send(self, number: signal.Signals) -> None:
         self._later(self._kill(number))
 
     def resize(self, size: TerminalSize) -> None:
-        self._later(self.begun.resize(w=size[0], h=size[1]))
+        self._later(self.process.resize(w=size[0], h=size[1]))
 
     def end_input(self) -> None:
         with suppress(OSError):
@@ -108,10 +114,10 @@ class ContainerAttachment:
         await asyncio.wait([self._output])
         await self._kill(signal.SIGKILL)
         try:
-            told = await self.begun.inspect()
+            details = await self.process.inspect()
         except (aiodocker.DockerError, aiohttp.ClientError, OSError):
             return -signal.SIGKILL
-        return -signal.SIGKILL if told["ExitCode"] is None else int(told["ExitCode"])
+        return -signal.SIGKILL if details["ExitCode"] is None else int(details["ExitCode"])
 
     def close(self) -> None:
         for ours, _ in self._ends:
@@ -123,7 +129,7 @@ class ContainerAttachment:
     async def wait_closed(self) -> None:
         await asyncio.gather(*self._tasks)
 
-    async def _carry_out(self) -> None:
+    async def _pump_output(self) -> None:
         loop = asyncio.get_running_loop()
         ends = {number: theirs for number, (_, theirs) in enumerate(self._ends)}
         with suppress(OSError, aiohttp.ClientError):
@@ -133,7 +139,7 @@ class ContainerAttachment:
         for number in (1, _STANDARD_ERROR):
             ends[number].close()
 
-    async def _carry_in(self) -> None:
+    async def _pump_input(self) -> None:
         theirs = self._ends[0][1]
         loop = asyncio.get_running_loop()
         with suppress(OSError, aiohttp.ClientError, RuntimeError):
@@ -142,7 +148,7 @@ class ContainerAttachment:
             self._end_stream()
 
     def _end_stream(self) -> None:
-        # The public way closes the other direction as well.
+        # The public method closes the other direction as well.
         response = self.stream._resp  # noqa: SLF001 - as said.
         if response is not None and response.connection is not None:
             transport = response.connection.transport
@@ -150,10 +156,10 @@ class ContainerAttachment:
                 transport.write_eof()
 
     async def _kill(self, number: signal.Signals) -> None:
-        """Signal everything of the session, however far it went away."""
+        """Send a signal to all processes of the session."""
         with suppress(aiodocker.DockerError, aiohttp.ClientError, OSError):
             argv = ["/bin/sh", "-c", _KILL, self.mark, str(int(number))]
-            killing = await self.place.exec(argv, stdout=True, stderr=True)
+            killing = await self.container.exec(argv, stdout=True, stderr=True)
             await killing.start(detach=True)
 
     async def _clear(self) -> None:
@@ -175,3 +181,39 @@ async def _log_failure(work: Coroutine[Any, Any, None]) -> None:
         await work
     except (aiodocker.DockerError, aiohttp.ClientError, OSError) as error:
         log.info("the engine did not do something for a guest", error=str(error))
+
+
+async def addresses_in_group(container: str, name: str) -> list[str]:
+    """Return the addresses of a name in a container's group. Raises CannotAttach."""
+    engine = aiodocker.Docker()
+    try:
+        async with asyncio.timeout(_LOOKUP_SECONDS):
+            return await _addresses(engine, container, name)
+    except (aiodocker.DockerError, aiohttp.ClientError, OSError) as error:
+        raise CannotAttach(f"The engine does not tell who {name} is: {error}") from error
+    finally:
+        await engine.close()
+
+
+async def _addresses(engine: aiodocker.Docker, container: str, name: str) -> list[str]:
+    details = await engine.containers.container(container).show()
+    group = details["Config"]["Labels"].get(containers.GROUP)
+    if group is None:
+        return []
+    network = await (await engine.networks.get(group)).show()
+    ends: dict[str, Any] = network.get("Containers") or {}
+    # The network has the addresses, and each container its names.
+    known = await asyncio.gather(*(_aliases(engine, member, group) for member in ends))
+    found = zip(ends.values(), known, strict=True)
+    return sorted(end["IPv4Address"].partition("/")[0] for end, names in found if name in names)
+
+
+async def _aliases(engine: aiodocker.Docker, container: str, group: str) -> list[str]:
+    try:
+        details = await engine.containers.container(container).show()
+    except aiodocker.DockerError as error:
+        if error.status == _NOT_FOUND:
+            return []
+        raise
+    end = details["NetworkSettings"]["Networks"].get(group) or {}
+    return list(end.get("Aliases") or ())

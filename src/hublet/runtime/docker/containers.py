@@ -7,16 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from hublet.core import clock
+from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime.attempt_folder import spill_long_variables
 from hublet.runtime.cgroups import MAX_PROCESSES
-from hublet.runtime.records import (
-    BindMount,
-    LaunchOrder,
-    Observation,
-    Phase,
-    RunnerCapabilities,
-    Usage,
-)
+from hublet.runtime.records import BindMount, LaunchOrder, RunnerCapabilities
 
 HUB = "hublet.hub"
 FOLDER = "hublet.folder"
@@ -28,25 +22,25 @@ GROUP = "hublet.group"
 
 CONTENT = "/app"
 VARIABLES = "/run/hublet"
-# What an engine gives by default, without what reaches beyond files of the container's own.
+# Default capabilities of an engine, without those that reach beyond files of the container.
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID", "KILL", "NET_BIND_SERVICE")
-# A short line takes this many times the room in the engine's log that it takes in ours.
+# A short line takes this many times more bytes in the engine's log than in ours.
 _ENGINE_LOG_FACTOR = 6
 _MAX_FILES = 65536
 _NANO = 10**9
-# Which passes over what follows.
+# It ignores the option below.
 _PODMAN = "Podman Engine"
 _HOST_IN_GROUPS = (
     "Podman lets the jobs of a network group reach this machine, though jobs.network is none."
 )
-# Of a bridge: it has no address.
+# Option of a bridge: the host has no address on it.
 _NO_HOST_ADDRESS = "com.docker.network.bridge.inhibit_ipv4"
-# The year that stands for no time at all.
+# Year of the engine's zero time.
 _NEVER = "0001-"
 
 
 def capabilities_of(version: dict[str, Any], *, network: bool) -> RunnerCapabilities:
-    """Say what an engine can do that answers."""
+    """Return the capabilities of an engine by its version response."""
     is_podman = any(part.get("Name") == _PODMAN for part in version.get("Components") or ())
     return RunnerCapabilities(
         usable=True,
@@ -63,7 +57,7 @@ def name_of(order: LaunchOrder) -> str:
 
 
 def group_of(order: LaunchOrder, *, hub: str) -> str | None:
-    """Return what the engine calls the network of an attempt's group; None: it is in none."""
+    """Return the name of the network of an attempt's group; None: it is in none."""
     if order.group is None:
         return None
     digest = hashlib.sha256(f"{hub}/{order.group.key}".encode()).hexdigest()
@@ -71,12 +65,12 @@ def group_of(order: LaunchOrder, *, hub: str) -> str | None:
 
 
 def network_config_of(name: str, *, hub: str, network: bool) -> dict[str, Any]:
-    """Return the network of a group; without a way to the outside there is nobody but its members."""
+    """Return the network of a group; without `network` it has only its members."""
     return {
         "Name": name,
         "Driver": "bridge",
         "Internal": not network,
-        # Else the machine itself would be on it, with everything that listens there.
+        # Otherwise the machine would be on it, with everything that listens there.
         "Options": {} if network else {_NO_HOST_ADDRESS: "true"},
         "CheckDuplicate": True,
         "Labels": {HUB: hub},
@@ -84,19 +78,19 @@ def network_config_of(name: str, *, hub: str, network: bool) -> dict[str, Any]:
 
 
 def with_variable_files(order: LaunchOrder) -> LaunchOrder:
-    """Return an order whose variables all fit; longer ones are files that the job sees. Blocks."""
+    """Return the order with long variables in files that are mounted into the job. Blocks."""
     folder = order.folder / "variables"
     fitting = spill_long_variables(order.environment, home=folder, seen_at=VARIABLES)
     if fitting == order.environment:
         return order
-    # Whoever the job is in its image; nobody else gets as far as this folder.
+    # Readable for any user of the image; the folder above keeps others out.
     folder.chmod(0o755)
     files = BindMount(source=folder, target=VARIABLES, read_only=True)
     return replace(order, environment=fitting, binds=(*order.binds, files))
 
 
 def config_of(order: LaunchOrder, *, image: str, hub: str, network: bool) -> dict[str, Any]:
-    """Return what the engine is asked to create; the labels are all that a restarted hub needs."""
+    """Return the configuration of the container; its labels are all that a restarted hub needs."""
     labels = {
         HUB: hub,
         FOLDER: str(order.folder),
@@ -121,7 +115,7 @@ def config_of(order: LaunchOrder, *, image: str, hub: str, network: bool) -> dic
     if order.argv and order.after_entrypoint:
         config |= {"Cmd": list(order.argv)}
     elif order.argv:
-        # The whole command is the job's: what the image would put before it is not.
+        # The whole command is the job's, without the entrypoint of the image.
         config |= {"Entrypoint": list(order.argv[:1]), "Cmd": list(order.argv[1:])}
     return config if order.content is None else config | {"WorkingDir": CONTENT}
 
@@ -154,7 +148,7 @@ def _device(name: str) -> dict[str, str]:
 
 
 def _max_files() -> int:
-    # An engine in a container of its own cannot give more than it has.
+    # An engine that runs in a container cannot give more than its own limit.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MAX_FILES if most == resource.RLIM_INFINITY else min(_MAX_FILES, most)
 
@@ -166,11 +160,11 @@ def _mount(source: str, target: str, read_only: bool) -> dict[str, Any]:  # noqa
 def observation_of(
     state: dict[str, Any], *, is_drained: bool, timed_out: bool, stopped: bool
 ) -> Observation:
-    """Say how an attempt fares; it is over only when all that it printed is in the log."""
+    """Return the observation; an attempt has exited only when all its output is in the log."""
     status = state["Status"]
     started_at, ended_at = parse_time(state["StartedAt"]), parse_time(state["FinishedAt"])
     if started_at and ended_at:
-        # An engine notes the start of a short life after its end.
+        # For a short-lived container an engine may note the start after the end.
         ended_at = max(started_at, ended_at)
     if status in {"created", "initialized", "configured"}:
         return Observation(phase=Phase.pending)
@@ -189,7 +183,7 @@ def observation_of(
 
 
 def parse_time(text: str) -> datetime | None:
-    """Read a time of the engine, which is that of the machine and has nanoseconds."""
+    """Parse a time of the engine, which has nanoseconds; add the offset of test mode."""
     if text.startswith(_NEVER):
         return None
     whole, _, fraction = text.rstrip("Z").partition(".")
@@ -198,7 +192,7 @@ def parse_time(text: str) -> datetime | None:
 
 
 def usage_of(stats: dict[str, Any]) -> Usage:
-    """Read what the engine measured over a second."""
+    """Return the usage that the engine measured over a second."""
     now, before = stats["cpu_stats"], stats["precpu_stats"]
     used = now["cpu_usage"]["total_usage"] - before["cpu_usage"]["total_usage"]
     passed = now.get("system_cpu_usage", 0) - before.get("system_cpu_usage", 0)

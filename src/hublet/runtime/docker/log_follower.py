@@ -16,7 +16,7 @@ _RETRY_SECONDS = 0.5
 
 
 def note_start(folder: Path, log: Path) -> None:
-    """Remember where in the log an attempt begins; the first time counts."""
+    """Note where in the log an attempt begins; later calls change nothing."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     log.parent.mkdir(parents=True, exist_ok=True)
     if not (folder / _START_FILE).exists():
@@ -26,20 +26,22 @@ def note_start(folder: Path, log: Path) -> None:
 
 
 class _ResumedLog(Log):
-    """Leaves out the lines that are in the log already."""
+    """Log that skips the lines it already has."""
 
     def __init__(self, path: Path, *, limit: int, start: int) -> None:
         super().__init__(str(path), limit=limit, offset=clock.offset() // timedelta(microseconds=1))
         with path.open("rb") as file:
             file.seek(start)
-            self.there = sum(piece.count(b"\n") for piece in iter(lambda: file.read(PIECE), b""))
+            self.written_lines = sum(
+                piece.count(b"\n") for piece in iter(lambda: file.read(PIECE), b"")
+            )
 
     def lines(self, data: bytes) -> None:
-        if self.there:
-            *found, _ = b"\n".join(map(in_pieces, data.split(b"\n"))).split(b"\n")
-            left = found[self.there :]
-            self.there = max(self.there - len(found), 0)
-            data = b"".join(line + b"\n" for line in left)
+        if self.written_lines:
+            *complete, _ = b"\n".join(map(in_pieces, data.split(b"\n"))).split(b"\n")
+            new = complete[self.written_lines :]
+            self.written_lines = max(self.written_lines - len(complete), 0)
+            data = b"".join(line + b"\n" for line in new)
         if data:
             super().lines(data)
 
@@ -47,10 +49,10 @@ class _ResumedLog(Log):
 async def follow(
     output: AsyncIterator[bytes], *, folder: Path, log: Path, limit: int, started: str
 ) -> None:
-    """Write everything that an attempt prints; `output` begins with its first byte each time.
+    """Write the output of an attempt into its log; `output` always starts at its first byte.
 
-    Nobody else writes meanwhile, in this process or another: they wait for their turn and then
-    find it done.
+    A lock keeps other followers out, in this process or another; when they get it, all lines
+    are there.
     """
     lock = await _acquire_lock(folder / _LOCK_FILE)
     try:

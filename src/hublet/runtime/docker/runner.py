@@ -1,7 +1,7 @@
 """Docker runner: an attempt is a container of a Docker engine, or of podman's socket.
 
-The engine keeps attempts and what they print while the hub is away. The deadline is the hub's:
-an attempt that passes it meanwhile is stopped when the hub is back.
+While the hub is down the engine keeps attempts and their output. The deadline is the hub's: an
+attempt that passes it meanwhile is stopped when the hub is back.
 """
 
 import asyncio
@@ -22,17 +22,14 @@ from aiodocker.containers import DockerContainer
 from hublet.core import clock
 from hublet.core.config.kinds import ImageSource
 from hublet.core.logs import get_logger
+from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime import attempt_processes
 from hublet.runtime.docker import containers, log_follower
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.records import (
     AttachPoint,
-    CannotRun,
-    CannotRunYet,
     LaunchOrder,
-    Observation,
-    Phase,
     RunnerCapabilities,
-    Usage,
 )
 
 NAME = "docker"
@@ -41,7 +38,7 @@ log = get_logger("jobs")
 _HEADER = struct.Struct(">BxxxL")
 _NOT_FOUND, _CONFLICT, _SERVER_ERROR = 404, 409, 500
 _STOP_FILE, _TIMED_OUT_FILE = "stop", "timed-out"
-# What goes wrong between the hub and the engine.
+# Errors of the connection to the engine.
 _UNREACHABLE = (aiohttp.ClientError, OSError, TimeoutError)
 
 
@@ -50,7 +47,7 @@ def docker_runner(
 ) -> "DockerRunner":
     """Return the runner of a hub; the engine is that of DOCKER_HOST, or the usual socket.
 
-    Raises ValueError where there is no such thing.
+    Raises ValueError where neither exists.
     """
     digest = hashlib.sha256(str(data_dir.absolute()).encode()).hexdigest()
     return DockerRunner(
@@ -60,10 +57,10 @@ def docker_runner(
 
 @dataclass(slots=True, kw_only=True)
 class DockerRunner:
-    """The handle is the name of the container; its labels tell the rest."""
+    """The handle is the name of the container; its labels hold everything else."""
 
     engine: aiodocker.Docker
-    # Which containers of the engine are of this hub.
+    # Label of this hub's containers in the engine.
     hub: str
     image_map: Sequence[ImageSource] = ()
     network: bool = False
@@ -72,7 +69,7 @@ class DockerRunner:
     _drained: set[str] = field(default_factory=set)
     _stops: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _changed: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
-    _grouping: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _network_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def probe(self) -> RunnerCapabilities:
         try:
@@ -102,20 +99,20 @@ class DockerRunner:
         try:
             await self._start(order)
         except _ImageMissing:
-            # Outside of the lock: what a registry takes is no time for other groups to wait.
+            # Outside of the lock, so that no other group waits for a pull.
             await self.engine.images.pull(self._image(order.image))
             await self._start(order)
 
     async def _start(self, order: LaunchOrder) -> None:
-        # A network without containers is removed, so none is to be in between.
-        async with self._grouping if order.group else contextlib.nullcontext():
+        # Locked, because a network without containers would be removed in between.
+        async with self._network_lock if order.group else contextlib.nullcontext():
             await self._connect(order)
-            container = await self._created(order)
+            container = await self._create(order)
             if (await container.show())["State"]["Status"] in {"created", "configured"}:
                 await container.start()
 
     async def _connect(self, order: LaunchOrder) -> None:
-        """Make the network of an attempt's group, unless somebody is in it already."""
+        """Create the network of an attempt's group, unless it exists."""
         if (name := containers.group_of(order, hub=self.hub)) is None:
             return
         config = containers.network_config_of(name, hub=self.hub, network=self.network)
@@ -125,7 +122,7 @@ class DockerRunner:
             if error.status != _CONFLICT:
                 raise
 
-    async def _created(self, order: LaunchOrder) -> DockerContainer:
+    async def _create(self, order: LaunchOrder) -> DockerContainer:
         image = self._image(order.image)
         config = containers.config_of(order, image=image, hub=self.hub, network=self.network)
         name = containers.name_of(order)
@@ -139,29 +136,29 @@ class DockerRunner:
             raise
 
     def _image(self, name: str) -> str:
-        """Return what the engine calls an image; a name that is not mapped is the engine's own."""
+        """Return the image of the engine for a name; an unmapped name is used as it is."""
         targets = (i.target for i in self.image_map if fnmatchcase(name, i.pattern))
         return next(targets, name)
 
     async def inspect(self, handle: str) -> Observation:
         try:
-            shown = await self.engine.containers.container(handle).show()
+            details = await self.engine.containers.container(handle).show()
         except aiodocker.DockerError as error:
             gone = error.status == _NOT_FOUND
             phase = Phase.gone if gone else Phase.unknown
             return Observation(phase=phase, reason=None if gone else error.message)
         except _UNREACHABLE as error:
             return Observation(phase=Phase.unknown, reason=str(error))
-        folder = Path(shown["Config"]["Labels"][containers.FOLDER])
-        seen = containers.observation_of(
-            shown["State"],
+        folder = Path(details["Config"]["Labels"][containers.FOLDER])
+        observation = containers.observation_of(
+            details["State"],
             is_drained=handle in self._drained,
             timed_out=(folder / _TIMED_OUT_FILE).exists(),
             stopped=(folder / _STOP_FILE).exists(),
         )
-        if seen.phase is Phase.running and handle not in self._followers:
-            self._followers[handle] = asyncio.create_task(self._attend(handle, shown))
-        return seen
+        if observation.phase is Phase.running and handle not in self._followers:
+            self._followers[handle] = asyncio.create_task(self._follow_attempt(handle, details))
+        return observation
 
     async def watch(self) -> AsyncIterator[str]:
         while True:
@@ -169,7 +166,7 @@ class DockerRunner:
 
     async def stop(self, handle: str, *, grace_seconds: float) -> None:
         await self._mark(handle, _STOP_FILE)
-        # The engine would tell the job twice, which may take that for impatience.
+        # A second SIGTERM would make some programs quit at once.
         if handle not in self._stops or not grace_seconds:
             task = self._stops[handle] = asyncio.create_task(self._stop(handle, grace_seconds))
             task.add_done_callback(lambda _: self._stops.pop(handle, None))
@@ -189,23 +186,23 @@ class DockerRunner:
                 await self._remove_networks()
 
     async def _remove_networks(self) -> None:
-        """Remove the networks of groups that nobody is in any more, begun or not."""
-        wanted = {"label": [f"{containers.HUB}={self.hub}"]}
-        async with self._grouping:
-            for network in await self.engine.networks.list(filters=wanted):
+        """Remove the networks of groups without containers, started or not."""
+        filters = {"label": [f"{containers.HUB}={self.hub}"]}
+        async with self._network_lock:
+            for network in await self.engine.networks.list(filters=filters):
                 members = {"label": [f"{containers.GROUP}={network['Name']}"]}
                 if not await self.engine.containers.list(all=True, filters=json.dumps(members)):
                     with _ignore_missing():
                         await (await self.engine.networks.get(network["Id"])).delete()
 
     async def handles(self) -> list[str]:
-        wanted = json.dumps({"label": [f"{containers.HUB}={self.hub}"]})
-        found = await self.engine.containers.list(all=True, filters=wanted)
+        filters = json.dumps({"label": [f"{containers.HUB}={self.hub}"]})
+        found = await self.engine.containers.list(all=True, filters=filters)
         await self._remove_networks()
         return sorted(container["Names"][0].lstrip("/") for container in found)
 
     async def tidy_up(self) -> None:
-        """Images are the engine's, which has its own ways to clear them away."""
+        """Do nothing: images are the engine's, which prunes them itself."""
 
     async def usage(self, handle: str) -> Usage | None:
         with _ignore_missing():
@@ -213,41 +210,41 @@ class DockerRunner:
             return containers.usage_of(stats[0]) if stats and stats[0].get("read") else None
         return None
 
-    async def inside(self, handle: str) -> AttachPoint | None:
+    async def attach_point(self, handle: str) -> AttachPoint | None:
         with _ignore_missing():
-            shown = await self.engine.containers.container(handle).show()
+            details = await self.engine.containers.container(handle).show()
             return await asyncio.to_thread(
-                attempt_processes.attach_point_of_container, shown["State"]["Pid"], shown["Id"]
+                attempt_processes.attach_point_of_container, details["State"]["Pid"], details["Id"]
             )
         return None
 
     async def close(self) -> None:
-        """Let go of the engine; what runs there goes on."""
+        """Disconnect from the engine; containers go on."""
         tasks = [*self._followers.values(), *self._stops.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.engine.close()
 
-    async def _attend(self, handle: str, shown: dict[str, Any]) -> None:
-        """Write the log of an attempt until it has ended, and end it when its time is over."""
-        deadline = asyncio.create_task(self._keep_deadline(handle, shown))
-        # It may have broken off before, and begins anew.
+    async def _follow_attempt(self, handle: str, details: dict[str, Any]) -> None:
+        """Copy the output of an attempt into its log until it ends; stop it at its deadline."""
+        deadline = asyncio.create_task(self._keep_deadline(handle, details))
+        # An earlier follower may have failed, and this one starts over.
         self._drained.discard(handle)
         try:
-            await self._follow(handle, shown)
+            await self._follow(handle, details)
             self._drained.add(handle)
         except (aiodocker.DockerError, *_UNREACHABLE) as error:
-            # Whoever inspects it next begins anew.
+            # The next inspection starts another follower.
             log.warning("the output of a container broke off", container=handle, error=str(error))
         finally:
             deadline.cancel()
             self._followers.pop(handle, None)
             self._changed.put_nowait(handle)
 
-    async def _follow(self, handle: str, shown: dict[str, Any]) -> None:
-        labels = shown["Config"]["Labels"]
-        started = containers.parse_time(shown["State"]["StartedAt"]) or clock.now()
+    async def _follow(self, handle: str, details: dict[str, Any]) -> None:
+        labels = details["Config"]["Labels"]
+        started = containers.parse_time(details["State"]["StartedAt"]) or clock.now()
         await log_follower.follow(
             self._output(handle),
             folder=Path(labels[containers.FOLDER]),
@@ -257,11 +254,11 @@ class DockerRunner:
         )
 
     async def _output(self, handle: str) -> AsyncIterator[bytes]:
-        """Yield what a container prints, from its first byte to its last."""
-        wanted = {"stdout": "1", "stderr": "1", "follow": "1"}
-        # The public way decodes each piece by itself, and ends at bytes that are no text.
+        """Yield the output of a container, from its first byte to its last."""
+        params = {"stdout": "1", "stderr": "1", "follow": "1"}
+        # The public method decodes each piece by itself, and fails at bytes that are no UTF-8.
         query = self.engine._query(  # noqa: SLF001 - as said.
-            f"containers/{handle}/logs", params=wanted, timeout=aiohttp.ClientTimeout(total=None)
+            f"containers/{handle}/logs", params=params, timeout=aiohttp.ClientTimeout(total=None)
         )
         async with query as response, response:
             with contextlib.suppress(asyncio.IncompleteReadError):
@@ -269,9 +266,9 @@ class DockerRunner:
                     _, length = _HEADER.unpack(await response.content.readexactly(_HEADER.size))
                     yield await response.content.readexactly(length)
 
-    async def _keep_deadline(self, handle: str, shown: dict[str, Any]) -> None:
-        labels = shown["Config"]["Labels"]
-        started = containers.parse_time(shown["State"]["StartedAt"]) or clock.now()
+    async def _keep_deadline(self, handle: str, details: dict[str, Any]) -> None:
+        labels = details["Config"]["Labels"]
+        started = containers.parse_time(details["State"]["StartedAt"]) or clock.now()
         passed = (clock.now() - started).total_seconds()
         await asyncio.sleep(max(float(labels[containers.TIMEOUT]) - passed, 0))
         await self._mark(handle, _TIMED_OUT_FILE)
@@ -279,8 +276,8 @@ class DockerRunner:
 
     async def _mark(self, handle: str, mark: str) -> None:
         with _ignore_missing():
-            shown = await self.engine.containers.container(handle).show()
-            folder = Path(shown["Config"]["Labels"][containers.FOLDER])
+            details = await self.engine.containers.container(handle).show()
+            folder = Path(details["Config"]["Labels"][containers.FOLDER])
             await asyncio.to_thread((folder / mark).touch)
 
     async def _stop(self, handle: str, grace_seconds: float) -> None:
@@ -289,12 +286,12 @@ class DockerRunner:
 
 
 class _ImageMissing(aiodocker.DockerError):
-    """The engine has not got the image of a container."""
+    """The engine does not have the image of a container."""
 
 
 @contextlib.contextmanager
 def _ignore_missing() -> Iterator[None]:
-    """Pass over a container that is not there any more."""
+    """Ignore that a container does not exist any more."""
     try:
         yield
     except aiodocker.DockerError as error:

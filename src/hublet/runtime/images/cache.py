@@ -12,16 +12,16 @@ from hublet.core import clock
 from hublet.core.config.kinds import ImageSource
 from hublet.runtime.images import rootfs
 
-# An attempt has a link of this name to its image, in its own folder.
+# Name of the link to the image in the folder of an attempt.
 LINK = "image"
-# What no setting names may be named again, by an operator who changes their mind.
+# An image that no setting names is kept for a day: the operator may name it again.
 _MAX_AGE_UNNAMED = timedelta(days=1)
 _MAX_AGE_NAMED = timedelta(days=7)
 _USED, _GONE, _PARTIAL, _LOCK = ".used", ".gone", ".partial", ".lock"
 
 
 def acquire_image(target: str, *, cache: Path, attempt: Path) -> rootfs.Image:
-    """Return the image of a target, to be kept as long as the attempt's folder is there.
+    """Return the image of a target; it is not pruned as long as the attempt's folder exists.
 
     Blocks. Raises CannotRun.
     """
@@ -37,18 +37,18 @@ def acquire_image(target: str, *, cache: Path, attempt: Path) -> rootfs.Image:
 
 
 def prune(cache: Path, *, image_map: Sequence[ImageSource], attempts: Iterable[Path]) -> None:
-    """Clear away what no attempt uses and nobody has asked for in a while. Blocks."""
+    """Remove images that no attempt uses and that were not used for a while. Blocks."""
     if not cache.exists():
         return
     _discard(cache)
     with _locked(cache, fcntl.LOCK_EX):
-        # Nobody unpacks anything now: what is half done was left by a hub that was killed.
+        # The lock excludes unpacking: partial folders were left by a hub that was killed.
         for half in cache.glob(f"*{_PARTIAL}"):
             half.rename(half.with_suffix(_GONE))
-        kept = {root for root in map(_linked_image, attempts) if root is not None}
+        in_use = {root for root in map(_linked_image, attempts) if root is not None}
         named = rootfs.named_roots(image_map, cache=cache)
         for root in _roots(cache):
-            if root not in kept and _age(root) > (
+            if root not in in_use and _age(root) > (
                 _MAX_AGE_NAMED if root in named else _MAX_AGE_UNNAMED
             ):
                 _retire(root)
@@ -66,7 +66,7 @@ def _discard(cache: Path) -> None:
 
 @contextmanager
 def _locked(cache: Path, how: int) -> Iterator[None]:
-    """Many may use images at a time; who clears some away is alone for that moment."""
+    """Lock the cache: shared to use images, exclusive to remove some."""
     cache.mkdir(parents=True, exist_ok=True)
     fd = os.open(cache / _LOCK, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -106,7 +106,7 @@ def _age(root: Path) -> timedelta:
 
 
 def _now() -> float:
-    # Files know the real time, which test mode does not move.
+    # File times are real, without the offset of test mode.
     return (clock.now() - clock.offset()).timestamp()
 
 

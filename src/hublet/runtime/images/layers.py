@@ -1,4 +1,4 @@
-"""Layers of an image, unpacked without trust in their author."""
+"""Unpacking of image layers, which are untrusted archives."""
 
 import bz2
 import gzip
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
-from hublet.runtime.records import CannotRun
+from hublet.runtime.errors import CannotRun
 
-# Whatever reading an archive, or what it holds, may raise.
+# Errors of reading an archive.
 UNREADABLE = (
     OSError,
     EOFError,
@@ -26,10 +26,10 @@ UNREADABLE = (
     lzma.LZMAError,
     zlib.error,
 )
-# The image specification, "Layer filesystem changeset": names that stand for what is not there.
+# The image specification, "Layer filesystem changeset": names that mark removed files.
 _WHITEOUT = ".wh."
 _OPAQUE = ".wh..wh..opq"
-# The longest piece that is read at once; only names and the like are read in one piece.
+# Limit of one read; tarfile reads only names and the like in one piece.
 _MAX_READ = 2**20
 _OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
     b"\x1f\x8b": gzip.open,
@@ -41,27 +41,27 @@ _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 
 @dataclass(slots=True)
 class UnpackBudget:
-    """What the layers of one image may hold together."""
+    """Limits for all layers of one image together."""
 
     entries: int = 1_000_000
     size: int = 64 * 2**30
 
-    def take(self, member: tarfile.TarInfo) -> None:
+    def spend(self, member: tarfile.TarInfo) -> None:
         self.entries -= 1
         self.size -= member.size
         if member.size < 0 or self.size < 0 or self.entries < 0:
             raise CannotRun("The image is too large to be unpacked.")
 
 
-def unpack(archive: BinaryIO, *, into: Path, allowance: UnpackBudget) -> None:
-    """Put a layer onto those that are there already. Blocks. Raises CannotRun and UNREADABLE.
+def unpack(archive: BinaryIO, *, into: Path, budget: UnpackBudget) -> None:
+    """Unpack a layer over those below it. Blocks. Raises CannotRun and UNREADABLE.
 
-    Devices are left out: a job has its own. Nobody gains the rights of another through a file:
-    owners and set-user-id are dropped.
+    Devices are skipped: a job has its own. Owners and set-user-id bits are dropped, so that no
+    file gives anybody more rights.
     """
     layer = _Layer(root=Path(os.path.realpath(into)))
     for file, member in _members(archive):
-        allowance.take(member)
+        budget.spend(member)
         place = layer.place_of(member.name)
         if place == layer.root:
             continue
@@ -94,7 +94,7 @@ def _members(archive: BinaryIO) -> Iterator[tuple[tarfile.TarFile, tarfile.TarIn
 
 @dataclass(slots=True)
 class _BoundedReader:
-    """A file that is not read in pieces so large that they would fill the memory."""
+    """A file that refuses to be read in pieces so large that they would fill the memory."""
 
     _file: BinaryIO
     name: str = "image"
@@ -118,14 +118,14 @@ class _BoundedReader:
 @dataclass(slots=True, kw_only=True)
 class _Layer:
     root: Path
-    # What this layer brought: its whiteouts are about the layers below it only.
+    # Paths of this layer: its whiteouts remove files of the layers below it only.
     _added: set[Path] = field(default_factory=set)
 
     def place_of(self, name: str) -> Path:
         path = PurePosixPath(name)
         if not path.parts:
             return self.root
-        # Through a link that was unpacked before, an innocent name may lead anywhere.
+        # A link that was unpacked before may redirect a harmless name to anywhere.
         parent = Path(os.path.realpath((self.root / path).parent))
         if path.is_absolute() or ".." in path.parts or not parent.is_relative_to(self.root):
             raise CannotRun(f"The image has a file that lies outside of it: {name}.")
@@ -142,7 +142,7 @@ class _Layer:
 
     def add(self, file: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
         self.make_folder(place.parent)
-        self._keep(place)
+        self._note_added(place)
         if member.isdir():
             self.make_folder(place)
             return
@@ -158,7 +158,7 @@ class _Layer:
         source = self.place_of(member.linkname)
         if not source.is_symlink() and not source.is_file():
             raise CannotRun(f"The image has a second name of what is no file: {member.name}.")
-        # Never through a link: what it leads to is not of the image.
+        # Never through a link: its target may lie outside of the image.
         os.link(source, place, follow_symlinks=False)
 
     def make_folder(self, folder: Path) -> None:
@@ -170,7 +170,7 @@ class _Layer:
         folder.mkdir()
         folder.chmod(0o755)
 
-    def _keep(self, place: Path) -> None:
+    def _note_added(self, place: Path) -> None:
         while place not in self._added and place != self.root:
             self._added.add(place)
             place = place.parent
@@ -200,5 +200,5 @@ def _write(file: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
         if content is not None:
             shutil.copyfileobj(content, written)
     place.chmod((member.mode & 0o755) | 0o644)
-    # Programs compare it, such as Python with what it has compiled.
+    # Programs compare it, such as Python for compiled modules.
     os.utime(place, (member.mtime, member.mtime))

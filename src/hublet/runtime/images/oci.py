@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hublet.core.light_dataclasses import dataclass
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images.layers import UnpackBudget, unpack
-from hublet.runtime.records import CannotRun
 
 _INDEXES = {
     "application/vnd.oci.image.index.v1+json",
@@ -24,18 +24,18 @@ _INDEXES = {
 }
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-# Others could not be asked for, and a name may become that of a file.
+# Names of variables; others are dropped, because a name may become a file name.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _DOCKER = "manifest.json"
-# Of an index, a manifest or a configuration.
+# Limit for an index, a manifest or a configuration.
 _DOCUMENT_BYTES = 4 * 2**20
-# An index may name further ones.
+# Limit for indexes that name further indexes.
 _DEPTH = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageDefaults:
-    """What an image says about how it is run; its user is ignored, a job has one of its own."""
+    """Defaults of an image for running it; its user is ignored, a job has one of its own."""
 
     environment: dict[str, str] = field(default_factory=dict)
     cwd: str | None = None
@@ -48,9 +48,9 @@ class ImageManifest:
     """The one image of a layout that this machine can run."""
 
     digest: str
-    # Where each lies, and its digest.
+    # Path and digest of each.
     layers: tuple[tuple[Path, str], ...]
-    # As it lies in the layout; see `defaults_of`.
+    # As stored in the layout; see `defaults_of`.
     config: bytes = field(repr=False)
 
 
@@ -62,31 +62,33 @@ def read_manifest(layout: Path) -> ImageManifest:
     """Return the manifest for this machine. Raises CannotRun and UNREADABLE."""
     with _open(layout / "index.json") as file:
         index = _parse(_read_document(file))
-    wanted = ("linux", machine())
-    found = {_digest(entry) for entry in _manifests(layout, index, _DEPTH) if _fits(entry, *wanted)}
+    this_machine = ("linux", machine())
+    found = {
+        _digest(entry) for entry in _manifests(layout, index, _DEPTH) if _fits(entry, *this_machine)
+    }
     if len(found) != 1:
         number = "several images" if found else "no image"
         raise CannotRun(
-            f"The image file has {number} for {'/'.join(wanted)}; it needs exactly one."
+            f"The image file has {number} for {'/'.join(this_machine)}; it needs exactly one."
         )
     digest = found.pop()
-    said = _parse(_blob(layout, digest))
-    config = _blob(layout, _digest(_object(said.get("config"))))
-    _check_platform(_parse(config), *wanted)
-    layers = [_digest(layer) for layer in _objects(said.get("layers"))]
+    document = _parse(_blob(layout, digest))
+    config = _blob(layout, _digest(_object(document.get("config"))))
+    _check_platform(_parse(config), *this_machine)
+    layers = [_digest(layer) for layer in _objects(document.get("layers"))]
     places = tuple((_blob_path(layout, layer), layer) for layer in layers)
     return ImageManifest(digest=digest, layers=places, config=config)
 
 
 def is_docker_archive(folder: Path) -> bool:
-    """Tell whether an archive that was unpacked here is one of Docker's before it wrote layouts."""
+    """Tell whether a folder is an unpacked archive of `docker save`, before it wrote layouts."""
     if not (folder / _DOCKER).is_file() or (folder / "usr").is_dir():
         return False
     return not (folder / "bin").exists()
 
 
 def read_docker_manifest(folder: Path) -> ImageManifest:
-    """Return the one image of such an archive; it is known by its configuration.
+    """Return the one image of such an archive; its digest is that of its configuration.
 
     Raises CannotRun and UNREADABLE.
     """
@@ -96,33 +98,33 @@ def read_docker_manifest(folder: Path) -> ImageManifest:
         raise CannotRun(f"The image file has {len(found)} images; it needs exactly one.")
     with _open(_path_inside(folder, found[0].get("Config"))) as file:
         config = _read_document(file)
-    said = _parse(config)
-    _check_platform(said, "linux", machine())
+    document = _parse(config)
+    _check_platform(document, "linux", machine())
     places = [_path_inside(folder, name) for name in _strings(found[0], "Layers")]
-    digests = _strings(_object(said.get("rootfs")), "diff_ids")
+    digests = _strings(_object(document.get("rootfs")), "diff_ids")
     layers = tuple(zip(places, digests, strict=True))
     digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
     return ImageManifest(digest=digest, layers=layers, config=config)
 
 
 def unpack_layers(manifest: ImageManifest, *, into: Path) -> None:
-    """Put the layers of an image upon each other. Blocks. Raises CannotRun and UNREADABLE."""
-    allowance = UnpackBudget()
+    """Unpack all layers of an image in order. Blocks. Raises CannotRun and UNREADABLE."""
+    budget = UnpackBudget()
     for place, digest in manifest.layers:
         with _open(place) as file:
             _check_digest(hashlib.file_digest(file, "sha256").hexdigest(), digest)
             file.seek(0)
-            unpack(file, into=into, allowance=allowance)
+            unpack(file, into=into, budget=budget)
 
 
 def defaults_of(config: bytes) -> ImageDefaults:
-    said = _object(_parse(config).get("config") or {})
-    pairs = [text.partition("=") for text in _strings(said, "Env")]
+    document = _object(_parse(config).get("config") or {})
+    pairs = [text.partition("=") for text in _strings(document, "Env")]
     return ImageDefaults(
         environment={name: value for name, _, value in pairs if _VARIABLE.fullmatch(name)},
-        cwd=_check_folder(said.get("WorkingDir") or None),
-        entrypoint=_strings(said, "Entrypoint"),
-        command=_strings(said, "Cmd"),
+        cwd=_check_folder(document.get("WorkingDir") or None),
+        entrypoint=_strings(document, "Entrypoint"),
+        command=_strings(document, "Cmd"),
     )
 
 
@@ -147,16 +149,19 @@ def _manifests(layout: Path, index: dict[str, Any], depth: int) -> Iterator[dict
 
 
 def _fits(entry: dict[str, Any], system: str, architecture: str) -> bool:
-    """Tell whether an entry may be for this machine; one that does not say is looked into."""
-    said = _object(entry.get("platform") or {})
-    return not said or (said.get("os"), said.get("architecture")) == (system, architecture)
+    """Tell whether an entry may be for this machine; one without a platform may be."""
+    named = _object(entry.get("platform") or {})
+    return not named or (named.get("os"), named.get("architecture")) == (
+        system,
+        architecture,
+    )
 
 
 def _check_platform(config: dict[str, Any], system: str, architecture: str) -> None:
-    said = (config.get("os"), config.get("architecture"))
-    if said != (system, architecture):
+    named = (config.get("os"), config.get("architecture"))
+    if named != (system, architecture):
         raise CannotRun(
-            f"The image is for {said[0]}/{said[1]}, and this machine is {system}/{architecture}."
+            f"The image is for {named[0]}/{named[1]}, and this machine is {system}/{architecture}."
         )
 
 
@@ -227,8 +232,8 @@ def _check_folder(path: object) -> str | None:
     return path
 
 
-def _strings(said: dict[str, Any], name: str) -> tuple[str, ...]:
-    words = said.get(name) or []
+def _strings(document: dict[str, Any], name: str) -> tuple[str, ...]:
+    words = document.get(name) or []
     if not isinstance(words, list):
         raise _MalformedImage
     if not all(isinstance(word, str) and "\0" not in word for word in words):

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from hublet.core.config.kinds import ImageSource
 from hublet.core.light_dataclasses import dataclass
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import layers, oci
-from hublet.runtime.records import CannotRun, LaunchOrder
+from hublet.runtime.records import LaunchOrder
 
 HOST = "host"
 
@@ -24,7 +25,7 @@ class Image:
 
 
 def target_of(images: Sequence[ImageSource], name: str) -> str:
-    """Return the target of the first that matches; raises CannotRun."""
+    """Return the target of the first pattern that matches; raises CannotRun."""
     for image in images:
         if fnmatchcase(name, image.pattern):
             return image.target
@@ -48,17 +49,17 @@ def get_image(target: str, *, cache: Path) -> Image:
 
 
 def argv_of(order: LaunchOrder, image: Image) -> tuple[str, ...]:
-    """Return what an attempt runs: its own command, or else the image's. Raises CannotRun."""
-    argv, said = order.argv, image.defaults
+    """Return the command of an attempt: its own, or else the image's. Raises CannotRun."""
+    argv, defaults = order.argv, image.defaults
     if order.after_entrypoint:
-        argv = (*said.entrypoint, *(argv or said.command))
+        argv = (*defaults.entrypoint, *(argv or defaults.command))
     if not argv:
         raise CannotRun("The image does not say what to run: give the job a command.")
     return argv
 
 
 def named_roots(images: Sequence[ImageSource], *, cache: Path) -> set[Path]:
-    """Return the roots of the images that the operator names, as far as they can be read. Blocks."""
+    """Return the roots of the images in the settings, as far as they can be read. Blocks."""
     found = set[Path]()
     for image in images:
         path = Path(image.target)
@@ -71,9 +72,9 @@ def named_roots(images: Sequence[ImageSource], *, cache: Path) -> set[Path]:
 
 
 def _archive_root(archive: Path, *, cache: Path) -> Path:
-    # An archive that was replaced is another image; attempts that run keep the old one.
-    seen = archive.stat()
-    words = f"{archive.resolve()} {seen.st_size} {seen.st_mtime_ns} {seen.st_ino}"
+    # A replaced archive is another image; running attempts keep the old one.
+    status = archive.stat()
+    words = f"{archive.resolve()} {status.st_size} {status.st_mtime_ns} {status.st_ino}"
     return cache / hashlib.sha256(words.encode()).hexdigest()[:32]
 
 
@@ -82,7 +83,7 @@ def _unpack_archive(archive: Path, *, cache: Path) -> Image:
     with _make_once(place) as partial:
         if partial is not None:
             with archive.open("rb") as file:
-                layers.unpack(file, into=partial, allowance=layers.UnpackBudget())
+                layers.unpack(file, into=partial, budget=layers.UnpackBudget())
             if (manifest := _find_manifest(partial)) is None:
                 partial.rename(place)
             else:
@@ -93,7 +94,7 @@ def _unpack_archive(archive: Path, *, cache: Path) -> Image:
 
 
 def _find_manifest(folder: Path) -> oci.ImageManifest | None:
-    """Return the manifest of what came out of an archive; None: it is a root."""
+    """Return the manifest in an unpacked archive; None: it is a plain root file system."""
     if oci.is_layout(folder):
         return oci.read_manifest(folder)
     return oci.read_docker_manifest(folder) if oci.is_docker_archive(folder) else None
@@ -129,7 +130,7 @@ def _config_path(root: Path) -> Path:
 
 @contextmanager
 def _make_once(place: Path) -> Iterator[Path | None]:
-    """Yield a folder to make into the one at the place, or None when that is there already."""
+    """Yield a partial folder to fill and rename to the place; None when the place exists already."""
     if place.is_dir():
         yield None
         return

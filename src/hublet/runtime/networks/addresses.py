@@ -5,17 +5,17 @@ import subprocess
 from collections.abc import Collection, Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network
 
+from hublet.runtime.errors import NetworkFailed
 from hublet.runtime.networks.namespaces import find_program
-from hublet.runtime.networks.records import NetworkFailed
 
-# A group has room for 253 members; who is alone needs one address beside that of the machine.
+# A group has room for 253 members; a single job needs one address beside the gateway's.
 _GROUP_PREFIX, _SINGLE_PREFIX = 24, 30
 
 
 def free_block(
     space: IPv4Network, *, is_group: bool, taken: Collection[IPv4Network]
 ) -> IPv4Network:
-    """Return a part of the range that overlaps with nothing; groups come from its beginning."""
+    """Return a free block of the range; groups take theirs from its beginning, others from its end."""
     prefix = max(_GROUP_PREFIX if is_group else _SINGLE_PREFIX, space.prefixlen)
     for block in _blocks(space, prefix, from_end=not is_group):
         if not any(block.overlaps(other) for other in taken):
@@ -32,7 +32,7 @@ def _blocks(space: IPv4Network, prefix: int, *, from_end: bool) -> Iterator[IPv4
 
 
 def gateway_of(block: IPv4Network) -> IPv4Address:
-    """Return the address that is this machine's, when it is on the network at all."""
+    """Return the address of this machine, where it is on the network."""
     return block.network_address + 1
 
 
@@ -45,7 +45,7 @@ def free_address(block: IPv4Network, taken: Iterable[IPv4Address]) -> IPv4Addres
 
 
 def routed_networks() -> list[IPv4Network]:
-    """Return the networks that this machine has a way to, beside the way to everything else."""
+    """Return the networks that this machine has routes to, beside the default route."""
     listed = subprocess.run(  # noqa: S603 - a fixed program with fixed arguments.
         [find_program("ip"), "-json", "-4", "route", "show", "table", "all"],
         check=False,

@@ -1,8 +1,8 @@
 """Firewall of jobs: what they may send where, as nftables rules.
 
-Two tables say the same. One is in the namespace of each job, where nobody but the hub can change
+Two tables hold the same rules. One is in the namespace of each job, where only the hub can change
 it: it stays when the rules of the machine are loaded anew. The other is on the machine, which
-alone knows all of its own addresses, and lets nothing of a job come to itself.
+alone knows all of its own addresses, and refuses every packet of a job to itself.
 """
 
 from collections.abc import Iterable
@@ -13,18 +13,18 @@ from hublet.runtime.networks.addresses import gateway_of
 from hublet.runtime.networks.records import EgressEndpoints, NetworkPolicy
 
 _REFUSE = "reject with icmpx type admin-prohibited"
-# No job has an address of IPv6, so whatever comes with one is nothing that was asked for.
+# No job has an IPv6 address, so a packet with one is never legitimate.
 _ONLY_IPV4 = "meta nfproto ipv6 drop"
 
 
-def machine_table(tag: str, policy: NetworkPolicy, outside: EgressEndpoints) -> str:
-    """Return the table of the machine, in place of the one that may be there."""
+def machine_table(tag: str, policy: NetworkPolicy, endpoints: EgressEndpoints) -> str:
+    """Return the table of the machine; it replaces the one that may exist."""
     ours = f'"{uplink_prefix(tag)}*"'
     sources = f"ip saddr != {policy.range} drop"
-    opened = policy.outbound
+    is_open = policy.outbound
     chains = [
         _chain("arriving", [f"iifname {ours} jump home"], hook="filter hook input"),
-        _chain("home", [_ONLY_IPV4, *(_accept_endpoints(outside) if opened else ()), _REFUSE]),
+        _chain("home", [_ONLY_IPV4, *(_accept_endpoints(endpoints) if is_open else ()), _REFUSE]),
         _chain(
             "passing",
             [f"iifname {ours} jump leaving", f"oifname {ours} jump coming"],
@@ -34,8 +34,8 @@ def machine_table(tag: str, policy: NetworkPolicy, outside: EgressEndpoints) -> 
             "leaving",
             [f"oifname {ours} {_REFUSE}", _ONLY_IPV4, sources]
             + (
-                [*_accept_endpoints(outside), *_refuse_private(policy), "accept"]
-                if opened
+                [*_accept_endpoints(endpoints), *_refuse_private(policy), "accept"]
+                if is_open
                 else [_REFUSE]
             ),
         ),
@@ -49,12 +49,12 @@ def machine_table(tag: str, policy: NetworkPolicy, outside: EgressEndpoints) -> 
     return removal_of_table(tag) + f"table {_table_name(tag)} {{\n{''.join(chains)}}}\n"
 
 
-def job_table(policy: NetworkPolicy, outside: EgressEndpoints, *, block: IPv4Network) -> str:
+def job_table(policy: NetworkPolicy, endpoints: EgressEndpoints, *, block: IPv4Network) -> str:
     """Return the table of one job's namespace."""
     rules = [
         'oifname "lo" accept',
         _ONLY_IPV4,
-        *_accept_endpoints(outside),
+        *_accept_endpoints(endpoints),
         f"ip daddr {gateway_of(block)} {_REFUSE}",
         f"ip daddr {block} accept",
         *_refuse_private(policy),
@@ -63,12 +63,12 @@ def job_table(policy: NetworkPolicy, outside: EgressEndpoints, *, block: IPv4Net
 
 
 def removal_of_table(tag: str) -> str:
-    """Remove the table of the machine, whether it is there or not."""
+    """Return commands that remove the table of the machine, whether it exists or not."""
     return f"table {_table_name(tag)} {{}}\ndelete table {_table_name(tag)}\n"
 
 
 def uplink_prefix(tag: str) -> str:
-    """Return what the interfaces of this hub begin with on the machine."""
+    """Return the prefix of this hub's interfaces on the machine."""
     return f"h{tag}"
 
 
@@ -76,20 +76,20 @@ def _table_name(tag: str) -> str:
     return f"inet hublet_{tag}"
 
 
-def _accept_endpoints(outside: EgressEndpoints) -> list[str]:
-    """Return rules that open the hub and those who know names, wherever they are."""
+def _accept_endpoints(endpoints: EgressEndpoints) -> list[str]:
+    """Return rules that open the hub and the name servers, wherever they are."""
     rules: list[str] = []
-    if outside.hub_addresses and outside.hub_port:
-        there = f"ip daddr {_set(outside.hub_addresses)}"
-        rules.append(f"{there} tcp dport {outside.hub_port} accept")
-    if outside.nameservers:
-        there = f"ip daddr {_set(outside.nameservers)}"
+    if endpoints.hub_addresses and endpoints.hub_port:
+        there = f"ip daddr {_set(endpoints.hub_addresses)}"
+        rules.append(f"{there} tcp dport {endpoints.hub_port} accept")
+    if endpoints.nameservers:
+        there = f"ip daddr {_set(endpoints.nameservers)}"
         rules += [f"{there} {protocol} dport 53 accept" for protocol in ("udp", "tcp")]
     return rules
 
 
 def _refuse_private(policy: NetworkPolicy) -> list[str]:
-    """Return rules that refuse what is not public; opening everything opens none of the worst."""
+    """Return rules that refuse what is not public; an allowed range never opens a forbidden one."""
     forbidden, private = _ipv4_networks(Tier.forbidden), _ipv4_networks(Tier.private)
     named = [entry for entry in policy.allow if any(is_subnet(entry, row) for row in forbidden)]
     rules = [f"ip daddr {_set(forbidden)} {_REFUSE}", f"ip daddr {_set(private)} {_REFUSE}"]
@@ -103,7 +103,7 @@ def _ipv4_networks(tier: Tier) -> list[IPv4Network]:
 
 
 def _set(items: Iterable[IPv4Network | IPv4Address]) -> str:
-    # The kernel wants no part of a set to lie in another.
+    # The kernel refuses sets with overlapping members.
     return f"{{ {', '.join(map(str, collapse_addresses(map(IPv4Network, items))))} }}"
 
 

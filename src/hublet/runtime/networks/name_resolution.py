@@ -12,31 +12,34 @@ from hublet.runtime.networks.registry import MemberRegistry
 
 HOSTS_FILE = "hosts"
 _LOOPBACK = ("127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback")
+# The second has the real ones where the first names a server on the machine's loopback.
+_RESOLVERS = (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf"))
+_PORTS = {"http": 80, "https": 443}
 
 
-def hosts_text(members: Sequence[NetworkMember], outside: EgressEndpoints | None) -> str:
-    """Return a line for each name of each member, its own first; all know all of them.
+def hosts_text(members: Sequence[NetworkMember], endpoints: EgressEndpoints | None) -> str:
+    """Return /etc/hosts for all members of a network: a line for each name of each member.
 
     A line holds one name, because musl reads no more than 512 bytes of it.
     """
     there = sorted(members, key=lambda member: member.address)
     lines = [*_LOOPBACK, *(f"{member.address} {name}" for member in there for name in member.names)]
-    if outside and outside.hub_host:
-        lines += [f"{address} {outside.hub_host}" for address in outside.hub_addresses]
+    if endpoints and endpoints.hub_host:
+        lines += [f"{address} {endpoints.hub_host}" for address in endpoints.hub_addresses]
     return "\n".join(lines) + "\n"
 
 
-def resolver_text(outside: EgressEndpoints | None) -> str:
-    """Return the form of /etc/resolv.conf; without anybody to ask, an unknown name fails at once."""
-    asked = outside.nameservers if outside else ()
-    return "".join(f"nameserver {address}\n" for address in asked) or "options attempts:1\n"
+def resolver_text(endpoints: EgressEndpoints | None) -> str:
+    """Return /etc/resolv.conf; without a name server an unknown name fails at once."""
+    servers = endpoints.nameservers if endpoints else ()
+    return "".join(f"nameserver {address}\n" for address in servers) or "options attempts:1\n"
 
 
 def rewrite_in_place(path: Path, text: str) -> None:
-    """Change a file that jobs have in their view: it must stay the same file.
+    """Change a file that is mounted into jobs: its inode must stay the same.
 
-    Written at once and never shorter than before until all of it is there, so that a reader in
-    between finds whole lines.
+    One write, padded to the old length before the file is cut, so that a reader in between finds
+    whole lines.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -49,13 +52,8 @@ def rewrite_in_place(path: Path, text: str) -> None:
         os.close(descriptor)
 
 
-# The second has the real ones where the first names a server of the machine's own loopback.
-_RESOLVERS = (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf"))
-_PORTS = {"http": 80, "https": 443}
-
-
 def find_endpoints(policy: NetworkPolicy) -> EgressEndpoints:
-    """Look for both as this machine would; what is on its loopback cannot be reached by a job."""
+    """Resolve the hub and the name servers as this machine would, without loopback addresses."""
     url = urlsplit(policy.base_url)
     host = url.hostname or ""
     addresses = _resolve(host)
@@ -106,15 +104,15 @@ def _is_ipv4(text: str) -> bool:
 
 
 def addresses_of(data_dir: Path, folder: Path, name: str) -> list[str]:
-    """Return who has a name in the network that an attempt is in; nobody where it is in none.
+    """Return the addresses of a name in the network of an attempt; none where it is in no network.
 
-    Looked up in the hub's own file, which is the attempt's /etc/hosts: nothing of a job has a say
-    in it, and nothing runs in the job. Blocks.
+    Read from the hub's file, which is the attempt's /etc/hosts: the job cannot change it, and no
+    code of the job runs for a lookup. Blocks.
     """
-    ledger = MemberRegistry.of(data_dir)
-    for home in ledger.homes():
-        if ledger.has(home, folder):
-            return _addresses_in(home / HOSTS_FILE, name)
+    registry = MemberRegistry.of(data_dir)
+    for network_dir in registry.network_dirs():
+        if registry.has(network_dir, folder):
+            return _addresses_in(network_dir / HOSTS_FILE, name)
     return []
 
 
@@ -122,7 +120,7 @@ def _addresses_in(file: Path, name: str) -> list[str]:
     try:
         lines = file.read_text().splitlines()
     except FileNotFoundError:
-        # The last one has just left.
+        # The last member has just left.
         return []
     words = [line.split() for line in lines]
     return [found[0] for found in words if name in found[1:]]

@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from hublet.runtime.networks.records import NetworkFailed
+from hublet.runtime.errors import NetworkFailed
 from hublet.runtime.shim.system import call
 
+CLONE_NEWNET = 0x40000000
 _SEARCH_PATH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 _PACKAGES = {"ip": "iproute2", "nft": "nftables"}
 _TIMEOUT_SECONDS = 20
+
+_T = TypeVar("_T")
 
 
 def find_program(program: str) -> str:
@@ -22,7 +25,7 @@ def find_program(program: str) -> str:
 
 
 def ip(lines: Sequence[str]) -> None:
-    """Do one thing after the other, in the namespace of this thread."""
+    """Run commands of ip one after the other, in the namespace of this thread."""
     _run([find_program("ip"), "-batch", "-"], "\n".join(lines) + "\n")
 
 
@@ -47,19 +50,14 @@ def _run(argv: list[str], text: str) -> None:
         raise NetworkFailed(" ".join(done.stderr.split()) or f"{argv[0]} failed")
 
 
-CLONE_NEWNET = 0x40000000
-
-_T = TypeVar("_T")
-
-
 def run_in_thread(work: Callable[[], _T]) -> _T:
-    """Run something in a thread that ends with it, and so is in no other's way."""
+    """Run work in a thread of its own: a thread that joined a namespace is not used again."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(work).result()
 
 
 def create_namespace() -> int:
-    """Put this thread into a new namespace; it is there as long as the descriptor returned."""
+    """Put this thread into a new namespace; return a descriptor, which keeps the namespace alive."""
     call("unshare", CLONE_NEWNET)
     return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
@@ -69,7 +67,7 @@ def enter(descriptor: int) -> None:
 
 
 def path_of(descriptor: int) -> str:
-    """Return where others find what a descriptor of this process stands for."""
+    """Return the path by which other processes open a descriptor of this process."""
     return f"/proc/{os.getpid()}/fd/{descriptor}"
 
 

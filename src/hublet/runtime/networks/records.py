@@ -13,14 +13,14 @@ from hublet.runtime.attempt_folder import ProcessIdentity
 class NetworkPolicy:
     """What jobs with a network of their own may reach beside each other."""
 
-    # Where their addresses come from.
+    # The range of their addresses.
     range: IPv4Network
     outbound: bool
-    # Private networks that are open to them, when anything outside is.
+    # Private networks that are open to them, if outbound connections are.
     allow: tuple[IPv4Network, ...] = ()
-    # Who knows names for them; none: those of this machine.
+    # Name servers for them; none: those of this machine.
     nameservers: tuple[IPv4Address, ...] = ()
-    # Where the hub itself is to be found.
+    # URL of the hub, which is open to them too.
     base_url: str = ""
 
     @classmethod
@@ -36,7 +36,7 @@ class NetworkPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EgressEndpoints:
-    """Single addresses that a job may reach though they lie in networks that it may not."""
+    """Single addresses that a job may reach inside networks that are closed to it."""
 
     nameservers: tuple[IPv4Address, ...] = ()
     hub_host: str = ""
@@ -48,18 +48,14 @@ class EgressEndpoints:
 class NetworkMember:
     """An attempt with an address."""
 
-    # Of the attempt: whether it lives is told there.
+    # Of the attempt; its status file says whether the attempt runs.
     folder: Path
     block: IPv4Network
     address: IPv4Address
-    # The first is its own; others may have the same ones beside that.
+    # The first is its own; members may share the others.
     names: tuple[str, ...]
-    # The number of the namespace in which the cables of a group meet; 0: it is in no group.
+    # Inode of the namespace with the bridge of the group; 0: it is in no group.
     switch: int
-    # Who makes it, and the descriptor that keeps the switch there until the shim does.
+    # The process that launches it, and its descriptor that keeps the switch until the shim does.
     maker: ProcessIdentity
     descriptor: int
-
-
-class NetworkFailed(Exception):
-    """The kernel or one of its programs refused; the text says what."""

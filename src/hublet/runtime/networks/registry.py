@@ -1,4 +1,4 @@
-"""Registry of the members of each network: a file for each, a lock, and a liveness check."""
+"""Registry of the members of each network: a file for each member, a lock, and a liveness check."""
 
 import fcntl
 import hashlib
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.records import Phase
 from hublet.runtime.attempt_folder import ProcessIdentity, boot_id, identity_of, read_status
-from hublet.runtime.networks.records import NetworkFailed, NetworkMember
-from hublet.runtime.records import Phase
+from hublet.runtime.errors import NetworkFailed
+from hublet.runtime.networks.records import NetworkMember
 from hublet.runtime.shim.system import start_time
 
 _LOCK, _SUFFIX = "lock", ".member"
@@ -23,7 +24,7 @@ _LOCK, _SUFFIX = "lock", ".member"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberRegistry:
-    """A folder with a folder for each network; whoever looks or changes holds the lock."""
+    """A folder with a subfolder for each network; readers and writers hold the lock."""
 
     root: Path
 
@@ -34,43 +35,43 @@ class MemberRegistry:
     @contextmanager
     def locked(self) -> Iterator[None]:
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with (self.root / _LOCK).open("w") as turn:
-            fcntl.flock(turn, fcntl.LOCK_EX)
+        with (self.root / _LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def home_of(self, key: str) -> Path:
+    def dir_of(self, key: str) -> Path:
         return self.root / hashlib.sha256(key.encode()).hexdigest()[:32]
 
-    def homes(self) -> list[Path]:
+    def network_dirs(self) -> list[Path]:
         if not self.root.exists():
             return []
         return [path for path in self.root.iterdir() if path.is_dir()]
 
-    def members(self, home: Path) -> list[NetworkMember]:
-        found = [_read_member(path) for path in home.glob(f"*{_SUFFIX}")]
+    def members(self, network_dir: Path) -> list[NetworkMember]:
+        found = [_read_member(path) for path in network_dir.glob(f"*{_SUFFIX}")]
         return [member for member in found if member is not None]
 
-    def add(self, home: Path, member: NetworkMember) -> None:
-        path = self._path(home, member.folder)
+    def add(self, network_dir: Path, member: NetworkMember) -> None:
+        path = self._path(network_dir, member.folder)
         new = path.with_suffix(".new")
         new.write_text(json.dumps(_to_json(member)))
         new.rename(path)
 
-    def drop(self, home: Path, folder: Path) -> None:
-        self._path(home, folder).unlink(missing_ok=True)
+    def remove(self, network_dir: Path, folder: Path) -> None:
+        self._path(network_dir, folder).unlink(missing_ok=True)
 
-    def forget(self, home: Path) -> None:
-        shutil.rmtree(home, ignore_errors=True)
+    def remove_network(self, network_dir: Path) -> None:
+        shutil.rmtree(network_dir, ignore_errors=True)
 
-    def has(self, home: Path, folder: Path) -> bool:
-        return self._path(home, folder).exists()
+    def has(self, network_dir: Path, folder: Path) -> bool:
+        return self._path(network_dir, folder).exists()
 
-    def _path(self, home: Path, folder: Path) -> Path:
-        return home / (hashlib.sha256(os.fsencode(folder)).hexdigest()[:32] + _SUFFIX)
+    def _path(self, network_dir: Path, folder: Path) -> Path:
+        return network_dir / (hashlib.sha256(os.fsencode(folder)).hexdigest()[:32] + _SUFFIX)
 
 
 def _read_member(path: Path) -> NetworkMember | None:
-    """Read a member; what a power cut left half written is of nobody who still runs."""
+    """Read a member; a file that a power cut left half written is of an attempt that ended."""
     try:
         return _from_json(json.loads(path.read_bytes()))
     except (ValueError, TypeError, KeyError):
@@ -83,23 +84,23 @@ def _to_json(member: NetworkMember) -> dict[str, Any]:
     return asdict(member) | texts
 
 
-def _from_json(facts: dict[str, Any]) -> NetworkMember:
+def _from_json(fields: dict[str, Any]) -> NetworkMember:
     read = {
-        "folder": Path(facts["folder"]),
-        "block": IPv4Network(facts["block"]),
-        "address": IPv4Address(facts["address"]),
-        "names": tuple(facts["names"]),
-        "maker": ProcessIdentity(**facts["maker"]),
+        "folder": Path(fields["folder"]),
+        "block": IPv4Network(fields["block"]),
+        "address": IPv4Address(fields["address"]),
+        "names": tuple(fields["names"]),
+        "maker": ProcessIdentity(**fields["maker"]),
     }
-    return NetworkMember(**(facts | read))
+    return NetworkMember(**(fields | read))
 
 
-def this_process() -> ProcessIdentity:
+def current_process() -> ProcessIdentity:
     return ProcessIdentity(pid=os.getpid(), start=start_time(os.getpid()), boot=boot_id())
 
 
 def is_alive(member: NetworkMember) -> bool:
-    """Tell whether an attempt goes on; before its shim says anything its maker stands for it."""
+    """Tell whether an attempt runs; until its shim has written a status, whether its maker does."""
     status = read_status(member.folder)
     if status is None:
         return member.maker.lives()
@@ -107,8 +108,8 @@ def is_alive(member: NetworkMember) -> bool:
 
 
 def open_switch(members: Sequence[NetworkMember]) -> int | None:
-    """Return a descriptor of the switch of a group; None: all have ended in the meantime."""
-    # Twice, because the maker may let go of it while its shim takes hold of it.
+    """Return a descriptor of the switch of a group; None: all members have ended meanwhile."""
+    # Twice, because the maker may close its descriptor just when the shim opens one.
     for member in (*members, *members):
         for path in _switch_paths(member):
             if (found := _open_namespace(path, member.switch)) is not None:
@@ -127,7 +128,7 @@ def _switch_paths(member: NetworkMember) -> Iterator[str]:
 
 
 def _open_namespace(path: str, number: int) -> int | None:
-    """Open a namespace, if it is the one: a process or descriptor may be another's by now."""
+    """Open a namespace by its number: the pid or descriptor may have been reused meanwhile."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,8 +1,8 @@
 """Network namespaces of jobs, and the veth pairs and bridges between them.
 
-The cables of a group meet in a bridge in a namespace of its own, the switch, in which nothing else
-is: neither the addresses nor the rules of the machine, nor another group. Each member's shim lives
-there, so the switch is there as long as there are members, and ends with the last of them.
+The veth pairs of a group meet in a bridge in a namespace of its own, the switch, which has nothing
+else: neither the addresses nor the rules of the machine, nor another group. Each member's shim runs
+in it, so the switch exists as long as there are members, and ends with the last of them.
 """
 
 import os
@@ -25,31 +25,31 @@ class VethPlan:
     block: IPv4Network
     address: IPv4Address
     is_group: bool
-    # Of the group, where others are in it already; from now on that of the ends.
+    # Descriptor of the group's switch, where the group has members; the handles own it from now on.
     switch: int | None = None
-    # Of those who are in it.
+    # Of the members of the group.
     addresses: Collection[IPv4Address] = ()
-    # What the machine calls its end of the way outside; None: there is no such way.
+    # Name of the machine's end of the uplink; None: the network has no way outside.
     uplink: str | None = None
-    # What the job may send where, for nft.
+    # Rules of nft for the namespace of the job.
     rules: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamespaceHandles:
-    """Descriptors of namespaces, which keep them there until a shim does."""
+    """Descriptors of namespaces, which keep them alive until a shim does."""
 
-    inside: int
-    # Of a group.
+    job: int
+    # Of a group; None: the job is in none.
     switch: int | None
 
     @property
-    def number(self) -> int:
-        """What the kernel calls the switch; 0: there is none."""
+    def switch_number(self) -> int:
+        """Inode of the switch's namespace; 0: there is no switch."""
         return 0 if self.switch is None else os.fstat(self.switch).st_ino
 
     def close(self) -> None:
-        for descriptor in (self.inside, self.switch):
+        for descriptor in (self.job, self.switch):
             if descriptor is not None:
                 with suppress(OSError):
                     os.close(descriptor)
@@ -59,59 +59,59 @@ def connect(plan: VethPlan) -> NamespaceHandles:
     """Make a namespace with an address for a job. Blocks. Raises NetworkFailed, or OSError."""
     if plan.uplink and plan.switch is None:
         _remove_old(plan.uplink)
-    ends = namespaces.run_in_thread(lambda: _connect(plan))
+    handles = namespaces.run_in_thread(lambda: _connect(plan))
     try:
         if plan.uplink:
             gateway = f"{gateway_of(plan.block)}/{plan.block.prefixlen}"
             ip([*_up_lines(plan.uplink), f"addr replace {gateway} dev {plan.uplink}"])
     except BaseException:
-        ends.close()
+        handles.close()
         raise
-    return ends
+    return handles
 
 
 def _remove_old(uplink: str) -> None:
-    """Remove the cable of a network that has ended, but that somebody still looks at."""
+    """Remove the uplink of a network that has ended, but whose namespace somebody still holds."""
     if uplink in _interfaces():
         ip([f"link del {uplink}"])
 
 
 def _connect(plan: VethPlan) -> NamespaceHandles:
-    inside = namespaces.create_namespace()
+    job = namespaces.create_namespace()
     switch: int | None = None
     try:
         if plan.is_group:
-            switch = _join_switch(plan, namespaces.path_of(inside))
-            namespaces.enter(inside)
+            switch = _join_switch(plan, namespaces.path_of(job))
+            namespaces.enter(job)
         else:
             ip([_veth_line(_JOB_INTERFACE, str(plan.uplink), namespaces.hub_namespace())])
         ip(_job_lines(plan))
-        # Of the namespace that this thread is in: a job has no right to low ports otherwise.
+        # Of the namespace that this thread is in: without it a job may not listen on low ports.
         write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")
         if plan.rules:
             nft(plan.rules)
     except BaseException:
-        NamespaceHandles(inside=inside, switch=switch).close()
+        NamespaceHandles(job=job, switch=switch).close()
         raise
-    return NamespaceHandles(inside=inside, switch=switch)
+    return NamespaceHandles(job=job, switch=switch)
 
 
-def _join_switch(plan: VethPlan, inside: str) -> int:
-    """Put the cable of a job into the switch of its group; this thread stays there."""
+def _join_switch(plan: VethPlan, job: str) -> int:
+    """Connect a job to the switch of its group; this thread stays in the switch's namespace."""
     if plan.switch is None:
         switch = namespaces.create_namespace()
     else:
         switch = plan.switch
         namespaces.enter(switch)
     try:
-        _add_port(plan, inside)
+        _add_port(plan, job)
     except BaseException:
         os.close(switch)
         raise
     return switch
 
 
-def _add_port(plan: VethPlan, inside: str) -> None:
+def _add_port(plan: VethPlan, job: str) -> None:
     port, lines = _port_name(plan.address), list[str]()
     present = _interfaces()
     if _BRIDGE not in present:
@@ -121,11 +121,11 @@ def _add_port(plan: VethPlan, inside: str) -> None:
             _veth_line(_UPLINK, plan.uplink, namespaces.hub_namespace()),
             *_port_lines(_UPLINK),
         ]
-    # Ends of cables whose members have ended, but whose namespaces somebody still looks into.
+    # Ports of members that have ended, but whose namespaces somebody still holds.
     used = {_port_name(address) for address in plan.addresses}
     old = {name for name in present if name.startswith("job") and name not in used}
     lines += [f"link del {name}" for name in sorted(old)]
-    ip([*lines, _veth_line(port, _JOB_INTERFACE, inside), *_port_lines(port)])
+    ip([*lines, _veth_line(port, _JOB_INTERFACE, job), *_port_lines(port)])
 
 
 def _job_lines(plan: VethPlan) -> list[str]:
@@ -147,7 +147,7 @@ def _port_lines(name: str) -> list[str]:
 
 
 def _up_lines(name: str) -> list[str]:
-    # Without addresses of its own making: IPv6 would give it some at once.
+    # Without generated addresses: IPv6 would add some at once.
     return [f"link set {name} addrgenmode none", f"link set {name} up"]
 
 
@@ -156,5 +156,5 @@ def _port_name(address: IPv4Address) -> str:
 
 
 def _interfaces() -> set[str]:
-    """Return what is in the namespace of this thread."""
+    """Return the interfaces in the namespace of this thread."""
     return {name for _, name in socket.if_nameindex()}

@@ -6,29 +6,30 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from hublet.core.light_dataclasses import dataclass
-from hublet.runtime.records import BindMount, CannotRun
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.records import BindMount
 
-# Who the job is in its own view, and where it is at home.
+# User id and home of the job inside the sandbox.
 USER = 1000
 HOME = "/home/job"
 CONTENT = "/app"
-# Made fresh for each job, so never taken from the image.
+# Mounted anew for each job, so never taken from the image.
 OWN_FOLDERS = ("/proc", "/dev", "/sys", "/tmp")  # noqa: S108 - inside of the sandbox.
-# With more entries beside a mount than this, the image is the wrong place for it.
+# A mount in a folder with more entries than this is refused: each entry is an option.
 _MAX_ENTRIES = 500
 _READABLE = 0o005
-# Of so many combinations of an image and mounts it is known how the image is shown.
+# How many combinations of an image and mounts are cached.
 _CACHE_SIZE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxView:
-    """What an attempt sees: a root that it cannot change, and on top of it what is its own."""
+    """File system of an attempt: a read-only root, and mounts on top of it."""
 
     root: Path
-    # Where bubblewrap finds the root, which may be another place than for the hub.
-    shown: Path
-    # Of the root, but not for the job.
+    # Path of the root for bubblewrap, which may differ from the hub's.
+    root_source: Path
+    # Paths of the root that the job does not see.
     hidden: tuple[Path, ...]
     binds: tuple[BindMount, ...]
     hostname: str
@@ -52,22 +53,22 @@ def options(view: SandboxView) -> list[str]:
 
 
 def _root_options(view: SandboxView) -> Iterator[tuple[str, ...]]:
-    """Show the root entry by entry, so that mounts can be made where it has no folder for them."""
+    """Mount the root entry by entry, so that mounts are possible where it has no folder for them."""
     root = os.fspath(view.root)
     missing = tuple(bind.target for bind in view.binds if not _has_mount_point(root, bind.target))
     hidden = tuple(map(os.fspath, view.hidden))
     folders = _split_folders(root, hidden, missing)
-    shown = os.fspath(view.shown).rstrip("/")
+    root_source = os.fspath(view.root_source).rstrip("/")
     stamp = tuple(map(_changed_at, folders))
     for kind, place, link in _root_entries(root, hidden, missing, stamp):
         if kind == "--dir":
             yield (kind, place)
         else:
-            yield (kind, link or f"{shown}{place}", place)
+            yield (kind, link or f"{root_source}{place}", place)
 
 
 def _has_mount_point(root: str, target: str) -> bool:
-    """Tell whether a mount can go there as it is: it and each folder on the way no link."""
+    """Tell whether the root has a mount point for a target, without links on its path."""
     place = Path(root, target.lstrip("/"))
     on_the_way = [step for step in (place, *place.parents) if step.is_relative_to(root)]
     return not any(step.is_symlink() for step in on_the_way) and place.exists()
@@ -77,7 +78,7 @@ def _has_mount_point(root: str, target: str) -> bool:
 def _split_folders(
     root: str, hidden: tuple[str, ...], missing: tuple[str, ...]
 ) -> tuple[Path, ...]:
-    """Return the folders that are shown entry by entry: something in them is not as in the image."""
+    """Return the folders that are mounted entry by entry: something in them differs from the image."""
     inside = [Path(path) for path in hidden] + [Path(root, path.lstrip("/")) for path in missing]
     own = [Path(root, path.lstrip("/")) for path in OWN_FOLDERS]
     around = {parent for path in (*inside, *own) for parent in path.parents}
@@ -85,7 +86,7 @@ def _split_folders(
 
 
 def _changed_at(folder: Path) -> int:
-    """Return when a folder last changed, in whatever way: what was found there holds until then."""
+    """Return the change time of a folder, which is the key of its cached entries."""
     try:
         return folder.stat().st_ctime_ns
     except OSError:
@@ -96,7 +97,7 @@ def _changed_at(folder: Path) -> int:
 def _root_entries(
     root: str, hidden: tuple[str, ...], missing: tuple[str, ...], _stamp: tuple[int, ...]
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return how, where and as a link to what each entry of a root is shown."""
+    """Return option, target and link of each entry of a root."""
     targets = [PurePosixPath(target) for target in missing]
     left_out = {*map(Path, hidden), *(Path(root, own.lstrip("/")) for own in OWN_FOLDERS)}
     return tuple(
@@ -119,21 +120,21 @@ def _folder_entries(
         mounted = any(place in target.parents for target in targets)
         if mounted and entry.is_symlink():
             raise CannotRun(f"Nothing can be mounted in {place}: it is a link in the image.")
-        parted = mounted or any(path in other.parents for other in hidden)
-        # A link where something is mounted would lead the mount astray.
+        is_split = mounted or any(path in other.parents for other in hidden)
+        # A link at a mount point would redirect the mount.
         is_left_out = path in hidden or place in targets
-        kind = None if is_left_out else _entry_option(entry, parted=parted)
+        kind = None if is_left_out else _entry_option(entry, is_split=is_split)
         if kind:
             yield (kind, path, str(place))
         if kind == "--dir":
             yield from _folder_entries(path, targets=targets, hidden=hidden, root=root)
 
 
-def _entry_option(entry: os.DirEntry[str], *, parted: bool) -> str | None:
-    """Return how an entry is shown; None: not at all."""
+def _entry_option(entry: os.DirEntry[str], *, is_split: bool) -> str | None:
+    """Return the option that mounts an entry; None: it is left out."""
     if entry.is_symlink():
         return "--symlink"
-    if parted and entry.is_dir():
-        # What is closed to others would be closed to the job, and to who mounts for it.
+    if is_split and entry.is_dir():
+        # A folder that is closed to other users would be closed to the job and to bubblewrap.
         return "--dir" if entry.stat().st_mode & _READABLE == _READABLE else None
     return "--ro-bind-try" if entry.is_dir() or entry.is_file() else None

@@ -1,13 +1,14 @@
-"""Process runner: an attempt is a plain process of the hub's own user. For one's own machine."""
+"""Process runner: an attempt is a plain process of the hub's own user, without isolation."""
 
 from pathlib import Path
 
 from hublet.runtime import cgroups
 from hublet.runtime.attempt_folder import spill_long_variables
 from hublet.runtime.attempt_processes import ATTEMPT_VARIABLE
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images.rootfs import Image, argv_of
 from hublet.runtime.networks.membership import NetworkAttachment
-from hublet.runtime.records import CannotRun, LaunchOrder, RunnerCapabilities
+from hublet.runtime.records import LaunchOrder, RunnerCapabilities
 from hublet.runtime.sandbox.shim_runner import ProcessSpec, ShimRunner
 
 NAME = "process"
@@ -16,7 +17,7 @@ _WITHOUT_GROUPS = "Jobs are plain processes here, which share the network of the
 
 def process_runner(data_dir: Path) -> ShimRunner:
     return ShimRunner(
-        name=NAME, data_dir=data_dir, arrange=_process_spec, look=_probe, is_plain=True
+        name=NAME, data_dir=data_dir, build_spec=_process_spec, probe_machine=_probe, is_plain=True
     )
 
 
@@ -31,7 +32,7 @@ def _probe() -> RunnerCapabilities:
     )
 
 
-def _process_spec(order: LaunchOrder, _place: NetworkAttachment | None) -> ProcessSpec:
+def _process_spec(order: LaunchOrder, _network: NetworkAttachment | None) -> ProcessSpec:
     if order.binds:
         raise CannotRun("The process runner cannot mount volumes; the sandbox runner can.")
     if order.group:

@@ -13,19 +13,19 @@ from hublet.core.config.kinds import ImageSource
 from hublet.core.light_dataclasses import dataclass
 from hublet.runtime import cgroups, seccomp
 from hublet.runtime.attempt_folder import spill_long_variables
+from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import cache, rootfs
-from hublet.runtime.networks.allocation import find_obstacle
-from hublet.runtime.networks.membership import NetworkAttachment, Networks
-from hublet.runtime.records import BindMount, CannotRun, LaunchOrder, RunnerCapabilities
+from hublet.runtime.networks.membership import NetworkAttachment, Networks, find_obstacle
+from hublet.runtime.records import BindMount, LaunchOrder, RunnerCapabilities
 from hublet.runtime.sandbox import bubblewrap
 from hublet.runtime.sandbox.shim_runner import ProcessSpec, ShimRunner
 from hublet.runtime.shim.child import STAGE
 
 NAME = "sandbox"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Users that no account of the machine has; a hub that runs as root gives each job another one.
+# Range of user ids without accounts; a hub that runs as root gives each job one of them.
 _FIRST_USER, _USERS = 0x60000000, 0x1000000
-# Nobody's business but the machine's.
+# Folders of the machine that are hidden from jobs.
 _HIDDEN = ("/root", "/home", "/run", "/boot", "/lost+found", "/var/run", "/var/tmp")  # noqa: S108
 _NO_GROUPS = "Jobs share the network of the machine, because jobs.network is shared."
 _LIMITS_WITHOUT_CGROUPS = (("RLIMIT_NPROC", 2 * cgroups.MAX_PROCESSES),)
@@ -39,8 +39,8 @@ def sandbox_runner(
     networks: Networks | None = None,
     settings_file: Path | None = None,
 ) -> ShimRunner:
-    """Return the runner; with `network` jobs share that of the machine, and have no others."""
-    arrangement = _SandboxBuilder(
+    """Return the runner; with `network` jobs share the network of the machine, and have no other."""
+    builder = _SandboxBuilder(
         data_dir=data_dir,
         image_map=tuple(image_map),
         network=network,
@@ -49,9 +49,9 @@ def sandbox_runner(
     return ShimRunner(
         name=NAME,
         data_dir=data_dir,
-        arrange=arrangement.of,
-        look=lambda: _probe(network=network, networks=networks),
-        tidy=arrangement.tidy_up,
+        build_spec=builder.build,
+        probe_machine=lambda: _probe(network=network, networks=networks),
+        prune=builder.prune,
         networks=networks,
     )
 
@@ -61,21 +61,21 @@ class _SandboxBuilder:
     data_dir: Path
     image_map: tuple[ImageSource, ...]
     network: bool
-    # What jobs that see this machine as their image do not see of it.
+    # Paths hidden from jobs whose image is this machine.
     private: tuple[Path, ...]
 
-    def of(self, order: LaunchOrder, place: NetworkAttachment | None) -> ProcessSpec:
-        if order.group and place is None:
+    def build(self, order: LaunchOrder, attachment: NetworkAttachment | None) -> ProcessSpec:
+        if order.group and attachment is None:
             raise CannotRun(f"The job cannot be in a network group. {_NO_GROUPS}")
         program = _find_bubblewrap()
         user = user_of(order.job_id) if os.geteuid() == 0 else 0
         image = self._image(order)
         argv = rootfs.argv_of(order, image)
-        view = self._view(order, image, place)
+        view = self._view(order, image, attachment)
         home = order.folder / "home"
-        # The home of the image is not the job's: nobody could write there.
-        said = image.defaults.environment | {"HOME": bubblewrap.HOME} | order.environment
-        variables = spill_long_variables(said, home=home, seen_at=bubblewrap.HOME)
+        # Not the HOME of the image, which the job could not write to.
+        environment = image.defaults.environment | {"HOME": bubblewrap.HOME} | order.environment
+        variables = spill_long_variables(environment, home=home, seen_at=bubblewrap.HOME)
         _chown_mounts(view, user=user)
         staged: list[str] = []
         if user:
@@ -97,7 +97,7 @@ class _SandboxBuilder:
         target = rootfs.target_of(self.image_map, order.image)
         return cache.acquire_image(target, cache=self._cache, attempt=order.folder)
 
-    def tidy_up(self, attempts: Sequence[Path]) -> None:
+    def prune(self, attempts: Sequence[Path]) -> None:
         cache.prune(self._cache, image_map=self.image_map, attempts=attempts)
 
     @property
@@ -105,7 +105,7 @@ class _SandboxBuilder:
         return self.data_dir.resolve() / "jobs" / "images"
 
     def _view(
-        self, order: LaunchOrder, image: rootfs.Image, place: NetworkAttachment | None
+        self, order: LaunchOrder, image: rootfs.Image, attachment: NetworkAttachment | None
     ) -> bubblewrap.SandboxView:
         root = image.root
         for name in ("tmp", "home"):
@@ -115,29 +115,29 @@ class _SandboxBuilder:
             BindMount(source=order.folder / "home", target=bubblewrap.HOME, read_only=False),
         ]
         content = order.content
-        if place:
-            own += _name_mounts(place)
+        if attachment:
+            own += _name_mounts(attachment)
         elif self.network:
             own += _resolver_mount()
         if content:
-            # Its own copy may be written to, as in the image that would be built of it.
+            # A copy of its own is writable, as in an image that would be built of it.
             shared = not content.is_relative_to(order.folder)
             own.append(BindMount(source=content, target=bubblewrap.CONTENT, read_only=shared))
         hidden = self.private if root == Path("/") else ()
         return bubblewrap.SandboxView(
             root=root,
-            shown=root,
+            root_source=root,
             hidden=hidden,
             binds=(*own, *order.binds),
             hostname=order.hostname,
-            network=self.network or place is not None,
+            network=self.network or attachment is not None,
             devices=_check_devices(order),
             cwd=bubblewrap.CONTENT if content else image.defaults.cwd or bubblewrap.HOME,
         )
 
 
 def _hidden_paths(data_dir: Path, settings_file: Path | None) -> tuple[Path, ...]:
-    # A file may be found under several names, by links.
+    # Both names, where the settings file is a link.
     files = {settings_file, settings_file.resolve()} if settings_file else set[Path]()
     return (data_dir.resolve(), *sorted(files), *map(Path, _HIDDEN))
 
@@ -150,16 +150,19 @@ def _check_devices(order: LaunchOrder) -> tuple[str, ...]:
 
 
 def _resolver_mount() -> list[BindMount]:
-    """Return what a job needs to find others by name: this machine's own way to do so."""
+    """Mount the resolver configuration of this machine."""
     source = Path("/etc/resolv.conf")
     if not source.exists():
         return []
     return [BindMount(source=source.resolve(), target=str(source), read_only=True)]
 
 
-def _name_mounts(place: NetworkAttachment) -> list[BindMount]:
-    """Return the same for a job with a network of its own."""
-    files = {"/etc/hosts": place.hosts, "/etc/resolv.conf": place.resolver}
+def _name_mounts(attachment: NetworkAttachment) -> list[BindMount]:
+    """Mount the hosts and resolver files of a job with a network of its own."""
+    files = {
+        "/etc/hosts": attachment.hosts,
+        "/etc/resolv.conf": attachment.resolver,
+    }
     return [BindMount(source=file, target=name, read_only=True) for name, file in files.items()]
 
 
@@ -168,7 +171,7 @@ def user_of(job_id: str) -> int:
 
 
 def _chown_mounts(view: bubblewrap.SandboxView, *, user: int) -> None:
-    """Give the job what it may write to. Files with a second name are left: that is not the job's."""
+    """Make the job own its writable mounts, except files with hard links, which others share."""
     if not user:
         return
     for bind in view.binds:
@@ -183,16 +186,16 @@ def _chown_mounts(view: bubblewrap.SandboxView, *, user: int) -> None:
 
 
 def _stage_sources(view: bubblewrap.SandboxView) -> tuple[bubblewrap.SandboxView, list[str]]:
-    """Name each source as the shim shows it to a user who may not walk to where it lies."""
+    """Replace each source by its path below STAGE, where the shim binds it for the job's user."""
     sources = [bind.source for bind in view.binds]
     binds = tuple(
         replace(bind, source=Path(STAGE, str(number))) for number, bind in enumerate(view.binds)
     )
-    shown = view.root
-    if shown != Path("/"):
-        shown = Path(STAGE, str(len(sources)))
+    root_source = view.root
+    if root_source != Path("/"):
+        root_source = Path(STAGE, str(len(sources)))
         sources.append(view.root)
-    return replace(view, binds=binds, shown=shown), [str(source) for source in sources]
+    return replace(view, binds=binds, root_source=root_source), [str(source) for source in sources]
 
 
 def _find_bubblewrap() -> str:
@@ -208,7 +211,7 @@ def _probe(*, network: bool, networks: Networks | None) -> RunnerCapabilities:
         return RunnerCapabilities(usable=False, sentence=str(error))
     view = bubblewrap.SandboxView(
         root=Path("/"),
-        shown=Path("/"),
+        root_source=Path("/"),
         hidden=(),
         binds=(),
         hostname="probe",
@@ -245,7 +248,7 @@ def _probe(*, network: bool, networks: Networks | None) -> RunnerCapabilities:
 
 
 def _why_no_groups(networks: Networks | None) -> str:
-    """Say why there are no network groups; nothing when there are."""
+    """Return why there are no network groups; empty when there are."""
     if networks is None:
         return _NO_GROUPS
     reason = find_obstacle(networks.policy)

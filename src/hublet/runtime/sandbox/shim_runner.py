@@ -1,4 +1,4 @@
-"""Shim runner, shared by process and sandbox: a shim for each attempt, known by its folder."""
+"""Shim runner, the base of the process and the sandbox runner: a shim for each attempt."""
 
 import asyncio
 import fcntl
@@ -13,23 +13,17 @@ from typing import Any
 
 from hublet.core import clock
 from hublet.core.light_dataclasses import dataclass
+from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime import attempt_processes, cgroups
-from hublet.runtime.attempt_folder import STOP_FILE, boot_id, identity_of, read_status
+from hublet.runtime.attempt_folder import boot_id, identity_of, read_status
 from hublet.runtime.launch_threads import run_in_launch_thread
-from hublet.runtime.networks.allocation import allocated_network
-from hublet.runtime.networks.membership import NetworkAttachment, Networks
-from hublet.runtime.records import (
-    AttachPoint,
-    LaunchOrder,
-    Observation,
-    Phase,
-    RunnerCapabilities,
-    Usage,
-)
+from hublet.runtime.networks.membership import NetworkAttachment, Networks, allocated_network
+from hublet.runtime.records import AttachPoint, LaunchOrder, RunnerCapabilities
 from hublet.runtime.sandbox.shim_starter import ShimStarterPool
+from hublet.runtime.shim.attempt import STOP_FILE
 from hublet.runtime.shim.program import is_locked
 
-# Why nobody saw an attempt end.
+# Reasons why the end of an attempt is not known.
 _KILLED = "what looked after it was killed"
 _RESTARTED = "the machine was started anew"
 _ELSEWHERE = "it runs on another machine"
@@ -57,13 +51,13 @@ class ShimRunner:
 
     name: str
     data_dir: Path
-    arrange: Callable[[LaunchOrder, NetworkAttachment | None], ProcessSpec]
-    look: Callable[[], RunnerCapabilities]
-    # None: there are none but that of the machine, or none at all.
+    build_spec: Callable[[LaunchOrder, NetworkAttachment | None], ProcessSpec]
+    probe_machine: Callable[[], RunnerCapabilities]
+    # None: jobs share the network of the machine, or have none at all.
     networks: Networks | None = None
-    # Clears away what no attempt in these folders uses.
-    tidy: Callable[[list[Path]], None] = lambda _attempts: None
-    # Whether the shim's own child is the job, and not what makes a place for it.
+    # Removes what no attempt in these folders uses.
+    prune: Callable[[list[Path]], None] = lambda _attempts: None
+    # Whether the shim's child is the job itself, and not bubblewrap.
     is_plain: bool = False
     _starters: ShimStarterPool = field(default_factory=ShimStarterPool)
     _watched: dict[str, int] = field(default_factory=dict)
@@ -71,10 +65,10 @@ class ShimRunner:
     _samples: dict[str, attempt_processes.UsageSample] = field(default_factory=dict)
 
     async def probe(self) -> RunnerCapabilities:
-        ability = await asyncio.to_thread(self.look)
-        if ability.usable:
+        capabilities = await asyncio.to_thread(self.probe_machine)
+        if capabilities.usable:
             await asyncio.to_thread(self._starters.warm_up)
-        return ability
+        return capabilities
 
     async def launch(self, order: LaunchOrder) -> str:
         handle = await run_in_launch_thread(self._launch, order)
@@ -101,7 +95,7 @@ class ShimRunner:
         return await asyncio.to_thread(self._handles)
 
     async def tidy_up(self) -> None:
-        await asyncio.to_thread(lambda: self.tidy([Path(handle) for handle in self._handles()]))
+        await asyncio.to_thread(lambda: self.prune([Path(handle) for handle in self._handles()]))
 
     async def usage(self, handle: str) -> Usage | None:
         sample = await asyncio.to_thread(
@@ -113,7 +107,7 @@ class ShimRunner:
         before, self._samples[handle] = self._samples.get(handle), sample
         return attempt_processes.usage_between(before, sample)
 
-    async def inside(self, handle: str) -> AttachPoint | None:
+    async def attach_point(self, handle: str) -> AttachPoint | None:
         status = await asyncio.to_thread(read_status, Path(handle))
         return await asyncio.to_thread(
             attempt_processes.attach_point_of, status, is_plain=self.is_plain
@@ -124,24 +118,24 @@ class ShimRunner:
         return self.data_dir.absolute() / "jobs" / "runners" / self.name
 
     def _launch(self, order: LaunchOrder) -> str:
-        # The shim does not stay in the folder in which the hub was started.
+        # Absolute, because the shim changes its working directory.
         order = replace(order, folder=order.folder.absolute(), log=order.log.absolute())
         order.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         order.log.parent.mkdir(parents=True, exist_ok=True)
-        turn = os.open(order.folder / "launch", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(order.folder / "launch", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            # Nothing is prepared for an attempt that another hub has begun in the meantime.
-            fcntl.flock(turn, fcntl.LOCK_EX)
+            # Another hub may have started the attempt in the meantime.
+            fcntl.flock(lock, fcntl.LOCK_EX)
             if read_status(order.folder) is None:
                 self._begin(order)
         finally:
-            os.close(turn)
+            os.close(lock)
         return str(order.folder)
 
     def _begin(self, order: LaunchOrder) -> None:
-        with allocated_network(self.networks, order) as place:
-            spec = _shim_spec(order, self.arrange(order, place), place)
-            # Before it begins, so that nothing runs which could not be found again.
+        with allocated_network(self.networks, order) as network:
+            spec = _shim_spec(order, self.build_spec(order, network), network)
+            # The index comes first, so that no attempt runs which could not be found again.
             self._index.mkdir(parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 self._link_to(order.folder).symlink_to(order.folder)
@@ -161,14 +155,14 @@ class ShimRunner:
 
     def _handles(self) -> list[str]:
         if self.networks is not None:
-            self.networks.tend()
+            self.networks.clean_up()
         if not self._index.exists():
             return []
         targets = [_read_link(link) for link in self._index.iterdir()]
         return sorted(str(target) for target in targets if target)
 
     def _watch(self, handle: str) -> None:
-        """Have the loop tell when the shim ends; without it, whoever asks again learns it too."""
+        """Watch the shim's pidfd, for a hint when it ends; the caller's polling does not need it."""
         if handle in self._watched or (status := read_status(Path(handle))) is None:
             return
         if (fd := identity_of(status).open()) is None:
@@ -181,17 +175,17 @@ class ShimRunner:
         fd = self._watched.pop(handle)
         asyncio.get_running_loop().remove_reader(fd)
         os.close(fd)
-        if self.networks is None or not self.networks.is_any():
+        if self.networks is None or not self.networks.has_networks():
             self._changed.put_nowait(handle)
             return
         loop = asyncio.get_running_loop()
-        # Before anybody hears that it has ended nobody finds it any more.
-        left = loop.run_in_executor(None, self.networks.leave, Path(handle))
-        left.add_done_callback(lambda _: self._changed.put_nowait(handle))
+        # Its names are removed before the hint, so that nobody finds an attempt known as ended.
+        leaving = loop.run_in_executor(None, self.networks.leave, Path(handle))
+        leaving.add_done_callback(lambda _: self._changed.put_nowait(handle))
 
 
 def _shim_spec(
-    order: LaunchOrder, launch: ProcessSpec, place: NetworkAttachment | None
+    order: LaunchOrder, launch: ProcessSpec, network: NetworkAttachment | None
 ) -> dict[str, Any]:
     rlimits = [("RLIMIT_CORE", 0), *launch.rlimits]
     if not cgroups.own_hierarchies():
@@ -221,8 +215,8 @@ def _shim_spec(
         "user": launch.user,
         "stage": launch.stage,
         "rlimits": rlimits,
-        "network": place.inside if place else "",
-        "switch": place.switch if place else "",
+        "network": network.namespace_path if network else "",
+        "switch": network.switch_path if network else "",
     }
 
 
@@ -231,7 +225,7 @@ def observe(folder: Path) -> Observation:
     if status is None:
         return Observation(phase=Phase.gone)
     if status["phase"] != Phase.exited and not identity_of(status).lives():
-        # It may have said so, and ended, since it was asked.
+        # The shim may have written the exit, and ended, since the status was read.
         status = read_status(folder) or status
         if status["phase"] != Phase.exited:
             return _observe_unattended(folder, status)
@@ -249,7 +243,7 @@ def observe(folder: Path) -> Observation:
 
 
 def _observe_unattended(folder: Path, status: dict[str, Any]) -> Observation:
-    """Return what there is to say of an attempt whose shim is not among the living of this machine.
+    """Observe an attempt whose shim does not run on this machine.
 
     Workers of several machines share the data folder, and with it the locks of their shims.
     """
@@ -276,7 +270,7 @@ def _optional_time(micros: int | None) -> datetime | None:
 
 
 def _stop(folder: Path, grace_seconds: float) -> None:
-    # Kept in the folder, so that an attempt which begins only now sees it too.
+    # In the folder, so that an attempt which is only just starting sees it too.
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     (folder / f"{STOP_FILE}.new").write_text(str(grace_seconds))
     (folder / f"{STOP_FILE}.new").rename(folder / STOP_FILE)

@@ -10,10 +10,10 @@ from pathlib import Path
 from queue import LifoQueue
 from typing import Any
 
-from hublet.runtime.records import CannotRunYet
+from hublet.runtime.errors import CannotRunYet
 from hublet.runtime.shim.program import FAILED, HEAD
 
-# Its folder is only looked into for `shim`, and after everything of Python's own.
+# The folder of `shim` comes last in sys.path, so that no module of ours hides one of Python.
 _BOOTSTRAP = "import sys; sys.path.append(sys.argv[1]); from shim.program import main; main()"
 _COMMAND = (sys.executable, "-I", "-S", "-c", _BOOTSTRAP, str(Path(__file__).parents[1]))
 _RESPONSE_MILLIS = 30_000
@@ -22,30 +22,30 @@ _POOL_SIZE = 2
 
 @dataclass(slots=True)
 class ShimStarter:
-    """Started when it is first needed, and again when it was killed. For one thread at a time."""
+    """One fork server: started when first needed, and again if killed. For one thread at a time."""
 
-    # Where orders are written and answers are read.
+    # To write orders to, and to read responses from.
     _pipes: tuple[int, int] | None = None
 
     def start(self, spec: dict[str, Any]) -> None:
         body = marshal.dumps(spec)
         order = len(body).to_bytes(HEAD, "big") + body
-        # The one who waits may have been killed since the last order; a new one has not.
-        answer = self._ask(order) or self._ask(order)
-        if not answer or answer == FAILED:
+        # The fork server may have been killed since the last order: then a new one is started.
+        response = self._exchange(order) or self._exchange(order)
+        if not response or response == FAILED:
             raise CannotRunYet("The attempt could not be started: its shim ended at once.")
 
     def warm_up(self) -> None:
         self._pipes = self._pipes or _open()
 
-    def _ask(self, order: bytes) -> bytes:
+    def _exchange(self, order: bytes) -> bytes:
         try:
             self._pipes = self._pipes or _open()
             view = memoryview(order)
             while view:
                 view = view[os.write(self._pipes[0], view) :]
-            if answer := _read(self._pipes[1]):
-                return answer
+            if response := _read(self._pipes[1]):
+                return response
         except OSError:
             self.close()
             return b""
@@ -63,7 +63,7 @@ class ShimStarter:
 
 @dataclass(slots=True)
 class ShimStarterPool:
-    """As many as shims can be started beside each other; the later ones only when it comes to that."""
+    """Fork servers for parallel launches; the last one used is taken first, so few are ever started."""
 
     _idle: LifoQueue[ShimStarter] = field(default_factory=LifoQueue)
 
@@ -72,7 +72,7 @@ class ShimStarterPool:
             self._idle.put(ShimStarter())
 
     def start(self, spec: dict[str, Any]) -> None:
-        """Hand an attempt to a shim; returns when it was taken over. Blocks. Raises CannotRunYet."""
+        """Start a shim; return when it has the attempt. Blocks. Raises CannotRunYet."""
         starter = self._idle.get()
         try:
             starter.start(spec)
@@ -88,21 +88,26 @@ class ShimStarterPool:
 
 
 def _open() -> tuple[int, int]:
-    orders, order = os.pipe2(os.O_CLOEXEC)
-    answers, answer = os.pipe2(os.O_CLOEXEC)
+    order_reader, order_writer = os.pipe2(os.O_CLOEXEC)
+    response_reader, response_writer = os.pipe2(os.O_CLOEXEC)
     try:
-        # It goes on in a process of its own: this one ends at once.
+        # The program daemonizes, so this returns at once.
         subprocess.run(  # noqa: S603 - this very interpreter, with a program of ours.
-            _COMMAND, stdin=orders, stdout=answer, stderr=subprocess.DEVNULL, env={}, check=True
+            _COMMAND,
+            stdin=order_reader,
+            stdout=response_writer,
+            stderr=subprocess.DEVNULL,
+            env={},
+            check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        os.close(order)
-        os.close(answers)
+        os.close(order_writer)
+        os.close(response_reader)
         raise CannotRunYet(f"The attempt could not be started: {error}.") from error
     finally:
-        os.close(orders)
-        os.close(answer)
-    return order, answers
+        os.close(order_reader)
+        os.close(response_writer)
+    return order_writer, response_reader
 
 
 def _read(fd: int) -> bytes:

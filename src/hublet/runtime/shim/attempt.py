@@ -1,4 +1,4 @@
-"""Attempt in the care of its shim: start, output, deadline, end."""
+"""Attempt as its shim runs it: start, output into the log, deadline, end."""
 
 import fcntl
 import os
@@ -7,7 +7,7 @@ import signal
 import time
 from typing import Any
 
-from .child import NEWNET, become
+from .child import NEWNET, exec_job
 from .log import Log
 from .system import (
     call,
@@ -22,17 +22,17 @@ from .system import (
 )
 
 CHUNK = 1 << 20
-# What is left in a pipe after everything that could write to it was killed takes no time at all.
+# After every writer was killed, the rest of a pipe is read at once; this only bounds the wait.
 DRAIN_SECONDS = 2.0
-STATUS, STOP = "status.json", "stop"
-# A hub on another machine can write its wish down, but not ring.
-LOOK_MILLIS = 2000
+STATUS_FILE, STOP_FILE = "status.json", "stop"
+# A hub on another machine can write the stop file, but not send a signal.
+STOP_POLL_MILLIS = 2000
 SUBREAPER = 36
 SIGNALED = 128
 BOOT = read("/proc/sys/kernel/random/boot_id").decode().strip()
 
 
-class Attempt:
+class ShimAttempt:
     """One attempt, from the start of its process until nothing of it is left."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
@@ -41,8 +41,8 @@ class Attempt:
         self.main = self.inner = 0
         self.code: int | None = None
         self.kill_at = self.end_at = float("inf")
-        self.look_at = 0.0
-        self.told = b""
+        self.next_stop_poll = 0.0
+        self.bwrap_status = b""
         pid = os.getpid()
         self.status: dict[str, Any] = {
             "phase": "pending",
@@ -50,43 +50,43 @@ class Attempt:
             "start": start_time(pid),
             "boot": BOOT,
             "main": 0,
-            # Also those that are made only now: whoever clears up after a killed shim must know.
+            # Also those that do not exist yet: who cleans up after a killed shim must know them.
             "groups": [path for path, _ in spec["groups"]],
         }
 
     def now(self) -> int:
         return time.time_ns() // 1000 + int(self.spec["offset"])
 
-    def say(self, **changes: Any) -> None:
+    def write_status(self, **changes: Any) -> None:
         self.status |= changes
-        path = f"{self.folder}/{STATUS}"
+        path = f"{self.folder}/{STATUS_FILE}"
         fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         os.write(fd, to_json(self.status).encode())
         os.close(fd)
         os.replace(f"{path}.new", path)  # noqa: PTH105 - pathlib is much to load.
 
-    def say_at_last(self, **changes: Any) -> None:
-        """Say how it ended, however long the disk is full."""
+    def write_final_status(self, **changes: Any) -> None:
+        """Write how it ended; retry as long as the disk is full."""
         while True:
             try:
-                self.say(**changes)
+                self.write_status(**changes)
             except FileNotFoundError:
-                return  # Nobody wants to know any more.
+                return  # The folder was removed: nobody reads the status any more.
             except OSError:
                 time.sleep(1)
             else:
                 return
 
-    def forget(self) -> None:
-        """Leave no trace of an attempt that could not begin, so that it can be ordered again."""
+    def discard(self) -> None:
+        """Remove the groups and status of an attempt that could not start, so it can be ordered again."""
         self.free_groups()
         if self.main == 0 and self.status["phase"] == "pending":
-            os.unlink(f"{self.folder}/{STATUS}")  # noqa: PTH108 - pathlib is much to load.
+            os.unlink(f"{self.folder}/{STATUS_FILE}")  # noqa: PTH108 - pathlib is much to load.
 
-    def wants_stop(self) -> float | None:
-        """Return the grace that a stop asks for; None: nobody asked."""
+    def requested_grace(self) -> float | None:
+        """Return the grace in seconds of a stop request; None: there is none."""
         try:
-            return float(read(f"{self.folder}/{STOP}"))
+            return float(read(f"{self.folder}/{STOP_FILE}"))
         except ValueError:
             return None
 
@@ -99,28 +99,30 @@ class Attempt:
         if self.spec["adopt"]:
             call("prctl", SUBREAPER, 1, 0, 0, 0)
         self.output, output = os.pipe2(os.O_CLOEXEC)
-        self.told_fd, told = os.pipe2(os.O_CLOEXEC)
+        self.bwrap_status_fd, bwrap_status = os.pipe2(os.O_CLOEXEC)
         failed, failure = os.pipe2(os.O_CLOEXEC)
         try:
             fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, CHUNK)
         except OSError:
-            self.log.stamp = 0  # The user has too many pipes: a small one does as well.
+            self.log.stamp = 0  # The user has too many pipes: a small one works as well.
         shim = os.getpid()
         self.enter_network()
         self.main = os.fork()
         if self.main == 0:
-            become(self.spec, groups=self.groups, shim=shim, fds=(output, told, failure))
-        for fd in (output, told, failure, self.spec["network"]):
+            exec_job(self.spec, groups=self.groups, shim=shim, fds=(output, bwrap_status, failure))
+        for fd in (output, bwrap_status, failure, self.spec["network"]):
             if fd >= 0:
                 os.close(fd)
         self.end_at = time.monotonic() + self.spec["timeout"]
-        self.say(phase="running", started_at=self.now(), main=self.main, groups=self.groups)
+        self.write_status(
+            phase="running", started_at=self.now(), main=self.main, groups=self.groups
+        )
         self.failed = failed
 
     def enter_network(self) -> None:
-        """Hold the job's own network for it, and keep that of its group there by being in it.
+        """Open the job's network, and join the switch of its group.
 
-        Both are there only as long as somebody holds them: from now on that is not the hub.
+        Namespaces end with the last process or descriptor in them: from now on those are the shim's.
         """
         for name in ("network", "switch"):
             path = self.spec[name]
@@ -129,8 +131,8 @@ class Attempt:
             call("setns", switch, NEWNET)
             os.close(switch)
 
-    def hear_of_failure(self) -> None:
-        """Wait until the process is the job, or says why it cannot be."""
+    def read_start_failure(self) -> None:
+        """Wait until the child has executed the job; keep the reason if it could not."""
         if reason := os.read(self.failed, 4096):
             self.status["reason"] = reason.decode()
         os.close(self.failed)
@@ -154,43 +156,44 @@ class Attempt:
                     os.rmdir(path)  # noqa: PTH106 - pathlib is much to load.
                     break
                 except OSError:
-                    # What was killed is still on its way out.
+                    # Killed processes have not been reaped yet.
                     time.sleep(0.002)
 
-    def attend(self) -> None:
-        """Carry output into the log until the process ended; end it when its time has come."""
-        self.hear_of_failure()
-        bell, ring = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
+    def supervise(self) -> None:
+        """Copy output into the log until the process ends; stop it on request or at its deadline."""
+        self.read_start_failure()
+        wake_fd, signal_fd = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(signal_fd, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         poll = select.poll()
-        for fd in (bell, self.output, self.told_fd):
+        for fd in (wake_fd, self.output, self.bwrap_status_fd):
             poll.register(fd, select.POLLIN)
-        # What was asked for, or ended, before the handlers were there.
+        # A stop request or an exit may have come before the handlers were set.
         self.reap()
-        self.obey()
+        self.apply_stop_request()
         while self.code is None:
             for fd, _ in poll.poll(self.wait_millis()):
-                if fd == bell:
-                    os.read(bell, 4096)
+                if fd == wake_fd:
+                    os.read(wake_fd, 4096)
                     self.reap()
-                    self.obey()
-                elif not self.carry(fd):
+                    self.apply_stop_request()
+                elif not self.forward(fd):
                     poll.unregister(fd)
-            self.look_at_the_clock()
-            self.look_for_a_wish()
+            self.check_deadlines()
+            self.poll_stop_request()
 
     def wait_millis(self) -> float:
         nearest = min(self.kill_at, self.end_at) - time.monotonic()
-        return min(max(nearest * 1000, 0) + 1, LOOK_MILLIS)
+        return min(max(nearest * 1000, 0) + 1, STOP_POLL_MILLIS)
 
-    def carry(self, fd: int) -> bool:
+    def forward(self, fd: int) -> bool:
+        """Read a pipe once: output goes into the log; return False at its end."""
         data = os.read(fd, CHUNK)
-        if fd == self.told_fd:
-            self.told += data
-            _, found, rest = self.told.partition(b'"child-pid": ')
+        if fd == self.bwrap_status_fd:
+            self.bwrap_status += data
+            _, found, rest = self.bwrap_status.partition(b'"child-pid": ')
             if found and not self.inner:
                 digits = rest[: len(rest) - len(rest.lstrip(b"0123456789"))]
                 self.inner = int(digits or 0)
@@ -206,32 +209,32 @@ class Attempt:
         except ChildProcessError:
             return
 
-    def obey(self) -> None:
-        grace = self.wants_stop()
+    def apply_stop_request(self) -> None:
+        grace = self.requested_grace()
         if grace is None or self.code is not None:
             return
         if self.status.get("stopped"):
-            # Somebody may have lost patience since.
+            # A later request may have a shorter grace.
             self.kill_at = min(self.kill_at, time.monotonic() + grace)
             return
         self.status["stopped"] = True
-        self.end(grace)
+        self.terminate(grace)
 
-    def look_at_the_clock(self) -> None:
+    def check_deadlines(self) -> None:
         if time.monotonic() >= self.end_at:
             self.status["timed_out"] = True
-            self.end(self.spec["grace"])
+            self.terminate(self.spec["grace"])
         if time.monotonic() >= self.kill_at:
             self.kill_at = time.monotonic() + 0.2
             self.kill_all()
 
-    def look_for_a_wish(self) -> None:
-        if time.monotonic() >= self.look_at:
-            self.look_at = time.monotonic() + LOOK_MILLIS / 1000
-            self.obey()
+    def poll_stop_request(self) -> None:
+        if time.monotonic() >= self.next_stop_poll:
+            self.next_stop_poll = time.monotonic() + STOP_POLL_MILLIS / 1000
+            self.apply_stop_request()
 
-    def end(self, grace: float) -> None:
-        """Ask the process and its group politely; `kill_at` is for what does not listen."""
+    def terminate(self, grace: float) -> None:
+        """Send SIGTERM to the process group; everything left at `kill_at` is killed."""
         self.end_at = float("inf")
         self.kill_at = min(self.kill_at, time.monotonic() + grace)
         try:
@@ -249,20 +252,21 @@ class Attempt:
             kill(pid)
 
     def finish(self) -> None:
+        """Kill what is left, drain the output, and write the final status."""
         deadline = time.monotonic() + DRAIN_SECONDS
         poll = select.poll()
         poll.register(self.output, select.POLLIN)
-        open_ = True
-        while time.monotonic() < deadline and (open_ or descendants(os.getpid())):
+        is_open = True
+        while time.monotonic() < deadline and (is_open or descendants(os.getpid())):
             self.kill_all()
             self.reap()
-            while open_ and poll.poll(10):
-                open_ = self.carry(self.output)
+            while is_open and poll.poll(10):
+                is_open = self.forward(self.output)
         self.log.close()
-        self.carry(self.told_fd)
-        self.conclude()
+        self.forward(self.bwrap_status_fd)
+        self.report_exit()
 
-    def conclude(self) -> None:
+    def report_exit(self) -> None:
         code = self.code or 0
         if self.spec["sandboxed"]:
             code = self.code_inside(code)
@@ -270,7 +274,7 @@ class Attempt:
         if code != 0 and (limit := max(map(refused_processes, self.groups), default=0)):
             self.status.setdefault("reason", f"it wanted more than {limit} processes")
         self.free_groups()
-        self.say_at_last(
+        self.write_final_status(
             phase="exited",
             ended_at=self.now(),
             exit_code=128 - code if code < 0 else code,
@@ -279,9 +283,9 @@ class Attempt:
         )
 
     def code_inside(self, code: int) -> int:
-        """Return how the process in the sandbox ended; bubblewrap tells its own end by the same."""
-        if b'"exit-code"' in self.told or code <= 0:
-            # As a shell does, it adds 128 to the signal that killed the process.
+        """Return the exit code of the process in the sandbox, as distinct from bubblewrap's own."""
+        if b'"exit-code"' in self.bwrap_status or code <= 0:
+            # Like a shell, bubblewrap adds 128 to the signal that killed the process.
             return SIGNALED - code if SIGNALED < code <= SIGNALED + signal.SIGRTMAX else code
         words = self.log.last.removeprefix(b"bwrap: ").decode()
         if words.startswith("execvp "):

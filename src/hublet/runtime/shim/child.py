@@ -1,4 +1,4 @@
-"""Child of the shim before it becomes the job: limits, namespaces, user, program."""
+"""Child of the shim before it becomes the job: limits, namespaces, user, exec."""
 
 import errno
 import os
@@ -11,18 +11,18 @@ from .system import call, write
 PDEATHSIG = 1
 NEWNS, REC, PRIVATE, BIND = 0x20000, 0x4000, 0x40000, 0x1000
 NEWNET = 0x40000000
-# In a view of the machine that only this attempt has; what lies there for others is not touched.
+# Mount point in the mount namespace of this attempt; the folder of other processes is not touched.
 STAGE = "/tmp"  # noqa: S108
 
 
-def become(
+def exec_job(
     spec: dict[str, Any], *, groups: list[str], shim: int, fds: tuple[int, int, int]
 ) -> NoReturn:
-    """Turn this process into the job, or say why not into the last of the pipes."""
-    output, told, failure = fds
+    """Execute the job in this process; write into the last of the pipes why it cannot be."""
+    output, status_fd, failure = fds
     try:
         prepare(spec, groups=groups, shim=shim)
-        argv, environment = program(spec, told=told)
+        argv, environment = argv_and_environment(spec, status_fd=status_fd)
         for number in (0, 1, 2):
             os.dup2(output if number else os.open(os.devnull, os.O_RDONLY), number)
         os.chdir(spec["cwd"])
@@ -39,34 +39,34 @@ def prepare(spec: dict[str, Any], *, groups: list[str], shim: int) -> None:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for path in groups:
-        # A process with one thread may join by `tasks`, for which the kernel waits for nobody;
-        # the second version has no such file.
+        # A process with one thread may join by `tasks`, which is faster in the kernel; version 2
+        # has no such file.
         if not (write(f"{path}/tasks", "0") or write(f"{path}/cgroup.procs", "0")):
             raise OSError(errno.EPERM, f"it may not join {path}")
     for name, value in spec["rlimits"]:
         resource.setrlimit(getattr(resource, name), (value, value))
-    enter(spec)
+    enter_network_and_user(spec)
     if spec["adopt"]:
-        # A shim that is killed takes the job along; it may have been killed just now.
+        # The kernel kills the job with its shim; the shim may have been killed before this call.
         call("prctl", PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != shim:
             os._exit(127)
 
 
-def enter(spec: dict[str, Any]) -> None:
-    """Go where the job is to be, as whom it is to be."""
+def enter_network_and_user(spec: dict[str, Any]) -> None:
+    """Join the job's network namespace, then become the job's user."""
     if spec["network"] >= 0:
         call("setns", spec["network"], NEWNET)
     if spec["user"]:
-        stage(spec["stage"])
-        drop_to(spec["user"])
+        stage_mounts(spec["stage"])
+        drop_privileges(spec["user"])
 
 
-def stage(sources: list[str]) -> None:
-    """Show folders under other names, so that a user who may not walk to them can be given them."""
+def stage_mounts(sources: list[str]) -> None:
+    """Bind folders below STAGE, for a user who may not traverse the folders above them."""
     call("unshare", NEWNS)
     call("mount", b"none", b"/", None, REC | PRIVATE, None)
-    # Opened before the new folder hides what may lie in the old one.
+    # Opened before the tmpfs hides what lies below STAGE.
     opened = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source in sources]
     call("mount", b"none", STAGE.encode(), b"tmpfs", 0, b"mode=755,size=64k")
     for number, fd in enumerate(opened):
@@ -79,31 +79,33 @@ def stage(sources: list[str]) -> None:
         os.close(fd)
 
 
-def drop_to(user: int) -> None:
+def drop_privileges(user: int) -> None:
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
 
 
-def program(spec: dict[str, Any], *, told: int) -> tuple[list[str], dict[str, str]]:
-    """Return what to execute and its environment.
+def argv_and_environment(
+    spec: dict[str, Any], *, status_fd: int
+) -> tuple[list[str], dict[str, str]]:
+    """Return what to execute, and its environment.
 
-    The job sees the arguments of bubblewrap, and bubblewrap must not obey the job's environment
-    (LD_PRELOAD would run outside of the sandbox): what is the job's own goes through a file.
+    The job can read the arguments of bubblewrap, and bubblewrap must not run with the job's
+    environment (LD_PRELOAD would work outside of the sandbox): both go through a memory file.
     """
     if not spec["sandboxed"]:
         return spec["argv"], spec["environment"]
     options = spec["options"]
     for name, value in spec["environment"].items():
         options += ["--setenv", name, value]
-    words = [spec["bubblewrap"], "--args", in_memory("\0".join(options).encode() + b"\0")]
+    words = [spec["bubblewrap"], "--args", memory_file("\0".join(options).encode() + b"\0")]
     if spec["filter"]:
-        words += ["--seccomp", in_memory(spec["filter"])]
-    os.set_inheritable(told, True)
-    return [*words, "--json-status-fd", str(told), "--", *spec["argv"]], {}
+        words += ["--seccomp", memory_file(spec["filter"])]
+    os.set_inheritable(status_fd, True)
+    return [*words, "--json-status-fd", str(status_fd), "--", *spec["argv"]], {}
 
 
-def in_memory(data: bytes) -> str:
+def memory_file(data: bytes) -> str:
     fd = os.memfd_create("hublet", 0)
     view = memoryview(data)
     while view:

@@ -8,15 +8,15 @@ CONTINUATION = range(0x80, 0xC0)
 
 
 class Log:
-    """The log of the job: `<microseconds> <line>` for each line, added to and never rewritten."""
+    """The log of the job, append-only: `<microseconds> <line>` for each line."""
 
     def __init__(self, path: str, *, limit: int, offset: int) -> None:
         self.fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self.size = os.fstat(self.fd).st_size
         self.limit, self.offset, self.stamp = limit, offset, 0
-        # What waits for the end of its line, and the last line that was seen.
+        # The incomplete last line, and the last complete one.
         self.rest = self.last = b""
-        # Who wrote before may have been killed in the middle of a line.
+        # An earlier writer may have been killed in the middle of a line.
         if self.size and os.pread(self.fd, 1, self.size - 1) != b"\n":
             self.append(b"\n")
         self.full = self.size >= limit
@@ -42,7 +42,7 @@ class Log:
             data = b"\n".join(map(in_pieces, data.split(b"\n")))
         if not data.isascii():
             data = data.decode("utf-8", "replace").encode()
-        # A clock that is set back must not turn the order of the lines around.
+        # Times never decrease, even if the clock is set back.
         self.stamp = max(self.stamp, time.time_ns() // 1000 + self.offset)
         stamp = b"%d " % self.stamp
         text = data.replace(b"\r\n", b"\n")[:-1].replace(b"\n", b"\n" + stamp)
@@ -61,7 +61,7 @@ class Log:
         if written == len(data):
             self.size += written
         else:
-            # The disk is full: half a line would be worse than none, and the job goes on.
+            # The disk is full: no line is better than half a line, and the job goes on.
             os.ftruncate(self.fd, self.size)
 
 

@@ -1,7 +1,7 @@
-"""Main program of the shim: waits for orders, and forks a shim for each attempt.
+"""Fork server of shims: reads orders of the hub, and forks a shim for each attempt.
 
-The one who waits starts nothing itself: for each order it forks a shim, which therefore need not
-load anything first and shares its memory with the others. It ends with the hub; the shims do not.
+A forked shim has nothing to load and shares memory with the others. The fork server ends with the
+hub; the shims do not.
 """
 
 import fcntl
@@ -11,11 +11,11 @@ import os
 import signal
 from typing import Any
 
-from .attempt import STATUS, Attempt
+from .attempt import STATUS_FILE, ShimAttempt
 
 LOCK = "lock"
 HEAD = 8
-# What the hub reads after each order.
+# Responses to an order: started, already started by another, failed.
 STARTED, TAKEN, FAILED = b"s", b"t", b"f"
 
 
@@ -26,33 +26,33 @@ def main() -> None:
     os.chdir("/")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # A request to end that comes before a shim listens waits until then.
+    # A SIGTERM that comes before a shim has its handlers stays pending until then.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    # What a shim touches is copied for it: nobody looks through everything for garbage.
+    # Pages that a shim writes to are copied for it: a garbage collection would write to all.
     gc.disable()
     gc.freeze()
-    while (spec := receive(0)) is not None:
-        os.write(1, begin_shim(spec))
+    while (spec := receive_order(0)) is not None:
+        os.write(1, fork_shim(spec))
 
 
-def begin_shim(spec: dict[str, Any]) -> bytes:
-    """Fork a shim for an attempt; return what it answers, also when it is killed before it does."""
-    answers, answer_fd = os.pipe2(os.O_CLOEXEC)
+def fork_shim(spec: dict[str, Any]) -> bytes:
+    """Fork a shim for an attempt; return its response, FAILED if it is killed before that."""
+    responses, response_fd = os.pipe2(os.O_CLOEXEC)
     if os.fork() == 0:
-        os.dup2(answer_fd, 1)
-        os.close(answer_fd)
-        os.close(answers)
-        take_over(spec)
-        # Nor does it take everything apart before it ends.
+        os.dup2(response_fd, 1)
+        os.close(response_fd)
+        os.close(responses)
+        run_shim(spec)
+        # Without the interpreter's teardown, which would touch all pages.
         os._exit(0)
-    os.close(answer_fd)
-    word = os.read(answers, 1)
-    os.close(answers)
+    os.close(response_fd)
+    word = os.read(responses, 1)
+    os.close(responses)
     return word or FAILED
 
 
-def receive(fd: int) -> dict[str, Any] | None:
-    """Return the next order; None when the hub ended, be it in the middle of one."""
+def receive_order(fd: int) -> dict[str, Any] | None:
+    """Return the next order; None when the hub ended, even in the middle of one."""
     if len(head := receive_bytes(fd, HEAD)) < HEAD:
         return None
     size = int.from_bytes(head, "big")
@@ -69,34 +69,34 @@ def receive_bytes(fd: int, size: int) -> bytes:
     return data
 
 
-def take_over(spec: dict[str, Any]) -> None:
+def run_shim(spec: dict[str, Any]) -> None:
     os.setsid()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    attempt = Attempt(spec)
+    attempt = ShimAttempt(spec)
     try:
-        begun = lock(spec["folder"]) and begin(attempt)
-    except Exception:  # noqa: BLE001 - whatever it is, the hub waits for an answer.
-        attempt.forget()
-        # The lock must be free when the hub hears of it, and orders the attempt again.
+        is_started = acquire_lock(spec["folder"]) and start_attempt(attempt)
+    except Exception:  # noqa: BLE001 - whatever it is, the hub waits for a response.
+        attempt.discard()
+        # The lock must be free when the hub reads the response and orders the attempt again.
         os.closerange(3, 256)
-        answer(FAILED)
+        respond(FAILED)
         os._exit(1)
-    answer(STARTED if begun else TAKEN)
-    if begun:
-        attempt.attend()
+    respond(STARTED if is_started else TAKEN)
+    if is_started:
+        attempt.supervise()
         attempt.finish()
 
 
 def is_locked(folder: str) -> bool:
-    """Tell whether a shim has this attempt, on whatever machine that sees the folder."""
+    """Tell whether a shim runs this attempt, on any machine that shares the folder."""
     fd, is_ours = try_lock(folder)
     os.close(fd)
     return not is_ours
 
 
 def try_lock(folder: str) -> tuple[int, bool]:
-    """Return the descriptor of the lock, and whether it could be had."""
+    """Return a descriptor of the lock file, and whether the lock was acquired."""
     fd = os.open(f"{folder}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -105,26 +105,26 @@ def try_lock(folder: str) -> tuple[int, bool]:
     return fd, True
 
 
-def lock(folder: str) -> bool:
-    """Be the only one who runs this attempt, as long as this process lives."""
+def acquire_lock(folder: str) -> bool:
+    """Acquire the lock on this attempt until this process ends; False if it runs or has run."""
     _, is_ours = try_lock(folder)
     if not is_ours:
         return False
-    # It may have run to its end between the look of the hub and the lock.
-    return not os.path.exists(f"{folder}/{STATUS}")  # noqa: PTH110 - pathlib is much to load.
+    # It may have run to its end between the check of the hub and the lock.
+    return not os.path.exists(f"{folder}/{STATUS_FILE}")  # noqa: PTH110 - pathlib is much to load.
 
 
-def begin(attempt: Attempt) -> bool:
-    attempt.say()
-    if attempt.wants_stop() is not None:
-        attempt.say(phase="exited", stopped=True, ended_at=attempt.now())
+def start_attempt(attempt: ShimAttempt) -> bool:
+    attempt.write_status()
+    if attempt.requested_grace() is not None:
+        attempt.write_status(phase="exited", stopped=True, ended_at=attempt.now())
         return False
     attempt.start()
     return True
 
 
-def answer(word: bytes) -> None:
-    """Tell the hub, if it still lives, and let go of it for good."""
+def respond(word: bytes) -> None:
+    """Send the response to the hub, if it still runs, and close all pipes to it."""
     try:
         os.write(1, word)
     except OSError:

@@ -10,7 +10,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def to_json(value: Any) -> str:
-    """Write plain values; json is much to load for that."""
+    """Encode plain values; the json module would take memory in each shim."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{to_json(k)}: {to_json(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
@@ -22,7 +22,7 @@ def to_json(value: Any) -> str:
 
 
 def read(path: str) -> bytes:
-    """Return what is in a small file; nothing when it cannot be read."""
+    """Return the content of a small file; empty when it cannot be read."""
     data = b""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -49,7 +49,7 @@ def write(path: str, text: str) -> bool:
 
 
 def start_time(pid: int) -> int:
-    """Return when a process began, in ticks since the boot; 0 when there is none, or a corpse."""
+    """Return when a process started, in ticks since the boot; 0 for none, or a zombie."""
     fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     return int(fields[19]) if fields and fields[0] not in {b"Z", b"X"} else 0
 
@@ -79,10 +79,10 @@ def descendants(pid: int) -> list[int]:
 
 
 def refused_processes(group: str) -> int:
-    """Return how many processes a control group may have, if more were asked for; else 0."""
-    asked = read(f"{group}/pids.events").split()
+    """Return the process limit of a control group, if it was hit; else 0."""
+    events = read(f"{group}/pids.events").split()
     limit = read(f"{group}/pids.max").strip()
-    return int(limit) if asked[1:2] not in ([], [b"0"]) and limit.isdigit() else 0
+    return int(limit) if events[1:2] not in ([], [b"0"]) and limit.isdigit() else 0
 
 
 def killed_for_memory(group: str) -> bool:

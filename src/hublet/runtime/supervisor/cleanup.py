@@ -12,27 +12,27 @@ from hublet.runtime.supervisor.transitions import ENDED_PHASES
 
 log = get_logger("jobs")
 
-# What a runner has and the database has not may just be about to be written down.
-_DOUBT = 60_000_000
+# A handle that only the runner knows may be about to be written into the database.
+_UNKNOWN_GRACE = 60_000_000
 _FORGOTTEN = 3_600_000_000
 
 
 async def clear_attempt(writes: GroupCommit, runner: Runner, attempt: AttemptRecord) -> None:
-    """Clear away an attempt that has ended; what cannot be cleared now is found by `sweep`."""
+    """Clear away an attempt that has ended; `sweep` tries again what fails now."""
     if await runner_calls.remove(runner, attempt.handle):
         await writes.run(lambda conn: _free_capacity(conn, attempt))
 
 
 async def _free_capacity(conn: Connection, attempt: AttemptRecord) -> None:
     await store.set_removed(conn, attempt, at=micros())
-    # Its place is free.
+    # Its capacity is free.
     conn.wake(JOBS)
 
 
 async def stop_or_clear(
     writes: GroupCommit, runner: Runner, attempt: AttemptRecord, *, grace_seconds: float
 ) -> None:
-    """Clear an attempt away if it has ended, else end it."""
+    """Clear an attempt away if it has ended, else stop it."""
     seen = await runner_calls.inspect(runner, attempt.handle)
     if seen.phase in ENDED_PHASES:
         await clear_attempt(writes, runner, attempt)
@@ -41,19 +41,19 @@ async def stop_or_clear(
 
 
 class Cleanup:
-    """What one Supervisor looks for from time to time."""
+    """What one Supervisor cleans up from time to time."""
 
     def __init__(self, database: Database, runner: Runner) -> None:
         self._database = database
         self._runner = runner
         self._writes = GroupCommit(database)
         self._grace_seconds = database.hub.settings.jobs.grace_seconds
-        # Since when the runner is known to have what nobody else knows.
-        self._strange: dict[str, int] = {}
+        # By handle, since when an attempt is known that has no row.
+        self._unknown: dict[str, int] = {}
 
     async def sweep(self) -> None:
         await self._clear_leftovers()
-        await self._end_strangers()
+        await self._stop_unknown_attempts()
 
     async def _clear_leftovers(self) -> None:
         async with self._database.read() as conn:
@@ -67,20 +67,20 @@ class Cleanup:
             async with self._database.transaction() as conn:
                 await store.remove_forgotten(conn, before=micros() - _FORGOTTEN)
 
-    async def _end_strangers(self) -> None:
-        """End attempts that no row tells of, once there is no doubt that none will."""
-        there = set(await self._runner.handles())
+    async def _stop_unknown_attempts(self) -> None:
+        """Stop attempts that have no row, once it is certain that they get none."""
+        handles = set(await self._runner.handles())
         async with self._database.read() as conn:
             known = await store.list_handles(conn, runner=self._runner.name)
             launching_since = await store.oldest_launch(conn)
         now = micros()
-        self._strange = {each: self._strange.get(each, now) for each in there - known}
-        for handle, since in self._strange.items():
+        self._unknown = {each: self._unknown.get(each, now) for each in handles - known}
+        for handle, since in self._unknown.items():
             may_be_launched = launching_since is not None and launching_since <= since
-            if now - since >= _DOUBT and not may_be_launched:
-                await self._end_stranger(handle)
+            if now - since >= _UNKNOWN_GRACE and not may_be_launched:
+                await self._stop_unknown(handle)
 
-    async def _end_stranger(self, handle: str) -> None:
+    async def _stop_unknown(self, handle: str) -> None:
         log.warning("ending an attempt that nobody knows of", handle=handle)
         seen = await runner_calls.inspect(self._runner, handle)
         if seen.phase in ENDED_PHASES:

@@ -1,21 +1,31 @@
-"""Launcher of attempts: each launch is a task of its own, so a slow volume delays no other."""
+"""Launcher of attempts: prepares the volumes, writes the order and hands it to the runner.
+
+Each launch is a task of its own, so that a slow volume delays no other job.
+"""
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from hublet.core.batching import GroupCommit
+from hublet.core.config import Settings
 from hublet.core.database import Database
+from hublet.jobs import hardware, service
+from hublet.jobs.errors import SecretsGone
+from hublet.jobs.logs.reader import job_folder, log_path
 from hublet.jobs.records import JobRecord
 from hublet.runtime import attempt_processes
 from hublet.runtime.attempt_folder import read_status
-from hublet.runtime.records import Runner
+from hublet.runtime.errors import CannotRun
+from hublet.runtime.records import LaunchOrder, Runner
 from hublet.runtime.supervisor import store
-from hublet.runtime.supervisor.orders import attempt_folder, order_of
+from hublet.runtime.supervisor.environment import environment_of, group_of
 from hublet.runtime.supervisor.records import AttemptRecord
 from hublet.runtime.volumes.preparation import prepare
+from hublet.runtime.volumes.records import PreparedAttempt
 
-# How long a launch that is given up is waited for.
+# How long to wait for the end of a launch that was cancelled.
 _PATIENCE_SECONDS = 1.0
 
 
@@ -25,14 +35,14 @@ class AttemptLaunch:
 
     attempt: AttemptRecord
     task: asyncio.Task[str] | None = None
-    # Whether the runner was asked: from then on there may be something to stop.
+    # Whether the runner was asked to launch it: from then on there may be something to stop.
     is_ordered: bool = False
-    # Whether somebody waits for it right now, and need not be told.
+    # Whether somebody waits for the result right now, and needs no notification.
     is_awaited: bool = False
 
 
 class Launcher:
-    """The launches of one Supervisor; `done` hears of each that came to an end."""
+    """The launches of one Supervisor; `done` is called with the job of each that has ended."""
 
     def __init__(
         self,
@@ -47,8 +57,8 @@ class Launcher:
         self._writes = writes
         self._done = done
         self._launches: dict[str, AttemptLaunch] = {}
-        # Given up, and not yet at their end.
-        self._given_up: dict[str, AttemptLaunch] = {}
+        # Cancelled, and not yet at their end.
+        self._cancelled: dict[str, AttemptLaunch] = {}
 
     def find(self, job_id: str) -> AttemptLaunch | None:
         return self._launches.get(job_id)
@@ -68,22 +78,48 @@ class Launcher:
         self._launches.pop(job.id, None)
         return launch.task.result()
 
+    def _begin(self, job: JobRecord, attempt: AttemptRecord) -> AttemptLaunch:
+        launch = AttemptLaunch(attempt=attempt)
+        launch.task = asyncio.create_task(self._launch(job, launch), name=f"launch-{job.id}")
+        launch.task.add_done_callback(lambda task: self._ended(job.id, launch, task))
+        self._launches[job.id] = launch
+        return launch
+
+    async def _launch(self, job: JobRecord, launch: AttemptLaunch) -> str:
+        attempt = launch.attempt
+        folder = attempt_folder(self._database.hub.settings, attempt)
+        prepared = await prepare(self._database, job, folder=folder)
+        order = await _order_of(self._database, job, attempt, prepared)
+        launch.is_ordered = True
+        handle = await self._runner.launch(order)
+        await self._writes.run(
+            lambda conn: store.set_handle(conn, attempt, handle, runner=self._runner.name)
+        )
+        return handle
+
+    def _ended(self, job_id: str, launch: AttemptLaunch, task: asyncio.Task[str]) -> None:
+        if not task.cancelled():
+            # Nobody may ask for the result any more; asyncio would warn of that.
+            task.exception()
+        if not launch.is_awaited:
+            self._done(job_id)
+
     async def cancel(self, job_id: str) -> None:
-        """Give up a launch."""
+        """Cancel the launch of a job, if there is one."""
         launch = self._launches.pop(job_id, None)
         if launch is not None and launch.task is not None:
             launch.task.cancel()
-            self._given_up[job_id] = launch
-            launch.task.add_done_callback(lambda _: self._given_up.pop(job_id, None))
+            self._cancelled[job_id] = launch
+            launch.task.add_done_callback(lambda _: self._cancelled.pop(job_id, None))
             await asyncio.wait([launch.task], timeout=_PATIENCE_SECONDS)
 
     async def clear_away(self, attempt: AttemptRecord) -> None:
         """Remove what was prepared for an attempt that never began, once nobody prepares it.
 
-        What the runner was asked for may have begun after all; nobody knows of it, so `Cleanup`
-        ends it.
+        What the runner was ordered may have begun after all; no job has it then, so `Cleanup`
+        stops it.
         """
-        launch = self._given_up.get(attempt.job_id)
+        launch = self._cancelled.get(attempt.job_id)
         if launch is None or launch.task is None:
             await asyncio.to_thread(self._remove, attempt)
         elif not launch.is_ordered:
@@ -98,34 +134,49 @@ class Launcher:
             attempt_processes.remove_folder(folder)
 
     def leave(self, job_id: str) -> None:
-        """Let a launch go on without its job: its handle is kept, and cleared away later."""
+        """Let a launch go on without its job: its handle is written, and cleared away later."""
         self._launches.pop(job_id, None)
 
     async def abandon(self) -> None:
         await asyncio.gather(*map(self.cancel, list(self._launches)))
 
-    def _begin(self, job: JobRecord, attempt: AttemptRecord) -> AttemptLaunch:
-        launch = AttemptLaunch(attempt=attempt)
-        launch.task = asyncio.create_task(self._launch(job, launch), name=f"launch-{job.id}")
-        launch.task.add_done_callback(lambda task: self._ended(job.id, launch, task))
-        self._launches[job.id] = launch
-        return launch
 
-    def _ended(self, job_id: str, launch: AttemptLaunch, task: asyncio.Task[str]) -> None:
-        if not task.cancelled():
-            # Whoever left it never asks, and must not be reminded of that.
-            task.exception()
-        if not launch.is_awaited:
-            self._done(job_id)
+def attempt_folder(settings: Settings, attempt: AttemptRecord) -> Path:
+    folder = job_folder(settings.database.data_dir, attempt.job_id)
+    # Absolute, because other processes start in other folders.
+    return folder.absolute() / f"attempt-{attempt.number}"
 
-    async def _launch(self, job: JobRecord, launch: AttemptLaunch) -> str:
-        attempt = launch.attempt
-        folder = attempt_folder(self._database.hub.settings, attempt)
-        prepared = await prepare(self._database, job, folder=folder)
-        order = await order_of(self._database, job, attempt, prepared)
-        launch.is_ordered = True
-        handle = await self._runner.launch(order)
-        await self._writes.run(
-            lambda conn: store.set_handle(conn, attempt, handle, runner=self._runner.name)
-        )
-        return handle
+
+async def _order_of(
+    database: Database, job: JobRecord, attempt: AttemptRecord, prepared: PreparedAttempt
+) -> LaunchOrder:
+    """Return the order for an attempt: image, command, environment, limits and mounts."""
+    settings = database.hub.settings
+    size = hardware.offered_flavors(settings).get(job.spec.flavor)
+    if size is None:
+        raise CannotRun(f"this hub does not offer {job.spec.flavor} any more")
+    async with database.read() as conn:
+        try:
+            secrets = await service.secrets_of(conn, job) if job.secret_names else {}
+        except SecretsGone:
+            raise CannotRun("its secrets are gone") from None
+    return LaunchOrder(
+        job_id=job.id,
+        number=attempt.number,
+        folder=attempt_folder(settings, attempt),
+        log=log_path(settings.database.data_dir, job.id).absolute(),
+        image=prepared.image,
+        content=prepared.content,
+        argv=prepared.argv,
+        after_entrypoint=job.spec.space is None and job.spec.command is None,
+        environment=environment_of(job, size, secrets=secrets, base_url=settings.base_url),
+        cores=size.cores,
+        memory_bytes=size.memory_bytes,
+        timeout_seconds=job.spec.timeout_seconds or settings.jobs.timeout_seconds,
+        grace_seconds=settings.jobs.grace_seconds,
+        log_bytes=settings.jobs.log_bytes,
+        binds=prepared.binds,
+        devices=hardware.devices_of(job.spec.flavor, settings),
+        hostname=job.id,
+        group=group_of(job),
+    )

@@ -3,7 +3,8 @@
 import asyncio
 
 from hublet.core.logs import get_logger
-from hublet.runtime.records import Observation, Phase, Runner
+from hublet.jobs.records import Observation, Phase
+from hublet.runtime.records import Runner
 
 log = get_logger("jobs")
 
@@ -11,7 +12,7 @@ TIMEOUT_SECONDS = 5.0
 
 
 async def inspect(runner: Runner, handle: str, *, seconds: float = TIMEOUT_SECONDS) -> Observation:
-    """Return what the runner sees; a runner that fails or is silent cannot tell right now."""
+    """Return what the runner observes; the phase is unknown when it fails or does not respond."""
     try:
         async with asyncio.timeout(seconds):
             return await runner.inspect(handle)
@@ -25,7 +26,7 @@ async def inspect(runner: Runner, handle: str, *, seconds: float = TIMEOUT_SECON
 async def stop(
     runner: Runner, handle: str, *, grace_seconds: float, seconds: float = TIMEOUT_SECONDS
 ) -> None:
-    """Ask for the end of an attempt; what becomes of that only `inspect` tells."""
+    """Ask the runner to stop an attempt; only `inspect` tells whether it did."""
     try:
         async with asyncio.timeout(seconds):
             await runner.stop(handle, grace_seconds=grace_seconds)
@@ -34,7 +35,7 @@ async def stop(
 
 
 async def remove(runner: Runner, handle: str) -> bool:
-    """Clear away what is left of an attempt; False when that has to be tried again."""
+    """Clear away what is left of an attempt; False when that has to be retried."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS * 12):
             await runner.remove(handle)

@@ -8,44 +8,43 @@ from hublet.core.config import Settings
 from hublet.core.config.kinds import ImageSource
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.errors import ImageNotFound, NoNetworkGroups, NoRunner
+from hublet.jobs.records import Observation, Phase, Usage
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.images.rootfs import target_of
 from hublet.runtime.networks.membership import Networks
 from hublet.runtime.networks.records import NetworkPolicy
 from hublet.runtime.records import (
     AttachPoint,
-    CannotRun,
-    CannotRunYet,
     LaunchOrder,
-    Observation,
-    Phase,
     Runner,
     RunnerCapabilities,
-    Usage,
 )
 from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner
 
 _NO_DOCKER = "The Docker runner needs the package aiodocker: pip install 'hublet[docker]'."
+# How often a runner that cannot be used is probed again.
+_PROBE_AGAIN_SECONDS = 30.0
 _HOST = (ImageSource(pattern="*", target="host"),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerChoice:
-    """A runner with what it can do here; None: there is none that could be asked."""
+    """A runner with its capabilities here; None: there is none to ask."""
 
     runner: Runner | None
-    ability: RunnerCapabilities
+    capabilities: RunnerCapabilities
 
 
 async def choose_runner(settings: Settings) -> RunnerChoice:
-    """Return the runner of this hub; the ability tells in words why it may be of no use."""
-    asked = settings.jobs.runner
-    if asked == "docker":
+    """Return the runner of this hub; its capabilities say in words why it cannot be used."""
+    name = settings.jobs.runner
+    if name == "docker":
         return await _choose_docker(settings)
-    if asked == process_runner.NAME:
+    if name == process_runner.NAME:
         return await _probe(process_runner.process_runner(settings.database.data_dir.absolute()))
     choice = await _probe(_sandbox_runner(settings))
-    if asked == "auto" and not choice.ability.usable and settings.server.test_mode:
+    if name == "auto" and not choice.capabilities.usable and settings.server.test_mode:
         # Never elsewhere: a plain process may do whatever the hub may.
         return await _probe(process_runner.process_runner(settings.database.data_dir.absolute()))
     return choice
@@ -63,13 +62,13 @@ async def _choose_docker(settings: Settings) -> RunnerChoice:
         )
     except ImportError:
         return RunnerChoice(
-            runner=None, ability=RunnerCapabilities(usable=False, sentence=_NO_DOCKER)
+            runner=None, capabilities=RunnerCapabilities(usable=False, sentence=_NO_DOCKER)
         )
     except ValueError as error:
-        # Where the engine is to be found is told by variables that anybody may set wrongly.
+        # The address of the engine comes from environment variables, which may be wrong.
         sentence = f"The Docker engine cannot be reached: {error}"
         return RunnerChoice(
-            runner=None, ability=RunnerCapabilities(usable=False, sentence=sentence)
+            runner=None, capabilities=RunnerCapabilities(usable=False, sentence=sentence)
         )
     return await _probe(runner)
 
@@ -89,78 +88,77 @@ def _sandbox_runner(settings: Settings) -> Runner:
 
 
 def image_map(settings: Settings) -> tuple[ImageSource, ...]:
-    """Return what images are on this machine; test mode knows one that stands for all."""
+    """Return the images of this machine; in test mode the host stands for all of them."""
     images = settings.jobs.images
     return _HOST if settings.server.test_mode and not images else images
 
 
 async def _probe(runner: Runner) -> RunnerChoice:
-    return RunnerChoice(runner=runner, ability=await runner.probe())
+    return RunnerChoice(runner=runner, capabilities=await runner.probe())
 
 
 class NullRunner:
+    """Null runner: launches nothing, and cannot tell how an attempt of another runner fares."""
+
     name = "none"
 
-    def __init__(self, ability: RunnerCapabilities) -> None:
-        self._ability = ability
+    def __init__(self, capabilities: RunnerCapabilities) -> None:
+        self._capabilities = capabilities
 
     async def probe(self) -> RunnerCapabilities:
-        return self._ability
+        return self._capabilities
 
-    async def launch(self, order: LaunchOrder) -> str:  # noqa: ARG002 - as every runner has it
-        raise CannotRunYet(self._ability.sentence)
+    async def launch(self, order: LaunchOrder) -> str:  # noqa: ARG002 - part of the protocol
+        raise CannotRunYet(self._capabilities.sentence)
 
     async def inspect(self, handle: str) -> Observation:  # noqa: ARG002 - as above
-        # Whatever another runner began may well go on.
-        return Observation(phase=Phase.unknown, reason=self._ability.sentence)
+        # An attempt of another runner may well go on.
+        return Observation(phase=Phase.unknown, reason=self._capabilities.sentence)
 
     async def watch(self) -> AsyncIterator[str]:
         await asyncio.Event().wait()
         yield ""
 
     async def stop(self, handle: str, *, grace_seconds: float) -> None:
-        """Nothing can be done from here."""
+        """Do nothing."""
 
     async def remove(self, handle: str) -> None:
-        """Nothing can be done from here."""
+        """Do nothing."""
 
     async def handles(self) -> list[str]:
         return []
 
     async def tidy_up(self) -> None:
-        """Nothing can be done from here."""
+        """Do nothing."""
 
     async def usage(self, handle: str) -> Usage | None:  # noqa: ARG002 - as above
         return None
 
-    async def inside(self, handle: str) -> AttachPoint | None:  # noqa: ARG002 - as above
+    async def attach_point(self, handle: str) -> AttachPoint | None:  # noqa: ARG002 - as above
         return None
 
 
-_PROBE_AGAIN_SECONDS = 30.0
-
-
 class RunnerAvailability:
-    """Remembers which runner there is; where none can be used it looks again now and then."""
+    """The selected runner, remembered; one that cannot be used is probed again now and then."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._choice: RunnerChoice | None = None
-        self._looked_at = 0.0
-        self._looking = asyncio.Lock()
+        self._probed_at = 0.0
+        self._probing = asyncio.Lock()
 
     async def check(self, image: str | None, *, is_in_group: bool) -> None:
         """Refuse a job that nothing here would run; without an image it runs a space.
 
-        No transaction may be open: a runner is tried out. One that the settings name may work
-        on another machine, where the workers are, so only its absence is held against it.
+        No transaction may be open: the runner is probed. One that the settings name may work
+        on another machine, where the workers are, so only its absence counts.
         """
         choice = await self._chosen()
         runner, is_auto = choice.runner, self._settings.jobs.runner == "auto"
-        if runner is None or (is_auto and not choice.ability.usable):
-            raise NoRunner(choice.ability.sentence)
-        if is_in_group and choice.ability.usable and not choice.ability.network_groups:
-            raise NoNetworkGroups(choice.ability.without_groups)
+        if runner is None or (is_auto and not choice.capabilities.usable):
+            raise NoRunner(choice.capabilities.sentence)
+        if is_in_group and choice.capabilities.usable and not choice.capabilities.network_groups:
+            raise NoNetworkGroups(choice.capabilities.without_groups)
         if image and runner.name == sandbox_runner.NAME:
             try:
                 target_of(image_map(self._settings), image)
@@ -168,19 +166,20 @@ class RunnerAvailability:
                 raise ImageNotFound(image) from None
 
     async def usage(self, runner: str, handle: str) -> Usage | None:
-        """Return what an attempt uses now; None when it runs with something else."""
+        """Return what an attempt uses now; None when another runner has it."""
         chosen = (await self._chosen()).runner
         return await chosen.usage(handle) if chosen is not None and chosen.name == runner else None
 
-    async def inside(self, runner: str, handle: str) -> AttachPoint | None:
-        """Return the way into an attempt; None when it does not run, or not on this machine."""
+    async def attach_point(self, runner: str, handle: str) -> AttachPoint | None:
+        """Return where to attach to an attempt; None: it does not run, or not on this machine."""
         chosen = (await self._chosen()).runner
-        return await chosen.inside(handle) if chosen is not None and chosen.name == runner else None
+        is_chosen = chosen is not None and chosen.name == runner
+        return await chosen.attach_point(handle) if chosen and is_chosen else None
 
     async def _chosen(self) -> RunnerChoice:
-        async with self._looking:
-            is_old = monotonic() >= self._looked_at + _PROBE_AGAIN_SECONDS
-            if self._choice is None or (is_old and not self._choice.ability.usable):
+        async with self._probing:
+            is_old = monotonic() >= self._probed_at + _PROBE_AGAIN_SECONDS
+            if self._choice is None or (is_old and not self._choice.capabilities.usable):
                 self._choice = await choose_runner(self._settings)
-                self._looked_at = monotonic()
+                self._probed_at = monotonic()
             return self._choice

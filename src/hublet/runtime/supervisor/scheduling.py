@@ -12,16 +12,26 @@ from hublet.core.database import Connection, Reader
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs import hardware
 from hublet.jobs.records import Flavor, JobRecord
-from hublet.jobs.stages import Trigger
-from hublet.runtime.supervisor import lease_store
-from hublet.runtime.supervisor.records import Occupant, StageChange
-from hublet.runtime.supervisor.store import transition
+from hublet.jobs.service import transition
+from hublet.jobs.stages import StageChange, Trigger
+from hublet.runtime.supervisor import store
+from hublet.runtime.supervisor.records import Occupant
 from hublet.runtime.supervisor.transitions import STARTING
+
+MOUNTING = "mounting volumes"
+
+# Of each owner; jobs further back learn later how many are before them.
+_JOBS_PER_OWNER = 50
+# So near its turn a job is notified of every step; before that, only when the queue has halved.
+_NEAR = 20
+# An attempt that ended and cannot be cleared away keeps its capacity for so long.
+_CLEARING_GRACE = 60_000_000
+_LOCK = "jobs.taking"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capacity:
-    """Of a machine, a job, or what is left."""
+    """Capacity of a machine, need of a job, or what is left over."""
 
     jobs: int
     cores: float
@@ -65,7 +75,7 @@ def machine_capacity(settings: Settings) -> Capacity:
 
 
 def flavor_capacity(flavor: Flavor, settings: Settings, total: Capacity) -> Capacity:
-    """Return what a job of a flavor takes; one larger than the machine takes all of it."""
+    """Return what a job of a flavor needs; one larger than the machine needs all of it."""
     size = hardware.offered_flavors(settings).get(flavor)
     if size is None:
         return Capacity(jobs=1, cores=0, memory_bytes=0)
@@ -78,10 +88,10 @@ def flavor_capacity(flavor: Flavor, settings: Settings, total: Capacity) -> Capa
 
 
 def in_fair_order(waiting: Sequence[JobRecord], occupying: Sequence[Occupant]) -> list[JobRecord]:
-    """Put jobs, oldest first, into the order in which they get their places.
+    """Sort jobs, which come oldest first, into the order in which they get capacity.
 
-    Whoever has fewer at work comes first, so that an owner with a thousand jobs is no wall before
-    an owner with one.
+    The owner with fewer running jobs comes first, so that a thousand jobs of one owner do not
+    hold up the one job of another.
     """
     turns = Counter(each.owner_id for each in occupying)
     ranked = list[tuple[int, JobRecord]]()
@@ -92,62 +102,51 @@ def in_fair_order(waiting: Sequence[JobRecord], occupying: Sequence[Occupant]) -
 
 
 def split_by_capacity(
-    line: Sequence[JobRecord], occupying: Sequence[Occupant], settings: Settings
+    queue: Sequence[JobRecord], occupying: Sequence[Occupant], settings: Settings
 ) -> tuple[list[JobRecord], list[JobRecord]]:
-    """Return who begins now and who waits.
+    """Return the jobs that begin now and those that wait.
 
-    Nobody passes one that is before them in the line, unless that one waits for a device.
+    No job overtakes one that is before it in the queue, unless that one waits for a device.
     """
     total = machine_capacity(settings)
     free = total
     for flavor, count in Counter(each.flavor for each in occupying).items():
         free = free.without(flavor_capacity(flavor, settings, total).times(count))
     begin, wait = list[JobRecord](), list[JobRecord]()
-    for place, job in enumerate(line):
+    for place, job in enumerate(queue):
         need = flavor_capacity(job.spec.flavor, settings, total)
         if not free.devices >= need.devices:
             wait.append(job)
             continue
         if not free.has(need):
-            return begin, [*wait, *line[place:]]
+            return begin, [*wait, *queue[place:]]
         begin.append(job)
         free = free.without(need)
     return begin, wait
 
 
-MOUNTING = "mounting volumes"
-
-# Of each owner; those behind them learn later how many are before them.
-_JOBS_PER_OWNER = 50
-# How near its turn a job is told of every step; before that, only when the line is half as long.
-_NEAR = 20
-# An attempt that ended and cannot be cleared away keeps its place for so long.
-_CLEARING_GRACE = 60_000_000
-_LOCK = "jobs.taking"
-
-
 @dataclass(slots=True)
 class SchedulingPlan:
-    """What could be done right now."""
+    """What a supervisor can do right now."""
 
-    # Their attempt goes on, or somebody wants them to end.
+    # Their attempt goes on, or their cancellation was requested.
     under_way: list[str] = field(default_factory=list)
     begins: list[JobRecord] = field(default_factory=list)
     # With the reason why they never begin.
     refused: list[tuple[JobRecord, str]] = field(default_factory=list)
-    # With what they are to be told.
+    # With their new message.
     waits: list[tuple[JobRecord, str]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.under_way or self.begins or self.refused or self.waits)
 
 
-async def make_plan(conn: Reader, settings: Settings, *, tells: bool = True) -> SchedulingPlan:
-    """Look what could be done; `tells` says whether those who wait are told how many are before."""
-    made = SchedulingPlan(under_way=await lease_store.list_under_way(conn))
-    waiting = await lease_store.list_waiting(conn, each=_JOBS_PER_OWNER)
+async def make_plan(conn: Reader, settings: Settings, *, notify: bool = True) -> SchedulingPlan:
+    """Return what can be done now; with `notify`, waiting jobs get a message on their place."""
+    plan = SchedulingPlan(under_way=await store.list_under_way(conn))
+    waiting = await store.list_waiting(conn, each=_JOBS_PER_OWNER)
     if not waiting:
-        return made
+        return plan
     offered = hardware.offered_flavors(settings)
     able = list[JobRecord]()
     for each in waiting:
@@ -156,12 +155,12 @@ async def make_plan(conn: Reader, settings: Settings, *, tells: bool = True) -> 
         if (obstacle := each.obstacle or missing) is None:
             able.append(each.job)
         else:
-            made.refused.append((each.job, obstacle))
-    occupying = await lease_store.list_occupying(conn, ended_after=micros() - _CLEARING_GRACE)
-    line = in_fair_order(able, occupying)
-    made.begins, left = split_by_capacity(line, occupying, settings)
-    made.waits = _waiting_messages(left) if tells else []
-    return made
+            plan.refused.append((each.job, obstacle))
+    occupying = await store.list_occupying(conn, ended_after=micros() - _CLEARING_GRACE)
+    queue = in_fair_order(able, occupying)
+    plan.begins, left = split_by_capacity(queue, occupying, settings)
+    plan.waits = _waiting_messages(left) if notify else []
+    return plan
 
 
 def _waiting_messages(left: Sequence[JobRecord]) -> list[tuple[JobRecord, str]]:
@@ -176,33 +175,32 @@ def waiting_message(before: int) -> str:
     return f"waiting for capacity ({before} before it)"
 
 
-def _is_worth_saying(told: str | None, before: int) -> bool:
-    found = re.fullmatch(r"waiting for capacity \((\d+) before it\)", told or "")
-    if found is None:
-        # The reason of a retry is worth more than the length of the line.
-        return not (told or "").startswith("attempt ")
-    said = int(found[1])
+def _is_worth_saying(message: str | None, before: int) -> bool:
+    """Tell whether a job's message is to be replaced by its place in the queue."""
+    match = re.fullmatch(r"waiting for capacity \((\d+) before it\)", message or "")
+    if match is None:
+        # The reason of a retry is worth more than the length of the queue.
+        return not (message or "").startswith("attempt ")
+    said = int(match[1])
     return said != before and (before <= _NEAR or before <= said // 2 or before > said * 2)
 
 
 async def claim_jobs(
     conn: Connection, settings: Settings, *, worker: str, runner: str, lease: int
 ) -> list[str]:
-    """Do what `plan` says, and return the jobs that are held once this is committed."""
-    # Two who look at the same free place would both give it away.
+    """Do what `make_plan` says; return the jobs that are claimed once this is committed."""
+    # Two workers that see the same free capacity would both use it.
     await conn.lock(_LOCK)
-    made = await make_plan(conn, settings)
-    for job, reason in made.refused:
+    plan = await make_plan(conn, settings)
+    for job, reason in plan.refused:
         await transition(conn, job, StageChange(trigger=Trigger.refused, message=reason))
-    for job, message in made.waits:
+    for job, message in plan.waits:
         await transition(conn, job, StageChange(trigger=Trigger.progress, message=message))
-    for job in made.begins:
-        await lease_store.add_attempt(conn, job, runner=runner)
+    for job in plan.begins:
+        await store.add_attempt(conn, job, runner=runner)
         message = MOUNTING if job.spec.mounts else STARTING
         await transition(conn, job, StageChange(trigger=Trigger.progress, message=message))
-    wanted = [*made.under_way, *(job.id for job in made.begins)]
+    to_claim = [*plan.under_way, *(job.id for job in plan.begins)]
     return [
-        job_id
-        for job_id in wanted
-        if await lease_store.claim(conn, job_id, worker=worker, lease=lease)
+        job_id for job_id in to_claim if await store.claim(conn, job_id, worker=worker, lease=lease)
     ]

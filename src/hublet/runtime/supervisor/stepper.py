@@ -1,67 +1,42 @@
-"""Stepper of one job: each step does what is next and returns when to look again."""
+"""Stepper of jobs: each step observes the attempt of one, changes its stage, or launches it."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from hublet.core.batching import GroupCommit
 from hublet.core.clock import micros, to_micros
 from hublet.core.database import Connection, Database
 from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
-from hublet.jobs.logs.reader import log_path
-from hublet.jobs.records import JobRecord
-from hublet.jobs.stages import Trigger, start_retry_delay
-from hublet.runtime.records import (
-    CannotRun,
-    CannotRunYet,
-    Observation,
-    Phase,
-    Runner,
-    RunnerCapabilities,
-)
+from hublet.jobs.records import JobRecord, Observation, Phase
+from hublet.jobs.service import transition
+from hublet.jobs.stages import AttemptEnd, StageChange, Trigger, start_retry_delay
+from hublet.runtime.errors import CannotRun, CannotRunYet
+from hublet.runtime.records import Runner, RunnerCapabilities
 from hublet.runtime.sandbox import process_runner
 from hublet.runtime.sandbox import runner as sandbox_runner
 from hublet.runtime.supervisor import runner_calls, store, transitions
 from hublet.runtime.supervisor.cleanup import clear_attempt, stop_or_clear
-from hublet.runtime.supervisor.launcher import Launcher
-from hublet.runtime.supervisor.orders import attempt_folder, limits_of
-from hublet.runtime.supervisor.records import AttemptEnd, AttemptRecord, HeldJob, StageChange
+from hublet.runtime.supervisor.launcher import Launcher, attempt_folder
+from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 from hublet.runtime.supervisor.runner_selection import NullRunner
-from hublet.runtime.volumes.write_back import write_back
-
-
-async def write_back_volumes(database: Database, job: JobRecord, attempt: AttemptRecord) -> None:
-    """Write the volumes back; what could not be written is told at the end of the log."""
-    if not job.spec.mounts:
-        return
-    settings = database.hub.settings
-    refusals = await write_back(database, job, folder=attempt_folder(settings, attempt))
-    if refusals:
-        log = log_path(settings.database.data_dir, job.id)
-        await asyncio.to_thread(_append_to_log, log, refusals)
-
-
-def _append_to_log(log: Path, lines: list[str]) -> None:
-    with log.open("a", encoding="utf-8") as file:
-        file.writelines(f"{micros()} {' '.join(line.split())}\n" for line in lines)
-
+from hublet.runtime.supervisor.transitions import limits_of
+from hublet.runtime.volumes.write_back import write_back_volumes
 
 log = get_logger("jobs")
 
-# What changes without a hint of the runner is seen this late.
+# What changes without a hint of the runner is observed this late.
 POLL_SECONDS = 2.0
 _CLOSE_POLL_SECONDS = 0.25
 _LAUNCH_SECONDS = 0.25
-# A cancel is over 5 s after the grace, of which a silent runner may still take up two.
+# A cancellation ends 5 s after the grace, of which a silent runner may still take up two.
 _CANCEL_MARGIN = 2_500_000
 _CANCEL_PATIENCE_SECONDS = 1.0
 _SECOND = 1_000_000
-# What one of them began the other finds, in the same folder.
+# An attempt that one of them began the other finds, in the same folder.
 _SHIM_RUNNERS = frozenset({process_runner.NAME, sandbox_runner.NAME})
 
-# From the job as it is when something is changed to what is changed.
+# Maps a job, as it is in the transaction that changes it, to the changes.
 ChangeRule = Callable[[HeldJob], Sequence[StageChange]]
 
 
@@ -72,7 +47,7 @@ class _AppliedChanges:
 
 
 class JobStepper:
-    """Looks after the jobs of one Supervisor; `wake` is told of those to look at again."""
+    """Steps the jobs of one Supervisor; `wake` is called with a job whose launch has ended."""
 
     def __init__(
         self, database: Database, runner: Runner, *, worker: str, wake: Callable[[str], None]
@@ -81,21 +56,21 @@ class JobStepper:
         self._runner = runner
         self._worker = worker
         self._settings = database.hub.settings
-        # Under load many jobs change at a time, and one commit is enough for them.
+        # Under load many jobs change at a time: one commit writes them together.
         self._writes = GroupCommit(database)
         self._launches = Launcher(database, runner, writes=self._writes, done=wake)
-        # For the hints of the runner.
+        # To find the job when the runner gives a hint.
         self.jobs_by_handle: dict[str, str] = {}
 
     async def step(self, job_id: str) -> float | None:
-        """Do what is next; return the seconds until the next look, None when it is let go of."""
+        """Do the next step; return the seconds until the one after, None when the job is released."""
         async with self._database.read() as conn:
             held = await store.find_held(conn, job_id, worker=self._worker)
         if held is None:
             self._launches.leave(job_id)
             return None
         if held.attempt is None:
-            return await self._follow(held, _release_unplaced)
+            return await self._apply(held, _release_unplaced)
         if held.job.cancel_requested_at is not None:
             return await self._cancel(held, held.attempt)
         if not held.attempt.handle:
@@ -108,16 +83,16 @@ class JobStepper:
 
     async def _launch(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
         limits = limits_of(held.job, self._settings)
-        said: str | None = None
+        reason: str | None = None
         try:
             handle = await self._launches.result(held.job, attempt, seconds=_LAUNCH_SECONDS)
         except CannotRun as error:
-            return await self._follow(held, _refusal(str(error)))
+            return await self._apply(held, _refusal(str(error)))
         except CannotRunYet as error:
-            said = str(error)
+            reason = str(error)
         except Exception:
             log.exception("an attempt could not be launched", job=held.job.id)
-            said = "the runner stumbled; the log of the hub says why"
+            reason = "the runner stumbled; the log of the hub says why"
         else:
             if handle is not None:
                 attempt = replace(attempt, handle=handle)
@@ -125,11 +100,13 @@ class JobStepper:
         if micros() >= attempt.launched_at + limits.start:
             await self._launches.cancel(held.job.id)
             late = transitions.late_change(
-                said or held.job.message, limits, ending=_unstarted_end()
+                reason or held.job.message, limits, ending=_unstarted_end()
             )
-            return await self._follow(held, lambda _: [late])
+            return await self._apply(held, lambda _: [late])
         return (
-            POLL_SECONDS if said is None else await self._follow(held, _retry_later(said, limits))
+            POLL_SECONDS
+            if reason is None
+            else await self._apply(held, _retry_later(reason, limits))
         )
 
     async def _observe(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
@@ -141,28 +118,29 @@ class JobStepper:
         seen = await runner_calls.inspect(self._runner_of(attempt), attempt.handle)
         if not transitions.decide_changes(held, seen, limits, at=micros()):
             return _CLOSE_POLL_SECONDS if seen.phase is Phase.pending else POLL_SECONDS
-        return await self._follow_sight(held, seen)
+        return await self._apply_observation(held, seen)
 
-    async def _follow_sight(self, held: HeldJob, seen: Observation) -> float | None:
+    async def _apply_observation(self, held: HeldJob, seen: Observation) -> float | None:
         if seen.phase in transitions.ENDED_PHASES and held.attempt is not None:
-            await write_back_volumes(self._database, held.job, held.attempt)
+            folder = attempt_folder(self._settings, held.attempt)
+            await write_back_volumes(self._database, held.job, folder=folder)
         limits = limits_of(held.job, self._settings)
-        return await self._follow(
+        return await self._apply(
             held,
             lambda again: transitions.decide_changes(again, seen, limits, at=micros()),
             has_ended=seen.phase in transitions.ENDED_PHASES,
         )
 
     async def _cancel(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
-        asked_at = to_micros(held.job.cancel_requested_at or held.job.created_at)
+        requested_at = to_micros(held.job.cancel_requested_at or held.job.created_at)
         grace = self._settings.jobs.grace_seconds
-        is_past = micros() >= asked_at + round(grace * _SECOND) + _CANCEL_MARGIN
+        is_past = micros() >= requested_at + round(grace * _SECOND) + _CANCEL_MARGIN
         launch = self._launches.find(held.job.id)
         if not attempt.handle and (launch is None or not launch.is_ordered):
             await self._launches.cancel(held.job.id)
-            return await self._follow(held, _cancel_unstarted)
+            return await self._apply(held, _cancel_unstarted)
         if is_past:
-            return await self._follow(
+            return await self._apply(
                 held, lambda _: [transitions.unconfirmed_cancel(attempt, at=micros())]
             )
         if not attempt.handle:
@@ -171,22 +149,22 @@ class JobStepper:
         await runner_calls.stop(runner, attempt.handle, grace_seconds=grace, seconds=patience)
         seen = await runner_calls.inspect(runner, attempt.handle, seconds=patience)
         if seen.phase in transitions.ENDED_PHASES:
-            return await self._follow_sight(held, seen)
+            return await self._apply_observation(held, seen)
         return _CLOSE_POLL_SECONDS
 
     async def _cancel_launch(self, held: HeldJob, attempt: AttemptRecord) -> float | None:
-        """Wait for what the runner makes of an attempt: it may be there to be stopped."""
+        """Wait for the end of a launch: then there may be an attempt to stop."""
         try:
             handle = await self._launches.result(held.job, attempt, seconds=_LAUNCH_SECONDS)
-        except Exception:  # noqa: BLE001 - whatever it was, nothing has begun
-            return await self._follow(held, _cancel_unstarted)
+        except Exception:  # noqa: BLE001 - whatever it was, nothing began
+            return await self._apply(held, _cancel_unstarted)
         return _CLOSE_POLL_SECONDS if handle is None else 0
 
-    async def _follow(
-        self, held: HeldJob, judge: ChangeRule, *, has_ended: bool = False
+    async def _apply(
+        self, held: HeldJob, rule: ChangeRule, *, has_ended: bool = False
     ) -> float | None:
-        """Change the job as it is now; then clear away an attempt that ended."""
-        changed = await self._writes.run(lambda conn: self._change(conn, held.job.id, judge))
+        """Change the job by a rule; then clear away an attempt that ended."""
+        changed = await self._writes.run(lambda conn: self._change(conn, held.job.id, rule))
         if not isinstance(changed, _AppliedChanges):
             return changed
         attempt, changes = held.attempt, changed.changes
@@ -194,21 +172,23 @@ class JobStepper:
         if attempt is not None and attempt.handle and endings:
             self.jobs_by_handle.pop(attempt.handle, None)
             await self._clear(attempt, has_ended=has_ended)
-        elif attempt is not None and any(ending.leaves_nothing for ending in endings):
+        elif attempt is not None and any(ending.never_began for ending in endings):
             await self._launches.clear_away(attempt)
-        is_let_go = changed.job.stage.is_terminal or any(change.lets_go for change in changes)
-        return None if is_let_go else POLL_SECONDS
+        is_released = changed.job.stage.is_terminal or any(
+            change.releases_lease for change in changes
+        )
+        return None if is_released else POLL_SECONDS
 
     async def _change(
-        self, conn: Connection, job_id: str, judge: ChangeRule
+        self, conn: Connection, job_id: str, rule: ChangeRule
     ) -> _AppliedChanges | float | None:
-        """Do what is judged of a job; else return when to look again, None when it is let go of."""
+        """Change the job, or return the seconds until the next step, None when it is released."""
         again = await store.find_held(conn, job_id, worker=self._worker)
         if again is None:
             return None
-        job, changes = again.job, judge(again)
+        job, changes = again.job, rule(again)
         for change in changes:
-            changed = await store.transition(conn, job, change)
+            changed = await transition(conn, job, change)
             if changed is None:
                 return _CLOSE_POLL_SECONDS
             job = changed
@@ -223,7 +203,7 @@ class JobStepper:
             await stop_or_clear(self._writes, runner, attempt, grace_seconds=grace)
 
     def _runner_of(self, attempt: AttemptRecord) -> Runner:
-        """Return who has an attempt; what a runner began that is not used now, nobody can ask."""
+        """Return the runner of an attempt; a null runner when the one that began it is not used now."""
         names = {attempt.runner, self._runner.name}
         if len(names) == 1 or names <= _SHIM_RUNNERS or isinstance(self._runner, NullRunner):
             return self._runner
@@ -232,7 +212,7 @@ class JobStepper:
 
 
 def _unstarted_end() -> AttemptEnd:
-    return AttemptEnd(ended_at=micros(), leaves_nothing=True)
+    return AttemptEnd(ended_at=micros(), never_began=True)
 
 
 def _cancel_unstarted(held: HeldJob) -> list[StageChange]:
@@ -243,7 +223,7 @@ def _cancel_unstarted(held: HeldJob) -> list[StageChange]:
 def _release_unplaced(held: HeldJob) -> list[StageChange]:
     if held.job.cancel_requested_at is not None:
         return _cancel_unstarted(held)
-    return [StageChange(trigger=Trigger.progress, message=held.job.message, lets_go=True)]
+    return [StageChange(trigger=Trigger.progress, message=held.job.message, releases_lease=True)]
 
 
 def _refusal(reason: str) -> ChangeRule:
@@ -256,15 +236,17 @@ def _refusal(reason: str) -> ChangeRule:
     ]
 
 
-def _retry_later(said: str, limits: transitions.AttemptLimits) -> ChangeRule:
-    """Try again after a while, but not after the time to begin is over."""
+def _retry_later(reason: str, limits: transitions.AttemptLimits) -> ChangeRule:
+    """Retry the launch after a while, but not after the time to start is over."""
 
     def change(held: HeldJob) -> list[StageChange]:
         now = micros()
         since = now if held.attempt is None else held.attempt.launched_at
         wait = min(start_retry_delay(now - since), since + limits.start - now)
         return [
-            StageChange(trigger=Trigger.progress, message=said, wait=max(wait, 0), lets_go=True)
+            StageChange(
+                trigger=Trigger.progress, message=reason, wait=max(wait, 0), releases_lease=True
+            )
         ]
 
     return change

@@ -1,109 +1,205 @@
-"""SQL of attempts, and of a job's transition from stage to stage."""
+"""SQL of the supervisor: leases on jobs, the queue of waiting jobs, and attempts."""
 
-from dataclasses import replace
+import json
+from collections.abc import Collection
 
-from hublet.core.clock import from_micros, micros
+import msgspec
+
+from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.core.outbox import publish
-from hublet.events import JobEnded
-from hublet.jobs.records import JOBS, JobRecord, Stage
-from hublet.jobs.stages import Trigger, next_stage
-from hublet.jobs.store import JOB_COLUMNS, add_event, job_record
-from hublet.runtime.supervisor.records import AttemptRecord, HeldJob, StageChange
+from hublet.core.leases import lease_clock
+from hublet.jobs.records import JOBS, Flavor, JobRecord
+from hublet.jobs.store import JOB_COLUMNS, job_record
+from hublet.runtime.supervisor.records import AttemptRecord, HeldJob, Occupant, WaitingJob
 
-_FAILURES = frozenset({Trigger.failed, Trigger.exhausted, Trigger.timed_out})
-
+_IS_ACTIVE = "j.stage IN ('SCHEDULING', 'RUNNING')"
+_THIS_ATTEMPT = "a.job_id = j.id AND a.number = j.attempt"
 _ATTEMPT = """
     a.number AS a_number, a.runner AS a_runner, a.handle AS a_handle,
     a.launched_at AS a_launched_at, a.started_at AS a_started_at
 """
-_IS_ACTIVE = "j.stage IN ('SCHEDULING', 'RUNNING')"
-_THIS_ATTEMPT = "a.job_id = j.id AND a.number = j.attempt"
-
-
-async def transition(conn: Connection, job: JobRecord, change: StageChange) -> JobRecord | None:
-    """Bring a job to where a trigger leads, with its attempt, its event and the fact.
-
-    None, and nothing was done, when the job changed since it was read or goes nowhere from here.
-    """
-    stage = next_stage(job.stage, change.trigger)
-    if stage is None:
-        return None
-    again = change.trigger is Trigger.failed
-    failures = int(change.trigger in _FAILURES)
-    now = micros()
-    changed = await conn.execute(
-        """
-        UPDATE jobs SET stage = $3, message = $4, version = version + 1,
-            failure_count = failure_count + $5, attempt = attempt + $6,
-            started_at = coalesce(started_at, $7), finished_at = coalesce(finished_at, $8),
-            running_micros = running_micros + $9, due_at = $10,
-            claimed_by = CASE WHEN $11 THEN NULL ELSE claimed_by END,
-            claimed_until = CASE WHEN $11 THEN NULL ELSE claimed_until END,
-            sealed_secrets = CASE WHEN $12 THEN NULL ELSE sealed_secrets END
-        WHERE id = $1 AND version = $2
-        """,
-        job.id, job.version, stage, change.message, failures, int(again), change.started_at,
-        _finished_at(change, now) if stage.is_terminal else None, change.ran,
-        None if stage.is_terminal else now + change.wait,
-        stage.is_terminal or change.lets_go, stage is Stage.deleted,
-    )  # fmt: skip
-    if not changed:
-        return None
-    await _set_attempt(conn, job, change)
-    told = replace(job, stage=stage, message=change.message)
-    if (told.stage, told.message) != (job.stage, job.message):
-        await add_event(conn, told)
-    if stage.is_terminal and not job.stage.is_terminal:
-        await publish(conn, _ended_event(told))
-    conn.wake(JOBS)
-    started_at = None if change.started_at is None else from_micros(change.started_at)
-    return replace(
-        told,
-        version=job.version + 1,
-        failure_count=job.failure_count + failures,
-        attempt=job.attempt + again,
-        started_at=job.started_at or started_at,
-        running_micros=job.running_micros + change.ran,
+# An attempt whose launch never ended, of a job that is over.
+_FORGOTTEN = """
+    removed_at IS NULL AND handle = '' AND launched_at < $1 AND EXISTS (
+        SELECT 1 FROM jobs j WHERE j.id = job_id AND j.stage NOT IN ('SCHEDULING', 'RUNNING')
     )
+"""
 
 
-def _finished_at(change: StageChange, now: int) -> int:
-    """Return when a job ended: what ended while nobody looked did not end only now."""
-    return now if change.ending is None else change.ending.ended_at or now
+class _FlavorOnly(msgspec.Struct):
+    """The part of a spec that says how much capacity it needs."""
+
+    flavor: Flavor
 
 
-async def _set_attempt(conn: Connection, job: JobRecord, change: StageChange) -> None:
-    ending = change.ending
-    if change.started_at is not None:
+async def has_work(conn: Reader) -> bool:
+    """Tell whether a job is not over, or an attempt was not cleared away."""
+    found = await conn.fetch_value(
+        """
+        SELECT 1 FROM jobs WHERE due_at IS NOT NULL
+        UNION ALL SELECT 1 FROM job_attempts WHERE removed_at IS NULL LIMIT 1
+        """
+    )
+    return found is not None
+
+
+async def next_due_after(conn: Reader, at: int) -> int | None:
+    due: int | None = await conn.fetch_value(
+        "SELECT min(due_at) FROM jobs WHERE due_at > $1 AND claimed_by IS NULL", at
+    )
+    return due
+
+
+async def next_due(conn: Reader) -> int | None:
+    due: int | None = await conn.fetch_value(
+        "SELECT min(due_at) FROM jobs WHERE due_at IS NOT NULL AND claimed_by IS NULL"
+    )
+    return due
+
+
+async def list_under_way(conn: Reader) -> list[str]:
+    """Return unclaimed jobs that need no capacity: their attempt runs, or they are canceled."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT j.id FROM jobs j LEFT JOIN job_attempts a ON {_THIS_ATTEMPT}
+        WHERE j.due_at <= $1 AND j.claimed_by IS NULL AND {_IS_ACTIVE}
+            AND (j.cancel_requested_at IS NOT NULL OR j.stage = 'RUNNING' OR a.handle <> '')
+        """,
+        micros(),
+    )
+    return [row["id"] for row in rows]
+
+
+async def list_waiting(conn: Reader, *, each: int) -> list[WaitingJob]:
+    """Return jobs that wait for capacity, the oldest so many of each owner."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {JOB_COLUMNS}, u.id AS user_id, u.disabled_at, o.id AS organization_id FROM (
+            SELECT j.id, row_number() OVER (
+                PARTITION BY j.owner_id ORDER BY j.created_at, j.id
+            ) AS place
+            FROM jobs j LEFT JOIN job_attempts a ON {_THIS_ATTEMPT}
+            WHERE j.due_at <= $1 AND j.claimed_by IS NULL AND j.stage = 'SCHEDULING'
+                AND j.cancel_requested_at IS NULL AND coalesce(a.handle, '') = ''
+        ) w
+        JOIN jobs j ON j.id = w.id
+        LEFT JOIN users u ON u.id = j.owner_id
+        LEFT JOIN organizations o ON o.id = j.owner_id
+        WHERE w.place <= $2 ORDER BY j.created_at, j.id
+        """,
+        micros(), each,
+    )  # fmt: skip
+    return [WaitingJob(job=job_record(row), obstacle=_obstacle(row)) for row in rows]
+
+
+def _obstacle(row: Row) -> str | None:
+    if row["user_id"] is None and row["organization_id"] is None:
+        return "its owner is gone"
+    return None if row["disabled_at"] is None else "the account of its owner is disabled"
+
+
+async def list_occupying(conn: Reader, *, ended_after: int) -> list[Occupant]:
+    """Return each attempt that occupies capacity: it runs, is launched, or just ended.
+
+    An attempt that ended frees its capacity when it is cleared away; where that keeps failing,
+    after a while.
+    """
+    rows = await conn.fetch_all(
+        """
+        SELECT j.owner_id, j.spec FROM job_attempts a JOIN jobs j ON j.id = a.job_id
+        WHERE a.removed_at IS NULL AND (a.ended_at IS NULL OR a.ended_at > $1)
+            AND (a.handle <> '' OR (j.claimed_by IS NOT NULL AND a.number = j.attempt))
+        """,
+        ended_after,
+    )
+    # Of hundreds of specs only the flavor is decoded.
+    return [
+        Occupant(
+            owner_id=row["owner_id"],
+            flavor=msgspec.json.decode(row["spec"], type=_FlavorOnly).flavor,
+        )
+        for row in rows
+    ]
+
+
+async def claim(conn: Connection, job_id: str, *, worker: str, lease: int) -> bool:
+    """Claim a job for a worker; False when another has it."""
+    return await conn.execute(
+        """
+        UPDATE jobs SET claimed_by = $2, claimed_until = $3 WHERE id = $1 AND claimed_by IS NULL
+        """,
+        job_id, worker, lease_clock() + lease,
+    ) == 1  # fmt: skip
+
+
+async def add_attempt(conn: Connection, job: JobRecord, *, runner: str) -> None:
+    """Add the attempt a job is at; one that could not begin so far keeps its time of launch."""
+    await conn.execute(
+        """
+        INSERT INTO job_attempts (job_id, number, runner, handle, launched_at)
+        VALUES ($1, $2, $3, '', $4) ON CONFLICT (job_id, number) DO NOTHING
+        """,
+        job.id, job.attempt, runner, micros(),
+    )  # fmt: skip
+
+
+class JobLeaseStore:
+    """Leases of one supervisor on jobs, as `LeaseKeeper` wants them."""
+
+    def __init__(self, *, worker: str, lease: int) -> None:
+        self._worker = worker
+        self._lease = lease
+
+    async def extend(self, conn: Connection, held: Collection[str]) -> list[str]:
         await conn.execute(
-            "UPDATE job_attempts SET started_at = $3 WHERE job_id = $1 AND number = $2",
-            job.id, job.attempt, change.started_at,
+            "UPDATE jobs SET claimed_until = $3 WHERE claimed_by = $1 AND id IN each($2)",
+            self._worker, json.dumps(list(held)), lease_clock() + self._lease,
         )  # fmt: skip
-    if ending is not None:
+        return []
+
+    async def has_expired(self, conn: Reader, held: Collection[str]) -> bool:
+        """Tell whether a lease has expired, or this worker has a job claimed and not held."""
+        found = await conn.fetch_value(
+            "SELECT 1 FROM jobs WHERE claimed_by IS NOT NULL AND claimed_until < $1 LIMIT 1",
+            lease_clock(),
+        )
+        if found is None:
+            found = await conn.fetch_value(
+                "SELECT 1 FROM jobs WHERE claimed_by = $1 AND id NOT IN each($2) LIMIT 1",
+                self._worker, json.dumps(list(held)),
+            )  # fmt: skip
+        return found is not None
+
+    async def release_expired(self, conn: Connection, held: Collection[str]) -> None:
+        await release(conn, worker=self._worker, except_for=held)
         await conn.execute(
             """
-            UPDATE job_attempts SET ended_at = $3, exit_code = $4, reason = $5, removed_at = $6
-            WHERE job_id = $1 AND number = $2
+            UPDATE jobs SET claimed_by = NULL, claimed_until = NULL
+            WHERE claimed_by IS NOT NULL AND claimed_until < $1
             """,
-            job.id, job.attempt, ending.ended_at, ending.exit_code, ending.reason,
-            ending.ended_at if ending.leaves_nothing else None,
-        )  # fmt: skip
+            lease_clock(),
+        )
+
+    async def release_all(self, conn: Connection) -> int:
+        return await release(conn, worker=self._worker)
 
 
-def _ended_event(job: JobRecord) -> JobEnded:
-    return JobEnded(
-        job_id=job.id,
-        owner_id=job.owner_id,
-        creator_id=job.creator_id,
-        name=job.labels.get("name"),
-        stage=job.stage,
-        message=job.message,
-    )
+async def release(conn: Connection, *, worker: str, except_for: Collection[str] = ()) -> int:
+    """Release what a worker has claimed, and return how many jobs."""
+    count = await conn.execute(
+        """
+        UPDATE jobs SET claimed_by = NULL, claimed_until = NULL
+        WHERE claimed_by = $1 AND id NOT IN each($2)
+        """,
+        worker, json.dumps(list(except_for)),
+    )  # fmt: skip
+    if count:
+        conn.wake(JOBS)
+    return count
 
 
 async def find_held(conn: Reader, job_id: str, *, worker: str) -> HeldJob | None:
-    """Return a job that goes on and that this worker holds."""
+    """Return a job that is not over and that this worker has claimed, with its attempt."""
     row = await conn.fetch_one(
         f"""
         SELECT {JOB_COLUMNS}, {_ATTEMPT} FROM jobs j LEFT JOIN job_attempts a ON {_THIS_ATTEMPT}
@@ -115,7 +211,7 @@ async def find_held(conn: Reader, job_id: str, *, worker: str) -> HeldJob | None
 
 
 async def set_handle(conn: Connection, attempt: AttemptRecord, handle: str, *, runner: str) -> None:
-    """Keep what the runner calls an attempt, also when its job went on without it meanwhile."""
+    """Write the handle of an attempt, also when its job went on without it meanwhile."""
     await conn.execute(
         """
         UPDATE job_attempts SET handle = $3, runner = $4, removed_at = NULL
@@ -126,7 +222,7 @@ async def set_handle(conn: Connection, attempt: AttemptRecord, handle: str, *, r
 
 
 async def list_canceled(conn: Reader, *, worker: str) -> list[str]:
-    """Return what this worker holds and somebody wants to end."""
+    """Return the jobs of this worker whose cancellation was requested."""
     rows = await conn.fetch_all(
         f"""
         SELECT j.id FROM jobs j
@@ -151,7 +247,7 @@ def _attempt(row: Row) -> AttemptRecord | None:
 
 
 async def set_removed(conn: Connection, attempt: AttemptRecord, *, at: int) -> None:
-    """Give the place of an attempt back; one that nobody saw end has ended by now."""
+    """Free the capacity of an attempt; one that nobody saw end has ended by now."""
     await conn.execute(
         """
         UPDATE job_attempts SET removed_at = $3, ended_at = coalesce(ended_at, $3)
@@ -162,7 +258,7 @@ async def set_removed(conn: Connection, attempt: AttemptRecord, *, at: int) -> N
 
 
 async def list_leftovers(conn: Reader, *, runner: str) -> list[AttemptRecord]:
-    """Return attempts whose job went on without them and that were not cleared away."""
+    """Return attempts that were not cleared away, and that their job has left behind."""
     rows = await conn.fetch_all(
         """
         SELECT a.job_id, a.number, a.handle, a.launched_at, a.started_at
@@ -185,15 +281,8 @@ async def list_leftovers(conn: Reader, *, runner: str) -> list[AttemptRecord]:
     ]
 
 
-_FORGOTTEN = """
-    removed_at IS NULL AND handle = '' AND launched_at < $1 AND EXISTS (
-        SELECT 1 FROM jobs j WHERE j.id = job_id AND j.stage NOT IN ('SCHEDULING', 'RUNNING')
-    )
-"""
-
-
 async def has_forgotten(conn: Reader, *, before: int) -> bool:
-    """Tell whether a launch never came to its end, and its job did long ago."""
+    """Tell whether a launch never ended although its job is long over."""
     found = await conn.fetch_value(f"SELECT 1 FROM job_attempts WHERE {_FORGOTTEN} LIMIT 1", before)
     return found is not None
 
@@ -205,7 +294,7 @@ async def remove_forgotten(conn: Connection, *, before: int) -> None:
 
 
 async def list_handles(conn: Reader, *, runner: str) -> set[str]:
-    """Return everything that the runner is known to have."""
+    """Return the handles of the attempts that the runner is known to have."""
     rows = await conn.fetch_all(
         "SELECT handle FROM job_attempts WHERE runner = $1 AND removed_at IS NULL", runner
     )
@@ -213,9 +302,9 @@ async def list_handles(conn: Reader, *, runner: str) -> set[str]:
 
 
 async def oldest_launch(conn: Reader) -> int | None:
-    """Return since when an attempt is being launched; its handle may be there unwritten.
+    """Return when the oldest launch began that has not written its handle; None: there is none.
 
-    So it may be where whoever launched it was killed, and nobody has taken its job since.
+    The runner may have the attempt already: its worker may have been killed in between.
     """
     since: int | None = await conn.fetch_value(
         """

@@ -1,13 +1,17 @@
-"""Transitions of a job, decided from an observation: no clock, no database, no runner."""
+"""Transitions of a job, decided from an observation; without clock, database and runner."""
 
 from dataclasses import replace
 from datetime import datetime
 
 from hublet.core.clock import to_micros
+from hublet.core.config import Settings
 from hublet.core.light_dataclasses import dataclass
-from hublet.jobs.records import JobRecord, Stage
+from hublet.jobs import hardware
+from hublet.jobs.records import JobRecord, Observation, Phase, Stage
 from hublet.jobs.stages import (
     UNCONFIRMED,
+    AttemptEnd,
+    StageChange,
     Trigger,
     late_message,
     reason_of,
@@ -16,29 +20,38 @@ from hublet.jobs.stages import (
     silence_message,
     trigger_of_end,
 )
-from hublet.runtime.records import Observation, Phase
-from hublet.runtime.supervisor.records import AttemptEnd, AttemptRecord, HeldJob, StageChange
+from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 
 STARTING = "starting"
-# A runner keeps the deadline itself; only one that does not is helped, after this long.
+# A runner stops an attempt at its deadline by itself; one that does not is asked to after this.
 _OVERDUE_MARGIN = 2_000_000
+_SECOND = 1_000_000
 
 ENDED_PHASES = frozenset({Phase.exited, Phase.gone})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptLimits:
-    """What counts for one job, in microseconds and bytes."""
+    """Limits of the attempts of one job, in microseconds and bytes."""
 
     start: int
     timeout: int
     memory_bytes: int
 
 
+def limits_of(job: JobRecord, settings: Settings) -> AttemptLimits:
+    size = hardware.offered_flavors(settings).get(job.spec.flavor)
+    return AttemptLimits(
+        start=settings.jobs.start_seconds * _SECOND,
+        timeout=(job.spec.timeout_seconds or settings.jobs.timeout_seconds) * _SECOND,
+        memory_bytes=0 if size is None else size.memory_bytes,
+    )
+
+
 def decide_changes(
     held: HeldJob, seen: Observation, limits: AttemptLimits, *, at: int
 ) -> list[StageChange]:
-    """Return what is to change, in this order; usually nothing."""
+    """Return the changes that an observation leads to, in this order; usually none."""
     attempt = held.attempt
     if attempt is None:
         return []
@@ -47,15 +60,15 @@ def decide_changes(
     if seen.phase is Phase.running:
         return _changes_when_running(held.job, attempt, seen, at=at)
     if held.job.stage is Stage.scheduling and at >= attempt.launched_at + limits.start:
-        said = silence_message(seen) if seen.phase is Phase.unknown else seen.reason
-        return [late_change(said, limits, ending=AttemptEnd(ended_at=None, reason=said))]
+        reason = silence_message(seen) if seen.phase is Phase.unknown else seen.reason
+        return [late_change(reason, limits, ending=AttemptEnd(ended_at=None, reason=reason))]
     if seen.phase is Phase.pending:
         return _message_change(held.job, seen.reason or STARTING)
     return _message_change(held.job, silence_message(seen))
 
 
-def late_change(said: str | None, limits: AttemptLimits, *, ending: AttemptEnd) -> StageChange:
-    message = late_message(said, seconds=limits.start // 1_000_000)
+def late_change(reason: str | None, limits: AttemptLimits, *, ending: AttemptEnd) -> StageChange:
+    message = late_message(reason, seconds=limits.start // _SECOND)
     return StageChange(trigger=Trigger.late, message=message, ending=ending)
 
 
@@ -68,7 +81,7 @@ def _changes_when_running(
     job: JobRecord, attempt: AttemptRecord, seen: Observation, *, at: int
 ) -> list[StageChange]:
     if job.stage is Stage.running:
-        # Nothing is left to say of a runner that answers again.
+        # The runner responds again: what was said of its silence goes.
         return _message_change(job, None)
     started_at = _clamp(attempt.launched_at, seen.started_at, at)
     return [StageChange(trigger=Trigger.started, message=None, started_at=started_at)]
@@ -79,7 +92,7 @@ def _changes_when_ended(
 ) -> list[StageChange]:
     changes = list[StageChange]()
     if job.stage is Stage.scheduling and seen.started_at is not None:
-        # It began and ended between two looks.
+        # It began and ended between two observations.
         changes = _changes_when_running(job, attempt, seen, at=at)
         attempt = replace(attempt, started_at=changes[0].started_at)
     begun = attempt.started_at if attempt.started_at is not None else attempt.launched_at
@@ -99,9 +112,11 @@ def _changes_when_ended(
 def _end_change(
     job: JobRecord, trigger: Trigger, reason: str | None, *, ending: AttemptEnd, ran: int
 ) -> StageChange:
-    asked_at = job.cancel_requested_at
-    # What had ended by itself before somebody wanted it to end as it did, but is not tried again.
-    if asked_at is not None and (trigger is Trigger.failed or not _ended_before(asked_at, ending)):
+    cancel_at = job.cancel_requested_at
+    # An attempt that ended before the cancellation ended as it did, but is not retried.
+    if cancel_at is not None and (
+        trigger is Trigger.failed or not _ended_before(cancel_at, ending)
+    ):
         return StageChange(trigger=Trigger.canceled, message=None, ending=ending, ran=ran)
     if trigger is not Trigger.failed:
         return StageChange(trigger=trigger, message=reason, ending=ending, ran=ran)
@@ -109,7 +124,7 @@ def _end_change(
         trigger=trigger,
         message=retry_message(attempt=job.attempt + 1, attempts=job.spec.attempts, reason=reason),
         wait=retry_delay(job.failure_count + 1),
-        lets_go=True,
+        releases_lease=True,
         ending=ending,
         ran=ran,
     )
@@ -120,7 +135,7 @@ def _ended_before(moment: datetime, ending: AttemptEnd) -> bool:
 
 
 def unconfirmed_cancel(attempt: AttemptRecord, *, at: int) -> StageChange:
-    """End a canceled job of whose attempt nobody knows whether it ended."""
+    """Return the end of a canceled job whose runner did not confirm that the attempt ended."""
     return StageChange(
         trigger=Trigger.canceled,
         message=UNCONFIRMED,
@@ -130,12 +145,12 @@ def unconfirmed_cancel(attempt: AttemptRecord, *, at: int) -> StageChange:
 
 
 def is_overdue(attempt: AttemptRecord, limits: AttemptLimits, *, at: int) -> bool:
-    """Tell whether an attempt runs past its deadline although its runner should have ended it."""
+    """Tell whether an attempt runs past its deadline although its runner should have stopped it."""
     started_at = attempt.started_at
     return started_at is not None and at >= started_at + limits.timeout + _OVERDUE_MARGIN
 
 
-def _clamp(earliest: int, told: datetime | None, latest: int) -> int:
-    """Return a time as the runner told it, if it can be right: its clock is not the hub's."""
-    moment = latest if told is None else to_micros(told)
+def _clamp(earliest: int, reported: datetime | None, latest: int) -> int:
+    """Return a time as the runner reported it, if it can be right: its clock is not the hub's."""
+    moment = latest if reported is None else to_micros(reported)
     return max(earliest, min(moment, latest))

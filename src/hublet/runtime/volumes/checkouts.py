@@ -1,22 +1,29 @@
-"""Checkouts of repositories: the files of one commit, written once for all jobs that mount it."""
+"""Checkouts of repositories: the files of one commit, written once for all jobs that mount it.
+
+Writing, reading and removing them blocks on the disk: it runs in threads.
+"""
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from threading import Event
-from typing import Any, TypeVar
 
+import msgspec
 import pygit2
 from pygit2.enums import FileMode
 
 from hublet.core import clock
-from hublet.core.database import Database
-from hublet.core.folders import atomic_dir
-from hublet.core.folders import remove_tree as remove_folder
+from hublet.core.database import Connection, Database
+from hublet.core.folders import atomic_dir, remove_tree
 from hublet.core.light_dataclasses import dataclass
+from hublet.core.queue import NewTask
+from hublet.core.queue import add as add_task
 from hublet.core.safe_walk import MAX_DEPTH
+from hublet.jobs import store
+from hublet.jobs.records import Spec
 from hublet.repos import blobs as blob_folder
 from hublet.repos import blobs_store as blobs
 from hublet.repos.errors import RevisionNotFound
@@ -24,19 +31,21 @@ from hublet.repos.git import bare_repos
 from hublet.repos.git.trees import POINTER_SIZES, LfsPointer, get_tree, parse_pointer
 from hublet.repos.records import Repo
 from hublet.runtime.errors import CheckoutAbandoned, CommitTooLarge, NestedTooDeeply
-from hublet.runtime.launch_threads import run_in_launch_thread
+from hublet.runtime.launch_threads import run_abandonable, run_in_launch_thread
 from hublet.runtime.volumes.reflink import EXECUTABLE_MODE, FILE_MODE, copy_file
 
-# Everything here blocks on the disk; call it from a thread.
+PRUNE_TASK = "jobs.sweep-volumes"
+MAX_AGE = timedelta(days=7)
+INTERVAL = timedelta(days=1)
 
-# What one commit may be on the disk; of large files only the second copies count.
+# The limits of one commit on the disk; of large files only the second copies count.
 MAX_ENTRIES = 1_000_000
 MAX_SIZE = 64 * 2**30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkout:
-    """What is to be written, and where."""
+    """The files of a commit, and the folder that they are written to."""
 
     git: Path
     commit: str
@@ -44,7 +53,7 @@ class Checkout:
 
 
 def checkouts_folder(data_dir: Path) -> Path:
-    # Absolute, because runners have other folders to start from.
+    # Absolute, because runners start in other folders.
     return data_dir.absolute() / "jobs" / "volumes"
 
 
@@ -56,8 +65,31 @@ def checkout_of(data_dir: Path, *, repo_id: str, commit: str) -> Checkout:
     )
 
 
+async def ensure_checkout(database: Database, repo: Repo, commit: str) -> Path:
+    """Return the folder with the files of a commit; nobody may write to it."""
+    data_dir = database.hub.settings.database.data_dir
+    checkout = checkout_of(data_dir, repo_id=repo.id, commit=commit)
+    if not await run_in_launch_thread(is_present, checkout):
+        contents = await _large_files(database, repo, checkout)
+        await run_abandonable(write_checkout, checkout, contents)
+    return checkout.folder
+
+
+async def _large_files(database: Database, repo: Repo, checkout: Checkout) -> dict[str, Path]:
+    large = await run_abandonable(list_large, checkout)
+    # A pointer can be written by anybody who knows a digest; that is no right to the content.
+    async with database.read() as conn:
+        held = await blobs.find_in_repo(conn, repo.id, {lfs.sha256 for lfs in large.values()})
+    data_dir = database.hub.settings.database.data_dir
+    return {
+        path: blob_folder.blob_path(data_dir, lfs.sha256)
+        for path, lfs in large.items()
+        if lfs.sha256 in held and held[lfs.sha256].size == lfs.size
+    }
+
+
 def is_present(checkout: Checkout) -> bool:
-    """Tell whether it was written already; if so it counts as used now."""
+    """Tell whether a checkout was written already; if so, mark it as used now."""
     try:
         touch(checkout.folder)
     except FileNotFoundError:
@@ -66,12 +98,12 @@ def is_present(checkout: Checkout) -> bool:
 
 
 def touch(folder: Path) -> None:
-    # Files know the real time, which test mode does not move.
+    # Files have the real time, which test mode does not move.
     moment = (clock.now() - clock.offset()).timestamp()
     os.utime(folder, (moment, moment))
 
 
-def list_large(checkout: Checkout, given_up: Event | None = None) -> dict[str, LfsPointer]:
+def list_large(checkout: Checkout, abandoned: Event | None = None) -> dict[str, LfsPointer]:
     """Return, by path, the files whose content lies outside git.
 
     Raises CommitTooLarge: trees that share what is in them can be far larger than they are.
@@ -80,13 +112,13 @@ def list_large(checkout: Checkout, given_up: Event | None = None) -> dict[str, L
     large: dict[str, LfsPointer] = {}
     written = set[str]()
     left = MAX_SIZE
-    for path, item in _walk(checkout, get_tree(repository, checkout.commit), given_up):
+    for path, item in _walk(checkout, get_tree(repository, checkout.commit), abandoned):
         if not isinstance(item, pygit2.Blob):
             continue
         _, size = repository.odb.read_header(item.id)
         if (lfs := _lfs(item, size)) is not None:
             large[path] = lfs
-            # What lies there as a whole already is no bomb; a second copy may be part of one.
+            # A first copy is as large as what was uploaded; many more of it may be a bomb.
             size = lfs.size if lfs.sha256 in written else 0
             written.add(lfs.sha256)
         left -= size
@@ -96,12 +128,12 @@ def list_large(checkout: Checkout, given_up: Event | None = None) -> dict[str, L
 
 
 def write_checkout(
-    checkout: Checkout, blobs: Mapping[str, Path], given_up: Event | None = None
+    checkout: Checkout, blobs: Mapping[str, Path], abandoned: Event | None = None
 ) -> None:
-    """Write the folder; `blobs` are the contents of large files by path, other pointers stay."""
+    """Write the folder; `blobs` has the contents of large files by path, other pointers stay."""
     with atomic_dir(checkout.folder) as folder:
         root = get_tree(_open(checkout), checkout.commit)
-        for path, item in _walk(checkout, root, given_up):
+        for path, item in _walk(checkout, root, abandoned):
             _write_item(item, folder / path, blobs.get(path))
         _sync(folder)
         touch(folder)
@@ -116,9 +148,9 @@ def _open(checkout: Checkout) -> pygit2.Repository:
 
 
 def _sync(folder: Path) -> None:
-    """Make it outlast a power cut: a name that stands for half a file would be believed for ever.
+    """Flush all files to the disk: after a power cut half a file would count as a whole one.
 
-    The first call has most of the work done for all, so the others cost little.
+    The first fsync flushes most of them, so the others cost little.
     """
     for above, _, names in os.walk(folder):
         for path in (Path(above), *(Path(above, name) for name in names)):
@@ -137,7 +169,7 @@ def _write_item(item: pygit2.Object, target: Path, blob: Path | None) -> None:
     elif blob is not None:
         copy_file(blob, target, mode=mode)
     elif isinstance(item, pygit2.Blob) and item.filemode == FileMode.LINK:
-        # Where it leads is seen from inside the job; nobody here follows it.
+        # Its target counts inside the job; the hub never follows it.
         target.symlink_to(os.fsdecode(item.data))
     elif isinstance(item, pygit2.Blob):
         target.write_bytes(item.data)
@@ -145,21 +177,24 @@ def _write_item(item: pygit2.Object, target: Path, blob: Path | None) -> None:
 
 
 def _walk(
-    checkout: Checkout, root: pygit2.Tree, given_up: Event | None
+    checkout: Checkout, root: pygit2.Tree, abandoned: Event | None
 ) -> Iterator[tuple[str, pygit2.Object]]:
-    """Yield each folder before what is in it, until it is given up, or too much."""
+    """Yield each entry with its path, a folder before its content.
+
+    Raises CheckoutAbandoned, CommitTooLarge and NestedTooDeeply.
+    """
     left = MAX_ENTRIES
-    way = [("", iter(root))]
-    while way:
-        start, items = way[-1]
+    stack = [("", iter(root))]
+    while stack:
+        start, items = stack[-1]
         item = next(items, None)
         if item is None:
-            way.pop()
+            stack.pop()
             continue
         left -= 1
         if left < 0:
             raise CommitTooLarge(checkout.commit, f"it has more than {MAX_ENTRIES:,} entries")
-        if given_up is not None and given_up.is_set():
+        if abandoned is not None and abandoned.is_set():
             raise CheckoutAbandoned
         name = os.fsdecode(item.raw_name or b"")
         # Git refuses such names too; were one in a pushed tree, it would lead out of the folder.
@@ -167,9 +202,9 @@ def _walk(
             continue
         yield start + name, item
         if isinstance(item, pygit2.Tree):
-            if len(way) > MAX_DEPTH:
+            if len(stack) > MAX_DEPTH:
                 raise NestedTooDeeply(MAX_DEPTH)
-            way.append((f"{start}{name}/", iter(item)))
+            stack.append((f"{start}{name}/", iter(item)))
 
 
 def _lfs(item: pygit2.Blob, size: int) -> LfsPointer | None:
@@ -180,16 +215,45 @@ def _lfs(item: pygit2.Blob, size: int) -> LfsPointer | None:
 
 def find_inside(folder: Path, path: str | None) -> Path | None:
     """Return a folder below another one; None where there is none, or a link leads to it."""
-    found = folder
+    inner = folder
     for part in path.split("/") if path else ():
-        found /= part
-        if found.is_symlink() or not found.is_dir():
+        inner /= part
+        if inner.is_symlink() or not inner.is_dir():
             return None
-    return found
+    return inner
 
 
-def list_unused(data_dir: Path, *, since: float) -> list[Path]:
-    """Return the folders of commits that nobody used since then, and what was never finished."""
+async def add_prune_task(conn: Connection, *, delay: timedelta = timedelta()) -> None:
+    """Add the task that prunes checkouts, once for any day."""
+    day = (clock.now() + delay).date().isoformat()
+    await add_task(
+        conn, NewTask(kind=PRUNE_TASK, body="{}", key=f"{PRUNE_TASK}.{day}", delay=delay)
+    )
+
+
+async def prune(database: Database) -> None:
+    """Remove the checkouts that no job has mounted for a week, and do so again tomorrow."""
+    async with database.transaction() as conn:
+        await add_prune_task(conn, delay=INTERVAL)
+    data_dir = database.hub.settings.database.data_dir
+    # Files have the real time, which test mode does not move.
+    since = (clock.now() - clock.offset() - MAX_AGE).timestamp()
+    unused = await asyncio.to_thread(_list_unused, data_dir, since=since)
+    async with database.read() as conn:
+        used = _mounted_commits(await store.list_specs_in_use(conn))
+    for folder in unused:
+        # An attempt may last longer than a week; what it mounts stays.
+        if folder.name not in used:
+            await asyncio.to_thread(_remove_checkout, folder)
+
+
+def _mounted_commits(specs: list[str]) -> set[str]:
+    decoded = (msgspec.json.decode(spec, type=Spec) for spec in specs)
+    return {mount.commit for spec in decoded for mount in spec.mounts if mount.commit}
+
+
+def _list_unused(data_dir: Path, *, since: float) -> list[Path]:
+    """Return the folders of commits that no job used since then, and unfinished ones."""
     return [
         folder for folder in checkouts_folder(data_dir).glob("*/*") if _last_used(folder) < since
     ]
@@ -202,45 +266,6 @@ def _last_used(folder: Path) -> float:
         return float("inf")
 
 
-def remove_checkout(folder: Path) -> None:
+def _remove_checkout(folder: Path) -> None:
     with suppress(OSError):
-        remove_folder(folder)
-
-
-_T = TypeVar("_T")
-
-
-async def ensure_checkout(database: Database, repo: Repo, commit: str) -> Path:
-    """Return the folder with the files of a commit; nobody may write to it."""
-    data_dir = database.hub.settings.database.data_dir
-    wanted = checkout_of(data_dir, repo_id=repo.id, commit=commit)
-    if not await run_in_launch_thread(is_present, wanted):
-        contents = await _large_files(database, repo, wanted)
-        await _run_until_cancelled(write_checkout, wanted, contents)
-    return wanted.folder
-
-
-async def _large_files(database: Database, repo: Repo, checkout: Checkout) -> dict[str, Path]:
-    large = await _run_until_cancelled(list_large, checkout)
-    # A pointer can be written by anybody who knows a digest; that is no right to the content.
-    async with database.read() as conn:
-        held = await blobs.find_in_repo(conn, repo.id, {lfs.sha256 for lfs in large.values()})
-    data_dir = database.hub.settings.database.data_dir
-    return {
-        path: blob_folder.blob_path(data_dir, lfs.sha256)
-        for path, lfs in large.items()
-        if lfs.sha256 in held and held[lfs.sha256].size == lfs.size
-    }
-
-
-async def _run_until_cancelled(work: Callable[..., _T], *about: Any) -> _T:
-    """Do what takes long; whoever is cancelled meanwhile has it end at the next file."""
-    given_up = Event()
-    working = asyncio.ensure_future(run_in_launch_thread(work, *about, given_up))
-    try:
-        return await asyncio.shield(working)
-    except asyncio.CancelledError:
-        given_up.set()
-        # It is awaited, and its last word heard, for nobody else will.
-        await asyncio.gather(working, return_exceptions=True)
-        raise
+        remove_tree(folder)

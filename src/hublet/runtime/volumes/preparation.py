@@ -1,4 +1,4 @@
-"""Preparation of an attempt: its mounts, and what its space runs, lie ready on this machine."""
+"""Preparation of an attempt: puts its volumes, and the files of its space, on this machine."""
 
 import errno
 import shutil
@@ -16,8 +16,9 @@ from hublet.repos import service as repos
 from hublet.repos.cards import read_card
 from hublet.repos.records import Repo, Right
 from hublet.repos.refs import service as refs
+from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.launch_threads import run_in_launch_thread
-from hublet.runtime.records import BindMount, CannotRun, CannotRunYet
+from hublet.runtime.records import BindMount
 from hublet.runtime.volumes import bucket_mounts, checkouts
 from hublet.runtime.volumes.mount_frames import frame_binds, mount_points_in
 from hublet.runtime.volumes.records import (
@@ -30,41 +31,19 @@ from hublet.runtime.volumes.reflink import copy_file
 from hublet.tokens.records import Caller
 
 _DEFAULT_FILE = "app.py"
-
-
-def space_image(name: str) -> str:
-    """Return the name under which the operator maps an image for a space."""
-    return f"spaces/{name}"
-
-
-def space_argv(spec: Spec, space: Repo, card: dict[str, Any] | None) -> tuple[str, ...]:
-    """Return the command of the job, or else what the card of the space says to run."""
-    if spec.command is not None:
-        return (*spec.command, *(spec.arguments or ()))
-    said = card or {}
-    sdk = said.get("sdk") or space.sdk
-    if sdk in {"docker", "static"}:
-        raise CannotRun(_REASONS[sdk].format(space.full_name))
-    file = said.get("app_file")
-    file = file if isinstance(file, str) and file else _DEFAULT_FILE
-    start = ("streamlit", "run") if sdk == "streamlit" else ("python",)
-    return (*start, file, *(spec.arguments or ()))
-
-
-_REASONS = {
+_MAIN = "main"
+# Why a space of this SDK has no command.
+_NO_COMMAND = {
     "docker": "the space {} is made by its Dockerfile, which this hub does not build: "
     "give the job a command",
     "static": "the space {} is static and has nothing to run: give the job a command",
 }
 
 
-_MAIN = "main"
-
-
 async def prepare(database: Database, job: JobRecord, *, folder: Path) -> PreparedAttempt:
-    """Put what a job mounts where an attempt finds it; `folder` is the attempt's own.
+    """Put the volumes of a job on this machine; `folder` is the attempt's own.
 
-    May be asked again for the same attempt, also while it runs. Rights are those that the
+    May be called again for the same attempt, also while it runs. The rights are those that the
     creator has now. Raises CannotRun or CannotRunYet. No transaction may be open.
     """
     try:
@@ -88,7 +67,7 @@ async def _prepare(database: Database, job: JobRecord, folder: Path) -> Prepared
         for place, repo in enumerate(sources)
         for bind in await _binds(database, job.spec, place, repo, folder)
     ]
-    # What lies in another mounted folder comes after that one.
+    # A volume inside of another comes after that one.
     binds = tuple(sorted(placed, key=lambda bind: bind.target))
     if job.spec.space is not None:
         return await _prepare_space(database, creator, job, folder, binds)
@@ -109,17 +88,21 @@ async def _binds(
     database: Database, spec: Spec, place: int, repo: Repo, folder: Path
 ) -> list[BindMount]:
     mount = spec.mounts[place]
-    rooms = mount_points_in(mount.mount_path, [other.mount_path for other in spec.mounts])
+    mount_points = mount_points_in(mount.mount_path, [other.mount_path for other in spec.mounts])
     if mount.type is VolumeType.bucket:
         target = bucket_folder(folder, place)
-        source = await bucket_mounts.mount_bucket(database, repo, mount, target, rooms=rooms)
+        source = await bucket_mounts.mount_bucket(
+            database, repo, mount, target, mount_points=mount_points
+        )
         return [BindMount(source=source, target=mount.mount_path, read_only=bool(mount.read_only))]
     whole = await checkouts.ensure_checkout(database, repo, mount.commit or repo.head_sha or "")
     inside = await run_in_launch_thread(checkouts.find_inside, whole, mount.path)
     if inside is None:
         raise CannotRun(f"volumes[{place}]: {mount.source} has no folder {mount.path}")
     bind = BindMount(source=inside, target=mount.mount_path, read_only=True)
-    return await run_in_launch_thread(frame_binds, bind, rooms, frame=frame_folder(folder, place))
+    return await run_in_launch_thread(
+        frame_binds, bind, mount_points, frame=frame_folder(folder, place)
+    )
 
 
 async def _prepare_space(
@@ -127,8 +110,8 @@ async def _prepare_space(
 ) -> PreparedAttempt:
     name = job.spec.space or ""
     async with database.read() as conn:
-        asked = Mount(type=VolumeType.space, source=name, mount_path="/app", read_only=True)
-        repo = await mounts.find_mounted(conn, creator, asked)
+        mount = Mount(type=VolumeType.space, source=name, mount_path="/app", read_only=True)
+        repo = await mounts.find_mounted(conn, creator, mount)
         if repo is None:
             raise SpaceNotFound(name)
         commit = await refs.get_sha(conn, repo, _MAIN)
@@ -142,8 +125,27 @@ async def _prepare_space(
     return PreparedAttempt(image=space_image(name), content=content, argv=argv, binds=binds)
 
 
+def space_image(name: str) -> str:
+    """Return the name under which the operator maps an image for a space."""
+    return f"spaces/{name}"
+
+
+def space_argv(spec: Spec, space: Repo, card: dict[str, Any] | None) -> tuple[str, ...]:
+    """Return the command of the job, or else the one that the card of the space names."""
+    if spec.command is not None:
+        return (*spec.command, *(spec.arguments or ()))
+    fields = card or {}
+    sdk = fields.get("sdk") or space.sdk
+    if sdk in {"docker", "static"}:
+        raise CannotRun(_NO_COMMAND[sdk].format(space.full_name))
+    file = fields.get("app_file")
+    file = file if isinstance(file, str) and file else _DEFAULT_FILE
+    start = ("streamlit", "run") if sdk == "streamlit" else ("python",)
+    return (*start, file, *(spec.arguments or ()))
+
+
 def _copy_content(source: Path, target: Path) -> None:
-    """Give an attempt the files of a space as its own, to write to as well; once."""
+    """Copy the files of a space for an attempt, which may write to them; only once."""
     if not target.exists():
         with atomic_dir(target) as folder:
             shutil.copytree(
@@ -152,5 +154,5 @@ def _copy_content(source: Path, target: Path) -> None:
 
 
 def _copy_open(source: str, target: str) -> None:
-    # A job may not be the hub's own user; nobody else gets as far as this folder.
+    # A job may run as another user than the hub; nobody else can reach this folder.
     copy_file(Path(source), Path(target), mode=Path(source).stat().st_mode | 0o666)

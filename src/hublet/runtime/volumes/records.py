@@ -1,14 +1,18 @@
-"""Records of volumes: what is prepared for an attempt, where it lies, a bucket's snapshot."""
+"""Records of volumes: what is prepared for an attempt, its folders, a bucket's snapshot."""
 
 from pathlib import Path
 
 from hublet.core.light_dataclasses import dataclass
 from hublet.runtime.records import BindMount
 
+# In the folder of a mounted bucket: the files, and the snapshot of them.
+FILES = "files"
+SNAPSHOT = "handed.json"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedAttempt:
-    """What an Order says of image, command and folders."""
+    """The image, command and folders that an order for an attempt names."""
 
     image: str
     # The files of a space, a copy of the attempt's own; None: the job runs an image.
@@ -19,10 +23,10 @@ class PreparedAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSnapshot:
-    """A file of a bucket as it was handed to an attempt."""
+    """A file of a bucket as an attempt got it."""
 
     sha256: str
-    # Of the copy: when none of this changed, nor did its content.
+    # Of the copy: its content is unchanged as long as all of these are.
     size: int
     inode: int
     modified: int
@@ -31,7 +35,7 @@ class FileSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketSnapshot:
-    """What a bucket was when an attempt got it; paths begin below the mounted folder."""
+    """The files of a bucket as an attempt got them; paths begin below the mounted folder."""
 
     repo_id: str
     files: dict[str, FileSnapshot]
@@ -39,7 +43,7 @@ class BucketSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedFile:
-    """A file in the folder of a bucket that may be another one than it was."""
+    """A file in the folder of a bucket that may have changed."""
 
     path: str
     size: int
@@ -49,7 +53,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedPath:
-    """Something in the folder of a bucket that no bucket can hold, or that cannot be read."""
+    """An entry in the folder of a bucket that cannot be read, or that no bucket can hold."""
 
     path: str
     # A sentence.
@@ -58,32 +62,28 @@ class SkippedPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketDiff:
-    """What an attempt has made of the folder of a bucket."""
+    """What an attempt has changed in the folder of a bucket."""
 
     changed: list[ChangedFile]
-    # Nothing of which nobody can tell because the folder is closed.
-    gone: list[str]
-    left: list[SkippedPath]
-
-
-FILES = "files"
-NOTE = "handed.json"
+    # Only paths known to be gone: not those below a folder that cannot be read.
+    removed: list[str]
+    skipped: list[SkippedPath]
 
 
 def space_folder(folder: Path) -> Path:
-    """Where the files of a space lie."""
+    """Return the folder with the files of a space."""
     return folder.absolute() / "app"
 
 
 def bucket_folder(folder: Path, place: int) -> Path:
-    """Where a bucket lies that is the volume in this place.
+    """Return the folder of a bucket that is the volume in this place.
 
-    It has the files, which the job sees, and beside them a note of what they were, which it
-    cannot write to.
+    It has the files, which the job sees, and beside them their snapshot, which the job cannot
+    write to.
     """
     return folder.absolute() / "volumes" / str(place)
 
 
 def frame_folder(folder: Path, place: int) -> Path:
-    """Where the frame of a commit lies that is the volume in this place."""
+    """Return the folder of the frame for a commit that is the volume in this place."""
     return bucket_folder(folder, place)

@@ -1,4 +1,4 @@
-"""Reflink copies: a file of the hub gets into a folder of a job without harm to its source.
+"""Reflink copies: a job gets a copy of a file that shares its bytes with the source on the disk.
 
 Everything here blocks on the disk; call it from a thread.
 """

@@ -14,6 +14,7 @@ from hublet.core.errors import HubError
 from hublet.core.light_dataclasses import dataclass
 from hublet.jobs import mounts
 from hublet.jobs.access import get_creator
+from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord, Mount, VolumeType
 from hublet.repos import blobs_store as blobs
 from hublet.repos import service as repos
@@ -27,37 +28,43 @@ from hublet.repos.records import Blob, Right
 from hublet.runtime.errors import BucketGone
 from hublet.runtime.volumes import bucket_mounts
 from hublet.runtime.volumes.bucket_mounts import prefix_of
-from hublet.runtime.volumes.records import FILES, NOTE, BucketSnapshot, ChangedFile, bucket_folder
+from hublet.runtime.volumes.records import (
+    FILES,
+    SNAPSHOT,
+    BucketSnapshot,
+    ChangedFile,
+    bucket_folder,
+)
 
 # Files in one transaction.
 _BATCH = 500
 # Of a bucket, the sentences in the log.
 _MAX_REFUSALS = 100
-# What an operator can mend, or what passes by itself; everything else is as it is.
+# What an operator can mend, or what passes by itself; all other errors stay.
 _TRANSIENT_ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 )
-# In microseconds: how long that is waited for.
+# How long to retry those, in microseconds.
 _PATIENCE = 600_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WriteBack:
-    """A bucket on its way back."""
+    """One bucket that is being written back."""
 
     job: JobRecord
     place: int
     mount: Mount
     folder: Path
-    handed: BucketSnapshot
-    # Sentences on what could not be put back.
+    snapshot: BucketSnapshot
+    # Sentences on what could not be written.
     refusals: list[str] = field(default_factory=list)
 
     def refuse(self, what: str, why: str) -> None:
         self.refusals.append(f"volumes[{self.place}]: {what} was not written back: {why}")
 
-    def told(self) -> list[str]:
-        """Return what the log says: a job may leave more behind than anybody reads."""
+    def log_lines(self) -> list[str]:
+        """Return the refusals for the log, but not more of them than anybody reads."""
         more = len(self.refusals) - _MAX_REFUSALS
         if more <= 0:
             return self.refusals
@@ -65,151 +72,169 @@ class _WriteBack:
         return [*self.refusals[:_MAX_REFUSALS], rest]
 
 
-async def write_back(database: Database, job: JobRecord, *, folder: Path) -> list[str]:
-    """Put what an attempt that ended has changed into its buckets; `folder` is the attempt's own.
+async def write_back_volumes(database: Database, job: JobRecord, *, folder: Path) -> None:
+    """Write the buckets of an attempt back; the end of the job's log says what was refused."""
+    if not job.spec.mounts:
+        return
+    refusals = await write_back(database, job, folder=folder)
+    if refusals:
+        log = log_path(database.hub.settings.database.data_dir, job.id)
+        await asyncio.to_thread(_append_to_log, log, refusals)
 
-    Returns sentences on what could not be written, for the log of the job. What was written back
-    is not written again. Raises what is worth another try, but not for ever: DatabaseUnavailable,
-    and OSError. No transaction may be open.
+
+def _append_to_log(log: Path, lines: list[str]) -> None:
+    with log.open("a", encoding="utf-8") as file:
+        file.writelines(f"{micros()} {' '.join(line.split())}\n" for line in lines)
+
+
+async def write_back(database: Database, job: JobRecord, *, folder: Path) -> list[str]:
+    """Write what an attempt that ended has changed into its buckets; `folder` is the attempt's own.
+
+    Returns sentences on what could not be written, for the log of the job. What was written is not
+    written again. Raises what is worth another try, but not for ever: DatabaseUnavailable and
+    OSError. No transaction may be open.
     """
     refusals: list[str] = []
     for place, mount in enumerate(job.spec.mounts):
-        note = bucket_folder(folder, place) / NOTE
-        handed = await asyncio.to_thread(bucket_mounts.find_note, note)
-        if handed is None or mount.read_only or mount.type is not VolumeType.bucket:
+        path = bucket_folder(folder, place) / SNAPSHOT
+        snapshot = await asyncio.to_thread(bucket_mounts.find_snapshot, path)
+        if snapshot is None or mount.read_only or mount.type is not VolumeType.bucket:
             continue
-        content = note.with_name(FILES)
-        returned = _WriteBack(job=job, place=place, mount=mount, folder=content, handed=handed)
-        await _write_back_or_refuse(database, returned, note)
-        # Where even that fails nobody can do more for the attempt.
+        bucket = _WriteBack(
+            job=job, place=place, mount=mount, folder=path.with_name(FILES), snapshot=snapshot
+        )
+        await _write_back_or_refuse(database, bucket, path)
+        # Where even that fails nothing more can be done for the attempt.
         with suppress(OSError):
-            await asyncio.to_thread(note.unlink)
-        refusals += returned.told()
+            await asyncio.to_thread(path.unlink)
+        refusals += bucket.log_lines()
     return refusals
 
 
-async def _write_back_or_refuse(database: Database, returned: _WriteBack, note: Path) -> None:
-    """Put back what can be. Raises what is worth another try, so that it is made."""
-    source = returned.mount.source
+async def _write_back_or_refuse(database: Database, bucket: _WriteBack, snapshot: Path) -> None:
+    """Write back what can be written. Raises what is worth another try."""
+    source = bucket.mount.source
     try:
-        await _write_changes(database, returned)
+        await _write_changes(database, bucket)
     except DatabaseUnavailable:
         raise
     except HubError as error:
-        returned.refuse(source, error.message)
+        bucket.refuse(source, error.message)
     except OSError as error:
-        if error.errno in _TRANSIENT_ERRORS and not await asyncio.to_thread(_is_out_of_time, note):
+        if error.errno in _TRANSIENT_ERRORS and not await asyncio.to_thread(
+            _is_out_of_time, snapshot
+        ):
             raise
-        returned.refuse(source, f"{error.strerror or error}.")
+        bucket.refuse(source, f"{error.strerror or error}.")
     except RecursionError:
-        returned.refuse(source, "Something in it is nested too deeply.")
+        bucket.refuse(source, "Something in it is nested too deeply.")
 
 
-def _is_out_of_time(note: Path) -> bool:
-    """Tell whether it was tried for so long that the job need not wait any longer."""
+def _is_out_of_time(snapshot: Path) -> bool:
+    """Tell whether it has failed for so long that the job need not wait any longer."""
     try:
-        return micros() - bucket_mounts.first_failure_at(note) > _PATIENCE
+        return micros() - bucket_mounts.first_failure_at(snapshot) > _PATIENCE
     except OSError:
         return True
 
 
-async def _write_changes(database: Database, returned: _WriteBack) -> None:
-    before = returned.handed.files
-    found = await asyncio.to_thread(bucket_mounts.survey, returned.folder, before)
-    for left in found.left:
-        what = ascii(left.path) if left.path else returned.mount.source
-        returned.refuse(what, left.reason)
-    # What is gone goes first: a folder may have taken the place of a file.
-    for start in range(0, len(found.gone), _BATCH):
-        await _remove_files(database, returned, found.gone[start : start + _BATCH])
-    for start in range(0, len(found.changed), _BATCH):
-        await _put_files(database, returned, found.changed[start : start + _BATCH])
+async def _write_changes(database: Database, bucket: _WriteBack) -> None:
+    before = bucket.snapshot.files
+    diff = await asyncio.to_thread(bucket_mounts.compare, bucket.folder, before)
+    for skipped in diff.skipped:
+        what = ascii(skipped.path) if skipped.path else bucket.mount.source
+        bucket.refuse(what, skipped.reason)
+    # Removals go first: a folder may have taken the place of a file.
+    for start in range(0, len(diff.removed), _BATCH):
+        await _remove_files(database, bucket, diff.removed[start : start + _BATCH])
+    for start in range(0, len(diff.changed), _BATCH):
+        await _put_files(database, bucket, diff.changed[start : start + _BATCH])
 
 
-async def _remove_files(database: Database, returned: _WriteBack, paths: Sequence[str]) -> None:
-    prefix, before = prefix_of(returned.mount), returned.handed.files
+async def _remove_files(database: Database, bucket: _WriteBack, paths: Sequence[str]) -> None:
+    prefix, before = prefix_of(bucket.mount), bucket.snapshot.files
     async with database.transaction() as conn:
-        here = await file_store.find_all(
-            conn, returned.handed.repo_id, [prefix + path for path in paths]
+        present = await file_store.find_all(
+            conn, bucket.snapshot.repo_id, [prefix + path for path in paths]
         )
-        # What somebody else has replaced since then is theirs, and stays.
-        same = [
+        # A file that somebody else has replaced since then stays.
+        unchanged = [
             FileRemoval(path=prefix + path)
             for path in paths
-            if (file := here.get(prefix + path)) and file.sha256 == before[path].sha256
+            if (file := present.get(prefix + path)) and file.sha256 == before[path].sha256
         ]
-        await _change(conn, returned, same)
+        await _change(conn, bucket, unchanged)
 
 
 async def _put_files(
-    database: Database, returned: _WriteBack, found: Sequence[ChangedFile]
+    database: Database, bucket: _WriteBack, changed: Sequence[ChangedFile]
 ) -> None:
     settings = database.hub.settings
-    prefix = prefix_of(returned.mount)
+    prefix = prefix_of(bucket.mount)
     allowed = [
-        each for each in found if _is_allowed(returned, prefix, each, settings.limits.file_bytes)
+        each for each in changed if _is_allowed(bucket, prefix, each, settings.limits.file_bytes)
     ]
-    kept = await asyncio.to_thread(_store_blobs, settings.database.data_dir, returned, allowed)
-    changes = [_file(prefix, each, blob) for each, blob in kept]
+    stored = await asyncio.to_thread(_store_blobs, settings.database.data_dir, bucket, allowed)
+    changes = [_file(prefix, each, blob) for each, blob in stored]
     while changes:
         try:
             async with database.transaction() as conn:
-                await blobs.add(conn, [blob for _, blob in kept])
-                await _change(conn, returned, changes)
+                await blobs.add(conn, [blob for _, blob in stored])
+                await _change(conn, bucket, changes)
         except PathTakenInBucket as error:
-            returned.refuse(", ".join(error.paths), error.message)
+            bucket.refuse(", ".join(error.paths), error.message)
             changes = [change for change in changes if change.path not in error.paths]
         else:
             return
 
 
-def _is_allowed(returned: _WriteBack, prefix: str, found: ChangedFile, limit: int) -> bool:
+def _is_allowed(bucket: _WriteBack, prefix: str, changed: ChangedFile, limit: int) -> bool:
     try:
-        check_path(prefix + found.path)
-        if found.size > limit:
+        check_path(prefix + changed.path)
+        if changed.size > limit:
             raise FileTooLarge(limit)
     except HubError as error:
-        returned.refuse(ascii(found.path), error.message)
+        bucket.refuse(ascii(changed.path), error.message)
         return False
     return True
 
 
 def _store_blobs(
-    data_dir: Path, returned: _WriteBack, found: Sequence[ChangedFile]
+    data_dir: Path, bucket: _WriteBack, changed: Sequence[ChangedFile]
 ) -> list[tuple[ChangedFile, Blob]]:
-    """Keep contents; those that turn out to be what they were are left out."""
-    before = returned.handed.files
-    kept: list[tuple[ChangedFile, Blob]] = []
-    for each in found:
+    """Store the contents as blobs; those that turn out to be unchanged are left out."""
+    before = bucket.snapshot.files
+    stored: list[tuple[ChangedFile, Blob]] = []
+    for each in changed:
         try:
-            blob = bucket_mounts.keep(data_dir, returned.folder, each.path)
+            blob = bucket_mounts.store_blob(data_dir, bucket.folder, each.path)
         except OSError as error:
             if error.errno in _TRANSIENT_ERRORS:
                 raise
-            returned.refuse(ascii(each.path), f"It cannot be read: {error.strerror or error}.")
+            bucket.refuse(ascii(each.path), f"It cannot be read: {error.strerror or error}.")
             continue
         if each.path not in before or before[each.path].sha256 != blob.sha256:
-            kept.append((each, blob))
-    return kept
+            stored.append((each, blob))
+    return stored
 
 
-def _file(prefix: str, found: ChangedFile, blob: Blob) -> File:
+def _file(prefix: str, changed: ChangedFile, blob: Blob) -> File:
     return File(
-        path=prefix + found.path,
+        path=prefix + changed.path,
         sha256=blob.sha256,
         size=blob.size,
-        media_type=media_type_of(found.path),
-        # A job sets the times of its files as it likes, also to what no calendar has.
-        modified_at=clock.from_micros(min(max(found.modified // 1000, 0), micros())),
+        media_type=media_type_of(changed.path),
+        # A job may set the times of its files to anything, also to what no calendar has.
+        modified_at=clock.from_micros(min(max(changed.modified // 1000, 0), micros())),
         uploaded_at=clock.now(),
     )
 
 
-async def _change(conn: Connection, returned: _WriteBack, changes: Sequence[FileChange]) -> None:
+async def _change(conn: Connection, bucket: _WriteBack, changes: Sequence[FileChange]) -> None:
     """Change the bucket if it is still the one that was mounted, and its creator still may."""
-    creator = await get_creator(conn, returned.job.creator_id)
-    repo = await mounts.find_mounted(conn, creator, returned.mount)
-    if repo is None or repo.id != returned.handed.repo_id:
+    creator = await get_creator(conn, bucket.job.creator_id)
+    repo = await mounts.find_mounted(conn, creator, bucket.mount)
+    if repo is None or repo.id != bucket.snapshot.repo_id:
         raise BucketGone
     await repos.check(conn, creator, repo, Right.write)
     await files.change_files(conn, creator, repo, changes)

@@ -1,5 +1,6 @@
 """Starts the hub of tests: `python -m hublet.testing.child <parent's id> <socket> <folder>`."""
 
+import gc
 import json
 import os
 import shutil
@@ -7,14 +8,13 @@ import signal
 import sys
 import threading
 
-from hublet.core.light_start import start_lightly
-
 _POLL_SECONDS = 0.2
 _GRACE_SECONDS = 5.0
 
 
 def main(parent: int, listener: int, folder: str) -> None:
-    start_lightly()
+    # As `hublet serve` does; `hublet.serving` enables collections again.
+    gc.disable()
     told = _redirect_stdout(sys.stdout.fileno())
     threading.Thread(target=_exit_with_parent, args=(parent, folder), daemon=True).start()
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from hublet.core import clock
 from hublet.core.clock import micros
 from hublet.core.database import Database
-from hublet.runtime.supervisor import lease_store as jobs
+from hublet.runtime.supervisor import store as jobs
 from hublet.testing.child import store
 from hublet.testing.child.hubs import RunningHub
 from hublet.webhooks.delivery import lanes_store as lanes

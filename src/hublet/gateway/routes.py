@@ -1,10 +1,10 @@
-"""HTTP on the hub's own host that leads a browser to the port of a job."""
+"""HTTP on the hub's own host: redirects a browser to the port of a job, with a one-time code."""
 
 from typing import Annotated
 
 from fastapi import Path, Query, Response
 
-from hublet.core.http import Conn
+from hublet.core.http import Conn, Router
 from hublet.core.pages import PageRouter, Templates, page_response
 from hublet.gateway.ports import service
 from hublet.gateway.ports.sessions import entry_url
@@ -35,5 +35,8 @@ async def enter_job(
     address = entry_url(port_address(job_id, port, conn.hub.settings), code=code, path=path)
     frame = frame_of(conn.hub, session)
     body = _templates.render("enter.html", frame=frame, address=address, port=port, job_id=job_id)
-    # Not a redirect: browsers hold the form of the login to this hub across all that follow it.
+    # Not a redirect: browsers apply the form-action rule of the login page to all redirects after it.
     return page_response(body, headers={"Refresh": f"0; url={address}"})
+
+
+ROUTERS: tuple[Router, ...] = (router,)

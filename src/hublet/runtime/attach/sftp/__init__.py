@@ -1,1 +1,0 @@
-"""SFTP server, version 3, run as a process of the job itself."""
