@@ -79,7 +79,7 @@ def create_application(database: Database) -> FastAPI:
     app.state.settings = settings
     app.state.callers = CallerCache(database)
     app.state.downloads = DownloadCounter(database)
-    app.state.inbox_bells = InboxWatcher(database)
+    app.state.inbox_watcher = InboxWatcher(database)
     app.state.job_logs = LogWatcher(database)
     app.state.limiter = Limiter(quiet=settings.server.test_mode)
     app.state.grant_context = GrantContext(database, app.state.limiter)

@@ -20,7 +20,7 @@ from hublet.repos import pruning as repositories
 from hublet.runtime.volumes import checkouts as job_volumes
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
-from hublet.webhooks.activity import pruning as deliveries
+from hublet.webhooks.activity import service as deliveries
 
 ADMINISTRATOR = "admin"
 _KEY_RING_NAME = "key_ring"
@@ -43,7 +43,7 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await repositories.schedule_orphan_removal(conn)
         await repositories.schedule_blob_pruning(conn)
         await job_volumes.add_prune_task(conn)
-        await deliveries.schedule(conn)
+        await deliveries.schedule_pruning(conn)
         await digest.schedule(conn)
         await signing_keys.schedule_replacement(conn)
         await oauth_pruning.schedule(conn)

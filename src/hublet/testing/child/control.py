@@ -78,7 +78,7 @@ class Control:
                     FullDelivery.of_webhook(
                         await activity.get_delivery(conn, known, each.id), known
                     )
-                    for each in window.found
+                    for each in window.deliveries
                 ]
         listed.sort(key=lambda each: each.id)
         return {"deliveries": _DELIVERIES.dump_python(listed, mode="json")}

@@ -76,7 +76,7 @@ async def _next_due(hub: RunningHub) -> int | None:
     async with hub.database.read() as conn:
         due_times = (
             await store.next_task_at(conn, except_for=hub.housekeeping),
-            await lanes.next_due(conn, besides=()),
+            await lanes.next_due(conn, except_for=()),
             await jobs.next_due_after(conn, micros()),
         )
     return min((at for at in due_times if at is not None), default=None)
