@@ -2,8 +2,10 @@
 
 import ast
 import re
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from statistics import median
 
 import hublet
 
@@ -96,9 +98,135 @@ def says(text: str) -> bool:
     return ast.get_docstring(ast.parse(text)) is not None
 
 
+# Programs that run inside of jobs are folders of their own, whatever their depth.
+IN_JOB_PROGRAMS = ("runtime/shim/", "runtime/attach/")
+MODULES = [path for path in FILES if path.name not in {"__init__.py", "__main__.py"}]
+
+
+def lines_of(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def features() -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = defaultdict(list)
+    for path in FILES:
+        found[path.relative_to(SOURCE).parts[0]].append(path)
+    return found
+
+
 def test_no_module_outgrows_a_reader() -> None:
-    ceiling = 400
-    assert those(path for path in FILES if len(path.read_text().splitlines()) > ceiling) == []
+    assert those(path for path in FILES if lines_of(path) > 400) == []
+
+
+def test_files_are_few_and_full() -> None:
+    # Fewer, fuller files: a story that one person reads in one go should need few of them.
+    assert len(FILES) <= 700
+    assert 90 <= median(lines_of(path) for path in MODULES) <= 130
+
+
+def test_folders_are_two_levels_deep() -> None:
+    deep = [path for path in FILES if len(path.relative_to(SOURCE).parts) > 3]
+    assert [path for path in those(deep) if not path.startswith(IN_JOB_PROGRAMS)] == []
+
+
+def test_a_folder_of_a_feature_holds_four_modules() -> None:
+    parts = Counter(path.parent for path in MODULES if len(path.relative_to(SOURCE).parts) == 3)
+    assert [relative(part) for part, count in parts.items() if count < 4] == []
+
+
+# Gerunds that are the standard term of the field.
+GERUNDS = {
+    "batching", "encoding", "forwarding", "gating", "matching", "outgoing", "paging", "pruning",
+    "rendering", "routing", "scheduling", "sealing", "serving", "signing", "streaming", "testing",
+}  # fmt: skip
+)
+
+
+def test_modules_are_nouns() -> None:
+    names = {part for path in FILES for part in path.relative_to(SOURCE).with_suffix("").parts}
+    last_words = {name: name.split("_")[-1] for name in names}
+    gerunds = [name for name, word in last_words.items() if word.endswith("ing")]
+    assert [name for name in gerunds if last_words[name] not in GERUNDS] == []
+
+
+# Each of these has one word in the glossary: event, or a name that says of what.
+NOT_OUR_WORDS = {"fact", "happening", "news", "deed", "tell", "besides", "overseer"}
+NEVER_BARE = {"Target", "Answer", "Asked", "Place", "Happening", "Entry", "Plan"}
+# As public names these say nothing about what they are.
+PARTICIPLES = {"shown", "asked", "told", "found", "given", "taken", "kept", "seen", "heard", "said"}
+
+
+def names_in(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name) | ast.arg(arg=name) | ast.Name(id=name):
+                yield name
+            case ast.Attribute(attr=name):
+                yield name
+
+
+def words_of(name: str) -> set[str]:
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+", name)}
+    return words | {word.removesuffix("s") for word in words}
+
+
+def test_names_keep_to_the_glossary() -> None:
+    found = {
+        f"{relative(path)}: {name}"
+        for path in FILES
+        for name in names_in(path)
+        # `tell` is what files do about their position.
+        if words_of(name) & NOT_OUR_WORDS and name != "tell"
+    }
+    assert found == set()
+
+
+def test_docstrings_and_comments_say_event() -> None:
+    other = re.compile(r"\b(facts?|happenings?|deeds?|news)\b", re.IGNORECASE)
+    found = [
+        f"{relative(path)}: {line.strip()}"
+        for path in FILES
+        for line in path.read_text().splitlines()
+        # A table keeps its name.
+        if other.search(line.replace("FROM facts", "").replace("INTO facts", ""))
+    ]
+    assert found == []
+
+
+def test_a_class_name_is_unique_in_its_feature() -> None:
+    for feature, files in features().items():
+        names = Counter(
+            node.name
+            for path in files
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ClassDef)
+        )
+        assert [name for name, count in names.items() if count > 1] == [], feature
+        assert names.keys() & NEVER_BARE == set(), feature
+
+
+def test_public_names_are_no_bare_participles() -> None:
+    found = [
+        f"{relative(path)}: {node.name}"
+        for path in FILES
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        if node.name in PARTICIPLES
+    ]
+    assert found == []
+
+
+def test_a_feature_has_one_module_of_errors_and_one_of_reactions() -> None:
+    inner = [path for path in FILES if len(path.relative_to(SOURCE).parts) > 2]
+    assert those(path for path in inner if path.stem in {"errors", "reactions"}) == []
+
+
+def test_the_application_lists_features() -> None:
+    imported = [name for name in imports_of(SOURCE / "app.py") if name.endswith("routes")]
+    # One module of routes for each feature, and two of the kernel.
+    assert [name for name in imported if name.count(".") > 2] == []
 
 
 def test_the_audit_log_is_append_only() -> None:
@@ -118,10 +246,10 @@ def test_nothing_of_a_machine_is_committed() -> None:
     assert found == []
 
 
-def test_records_are_made_lightly() -> None:
+def test_records_use_the_dataclass_of_the_hub() -> None:
     usual = "@dataclass(frozen=True, slots=True, kw_only=True)"
     # Commands load nothing of a hub, the receiver and what runs inside of jobs have none.
-    apart = ("cli/", "client/", "receiver/", "runtime/shim/", "core.dataclasses.py")
+    apart = ("cli/", "client/", "receiver/", "runtime/shim/", "core/dataclasses.py")
     files = [path for path in FILES if usual in path.read_text()]
     heavy = [path for path in files if "hublet.core.dataclasses" not in imports_of(path)]
     assert [path for path in those(heavy) if not path.startswith(apart)] == []

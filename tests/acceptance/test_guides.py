@@ -13,8 +13,8 @@ from hublet.core.config import Settings
 from hublet.jobs.requests import MAX_VOLUMES
 from hublet.jobs.schedules.service import MAX_SCHEDULED_JOBS
 from hublet.notifications.inbox.stream import MOST_STREAMS
-from hublet.notifications.watches.schemas import MOST_PER_REQUEST
-from hublet.notifications.watches.service import MOST_MUTED, MOST_WATCHED
+from hublet.notifications.watch_schemas import MOST_PER_REQUEST
+from hublet.notifications.watches import MOST_MUTED, MOST_WATCHED
 from hublet.repos import names
 from hublet.repos.commits.parser import MOST_OPERATIONS
 from hublet.repos.files import batch

@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from hublet.community.blogs.service import counted_slugs, slug_of
+from hublet.community.blogs import counted_slugs, slug_of
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
 from hublet.core.mail import mail_folder
-from hublet.notifications.watches import store as watching
+from hublet.notifications import watches_store as watching
 from mail_servers import parsed
 from people import a_user
 

@@ -9,10 +9,10 @@ from community.public_threads import thread_id
 from hublet.core.clock import micros
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
+from hublet.notifications import watches as watching
 from hublet.notifications.preferences import service as preferences
 from hublet.notifications.preferences.switches import PreferenceKey
 from hublet.notifications.records import Involvement, MuteType, SubscriptionTarget, WatchType
-from hublet.notifications.watches import service as watching
 from people import a_user, sign_in
 from workers import drain
 

@@ -8,7 +8,7 @@ import pytest
 from community.discussions import a_discussion, get_discussion
 from community.public_threads import a_thread, thread_id
 from hublet.core.database import Database
-from hublet.notifications.watches import service
+from hublet.notifications import watches
 from hublet.tokens.records import TokenRole
 from people import Headers, a_user, sign_in
 from repositories import a_repo
@@ -191,7 +191,7 @@ async def test_what_is_deleted_leaves_the_list(
 async def test_nobody_mutes_more_than_there_may_be(
     client: httpx2.AsyncClient, ada: Headers, repo_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "MOST_MUTED", 1)
+    monkeypatch.setattr(watches, "MOST_MUTED", 1)
     post = await thread_id(client, await a_thread(client, ada, "post"))
     await change(client, ada, add=[("repo", repo_id)])
 

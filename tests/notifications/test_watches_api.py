@@ -8,7 +8,7 @@ import pytest
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.core.database import Database
-from hublet.notifications.watches import service
+from hublet.notifications import watches
 from hublet.tokens.records import TokenRole
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_repo, a_resource_group, disable
@@ -323,7 +323,7 @@ async def test_nobody_watches_more_than_there_may_be(
     ada: Headers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(service, "MOST_WATCHED", 2)
+    monkeypatch.setattr(watches, "MOST_WATCHED", 2)
     one, two, three = [(await a_user(database, name)).id for name in ("grace", "alan", "barbara")]
     assert (await change(client, ada, add=[("user", one), ("user", two)])).status_code == 200
 

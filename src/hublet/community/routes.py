@@ -1,9 +1,9 @@
 """Routers of community, in the order in which the application looks them up."""
 
-from hublet.community.blogs import routes as blogs
+from hublet.community import blog_routes as blogs
+from hublet.community import post_routes as posts
 from hublet.community.discussions import routes as discussions
 from hublet.community.papers import routes as papers
-from hublet.community.posts import routes as posts
 from hublet.core.http import Router
 
 ROUTERS: tuple[Router, ...] = (

@@ -35,6 +35,7 @@ from hublet.events import (
     WebhookRecovered,
     WebhookSuspended,
 )
+from hublet.notifications import watches_store
 from hublet.notifications.mail import digest, links, mail_queue, sender, tags
 from hublet.notifications.messages import leaks, store, texts
 from hublet.notifications.messages.leaks import LeakSearch
@@ -48,7 +49,6 @@ from hublet.notifications.recipients.records import (
     ThreadRemoval,
 )
 from hublet.notifications.records import SubscriptionTarget, WatchType
-from hublet.notifications.watches import store as watches_store
 
 SEARCH_FOR_LEAKS = "notifications.look-for-credentials"
 

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from hublet.core.errors import NotFound
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.pages import Templates, page_response
+from hublet.notifications import watches, watches_store
 from hublet.notifications.inbox.routes import router as inbox_router
 from hublet.notifications.inbox.routes import stream_router
 from hublet.notifications.inbox.schemas import Message
@@ -21,9 +22,7 @@ from hublet.notifications.preferences.schemas import (
     UpdateNotificationSettings,
 )
 from hublet.notifications.preferences.switches import SWITCHES, PreferenceKey
-from hublet.notifications.watches import service as watches
-from hublet.notifications.watches import store as watches_store
-from hublet.notifications.watches.schemas import (
+from hublet.notifications.watch_schemas import (
     MuteList,
     UpdateMuted,
     UpdateWatched,

@@ -7,8 +7,8 @@ from fastapi import Depends, Query
 from pydantic import MISSING
 
 from hublet.accounts.organizations.store import find_accounts
-from hublet.community.blogs import service
-from hublet.community.blogs.schemas import Blog, BlogCard, CreateBlog, UpdateBlog
+from hublet.community import blogs as community_blogs
+from hublet.community.blog_schemas import Blog, BlogCard, CreateBlog, UpdateBlog
 from hublet.community.comment_routes import CommentedKind, create_comments_router
 from hublet.community.errors import BlogUpdateEmpty
 from hublet.community.threads import store
@@ -24,11 +24,11 @@ _BLOG_PATH = "/api/blog/{author}/{slug}"
 
 
 async def _blog_to_read(conn: ReadConn, author: str, slug: str) -> Thread:
-    return await service.get(conn, owner=author, slug=slug)
+    return await community_blogs.get(conn, owner=author, slug=slug)
 
 
 async def _blog_to_change(conn: Conn, author: str, slug: str) -> Thread:
-    return await service.get(conn, owner=author, slug=slug)
+    return await community_blogs.get(conn, owner=author, slug=slug)
 
 
 _BlogToRead = Annotated[Thread, Depends(_blog_to_read)]
@@ -42,7 +42,7 @@ router = Router(tags=["discussions"])
 async def create_blog(conn: Conn, caller: AccountOwner, body: CreateBlog) -> Blog:
     """Publish a blog under the caller's name, or an organization's where they may write."""
     organization = None if body.organization is MISSING else body.organization
-    blog = await service.create(
+    blog = await community_blogs.create(
         conn, caller, title=body.title, content=body.content, organization=organization
     )
     return await _render(conn, blog)
@@ -80,14 +80,14 @@ async def update_blog(
     title = None if body.title is MISSING else body.title
     content = None if body.content is MISSING else body.content
     return await _render(
-        conn, await service.update(conn, caller, blog, title=title, content=content)
+        conn, await community_blogs.update(conn, caller, blog, title=title, content=content)
     )
 
 
 @router.delete(_BLOG_PATH)
 async def delete_blog(conn: Conn, caller: AccountOwner, blog: _BlogToChange) -> Done:
     """Delete a blog with its comments: one's own, or any for hub administrators."""
-    await service.delete(conn, caller, blog)
+    await community_blogs.delete(conn, caller, blog)
     return Done()
 
 
@@ -110,7 +110,7 @@ comments_router = create_comments_router(
         tag="discussions",
         thread_to_read=_blog_to_read,
         thread_to_change=_blog_to_change,
-        owns=service.owns,
+        owns=community_blogs.owns,
         hideable="any under one's own blog",
     )
 )

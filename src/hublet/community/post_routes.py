@@ -7,9 +7,9 @@ from fastapi import Depends, Query
 from pydantic import MISSING
 
 from hublet.accounts.organizations.store import find_accounts
+from hublet.community import posts as community_posts
 from hublet.community.comment_routes import CommentedKind, create_comments_router
-from hublet.community.posts import service
-from hublet.community.posts.schemas import CreatePost, Post, Posts
+from hublet.community.post_schemas import CreatePost, Post, Posts
 from hublet.community.threads import store
 from hublet.community.threads.records import Thread, ThreadKind
 from hublet.core.database import Reader
@@ -22,11 +22,11 @@ _POST_PATH = "/api/posts/{user}/{slug}"
 
 
 async def _post_to_read(conn: ReadConn, user: str, slug: str) -> Thread:
-    return await service.get(conn, user=user, slug=slug)
+    return await community_posts.get(conn, user=user, slug=slug)
 
 
 async def _post_to_change(conn: Conn, user: str, slug: str) -> Thread:
-    return await service.get(conn, user=user, slug=slug)
+    return await community_posts.get(conn, user=user, slug=slug)
 
 
 _PostToRead = Annotated[Thread, Depends(_post_to_read)]
@@ -40,7 +40,7 @@ router = Router(tags=["discussions"])
 async def create_post(conn: Conn, caller: AccountOwner, body: CreatePost) -> Post:
     """Publish a post under the caller's name; who is mentioned in it takes part in it."""
     title = None if body.title is MISSING else body.title
-    post = await service.create(conn, caller, content=body.content, title=title)
+    post = await community_posts.create(conn, caller, content=body.content, title=title)
     return (await _render(conn, [post]))[0]
 
 
@@ -68,7 +68,7 @@ async def get_post(conn: ReadConn, post: _PostToRead) -> Post:
 @router.delete(_POST_PATH)
 async def delete_post(conn: Conn, caller: AccountOwner, post: _PostToChange) -> Done:
     """Delete a post with its comments: one's own, or any for hub administrators."""
-    await service.delete(conn, caller, post)
+    await community_posts.delete(conn, caller, post)
     return Done()
 
 
@@ -78,7 +78,7 @@ async def _render(conn: Reader, posts: Sequence[Thread]) -> list[Post]:
 
 
 async def _owns(_conn: Reader, caller: Caller, post: Thread) -> bool:
-    return service.owns(caller, post)
+    return community_posts.owns(caller, post)
 
 
 comments_router = create_comments_router(

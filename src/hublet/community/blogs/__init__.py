@@ -1,1 +1,0 @@
-"""Community blogs: articles of users and organizations."""

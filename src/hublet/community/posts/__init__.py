@@ -1,1 +1,0 @@
-"""Posts: short texts under a user's name."""

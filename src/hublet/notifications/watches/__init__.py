@@ -1,1 +1,0 @@
-"""Watches and mutes of a user."""
