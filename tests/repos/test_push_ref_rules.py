@@ -14,7 +14,7 @@ def command(ref: str, old: str | None = None, new: str | None = NEW) -> RefComma
     return RefCommand(ref=ref, old_sha=old, new_sha=new)
 
 
-def refusals(*moved: RefCommand, capabilities: frozenset[str] = frozenset()) -> list[str | None]:
+def refusals(*commands: RefCommand, capabilities: frozenset[str] = frozenset()) -> list[str | None]:
     outcomes = check_commands(Push(commands=commands, capabilities=capabilities), REFS)
     assert [outcome.command for outcome in outcomes] == list(commands)
     return [outcome.refusal for outcome in outcomes]
