@@ -23,8 +23,8 @@ async def a_repo(
     client: httpx2.AsyncClient, database: Database, headers: Headers, **body: object
 ) -> Repo:
     """Create a repository through the API; it is called engine unless the body says otherwise."""
-    repo = {"name": "engine", "type": "model"} | body
-    created = await client.post("/api/repos/create", headers=headers, json=repo)
+    request = {"name": "engine", "type": "model"} | body
+    created = await client.post("/api/repos/create", headers=headers, json=request)
     assert created.status_code == 200, created.text
     async with database.read() as conn:
         repo = await store.find(conn, created.json()["id"])
