@@ -18,8 +18,16 @@ help: ## List the targets
 serve: $(VENV)/.serve ## Start the hub (ARGS="--port 9000" passes flags on)
 	@exec $(BIN)/hublet serve $(ARGS)
 
-test: $(VENV)/.dev $(VENV)/.clients ## Run the tests (ARGS="-k revoke" passes flags on)
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(ARGS)
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+test: $(VENV)/.dev ## Run the tests, in minutes (ARGS="-k revoke" passes flags on)
+	$(PYTEST) -m "not full" $(ARGS)
+
+test-full: $(VENV)/.dev $(VENV)/.clients ## Run all: both engines, clients, browsers, kills
+	$(PYTEST) $(ARGS)
+
+test-rest: $(VENV)/.dev $(VENV)/.clients ## Run what test-full adds to test
+	$(PYTEST) -m full $(ARGS)
 
 check: $(VENV)/.dev ## Lint, format check, types, import floors
 	$(BIN)/ruff check
@@ -75,4 +83,4 @@ $(VENV)/.clients: Makefile $(JAVASCRIPT)/package.json | $(VENV)/.dev
 	@$(NPM) install --silent --no-audit --no-fund --no-package-lock --prefix $(JAVASCRIPT)
 	@touch $@
 
-.PHONY: help serve test check format acceptance bench docs clean
+.PHONY: help serve test test-full test-rest check format acceptance bench docs clean

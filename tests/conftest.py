@@ -5,6 +5,7 @@ import io
 import itertools
 import logging
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -33,9 +34,40 @@ from people import Headers, sign_in
 from processes import Place
 
 ENGINES = ["sqlite", "postgresql"]
+# What `make test` leaves to `make test-full`: real clients, kills, generated requests, browsers.
+_FULL = ("acceptance/", "faults/", "contract/test_schemathesis.py", "test_benchmark")
+# Where SQL is the subject, every test runs on both engines also in `make test`.
+_BOTH_ENGINES = ("core/database/", "core/queue/", "core/test_outbox.py", "test_worker")
+
+TESTS = Path(__file__).parent
 
 _numbers = itertools.count()
 _RING = KeyRing.new()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as `full` what `make test` leaves out; see CONTRIBUTING.md."""
+    walked: set[Path] = set()
+    for item in items:
+        name = item.path.relative_to(TESTS).as_posix()
+        if name.startswith(_FULL) or "browser" in name or _is_second_engine(item, name, walked):
+            item.add_marker(pytest.mark.full)
+
+
+def _is_second_engine(item: pytest.Item, name: str, walked: set[Path]) -> bool:
+    """Tell whether a test only repeats on PostgreSQL what it says of SQLite.
+
+    The first test of each file does not: it walks through its API on both.
+    """
+    parameters = getattr(item, "callspec", None)
+    if parameters is None or "postgresql" not in parameters.params.values():
+        return False
+    if name.startswith(_BOTH_ENGINES) or re.search(r"store|lease|migration|postgresql", name):
+        return False
+    function = Path(name, getattr(item, "originalname", item.name))
+    if Path(name) not in {each.parent for each in walked}:
+        walked.add(function)
+    return function not in walked
 
 
 @pytest.fixture(scope="session")

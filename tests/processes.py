@@ -93,7 +93,15 @@ class Server:
 
     def client(self, token: str | None = None) -> httpx2.Client:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx2.Client(base_url=self.address, headers=headers, timeout=30, trust_env=False)
+        # Without kept connections: the server closes one that was idle for some seconds, and a
+        # slow machine would ask over it in that moment.
+        return httpx2.Client(
+            base_url=self.address,
+            headers=headers,
+            timeout=60,
+            trust_env=False,
+            limits=httpx2.Limits(max_keepalive_connections=0),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

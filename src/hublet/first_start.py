@@ -10,11 +10,11 @@ from hublet.accounts.users import service as accounts
 from hublet.core import metadata
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.migrations import migrate
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.sealing import WrongKeys
 from hublet.notifications.mail import digest
-from hublet.oauth import pruning as accesses
-from hublet.oauth.apps import service
+from hublet.oauth import pruning as oauth_pruning
+from hublet.oauth.apps import service as oauth_apps
 from hublet.oauth.keys import service as signing_keys
 from hublet.repos import pruning as repositories
 from hublet.runtime.volumes import checkouts as job_volumes
@@ -46,9 +46,8 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await deliveries.schedule(conn)
         await digest.schedule(conn)
         await signing_keys.schedule_replacement(conn)
-        await accesses.schedule_access_sweep(conn)
-        await service.provision_command_line(conn)
-        await accesses.schedule_app_pruning(conn)
+        await oauth_pruning.schedule(conn)
+        await oauth_apps.provision_command_line(conn)
         # An administrator who was disabled on purpose is not replaced.
         if await accounts.has_administrator(conn):
             return None

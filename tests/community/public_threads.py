@@ -1,4 +1,4 @@
-"""Papers, posts and blogs for tests, one line each, and what answers about them look like."""
+"""Papers, posts and blogs for tests, one line each, and the responses about them."""
 
 from typing import Any
 

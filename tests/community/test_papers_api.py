@@ -31,7 +31,7 @@ async def a_paper(
     return paper
 
 
-async def found(client: httpx2.AsyncClient, path: str) -> list[str]:
+async def ids_of(client: httpx2.AsyncClient, path: str) -> list[str]:
     return [item["paper"]["id"] for item in (await client.get(path)).json()]
 
 
@@ -228,7 +228,7 @@ async def test_papers_are_found_by_their_words(client: httpx2.AsyncClient, ada: 
     for day, (paper_id, change) in enumerate(texts.items(), start=1):
         await a_paper(client, ada, paper_id, publishedAt=f"2024-01-0{day}T00:00:00Z", **change)
 
-    findings = {query: await found(client, f"{PATH}/search?{query}") for query in FINDINGS}
+    findings = {query: await ids_of(client, f"{PATH}/search?{query}") for query in FINDINGS}
 
     assert findings == FINDINGS
 
@@ -274,14 +274,14 @@ async def test_daily_papers_are_those_of_a_day_a_week_or_a_month(
     await a_paper(client, ada, "2401.00003")
     day = clock.now().date()
 
-    assert await found(client, DAILY) == ["2401.00003", "2401.00002", "2401.00001"]
+    assert await ids_of(client, DAILY) == ["2401.00003", "2401.00002", "2401.00001"]
     for span in (f"date={day}", f"week={day:%G-W%V}", f"month={day:%Y-%m}"):
-        assert await found(client, f"{DAILY}?{span}") == ["2401.00003", "2401.00002"]
-    assert await found(client, f"{DAILY}?date={first}") == ["2401.00001"]
-    assert await found(client, f"{DAILY}?date={day + timedelta(days=1)}") == []
-    assert await found(client, f"{DAILY}?submitter=Ada") == ["2401.00003", "2401.00001"]
-    assert await found(client, f"{DAILY}?submitter=nobody") == []
-    assert await found(client, f"{DAILY}?limit=2&p=1") == ["2401.00001"]
+        assert await ids_of(client, f"{DAILY}?{span}") == ["2401.00003", "2401.00002"]
+    assert await ids_of(client, f"{DAILY}?date={first}") == ["2401.00001"]
+    assert await ids_of(client, f"{DAILY}?date={day + timedelta(days=1)}") == []
+    assert await ids_of(client, f"{DAILY}?submitter=Ada") == ["2401.00003", "2401.00001"]
+    assert await ids_of(client, f"{DAILY}?submitter=nobody") == []
+    assert await ids_of(client, f"{DAILY}?limit=2&p=1") == ["2401.00001"]
 
 
 @pytest.mark.parametrize(
@@ -316,8 +316,8 @@ async def test_who_votes_for_a_paper_moves_it_up(
     assert await vote("POST", ada) == {"upvotes": 1, "isUpvotedByUser": True}
     assert await vote("POST", ada) == {"upvotes": 1, "isUpvotedByUser": True}
     assert await vote("POST", bob) == {"upvotes": 2, "isUpvotedByUser": True}
-    assert await found(client, f"{DAILY}?sort=trending") == ["2401.00001", "2401.00002"]
-    assert await found(client, f"{DAILY}?sort=publishedAt") == ["2401.00002", "2401.00001"]
+    assert await ids_of(client, f"{DAILY}?sort=trending") == ["2401.00001", "2401.00002"]
+    assert await ids_of(client, f"{DAILY}?sort=publishedAt") == ["2401.00002", "2401.00001"]
     assert await vote("DELETE", ada) == {"upvotes": 1, "isUpvotedByUser": False}
     assert await vote("DELETE", ada) == {"upvotes": 1, "isUpvotedByUser": False}
     assert (await client.get(f"{PATH}/2401.00001")).json()["upvotes"] == 1

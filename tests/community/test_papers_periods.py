@@ -1,4 +1,4 @@
-"""Which span of time a day, a week or a month stands for."""
+"""The span of time of a day, a week or a month."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from hublet.community.papers.periods import span_of
 
 
 @pytest.mark.parametrize(
-    ("asked", "start", "end"),
+    ("given", "start", "end"),
     [
         pytest.param({"day": "2026-11-15"}, "2026-11-15", "2026-11-16", id="a day"),
         pytest.param({"day": "2024-02-29"}, "2024-02-29", "2024-03-01", id="a leap day"),
@@ -18,10 +18,10 @@ from hublet.community.papers.periods import span_of
         pytest.param({"day": "2999-12-31"}, "2999-12-31", "3000-01-01", id="the last day there is"),
     ],
 )
-def test_a_span_runs_from_midnight_to_midnight(asked: dict[str, str], start: str, end: str) -> None:
-    wanted: dict[str, str | None] = {"day": None, "week": None, "month": None}
+def test_a_span_runs_from_midnight_to_midnight(given: dict[str, str], start: str, end: str) -> None:
+    nothing: dict[str, str | None] = {"day": None, "week": None, "month": None}
 
-    span = span_of(**wanted | asked)
+    span = span_of(**nothing | given)
 
     assert span is not None
     assert [moment.isoformat() for moment in span] == [
@@ -40,7 +40,7 @@ MONTH = "month must be a month such as 2026-11."
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("given", "sentence"),
     [
         pytest.param({"day": "2025-02-29"}, DAY, id="a day that was not"),
         pytest.param({"day": "20260101"}, DAY, id="without hyphens"),
@@ -59,10 +59,10 @@ MONTH = "month must be a month such as 2026-11."
         ),
     ],
 )
-def test_what_is_no_span_is_refused(asked: dict[str, str], sentence: str) -> None:
-    wanted: dict[str, str | None] = {"day": None, "week": None, "month": None}
+def test_what_is_no_span_is_refused(given: dict[str, str], sentence: str) -> None:
+    nothing: dict[str, str | None] = {"day": None, "week": None, "month": None}
 
     with pytest.raises(InvalidDay) as refused:
-        span_of(**wanted | asked)
+        span_of(**nothing | given)
 
     assert refused.value.message == sentence

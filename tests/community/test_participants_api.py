@@ -1,4 +1,4 @@
-"""Who has to do with a thread: opened, commented, changed, mentioned."""
+"""Who takes part in a thread: opened, commented, changed, mentioned."""
 
 import httpx2
 import pytest

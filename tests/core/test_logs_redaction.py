@@ -100,7 +100,7 @@ def test_a_record_that_contains_itself_is_cut() -> None:
 def test_a_long_text_from_a_stranger_costs_little(part: str) -> None:
     text = part * (200_000 // len(part))
 
-    begin = time.perf_counter()
+    begin = time.thread_time()
     redact_text(text)
 
-    assert time.perf_counter() - begin < 1
+    assert time.thread_time() - begin < 1

@@ -42,9 +42,9 @@ async def listening(runner: Runner, folder: Path, address: str) -> tuple[Run, At
     async with asyncio.timeout(20):
         while not any(line.startswith("port ") for line in run.lines()):
             await asyncio.sleep(0.01)
-    inside = await runner.attach_point(run.handle)
-    assert inside is not None
-    return run, inside, int(run.lines()[-1].split()[1])
+    attach_point = await runner.attach_point(run.handle)
+    assert attach_point is not None
+    return run, attach_point, int(run.lines()[-1].split()[1])
 
 
 async def dial(attach_point: AttachPoint, port: int) -> socket.socket:
@@ -63,7 +63,7 @@ def networks_of_threads() -> set[Path]:
     return {(task / "ns/net").readlink() for task in Path("/proc/self/task").iterdir()}
 
 
-async def heard(connection: socket.socket) -> str:
+async def received(connection: socket.socket) -> str:
     with connection:
         data = await asyncio.get_running_loop().sock_recv(connection, 100)
     return data.decode()
@@ -87,33 +87,33 @@ async def dialer() -> AsyncIterator[Dialer]:
 async def test_a_job_is_reached_wherever_it_listens(
     tmp_path: Path, name: str, address: str
 ) -> None:
-    run, inside, port = await listening(a_runner(name, tmp_path), tmp_path, address)
+    run, attach_point, port = await listening(a_runner(name, tmp_path), tmp_path, address)
 
-    assert await heard(await dial(inside, port)) == address
+    assert await received(await dial(attach_point, port)) == address
 
     await end(run)
 
 
 @pytest.mark.parametrize("name", RUNNERS)
 async def test_the_way_in_is_as_the_runner_made_it(tmp_path: Path, name: str) -> None:
-    run, inside, _ = await listening(a_runner(name, tmp_path), tmp_path, "127.0.0.1")
+    run, attach_point, _ = await listening(a_runner(name, tmp_path), tmp_path, "127.0.0.1")
 
-    assert inside.has_own_network is (name == "sandbox")
-    assert inside.process.lives()
-    status = text_of(f"/proc/{inside.process.pid}/status")
-    assert f"Uid:\t{inside.user}\t" in status
+    assert attach_point.has_own_network is (name == "sandbox")
+    assert attach_point.process.lives()
+    status = text_of(f"/proc/{attach_point.process.pid}/status")
+    assert f"Uid:\t{attach_point.user}\t" in status
     # In its own view the sandbox's first process is number one.
     seen_as = next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[-1]
     assert (seen_as == "1") is (name == "sandbox")
-    for group in inside.groups:
-        assert str(inside.process.pid) in text_of(f"{group}/cgroup.procs").split()
+    for group in attach_point.groups:
+        assert str(attach_point.process.pid) in text_of(f"{group}/cgroup.procs").split()
 
     await run.runner.stop(run.handle, grace_seconds=0)
     await run.ended()
     assert await run.runner.attach_point(run.handle) is None
-    assert not inside.process.lives()
+    assert not attach_point.process.lives()
     with pytest.raises((NothingListens, CannotJoinNetwork)):
-        await dial(inside, 1)
+        await dial(attach_point, 1)
     await run.runner.remove(run.handle)
 
 
@@ -121,11 +121,11 @@ async def test_the_way_in_is_as_the_runner_made_it(tmp_path: Path, name: str) ->
 async def test_what_others_on_the_machine_listen_on_is_never_reached(
     tmp_path: Path, name: str
 ) -> None:
-    run, inside, _ = await listening(a_runner(name, tmp_path), tmp_path, "127.0.0.1")
+    run, attach_point, _ = await listening(a_runner(name, tmp_path), tmp_path, "127.0.0.1")
     with socket.create_server(("127.0.0.1", 0)) as ours:
         port = ours.getsockname()[1]
         with pytest.raises(NothingListens):
-            await dial(inside, port)
+            await dial(attach_point, port)
         ours.setblocking(False)
         with pytest.raises(BlockingIOError):
             ours.accept()
@@ -138,12 +138,12 @@ async def test_in_the_network_of_the_machine_only_the_jobs_own_ports_are_reached
     tmp_path: Path,
 ) -> None:
     runner = sandbox_runner(tmp_path, image_map=HOST, network=True)
-    run, inside, port = await listening(runner, tmp_path, "127.0.0.1")
+    run, attach_point, port = await listening(runner, tmp_path, "127.0.0.1")
 
-    assert not inside.has_own_network
-    assert await heard(await dial(inside, port)) == "127.0.0.1"
+    assert not attach_point.has_own_network
+    assert await received(await dial(attach_point, port)) == "127.0.0.1"
     with socket.create_server(("127.0.0.1", 0)) as ours, pytest.raises(NothingListens):
-        await dial(inside, ours.getsockname()[1])
+        await dial(attach_point, ours.getsockname()[1])
 
     await end(run)
 
@@ -157,12 +157,12 @@ async def test_a_child_that_went_away_from_its_parent_is_of_the_job_still(
     async with asyncio.timeout(20):
         while not any(line.startswith("port ") for line in run.lines()):
             await asyncio.sleep(0.01)
-    inside = await runner.attach_point(run.handle)
-    assert inside is not None
+    attach_point = await runner.attach_point(run.handle)
+    assert attach_point is not None
 
     port = int(run.lines()[-1].split()[1])
-    assert await heard(await dial(inside, port)) == "127.0.0.1"
-    assert await heard(await dial(replace(inside, groups=()), port)) == "127.0.0.1"
+    assert await received(await dial(attach_point, port)) == "127.0.0.1"
+    assert await received(await dial(replace(attach_point, groups=()), port)) == "127.0.0.1"
 
     await end(run)
 
@@ -171,23 +171,23 @@ async def test_a_child_that_went_away_from_its_parent_is_of_the_job_still(
 async def test_a_hub_that_may_not_join_networks_has_a_helper(
     tmp_path: Path, dialer: Dialer
 ) -> None:
-    run, inside, port = await listening(a_runner("sandbox", tmp_path), tmp_path, "::1")
+    run, attach_point, port = await listening(a_runner("sandbox", tmp_path), tmp_path, "::1")
     dialer.sockets = NamespaceSockets(_needs_helper=True)
 
     # More than the helper makes at once.
     for _ in range(20):
-        assert await heard(await dialer.dial(inside, port)) == "::1"
+        assert await received(await dialer.dial(attach_point, port)) == "::1"
     with pytest.raises(NothingListens):
-        await dialer.dial(inside, 1)
+        await dialer.dial(attach_point, 1)
 
     await end(run)
 
 
 @needs_bubblewrap
 async def test_the_hub_itself_stays_in_its_own_network(tmp_path: Path, dialer: Dialer) -> None:
-    run, inside, port = await listening(a_runner("sandbox", tmp_path), tmp_path, "127.0.0.1")
+    run, attach_point, port = await listening(a_runner("sandbox", tmp_path), tmp_path, "127.0.0.1")
     before = networks_of_threads()
-    connections = [await dialer.dial(inside, port) for _ in range(5)]
+    connections = [await dialer.dial(attach_point, port) for _ in range(5)]
 
     assert networks_of_threads() == before
     assert len(before) == 1
@@ -198,12 +198,12 @@ async def test_the_hub_itself_stays_in_its_own_network(tmp_path: Path, dialer: D
 
 
 async def test_a_process_that_is_another_by_now_is_no_way_in(tmp_path: Path) -> None:
-    run, inside, port = await listening(a_runner("process", tmp_path), tmp_path, "127.0.0.1")
-    process = replace(inside.process, start=inside.process.start - 1)
+    run, attach_point, port = await listening(a_runner("process", tmp_path), tmp_path, "127.0.0.1")
+    process = replace(attach_point.process, start=attach_point.process.start - 1)
     with pytest.raises(NothingListens):
-        await dial(replace(inside, process=process), port)
+        await dial(replace(attach_point, process=process), port)
     with pytest.raises(CannotJoinNetwork):
-        await dial(replace(inside, process=process, has_own_network=True), port)
+        await dial(replace(attach_point, process=process, has_own_network=True), port)
 
     await end(run)
 

@@ -46,7 +46,7 @@ async def job(runner: Runner, tmp_path: Path) -> AsyncIterator[Run]:
     await runner.remove(run.handle)
 
 
-async def inside_of(job: Run) -> AttachPoint:
+async def attach_point_of(job: Run) -> AttachPoint:
     async with asyncio.timeout(SOON_SECONDS):
         while (found := await job.runner.attach_point(job.handle)) is None:
             await asyncio.sleep(0.02)
@@ -55,11 +55,11 @@ async def inside_of(job: Run) -> AttachPoint:
 
 async def sent(job: Run, *argv: str, terminal: Terminal | None = None) -> Attachment:
     wish = AttachRequest(argv=argv, environment=PATH | {"HOME": "/"}, terminal=terminal)
-    return await attach(await inside_of(job), wish, is_plain=job.runner.name == PROCESS)
+    return await attach(await attach_point_of(job), wish, is_plain=job.runner.name == PROCESS)
 
 
 async def printed(job: Run, script: str) -> tuple[int, list[str]]:
-    """Return the exit status of a script inside, and what it prints."""
+    """Return the exit status of a script in the job, and what it prints."""
     visit = await sent(job, "/bin/sh", "-c", f"({script}) 2>&1")
     try:
         code = await visit.ended()
@@ -104,9 +104,9 @@ async def test_what_the_job_may_not_do_its_guest_may_not(job: Run, command: str)
 
 @sandboxed
 async def test_a_guest_is_in_every_namespace_of_the_job(job: Run) -> None:
-    inside = await inside_of(job)
+    attach_point = await attach_point_of(job)
     names = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"]
-    expected = [namespace_of(inside, name) for name in names]
+    expected = [namespace_of(attach_point, name) for name in names]
 
     _, lines = await printed(
         job, f"cd /proc/self/ns; for n in {' '.join(names)}; do readlink $n; done; hostname"
@@ -115,8 +115,8 @@ async def test_a_guest_is_in_every_namespace_of_the_job(job: Run) -> None:
     assert lines == [*expected, job.order.job_id]
 
 
-def namespace_of(inside: AttachPoint, name: str) -> str:
-    return str(Path(f"/proc/{inside.process.pid}/ns/{name}").readlink())
+def namespace_of(attach_point: AttachPoint, name: str) -> str:
+    return str(Path(f"/proc/{attach_point.process.pid}/ns/{name}").readlink())
 
 
 @sandboxed
@@ -136,12 +136,12 @@ async def test_the_keeper_has_no_rights_and_tells_nothing_of_the_hub(job: Run) -
 @both
 async def test_a_guest_is_in_the_control_groups_of_the_job(job: Run) -> None:
     visit = await sent(job, "sleep", "81")
-    inside = await inside_of(job)
+    attach_point = await attach_point_of(job)
 
-    members = [members_of(group) for group in inside.groups]
+    members = [members_of(group) for group in attach_point.groups]
 
     visit.close()
-    assert members == [{b"sleep\x0081\0", b"sleep\x0060\0"} for _ in inside.groups]
+    assert members == [{b"sleep\x0081\0", b"sleep\x0060\0"} for _ in attach_point.groups]
     assert members
 
 
@@ -204,8 +204,10 @@ async def test_a_program_that_is_not_there_is_said(job: Run) -> None:
 
 @both
 async def test_a_number_that_is_another_process_by_now_is_not_entered(job: Run) -> None:
-    inside = await inside_of(job)
-    other = replace(inside, process=replace(inside.process, start=inside.process.start + 1))
+    attach_point = await attach_point_of(job)
+    other = replace(
+        attach_point, process=replace(attach_point.process, start=attach_point.process.start + 1)
+    )
 
     with pytest.raises(CannotAttach, match="the job has ended"):
         await attach(other, AttachRequest(environment=PATH), is_plain=job.runner.name == PROCESS)
@@ -214,8 +216,8 @@ async def test_a_number_that_is_another_process_by_now_is_not_entered(job: Run) 
 @sandboxed
 async def test_a_job_without_namespaces_is_not_taken_for_one_with_them(job: Run) -> None:
     here = replace(
-        await inside_of(job),
-        process=replace((await inside_of(job)).process, pid=os.getpid(), start=own_start()),
+        await attach_point_of(job),
+        process=replace((await attach_point_of(job)).process, pid=os.getpid(), start=own_start()),
     )
 
     with pytest.raises(CannotAttach):
@@ -256,13 +258,13 @@ async def test_everything_of_a_guest_ends_with_the_job(job: Run) -> None:
 async def test_the_variables_of_the_job_are_found(runner: Runner, tmp_path: Path) -> None:
     job = await launch(runner, tmp_path, "sleep", "60", environment={"COLOUR": "blü"})
     try:
-        inside, is_plain = await inside_of(job), runner.name == PROCESS
+        attach_point, is_plain = await attach_point_of(job), runner.name == PROCESS
         # Until it is the job, a process has other variables.
-        await eventually(lambda: "COLOUR" in initial_environment(inside, is_plain=is_plain))
-        found = initial_environment(inside, is_plain=is_plain)
+        await eventually(lambda: "COLOUR" in initial_environment(attach_point, is_plain=is_plain))
+        found = initial_environment(attach_point, is_plain=is_plain)
     finally:
         await runner.remove(job.handle)
 
     assert found["COLOUR"] == "blü"
     assert {"HOME", "PATH"} <= found.keys()
-    assert initial_environment(inside, is_plain=is_plain) == {}
+    assert initial_environment(attach_point, is_plain=is_plain) == {}

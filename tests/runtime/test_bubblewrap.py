@@ -15,7 +15,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
 
 
-def shown(root: Path) -> list[str]:
+def mounted_folders(root: Path) -> list[str]:
     """Return the entries of the root and of its /var, in which something is hidden."""
     bind = BindMount(source=root / "usr", target="/data", read_only=True)
     view = SandboxView(
@@ -32,17 +32,17 @@ def shown(root: Path) -> list[str]:
 
 
 def test_a_folder_that_comes_and_goes_is_shown_as_long_as_it_is_there(root: Path) -> None:
-    before = shown(root)
+    before = mounted_folders(root)
     assert before == ["/usr", "/var", "/var/lib"]
     (root / "opt").mkdir()
     (root / "var" / "cache").mkdir()
-    assert shown(root) == ["/opt", "/usr", "/var", "/var/cache", "/var/lib"]
+    assert mounted_folders(root) == ["/opt", "/usr", "/var", "/var/cache", "/var/lib"]
     (root / "opt").rmdir()
     (root / "var" / "cache").rmdir()
-    assert shown(root) == before
+    assert mounted_folders(root) == before
 
 
 def test_a_folder_that_is_closed_is_not_shown_in_parts_any_more(root: Path) -> None:
-    assert "/var" in shown(root)
+    assert "/var" in mounted_folders(root)
     (root / "var").chmod(0o700)
-    assert shown(root) == ["/usr"]
+    assert mounted_folders(root) == ["/usr"]

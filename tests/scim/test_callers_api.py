@@ -1,4 +1,4 @@
-"""Who may speak SCIM, and the form in which everybody else hears it."""
+"""Who may use SCIM, and the form in which others are refused."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Whoever is not active any more is out, at once and everywhere it was promised."""
+"""A deactivated user loses the membership and the credentials at once."""
 
 import asyncio
 

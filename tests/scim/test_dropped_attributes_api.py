@@ -1,4 +1,4 @@
-"""What is sent and not kept is dropped, whatever it is; only its names are looked at."""
+"""Attributes that the hub does not store are dropped; only their names are checked."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Invited users wait for an account, and no organization stands in another one's way."""
+"""Invited users wait for an account, independently in each organization."""
 
 from typing import Any
 
@@ -13,7 +13,12 @@ from hublet.accounts.users import service as accounts
 from hublet.core import queue
 from hublet.core.database import Database
 from hublet.events import UserCreated
-from hublet.scim.reactions import ACCEPT_INVITATION, Invitation, accept_invitation, let_in_new_user
+from hublet.scim.reactions import (
+    ACCEPT_INVITATION,
+    Invitation,
+    accept_invitation,
+    queue_invitations_of_new_user,
+)
 from scim.directories import USER, Directory, a_directory, a_person, error_body, role_of
 from workers import drain
 
@@ -64,7 +69,7 @@ async def test_an_organization_whose_groups_cannot_be_followed_blocks_no_other(
     async with database.transaction() as conn:
         olga = await accounts.get_user(conn, "olga")
         await accounts.add_email(conn, olga, "olga@corp.test", verified=True)
-        await let_in_new_user(conn, UserCreated(user_id=olga.id, name=olga.name))
+        await queue_invitations_of_new_user(conn, UserCreated(user_id=olga.id, name=olga.name))
 
     first, second = await _invitations(database)
     with pytest.raises(LastAdministrator):

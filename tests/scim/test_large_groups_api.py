@@ -1,4 +1,4 @@
-"""Groups of thousands: what they cost does not grow with those who stay in them."""
+"""Groups of thousands: the cost of a change does not grow with the members who stay."""
 
 from typing import Any, NoReturn
 
@@ -186,9 +186,9 @@ async def test_unusual_changes_are_for_small_groups(
     ids = await _people(invited)
     path = await _group(invited, ids["a"], ids["b"])
 
-    monkeypatch.setattr(handler, "MAX_WORK", 1)
+    monkeypatch.setattr(handler, "MAX_COST", 1)
     refused = await invited.patch(path, _filled(operation, ids))
-    monkeypatch.setattr(handler, "MAX_WORK", 2)
+    monkeypatch.setattr(handler, "MAX_COST", 2)
     taken = await invited.patch(path, _filled(operation, ids))
 
     assert refused.json() == error_body(
@@ -208,7 +208,7 @@ async def test_how_large_a_group_of_others_is_nobody_hears(
     ids = await _people(invited)
     path = await _group(invited, ids["a"], ids["b"])
     other = await a_directory(client, database, name="other")
-    monkeypatch.setattr(handler, "MAX_WORK", 1)
+    monkeypatch.setattr(handler, "MAX_COST", 1)
 
     response = await other.patch(path, _filled(UNUSUAL[0], ids))
 

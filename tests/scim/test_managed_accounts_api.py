@@ -1,4 +1,4 @@
-"""Managed accounts go off and on with their users, and nobody lifts a ban of the hub."""
+"""Managed accounts are disabled and enabled with their users, but for bans of the hub."""
 
 from typing import Any
 

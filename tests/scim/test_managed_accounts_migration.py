@@ -1,8 +1,8 @@
-"""Accounts that were off before the hub noted who switched them off."""
+"""Accounts that were disabled before the hub recorded who disabled them."""
 
 from hublet.core.database import open_database
 from hublet.core.database.migrations import known_migrations, migrate
-from hublet.scim.users import accounts_store
+from hublet.scim.users import store
 from processes import Place
 from scratch_database import hub_of
 
@@ -37,7 +37,5 @@ async def test_who_is_off_without_being_active_was_switched_off_by_the_provider(
 
         async with database.read() as reading:
             names = ("left", "inactive", "banned", "active")
-            found = {
-                name: await accounts_store.is_disabled_by_provider(reading, name) for name in names
-            }
+            found = {name: await store.is_disabled_by_provider(reading, name) for name in names}
     assert found == {"left": True, "inactive": True, "banned": False, "active": False}

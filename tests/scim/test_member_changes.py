@@ -1,4 +1,4 @@
-"""What a request says of a group's members, as sets of ids."""
+"""The member changes of a request, as sets of ids."""
 
 from typing import Any
 
@@ -20,10 +20,10 @@ def _patch(*operations: Any) -> dict[str, Any]:
     return {"schemas": [PATCH], "Operations": list(operations)}
 
 
-def _left(taken: ExtractedChanges | None) -> str:
+def _rest_of(extracted: ExtractedChanges | None) -> str:
     """Who is in a group of a and b afterwards."""
-    assert taken is not None
-    return "".join(sorted(members_after(taken.changes, {"a", "b"})))
+    assert extracted is not None
+    return "".join(sorted(members_after(extracted.changes, {"a", "b"})))
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def _left(taken: ExtractedChanges | None) -> str:
     ],
 )
 def test_members_are_taken_out_of_a_patch(operation: dict[str, Any], left: str) -> None:
-    taken = extract_from_patch(_patch(operation))
+    extracted = extract_from_patch(_patch(operation))
 
-    assert _left(taken) == left
-    assert taken is not None
-    assert taken.rest == _patch(NOTHING)
+    assert _rest_of(extracted) == left
+    assert extracted is not None
+    assert extracted.rest == _patch(NOTHING)
 
 
 def test_what_is_not_about_members_is_left() -> None:
@@ -62,11 +62,11 @@ def test_what_is_not_about_members_is_left() -> None:
     removed = {"op": "remove", "path": 'members[value eq "c"]'}
     added = {"op": "add", "path": "members", "value": [{"value": "d"}]}
 
-    taken = extract_from_patch(_patch(NAMED, mixed, added, removed))
+    extracted = extract_from_patch(_patch(NAMED, mixed, added, removed))
 
-    assert _left(taken) == "d"
-    assert taken is not None
-    assert taken.rest == _patch(NAMED, {"op": "replace", "value": {"displayName": "Mills"}})
+    assert _rest_of(extracted) == "d"
+    assert extracted is not None
+    assert extracted.rest == _patch(NAMED, {"op": "replace", "value": {"displayName": "Mills"}})
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_what_is_no_patch_is_left_to_the_library(payload: Any) -> None:
     ],
 )
 def test_members_are_taken_out_of_a_whole_group(told: dict[str, Any], left: str) -> None:
-    taken = extract_from_group({"displayName": "Mills"} | told)
+    extracted = extract_from_group({"displayName": "Mills"} | told)
 
-    assert _left(taken) == left
-    assert taken is not None
-    assert taken.rest == {"displayName": "Mills"}
+    assert _rest_of(extracted) == left
+    assert extracted is not None
+    assert extracted.rest == {"displayName": "Mills"}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What says nothing new changes nothing: no version, no line in the audit log."""
+"""Requests without a change write nothing: no version, no line in the audit log."""
 
 from typing import Any
 

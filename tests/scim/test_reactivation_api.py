@@ -1,4 +1,4 @@
-"""What somebody comes back to after a time as no member."""
+"""The roles that a user gets back with a new membership."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What Okta and Entra ID send, request by request, and what must come of it."""
+"""Recorded requests of Okta and Entra ID, and the state they must lead to."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A list writes users and groups just as the library does."""
+"""A list renders users and groups exactly as the library does."""
 
 import pytest
 from scim2_models import Context, ResponseParameters
@@ -110,6 +110,6 @@ def test_members_are_shown_as_the_library_shows_them(asked: dict[str, list[str]]
             scim_ctx=Context.RESOURCE_QUERY_RESPONSE, response_parameters=parameters
         )
 
-    shown = member_attributes(parameters)
-    found = members_of(group, base_url=BASE, shown=shown) if shown else None
+    attributes = member_attributes(parameters)
+    found = members_of(group, base_url=BASE, attributes=attributes) if attributes else None
     assert found == written.get("members")

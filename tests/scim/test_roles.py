@@ -1,4 +1,4 @@
-"""What the name of a group is worth."""
+"""The role that the name of a group gives."""
 
 import pytest
 

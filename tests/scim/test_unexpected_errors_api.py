@@ -1,4 +1,4 @@
-"""Also what nobody expected is told in the form of SCIM."""
+"""Unexpected errors are rendered in the form of SCIM."""
 
 from typing import NoReturn
 

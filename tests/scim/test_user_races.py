@@ -32,7 +32,7 @@ async def _read(
         return await service.get(conn, directory, user_id)
 
 
-async def _shown(directory: Directory, user: dict[str, Any]) -> tuple[bool, str]:
+async def _active_and_version(directory: Directory, user: dict[str, Any]) -> tuple[bool, str]:
     body = (await directory.ask("GET", f"/Users/{user['id']}")).json()
     return body["active"], body["meta"]["version"]
 
@@ -53,7 +53,7 @@ async def test_who_is_deactivated_while_the_account_is_made_is_not_let_in(
         database, deactivate, lambda conn: service.accept_invitation(conn, directory, user["id"])
     )
 
-    assert await _shown(invited, user) == (False, 'W/"2"')
+    assert await _active_and_version(invited, user) == (False, 'W/"2"')
     assert await role_of(database, invited.organization, "rac") is None
 
 
@@ -75,7 +75,7 @@ async def test_who_was_removed_by_hand_meanwhile_is_not_written_over(
         412,
         f"The user {user['id']} was changed at the same time: try again.",
     )
-    assert await _shown(managed, user) == (False, 'W/"2"')
+    assert await _active_and_version(managed, user) == (False, 'W/"2"')
 
 
 async def test_who_was_added_by_hand_meanwhile_is_not_forgotten_as_a_member(
@@ -93,7 +93,7 @@ async def test_who_was_added_by_hand_meanwhile_is_not_forgotten_as_a_member(
             await service.delete(conn, directory, before)
 
     assert caught.value.status == 412
-    assert await _shown(invited, user) == (True, 'W/"2"')
+    assert await _active_and_version(invited, user) == (True, 'W/"2"')
 
 
 async def _remove_by_hand(

@@ -1,6 +1,23 @@
-"""Access rules of organizations: which role of a member counts where."""
+"""Access rules of organizations: which role of a user counts where."""
 
+from hublet.accounts.organizations import store
 from hublet.accounts.records import Role
+from hublet.core.database import Reader
+
+
+async def role_of(
+    conn: Reader, organization_id: str, *, user_id: str, resource_group_id: str | None = None
+) -> Role | None:
+    """Return the role that counts in an organization, or in one of its resource groups."""
+    organization = await store.role_of(conn, organization_id, user_id=user_id)
+    resource_group = None
+    if resource_group_id is not None:
+        resource_group = await store.group_role_of(conn, resource_group_id, user_id=user_id)
+    return effective_role(
+        organization=organization,
+        resource_group_id=resource_group_id,
+        resource_group=resource_group,
+    )
 
 
 def effective_role(

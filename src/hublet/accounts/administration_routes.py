@@ -35,8 +35,8 @@ async def list_users(
     conn: ReadConn, _caller: Administrator, page: PageQuery
 ) -> list[AdministeredUser]:
     """List all users of the hub, oldest first, page by page."""
-    found = await users_store.list_all(conn, after=page.after, limit=page.reach)
-    return [AdministeredUser.of(u) for u in page.cut(found, position=lambda user: user.id)]
+    users = await users_store.list_all(conn, after=page.after, limit=page.reach)
+    return [AdministeredUser.of(u) for u in page.cut(users, position=lambda user: user.id)]
 
 
 @users_router.post("", responses={409: {"description": "The name or the e-mail address is taken."}})
@@ -91,9 +91,11 @@ async def list_organizations(
     conn: ReadConn, _caller: Administrator, page: PageQuery
 ) -> list[AdministeredOrganization]:
     """List all organizations of the hub, oldest first, page by page."""
-    found = await store.list_all(conn, after=page.after, limit=page.reach)
-    shown = page.cut(found, position=lambda organization: organization.id)
-    return [AdministeredOrganization.of(organization) for organization in shown]
+    organizations = await store.list_all(conn, after=page.after, limit=page.reach)
+    return [
+        AdministeredOrganization.of(organization)
+        for organization in page.cut(organizations, position=lambda each: each.id)
+    ]
 
 
 @organizations_router.post("", responses={409: {"description": "The name is taken."}})
@@ -132,8 +134,8 @@ async def set_member_as_administrator(
     organization = await service.get(conn, name)
     member = await users_service.get_user(conn, user)
     await service.set_member(conn, actor_of(request, caller), organization, member, body.role)
-    shown = Member(user=member, role=body.role)
-    return MemberCard.of_member(shown, base_url=conn.hub.settings.base_url)
+    membership = Member(user=member, role=body.role)
+    return MemberCard.of_member(membership, base_url=conn.hub.settings.base_url)
 
 
 @organizations_router.delete(

@@ -9,7 +9,6 @@ from hublet.accounts import avatar_uploads
 from hublet.accounts.avatars import MAX_AVATAR_BYTES, avatar_url
 from hublet.accounts.errors import ImageTooLarge
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import Organization, Role
 from hublet.accounts.schemas import AvatarUrl
 from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
@@ -79,7 +78,7 @@ async def set_organization_avatar(
     """Upload an organization's picture: a PNG, JPEG, GIF or WebP image as the body."""
     # The body comes first: the transaction must not wait for a slow upload.
     content = await _read_image(request)
-    organization = await _get_administered(conn, caller, name)
+    organization = await organizations.get_administered(conn, name, user_id=caller.user_id)
     await avatar_uploads.set_of_organization(conn, actor_of(request, caller), organization, content)
     return _avatar_url(conn, organization.id)
 
@@ -89,13 +88,9 @@ async def remove_organization_avatar(
     request: Request, conn: Conn, caller: AccountOwner, name: str
 ) -> AvatarUrl:
     """Go back to the organization's drawn picture."""
-    organization = await _get_administered(conn, caller, name)
+    organization = await organizations.get_administered(conn, name, user_id=caller.user_id)
     await avatar_uploads.remove_of_organization(conn, actor_of(request, caller), organization)
     return _avatar_url(conn, organization.id)
-
-
-async def _get_administered(conn: Reader, caller: AccountOwner, name: str) -> Organization:
-    return await organizations.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
 
 
 def _avatar_url(conn: Reader, account_id: str) -> AvatarUrl:
@@ -103,7 +98,7 @@ def _avatar_url(conn: Reader, account_id: str) -> AvatarUrl:
 
 
 async def _read_image(request: Request) -> bytes:
-    """Read the picture, and stop where it becomes too large."""
+    """Read the image from the body, and refuse it as soon as it is too large."""
     body = bytearray()
     async for part in request.stream():
         body += part

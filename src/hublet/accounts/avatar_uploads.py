@@ -14,13 +14,13 @@ DEFAULT_MEDIA_TYPE = "image/svg+xml"
 
 async def get(conn: Reader, account_id: str) -> AvatarImage:
     """Return the uploaded picture of a user or an organization, or the one drawn for it."""
-    portrayed = await store.find_avatar(conn, account_id)
-    if portrayed is None:
+    account = await store.find_avatar(conn, account_id)
+    if account is None:
         raise AccountNotFound(account_id)
     drawn = AvatarImage(
-        media_type=DEFAULT_MEDIA_TYPE, content=default_avatar(account_id, portrayed.name)
+        media_type=DEFAULT_MEDIA_TYPE, content=default_avatar(account_id, account.name)
     )
-    return portrayed.upload or drawn
+    return account.upload or drawn
 
 
 async def set_of_user(conn: Connection, user_id: str, content: bytes) -> None:

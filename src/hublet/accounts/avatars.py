@@ -38,7 +38,7 @@ def default_avatar(account_id: str, name: str) -> bytes:
 
 
 def sniff_image(data: bytes) -> str | None:
-    """Return the media type that the first bytes tell, whatever the sender called it."""
+    """Return the media type by the first bytes, whatever type the sender named."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((media_type for magic, media_type in _MAGIC if data.startswith(magic)), None)

@@ -1,4 +1,43 @@
-"""Errors of accounts: users, organizations, resource groups and one's own settings."""
+"""Errors of accounts: users, organizations, resource groups and settings of a user.
+
+InvalidRequest  400
+├── InvalidName
+├── InvalidEmail
+├── WeakPassword
+├── InvalidSshKey
+├── NotForServiceAccounts
+├── CannotFollowYourself
+├── TooManyEmails
+├── TooManySshKeys
+└── NotAnImage
+NotAllowed  403
+├── RoleNeeded
+├── PlanNeeded
+├── WrongPassword
+└── NoPassword
+NotFound  404
+├── UserNotFound
+├── OrganizationNotFound
+├── NotAMember
+├── EmailNotFound
+├── SshKeyNotFound
+├── AccountNotFound
+├── ResourceGroupNotFound
+├── NotInResourceGroup
+└── ServiceAccountNotFound
+Conflict  409
+├── NameTaken
+├── EmailTaken
+├── LastAdministrator
+├── LastHubAdministrator
+├── EmailNotVerified
+├── EmailIsPrimary
+├── SshKeyTaken
+├── ResourceGroupNameTaken
+└── ResourceGroupInUse
+TooLarge  413
+└── ImageTooLarge
+"""
 
 from hublet.core.errors import Conflict, InvalidRequest, NotAllowed, NotFound, TooLarge
 
@@ -153,7 +192,7 @@ class ResourceGroupNameTaken(Conflict):
 
 
 class ResourceGroupInUse(Conflict):
-    """Without its group, what lies in it would be open to the whole organization."""
+    """Deleting the group would open its repositories to the whole organization."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} still has repositories: take them out or delete them first.")

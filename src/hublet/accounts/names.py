@@ -9,9 +9,9 @@ MAX_LENGTH = 42
 MAX_EMAIL_LENGTH = 254
 
 # A name is the first segment of an address, `/ada` or `/ada/engine`, and in the API it stands
-# where some collections have words of their own, as in `/api/jobs/hardware`. What the hub
-# uses there, or may come to use, belongs to nobody. `admin` is free: it is the name of the
-# first administrator.
+# where some collections have words of their own, as in `/api/jobs/hardware`. Words that the hub
+# uses there, or may use one day, are reserved. `admin` is free: it is the name of the first
+# administrator.
 _RESERVED = """
 about accounts activity agent-harnesses agents api apps assets auth authorize avatars billing
 blob blog buckets chat collections commits consent contact containers count credentials

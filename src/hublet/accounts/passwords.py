@@ -16,14 +16,14 @@ MAX_LENGTH = 256
 # The OWASP profile: 19 MiB, two passes, one lane.
 _hasher = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
-# Two threads of their own: log-ins can neither eat the machine nor fill the pool that others
-# use, and a caller who hangs up does not free a place while its hash is still being made.
+# A pool of its own with two threads: log-ins neither take the whole machine nor fill the default
+# pool, and a caller who disconnects does not free a thread whose hash is still being computed.
 _threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="passwords")
 
-# A hash of nobody's password, with the same parameters as everybody's.
+# A hash that no password has, with the same parameters as the real ones.
 _UNKNOWN_USER_HASH = "$argon2id$v=19$m=19456,t=2,p=1$ORKA6w3H2APP/6GjBAhk3A$xRJNW0UpiW5AhqDR1fGZbAexCCBr3nBp/MsTJhdzKWA"
 
-# Without 0 1 i l o: what is read aloud or copied by hand arrives as it was meant.
+# Without 0 1 i l o, which are easily confused when read aloud or copied by hand.
 _READABLE_CHARACTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _GROUPS = 4
 _GROUP_LENGTH = 4
@@ -35,7 +35,7 @@ async def hash_password(text: str) -> str:
 
 
 async def verify_password(hashed: str | None, text: str) -> bool:
-    """Check a password; None, for a user who is not there, costs the same time and is False."""
+    """Check a password; None, for an unknown user, takes the same time and is False."""
     loop = asyncio.get_running_loop()
     matches = await loop.run_in_executor(
         _threads, _matches, hashed or _UNKNOWN_USER_HASH, _octets(text)

@@ -1,7 +1,6 @@
 """Reactions of accounts: revoked credentials enter the audit log of each organization."""
 
 from hublet.accounts.organizations import audit_store
-from hublet.accounts.organizations import store as organizations
 from hublet.accounts.records import Actor
 from hublet.accounts.users import store as users
 from hublet.core.database import Connection
@@ -18,7 +17,7 @@ async def record_revocation(conn: Connection, event: CredentialRevoked) -> None:
         # Its line was written with the revocation and names who did it.
         return
     actor = await _actor(conn, event)
-    for membership in await organizations.memberships_of(conn, user_id=event.user_id):
+    for membership in await users.memberships_of(conn, user_id=event.user_id):
         await audit_store.record(
             conn, membership.organization.id, actor, "credential.revoke", target=event.name,
             details={"token_id": event.token_id, "hint": event.hint, "reason": event.reason},

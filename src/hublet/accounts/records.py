@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 class OrganizationPlan(StrEnum):
@@ -93,10 +93,31 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Account(Owner):
+    """An owner with its full name, as others see it; a disabled user still has a name."""
+
+    fullname: str
+    is_service_account: bool = False
+
+    @property
+    def wire_type(self) -> str:
+        return UserType.service if self.is_service_account else self.type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """A user's place in an organization."""
+    """The membership of a user in an organization."""
 
     organization: Organization
+    role: Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMembership:
+    """The membership of a user in a resource group."""
+
+    group_id: str
+    group_name: str
     role: Role
 
 
@@ -110,14 +131,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Who did something, as the audit log keeps it: a name stays readable after a rename."""
+    """Who made a change, as the audit log stores it: by name, which outlives a rename."""
 
     id: str | None
     name: str
     address: str | None = None
 
 
-# Commands run on the machine itself, by somebody who can read the data folder.
+# The actor of commands that run on the machine itself, with access to the data folder.
 OPERATOR = Actor(id=None, name="operator")
 
 
@@ -138,7 +159,7 @@ class AuditEntry:
     organization_id: str
     actor_id: str | None
     actor_name: str
-    # Dotted, past the dot what was done: `member.add`.
+    # The kind of object and the verb, separated by a dot: `member.add`.
     action: str
     # The name of what it was done to.
     target: str
@@ -149,7 +170,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
-    """Which lines are asked for; what is empty lets everything through."""
+    """Filter of an audit log; an empty field matches every line."""
 
     action: str = ""
     actor: str = ""
@@ -178,7 +199,7 @@ class AvatarImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountAvatar:
-    """Whose picture it is, and the uploaded one if there is one to show."""
+    """The name of an account, and its uploaded image if one may be shown."""
 
     name: str
     upload: AvatarImage | None

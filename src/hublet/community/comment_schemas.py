@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import MISSING, AfterValidator, Field, StringConstraints
 
 from hublet.accounts.avatars import avatar_url
-from hublet.community.threads.records import Account, Accounts, Comment, CommentRevision
+from hublet.accounts.records import Account
+from hublet.community.threads.records import Accounts, Comment, CommentRevision
 from hublet.core.schema import ObjectId, Schema, Timestamp
 
 
@@ -29,20 +30,20 @@ class Author(Schema):
                 "name": account.name,
                 "fullname": account.fullname,
                 "avatarUrl": avatar_url(base_url, account.id),
-                "type": account.type,
+                "type": account.wire_type,
             }
         )
 
     @classmethod
-    def found(cls, account_id: str | None, accounts: Accounts, *, base_url: str) -> Self | MISSING:
-        """Return the author, or nothing: clients stumble over null, never over an absent one."""
+    def of_id(cls, account_id: str | None, accounts: Accounts, *, base_url: str) -> Self | MISSING:
+        """Return the author, or MISSING: the public clients fail on null, not on an absent field."""
         account = accounts.get(account_id) if account_id else None
         return cls.of(account, base_url=base_url) if account else MISSING
 
 
 MAX_COMMENT = 65_536
 
-# What stands in the place of a hidden comment's text: the clients need one.
+# The clients need a text also of a hidden comment.
 HIDDEN_TEXT = "This comment has been hidden."
 
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
@@ -60,7 +61,7 @@ def _check_one_line(text: str) -> str:
     return text
 
 
-# For texts that have to say something; they are kept as they were typed.
+# For texts that must not be blank; they are stored as they were typed.
 NOT_BLANK = AfterValidator(_check_not_blank)
 
 CommentText = Annotated[str, Field(min_length=1, max_length=MAX_COMMENT), NOT_BLANK]
@@ -108,8 +109,8 @@ class CommentEvent(Schema):
         base_url: str,
         versions: Sequence[CommentRevision] | None = None,
     ) -> Self:
-        """Show a comment; a hidden one shows neither its text nor what it said before."""
-        author = Author.found(comment.author_id, accounts, base_url=base_url)
+        """Render a comment; a hidden one shows neither its text nor its former texts."""
+        author = Author.of_id(comment.author_id, accounts, base_url=base_url)
         latest = CommentVersion(
             raw=HIDDEN_TEXT if comment.hidden else comment.raw,
             html=_render_html(HIDDEN_TEXT if comment.hidden else comment.raw),
@@ -144,7 +145,7 @@ class UpdatedComment(Schema):
 
 
 def author_ids(comments: Sequence[Comment]) -> set[str | None]:
-    """Return the ids of the accounts that these comments show."""
+    """Return the ids of the accounts that the rendered comments show."""
     return {person for each in comments for person in (each.author_id, each.hidden_by)}
 
 
@@ -162,7 +163,7 @@ def _history(
             raw=version.raw,
             html=_render_html(version.raw),
             updatedAt=version.written_at,
-            author=Author.found(version.author_id, accounts, base_url=base_url),
+            author=Author.of_id(version.author_id, accounts, base_url=base_url),
         )
         for version in (() if comment.hidden else versions)
     ]
@@ -170,8 +171,8 @@ def _history(
 
 def _render_html(raw: str) -> str:
     paragraphs = [part.strip("\n") for part in raw.split("\n\n")]
-    shown = [escape(part).replace("\n", "<br>\n") for part in paragraphs if part.strip()]
-    return "\n".join(f"<p>{part}</p>" for part in shown)
+    escaped = [escape(part).replace("\n", "<br>\n") for part in paragraphs if part.strip()]
+    return "\n".join(f"<p>{part}</p>" for part in escaped)
 
 
 def _name_of(account_id: str | None, accounts: Accounts) -> str | MISSING:

@@ -2,37 +2,37 @@
 
 from collections.abc import Sequence
 
+from hublet.accounts.organizations.store import find_accounts
 from hublet.community.comment_schemas import CommentEvent, NewComment, UpdatedComment, author_ids
 from hublet.community.errors import CannotReplyToHidden, NotYourComment, ThreadNotFound
 from hublet.community.threads import service as threads
 from hublet.community.threads import store
 from hublet.community.threads.records import Comment, Thread
 from hublet.community.threads.service import ThreadContext
-from hublet.community.threads.store import find_accounts
 from hublet.core.database import Connection, Reader
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope, TokenRole
 
 
-async def _may_everybody_read(_conn: Reader, _user_id: str) -> bool:
+async def _everybody_may_read(_conn: Reader, _user_id: str) -> bool:
     return True
 
 
-# Papers, posts and blogs have no walls: whoever is mentioned in one may read it.
-PUBLIC_CONTEXT = ThreadContext(may_read=_may_everybody_read)
+# Papers, posts and blogs are public: every user who is mentioned in one may read it.
+PUBLIC_CONTEXT = ThreadContext(may_read=_everybody_may_read)
 
 
 async def lock_thread(conn: Connection, thread: Thread) -> Thread:
-    """Let nobody else change the thread until the end; return it as it is now."""
+    """Lock the thread until the transaction ends; return it as it is now."""
     await conn.lock(f"thread {thread.id}")
-    found = await store.find(conn, thread.id)
-    if found is None:
+    current = await store.find(conn, thread.id)
+    if current is None:
         raise ThreadNotFound(thread.kind)
-    return found
+    return current
 
 
 async def lock_thread_as_writer(conn: Connection, caller: Caller, thread: Thread) -> Thread:
-    """Hold the thread for somebody whose token may write there."""
+    """Lock the thread for a caller whose token may write there."""
     # A scope that holds only for what one account owns does not open other threads; a paper
     # belongs to no account.
     if not caller.may(Scope.write_discussions, on=thread.owner_id or ""):
@@ -50,7 +50,7 @@ async def comment(conn: Connection, caller: Caller, thread: Thread, raw: str) ->
 async def reply(
     conn: Connection, caller: Caller, thread: Thread, parent_id: str, raw: str
 ) -> Comment:
-    """Answer a comment that can still be read."""
+    """Answer a comment that is not hidden."""
     thread = await lock_thread_as_writer(conn, caller, thread)
     parent = await threads.get_comment(conn, thread, parent_id)
     if parent.hidden:
@@ -64,11 +64,11 @@ async def edit(
     conn: Connection, caller: Caller, thread: Thread, comment_id: str, raw: str
 ) -> Comment:
     thread = await lock_thread_as_writer(conn, caller, thread)
-    found = await threads.get_comment(conn, thread, comment_id)
-    if found.author_id != caller.user_id:
+    comment = await threads.get_comment(conn, thread, comment_id)
+    if comment.author_id != caller.user_id:
         raise NotYourComment("edit")
     return await threads.edit_comment(
-        conn, thread, PUBLIC_CONTEXT, found, actor_id=caller.user_id, raw=raw
+        conn, thread, PUBLIC_CONTEXT, comment, actor_id=caller.user_id, raw=raw
     )
 
 
@@ -77,20 +77,22 @@ async def hide(
 ) -> Comment:
     """Hide a comment: one's own, any in one's own thread, any at all for hub administrators."""
     thread = await lock_thread_as_writer(conn, caller, thread)
-    found = await threads.get_comment(conn, thread, comment_id)
-    if found.author_id != caller.user_id and not owns_thread and not is_hub_administrator(caller):
+    comment = await threads.get_comment(conn, thread, comment_id)
+    if comment.author_id != caller.user_id and not owns_thread and not is_hub_administrator(caller):
         raise NotYourComment("hide")
-    return await threads.hide_comment(conn, thread, PUBLIC_CONTEXT, found, actor_id=caller.user_id)
+    return await threads.hide_comment(
+        conn, thread, PUBLIC_CONTEXT, comment, actor_id=caller.user_id
+    )
 
 
 async def mute(conn: Connection, caller: Caller, thread: Thread, *, muted: bool) -> None:
-    """Let the caller hear nothing more of a thread, or hear of it again."""
+    """Stop the notifications of a thread for the caller, or resume them."""
     thread = await lock_thread(conn, thread)
     await store.set_muted(conn, thread.id, user_id=caller.user_id, muted=muted)
 
 
 def is_hub_administrator(caller: Caller) -> bool:
-    """Tell whether the caller looks after the whole hub; only a full token reaches that far."""
+    """Tell whether the caller is a hub administrator, with a token that may write everything."""
     return caller.is_admin and caller.token.role is TokenRole.write
 
 

@@ -1,8 +1,37 @@
-"""Errors of threads: discussions, pull requests, papers, posts, blogs and their comments."""
+"""Errors of threads: discussions, pull requests, papers, posts, blogs and their comments.
+
+InvalidRequest  400
+├── CannotReply
+├── InvalidPaper
+├── InvalidDay
+└── BlogUpdateEmpty
+NotAllowed  403
+├── NotYourComment
+├── NotYourThread
+├── DiscussionsDisabled
+├── NotYourDiscussion
+└── CannotSubmitFor
+NotFound  404
+├── ThreadNotFound
+├── CommentNotFound
+└── DiscussionNotFound
+Conflict  409
+├── CommentHidden
+├── CannotReplyToHidden
+├── NotAPullRequest
+├── StatusUnchanged
+├── TitleUnchanged
+├── PullRequestNotClosed
+├── PullRequestRefDeleted
+├── MergeConflicts
+└── PaperExists
+"""
 
 from collections.abc import Sequence
 
 from hublet.core.errors import Conflict, InvalidRequest, NotAllowed, NotFound
+
+_MAX_NAMES = 10
 
 
 class ThreadNotFound(NotFound):
@@ -36,13 +65,10 @@ class CannotReplyToHidden(Conflict):
 
 
 class NotYourThread(NotAllowed):
-    """Somebody wants to change what is neither theirs nor their organization's."""
+    """The caller neither wrote this nor may write for the organization that owns it."""
 
     def __init__(self, action: str, what: str) -> None:
         super().__init__(f"You cannot {action} this {what}: it is somebody else's.")
-
-
-_MAX_NAMES = 10
 
 
 class DiscussionNotFound(NotFound):
@@ -68,7 +94,7 @@ class NotAPullRequest(Conflict):
 
 
 class StatusUnchanged(Conflict):
-    """The status cannot change to what is asked for."""
+    """The discussion has the requested status already, or is merged."""
 
     def __init__(self, noun: str, status: str) -> None:
         super().__init__(f"This {noun} is {status} already.")

@@ -1,4 +1,4 @@
-"""Reactions of community: commits that are pushed to a pull request enter its history."""
+"""Reactions of community: pushed commits are added to the history of their pull request."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from hublet.community.threads.service import ThreadContext
 from hublet.core import queue
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.outbox import reacts_to
 from hublet.core.queue import NewTask, handles_slowly
 from hublet.events import RepoContentUpdated, RepoSnapshot
@@ -23,20 +23,20 @@ NOTE_COMMITS = "discussions.note-commits"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestPush:
-    """A pull request that moved on."""
+    """A push to a pull request."""
 
     repo: RepoSnapshot
     number: int
     old_sha: str
     new_sha: str
     actor_id: str
-    # Pushes are looked into beside each other; this keeps them in order.
+    # Pushes are handled concurrently; this keeps them in order.
     at: datetime
 
 
 @reacts_to(RepoContentUpdated)
-async def look_at_pull_requests(conn: Connection, event: RepoContentUpdated) -> None:
-    # Which commits came only git can tell, and git is not asked inside a transaction.
+async def queue_pushed_commits(conn: Connection, event: RepoContentUpdated) -> None:
+    # Which commits are new only git knows, and git does not run inside a transaction.
     bodies = [msgspec.json.encode(push).decode() for push in _pushes(event)]
     await queue.add_many(conn, [NewTask(kind=NOTE_COMMITS, body=body) for body in bodies])
 
@@ -44,7 +44,7 @@ async def look_at_pull_requests(conn: Connection, event: RepoContentUpdated) -> 
 def _pushes(event: RepoContentUpdated) -> Iterator[PullRequestPush]:
     for update in event.updated_refs:
         number = number_of(update.ref)
-        # Whoever opens a pull request with a commit tells of it at once.
+        # The first commit of a pull request is recorded when the request is opened.
         if number is not None and update.old_sha is not None and update.new_sha is not None:
             yield PullRequestPush(
                 repo=event.repo,
@@ -65,16 +65,16 @@ async def note_commits(database: Database, push: PullRequestPush) -> None:
     commits = await asyncio.to_thread(
         comparison.new_commits, folder, old=push.old_sha, new=push.new_sha
     )
-    place = ThreadContext(may_read=_nobody, repo=push.repo)
+    context = ThreadContext(may_read=_nobody_may_read, repo=push.repo)
     async with database.transaction() as conn:
         await service.lock(conn, push.repo.id, push.number)
         thread = await store.find(conn, push.repo.id, push.number)
         if thread is not None:
             await pull_requests.add_commits(
-                conn, thread, place, commits, actor_id=push.actor_id, at=push.at
+                conn, thread, context, commits, actor_id=push.actor_id, at=push.at
             )
 
 
-async def _nobody(_conn: Reader, _user_id: str) -> bool:
-    # Commits mention nobody.
+async def _nobody_may_read(_conn: Reader, _user_id: str) -> bool:
+    # Never called: commits do not mention users.
     return False

@@ -10,7 +10,7 @@ from hublet.accounts.resource_groups import service as resource_groups
 from hublet.accounts.users import service as accounts
 from hublet.core.clock import now
 from hublet.core.database import Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs import store
 from hublet.jobs.errors import (
     CreatorGone,

@@ -207,7 +207,7 @@ async def check_commits(database: Database, creator: Caller, volumes: Sequence[V
     """
     data_dir = database.hub.settings.database.data_dir
     for place, mount in enumerate(_place_volumes(volumes)):
-        if mount.revision is None or refs.SHA.fullmatch(mount.revision) is None:
+        if mount.revision is None or refs.COMMIT_ID.fullmatch(mount.revision) is None:
             continue
         async with database.read() as conn:
             repo = await get_mounted(conn, creator, place, mount)

@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Any
 
 from hublet.core.database import Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs import service
 from hublet.jobs.access import JobAccess, get_access_of_creator, get_creator
 from hublet.jobs.errors import NamespaceNotFound, RightsGone, SourceNotFound

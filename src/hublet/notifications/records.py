@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import IntEnum
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 # Rung when an inbox changed.
 INBOXES_CHANNEL = "inboxes"

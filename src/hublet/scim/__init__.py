@@ -1,1 +1,1 @@
-"""SCIM: an identity provider keeps the users and groups of an organization."""
+"""SCIM: an identity provider manages the users and groups of an organization."""

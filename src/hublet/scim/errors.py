@@ -1,4 +1,8 @@
-"""Errors of SCIM, in the form that RFC 7644, 3.12 has for them."""
+"""Errors of SCIM, in the form of RFC 7644, 3.12.
+
+HubError
+└── ScimRefusal  with the status of each instance
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +13,7 @@ from hublet.core.errors import HubError
 ERROR_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:Error"
 MEDIA_TYPE = "application/scim+json"
 
-# What errors of other features are called here.
+# The `scimType` of errors of other features.
 _TYPES: dict[type[HubError], str] = {
     InvalidName: "invalidValue",
     InvalidEmail: "invalidValue",
@@ -19,7 +23,7 @@ _TYPES: dict[type[HubError], str] = {
 
 
 class ScimRefusal(HubError):
-    """An error with one of the words that RFC 7644 has for it, or none."""
+    """An error with a `scimType` of RFC 7644, or without one."""
 
     def __init__(
         self,
@@ -31,7 +35,7 @@ class ScimRefusal(HubError):
     ) -> None:
         extra = {} if scim_type is None else {"scimType": scim_type}
         super().__init__(message, headers=headers, extra=extra)
-        # Each instance stands for another status, which is the class's own matter elsewhere.
+        # Elsewhere the status belongs to the class; here to the instance.
         self.__dict__["status"] = status
 
 
@@ -44,7 +48,7 @@ def not_unique(message: str) -> ScimRefusal:
 
 
 def to_refusal(error: HubError) -> HubError:
-    """Add the word that SCIM has for an error of another feature."""
+    """Add the `scimType` to an error of another feature."""
     if (scim_type := _TYPES.get(type(error))) is not None:
         error.extra["scimType"] = scim_type
     return error

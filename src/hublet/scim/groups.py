@@ -1,4 +1,4 @@
-"""Rules of provisioned groups."""
+"""Rules of provisioned groups: their members, and the roles that follow from them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,11 +6,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from hublet.accounts.organizations import audit_store as audit
-from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
 from hublet.scim import groups_store
-from hublet.scim.directory import check_external_id
+from hublet.scim.directory import check_external_id, check_length, current_time
 from hublet.scim.errors import ScimRefusal, invalid_value, not_unique
 from hublet.scim.member_changes import MemberChange, MemberOperation, members_after
 from hublet.scim.records import Directory, ProvisionedGroup, Stamp
@@ -18,10 +17,10 @@ from hublet.scim.users import roles
 from hublet.scim.users import store as users
 from hublet.scim.users.roles import RolePlace, grant_of
 
-MAX_NAME_LENGTH = 255
+MAX_DISPLAY_NAME_LENGTH = 255
 MAX_MEMBERS = 20_000
 
-# How many users are read, and given their roles, before others get their turn.
+# How many users get their roles before other tasks of the event loop get their turn.
 _BATCH_SIZE = 100
 
 
@@ -44,23 +43,23 @@ async def create(
 async def add(
     conn: Connection, directory: Directory, draft: ProvisionedGroup, changes: Sequence[MemberChange]
 ) -> ProvisionedGroup:
-    """Create a group with those that are in it after changes; they are not read back."""
+    """Create a group with the members that the changes result in; they are not read back."""
     members = members_after(changes, set())
     await _check(conn, directory, draft, members)
-    at = micros() // 1000 * 1000
+    at = current_time()
     stamp = Stamp(created_at=at, updated_at=at)
     group = replace(draft, id=new_object_id(), members=(), stamp=stamp)
     await groups_store.add(conn, directory, group)
     await _record_in_audit_log(conn, directory, "scim-group.create", group, len(members))
-    await _set_members(conn, directory, before=group, after=group, had=frozenset(), wanted=members)
+    await _set_members(conn, directory, before=group, after=group, had=frozenset(), members=members)
     return group
 
 
 async def update(
     conn: Connection, directory: Directory, before: ProvisionedGroup, draft: ProvisionedGroup
 ) -> ProvisionedGroup:
-    """Take over what the provider says of a group, and let the roles of its members follow."""
-    await _write(conn, directory, before, draft, had=_ids(before), wanted=_ids(draft))
+    """Write a group as the provider sends it, and update the roles of its members."""
+    await _write(conn, directory, before, draft, had=_ids(before), members=_ids(draft))
     return await get(conn, directory, before.id)
 
 
@@ -71,12 +70,12 @@ async def change(
     draft: ProvisionedGroup,
     changes: Sequence[MemberChange],
 ) -> ProvisionedGroup:
-    """Do the same for a group that was read without members; nothing happens if nothing changes."""
+    """Update a group that was read without members; write nothing if nothing changes."""
     had = await groups_store.list_member_ids(conn, before.id)
-    wanted = members_after(changes, had)
-    if draft == before and wanted == had:
+    members = members_after(changes, had)
+    if draft == before and members == had:
         return before
-    return await _write(conn, directory, before, draft, had=had, wanted=wanted)
+    return await _write(conn, directory, before, draft, had=had, members=members)
 
 
 async def _write(
@@ -86,15 +85,15 @@ async def _write(
     draft: ProvisionedGroup,
     *,
     had: frozenset[str],
-    wanted: frozenset[str],
+    members: frozenset[str],
 ) -> ProvisionedGroup:
-    await _check(conn, directory, draft, wanted)
-    at = micros() // 1000 * 1000
+    await _check(conn, directory, draft, members)
+    at = current_time()
     stamp = replace(before.stamp, updated_at=at, version=before.stamp.version + 1)
     group = replace(draft, id=before.id, members=(), stamp=stamp)
     await groups_store.update(conn, group)
-    await _record_in_audit_log(conn, directory, "scim-group.update", group, len(wanted))
-    await _set_members(conn, directory, before=before, after=group, had=had, wanted=wanted)
+    await _record_in_audit_log(conn, directory, "scim-group.update", group, len(members))
+    await _set_members(conn, directory, before=before, after=group, had=had, members=members)
     return group
 
 
@@ -112,25 +111,25 @@ async def _set_members(
     before: ProvisionedGroup,
     after: ProvisionedGroup,
     had: frozenset[str],
-    wanted: frozenset[str],
+    members: frozenset[str],
 ) -> None:
-    added, gone = sorted(wanted - had), sorted(had - wanted)
+    added, removed = sorted(members - had), sorted(had - members)
     await _check_known(conn, directory, added)
     await groups_store.add_members(conn, after.id, added)
-    await groups_store.remove_members(conn, after.id, gone)
+    await groups_store.remove_members(conn, after.id, removed)
     renamed = before.display_name != after.display_name
-    changed = [*added, *gone, *(sorted(had & wanted) if renamed else ())]
+    changed = [*added, *removed, *(sorted(had & members) if renamed else ())]
     await _apply_roles(conn, directory, changed, places=_places(directory, before, after))
 
 
 async def _apply_roles(
     conn: Connection, directory: Directory, ids: Sequence[str], *, places: set[RolePlace]
 ) -> None:
-    """Give users their roles, if the group gave or gives any; there may be thousands of them."""
+    """Update the roles of users in batches, if the group gave or gives any: there may be thousands."""
     for start in range(0, len(ids) if places else 0, _BATCH_SIZE):
-        found = await users.list_by_ids(conn, directory, ids[start : start + _BATCH_SIZE])
-        await roles.apply_to_users(conn, directory, found, places=places)
-        # Others have waited long enough.
+        batch = await users.list_by_ids(conn, directory, ids[start : start + _BATCH_SIZE])
+        await roles.apply_to_users(conn, directory, batch, places=places)
+        # Other tasks of the event loop get their turn.
         await asyncio.sleep(0)
 
 
@@ -157,18 +156,17 @@ def _places(directory: Directory, *groups: ProvisionedGroup) -> set[RolePlace]:
 async def _check(
     conn: Reader, directory: Directory, group: ProvisionedGroup, members: AbstractSet[str]
 ) -> None:
-    if not 0 < len(group.display_name.strip()) <= len(group.display_name) <= MAX_NAME_LENGTH:
-        raise invalid_value(f"displayName must have 1 to {MAX_NAME_LENGTH} characters.")
+    check_length("displayName", group.display_name, longest=MAX_DISPLAY_NAME_LENGTH)
     check_external_id(group.external_id)
     if len(members) > MAX_MEMBERS:
         raise invalid_value(f"members must have at most {MAX_MEMBERS} items.")
-    found = await groups_store.find_by_display_name(conn, directory, group.display_name)
-    if found is not None and found.id != group.id:
+    other = await groups_store.find_by_display_name(conn, directory, group.display_name)
+    if other is not None and other.id != group.id:
         raise not_unique(f"displayName: there is a group {group.display_name} already.")
     if group.external_id is None:
         return
-    found = await groups_store.find_by_external_id(conn, directory, group.external_id)
-    if found is not None and found.id != group.id:
+    other = await groups_store.find_by_external_id(conn, directory, group.external_id)
+    if other is not None and other.id != group.id:
         raise not_unique("externalId: another group has this value.")
 
 

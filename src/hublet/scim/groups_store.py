@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hublet.core.database import Connection, Reader, Row
 from hublet.scim.records import (
+    IN_DIRECTORY,
     Directory,
     ListQuery,
     ProvisionedGroup,
@@ -15,11 +16,6 @@ from hublet.scim.records import (
 )
 
 _GROUP_COLUMNS = "s.id, s.display_name, s.external_id, s.created_at, s.updated_at, s.version"
-_IN_DIRECTORY = "s.organization_id = $1 AND s.managed = $2"
-
-
-def _directory_values(directory: Directory) -> tuple[str, bool]:
-    return directory.organization.id, directory.managed
 
 
 async def add(conn: Connection, directory: Directory, group: ProvisionedGroup) -> None:
@@ -30,7 +26,7 @@ async def add(conn: Connection, directory: Directory, group: ProvisionedGroup) -
              created_at, updated_at, version)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
         """,
-        *_directory_values(directory), group.id, group.display_name, comparison_key(group.display_name),
+        *directory.sql_values, group.id, group.display_name, comparison_key(group.display_name),
         group.external_id, group.stamp.created_at, group.stamp.updated_at, group.stamp.version,
     )  # fmt: skip
 
@@ -83,10 +79,10 @@ async def count_members(conn: Reader, group_id: str) -> int:
 async def list_known_users(
     conn: Reader, directory: Directory, scim_user_ids: Iterable[str]
 ) -> set[str]:
-    """Return those of these ids that are users of the directory."""
+    """Return the ids among these that are users of the directory."""
     rows = await conn.fetch_all(
-        f"SELECT s.id FROM scim_users s WHERE {_IN_DIRECTORY} AND s.id IN each($3)",
-        *_directory_values(directory), json.dumps(list(scim_user_ids)),
+        f"SELECT s.id FROM scim_users s WHERE {IN_DIRECTORY} AND s.id IN each($3)",
+        *directory.sql_values, json.dumps(list(scim_user_ids)),
     )  # fmt: skip
     return {row["id"] for row in rows}
 
@@ -94,10 +90,10 @@ async def list_known_users(
 async def find(
     conn: Reader, directory: Directory, group_id: str, *, with_members: bool = True
 ) -> ProvisionedGroup | None:
-    found = await _find(conn, directory, "s.id = $3", group_id)
-    if found is None or not with_members:
-        return found
-    return (await _with_members(conn, [found]))[0]
+    group = await _find(conn, directory, "s.id = $3", group_id)
+    if group is None or not with_members:
+        return group
+    return (await _with_members(conn, [group]))[0]
 
 
 async def find_by_display_name(
@@ -116,36 +112,36 @@ async def _find(
     conn: Reader, directory: Directory, condition: str, value: str
 ) -> ProvisionedGroup | None:
     row = await conn.fetch_one(
-        f"SELECT {_GROUP_COLUMNS} FROM scim_groups s WHERE {_IN_DIRECTORY} AND {condition}",
-        *_directory_values(directory), value,
+        f"SELECT {_GROUP_COLUMNS} FROM scim_groups s WHERE {IN_DIRECTORY} AND {condition}",
+        *directory.sql_values, value,
     )  # fmt: skip
     return _group_record(row) if row else None
 
 
 async def list_of(
-    conn: Reader, directory: Directory, asked: ListQuery, *, with_members: bool
+    conn: Reader, directory: Directory, query: ListQuery, *, with_members: bool
 ) -> list[ProvisionedGroup]:
-    """Return one page: its ids are read from an index, and only its own rows besides."""
-    last = len(asked.condition.values) + 2
+    """Return one page; a subquery reads its ids from an index, so that no other rows are read."""
+    last = len(query.condition.values) + 2
     rows = await conn.fetch_all(
         f"""
         SELECT {_GROUP_COLUMNS} FROM scim_groups s
         JOIN (
-            SELECT s.id FROM scim_groups s WHERE {_IN_DIRECTORY} AND {asked.condition.sql}
-            ORDER BY {asked.order} LIMIT ${last + 1} OFFSET ${last + 2}
+            SELECT s.id FROM scim_groups s WHERE {IN_DIRECTORY} AND {query.condition.sql}
+            ORDER BY {query.order} LIMIT ${last + 1} OFFSET ${last + 2}
         ) page ON page.id = s.id
-        ORDER BY {asked.order}
+        ORDER BY {query.order}
         """,
-        *_directory_values(directory), *asked.condition.values, asked.limit, asked.offset,
+        *directory.sql_values, *query.condition.values, query.limit, query.offset,
     )  # fmt: skip
     groups = [_group_record(row) for row in rows]
     return await _with_members(conn, groups) if with_members else groups
 
 
-async def count_of(conn: Reader, directory: Directory, asked: ListQuery) -> int:
+async def count_of(conn: Reader, directory: Directory, query: ListQuery) -> int:
     count: int = await conn.fetch_value(
-        f"SELECT count(*) FROM scim_groups s WHERE {_IN_DIRECTORY} AND {asked.condition.sql}",
-        *_directory_values(directory), *asked.condition.values,
+        f"SELECT count(*) FROM scim_groups s WHERE {IN_DIRECTORY} AND {query.condition.sql}",
+        *directory.sql_values, *query.condition.values,
     )  # fmt: skip
     return count
 
@@ -164,14 +160,6 @@ async def list_names_by_user(conn: Reader, scim_user_ids: Iterable[str]) -> dict
     for row in rows:
         names.setdefault(row["scim_user_id"], []).append(row["display_name"])
     return names
-
-
-async def find_resource_group_id(conn: Reader, *, organization_id: str, name: str) -> str | None:
-    found: str | None = await conn.fetch_value(
-        "SELECT id FROM resource_groups WHERE organization_id = $1 AND name_key = $2",
-        organization_id, name.casefold(),
-    )  # fmt: skip
-    return found
 
 
 async def _with_members(conn: Reader, groups: Sequence[ProvisionedGroup]) -> list[ProvisionedGroup]:

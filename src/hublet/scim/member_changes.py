@@ -1,7 +1,7 @@
-"""Changes of a group's members, taken out of a request before the SCIM library reads it.
+"""Parser of member changes, which are extracted from a request before the SCIM library reads it.
 
 For each change the library copies and compares all members of a group, of which there may be
-thousands. The few shapes in which providers name them are read here, and become sets of ids.
+thousands. The few forms in which providers write them are parsed here, into sets of ids.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 _SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:group"
 _NAMES = {"members", f"{_SCHEMA}:members"}
@@ -20,7 +20,7 @@ _BY_VALUE = re.compile(
     re.IGNORECASE,
 )
 
-# Stands where nothing else is left: a patch must have operations.
+# A patch must have an operation: this one changes nothing.
 _NO_OPERATION = {"op": "add", "path": "members", "value": []}
 
 
@@ -47,7 +47,7 @@ class ExtractedChanges:
 
 
 def members_after(changes: Iterable[MemberChange], had: AbstractSet[str]) -> frozenset[str]:
-    """Return who is in a group after changes, of which each sees what came of those before."""
+    """Return the members of a group after changes, which apply one after the other."""
     ids = frozenset(had)
     for change in changes:
         if change.op is MemberOperation.add:
@@ -60,7 +60,7 @@ def members_after(changes: Iterable[MemberChange], had: AbstractSet[str]) -> fro
 
 
 def extract_from_patch(payload: Any) -> ExtractedChanges | None:
-    """Take the members out of a patch; None where that needs more than is known here."""
+    """Extract the member changes of a patch; None for a form that only the library reads."""
     name = _single_key(payload, {"operations"})
     if name is None or not isinstance(payload[name], list) or not payload[name]:
         return None
@@ -77,7 +77,7 @@ def extract_from_patch(payload: Any) -> ExtractedChanges | None:
 
 
 def extract_from_group(payload: Any) -> ExtractedChanges | None:
-    """Take the members out of a whole group, which has none where it names none."""
+    """Extract the members of a whole group; None for a form that only the library reads."""
     if not isinstance(payload, dict):
         return None
     ids: frozenset[str] | None = frozenset()
@@ -93,48 +93,48 @@ def extract_from_group(payload: Any) -> ExtractedChanges | None:
 
 
 def _single_key(payload: Any, names: AbstractSet[str]) -> str | None:
-    """Return how one of these names is written, if it is there just once."""
-    found = [each for each in payload if each.lower() in names] if isinstance(payload, dict) else []
-    return found[0] if len(found) == 1 else None
+    """Return the key that is one of these names in any case, if there is exactly one."""
+    keys = [each for each in payload if each.lower() in names] if isinstance(payload, dict) else []
+    return keys[0] if len(keys) == 1 else None
 
 
-# Of an operation: the change of members, and what is left of it; either may be None, not both.
+# The member change of an operation and the rest of it; one of both may be None.
 _Parts = tuple[MemberChange | None, dict[str, Any] | None]
 
 
 def _parts(operation: Any) -> _Parts | None:
     if not isinstance(operation, dict):
         return None
-    told = {name.lower(): value for name, value in operation.items()}
-    if len(told) < len(operation) or not told.keys() <= {"op", "path", "value"}:
+    fields = {name.lower(): value for name, value in operation.items()}
+    if len(fields) < len(operation) or not fields.keys() <= {"op", "path", "value"}:
         return None
-    op, path = str(told.get("op")).lower(), told.get("path") or ""
+    op, path = str(fields.get("op")).lower(), fields.get("path") or ""
     if op not in _OPERATIONS or not isinstance(path, str):
         return None
     if path:
-        return _parts_at(path.strip(), MemberOperation(op), told, operation)
-    return _parts_without_path(MemberOperation(op), told.get("value"), operation)
+        return _parts_at(path.strip(), MemberOperation(op), fields, operation)
+    return _parts_without_path(MemberOperation(op), fields.get("value"), operation)
 
 
 def _parts_at(
-    path: str, op: MemberOperation, told: Mapping[str, Any], operation: dict[str, Any]
+    path: str, op: MemberOperation, fields: Mapping[str, Any], operation: dict[str, Any]
 ) -> _Parts | None:
     if "members" not in path.lower() and path.lower() != _SCHEMA:
         return None, operation
     ids: frozenset[str] | None = None
     if path.lower() in _NAMES:
         if op is not MemberOperation.remove:
-            ids = _ids_to_write(op, told["value"]) if "value" in told else None
-        elif told.get("value") is None:
+            ids = _ids_to_write(op, fields["value"]) if "value" in fields else None
+        elif fields.get("value") is None:
             op, ids = MemberOperation.replace, frozenset()
         else:
-            ids = _ids_to_remove(told["value"])
+            ids = _ids_to_remove(fields["value"])
     elif (
         op is MemberOperation.remove
-        and told.get("value") is None
-        and (found := _BY_VALUE.fullmatch(path))
+        and fields.get("value") is None
+        and (match := _BY_VALUE.fullmatch(path))
     ):
-        ids = frozenset(found[1].split('"')[1::2])
+        ids = frozenset(match[1].split('"')[1::2])
     return None if ids is None else (MemberChange(op=op, ids=ids), None)
 
 
@@ -152,7 +152,7 @@ def _parts_without_path(
     if ids is None:
         return None
     rest = {name: each for name, each in value.items() if name != about[0]}
-    # It may be written in capitals.
+    # The key may be written in capitals.
     key = _single_key(operation, {"value"}) or "value"
     return MemberChange(op=op, ids=ids), operation | {key: rest} if rest else None
 
@@ -164,7 +164,7 @@ def _ids_to_write(op: MemberOperation, value: Any) -> frozenset[str] | None:
 
 
 def _ids_to_remove(value: Any) -> frozenset[str] | None:
-    """Return whom Entra ID removes: it sends along a list of values, which others filter by."""
+    """Return the members to remove, as Entra ID lists them: entries with nothing but a value."""
     entries: Sequence[Any] = value if isinstance(value, list) else [value]
     ids = [_sole_value(entry) for entry in entries]
     return None if None in ids else frozenset(each for each in ids if each is not None)
@@ -178,7 +178,7 @@ def _sole_value(entry: Any) -> str | None:
 
 
 def _ids(value: Any, *, whole: bool) -> frozenset[str] | None:
-    """Return the ids of members that are as providers write them, or None."""
+    """Return the ids of members in a known form, or None."""
     if isinstance(value, dict) and not whole:
         value = [value]
     if not isinstance(value, list):
@@ -188,28 +188,28 @@ def _ids(value: Any, *, whole: bool) -> frozenset[str] | None:
 
 
 def _id_in_patch(entry: Any) -> str | None:
-    told = _lowercase_keys(entry)
-    # The library has more to say of these two.
-    if told is None or told.keys() & {"display", "ref"}:
+    fields = _lowercase_keys(entry)
+    # The library has rules of its own for these two.
+    if fields is None or fields.keys() & {"display", "ref"}:
         return None
-    return _id(told)
+    return _id(fields)
 
 
 def _id_in_group(entry: Any) -> str | None:
-    told = _lowercase_keys(entry)
-    if told is None or not told.keys() <= {"value", "$ref", "type", "display"}:
+    fields = _lowercase_keys(entry)
+    if fields is None or not fields.keys() <= {"value", "$ref", "type", "display"}:
         return None
-    return _id(told) if told.get("type") in {None, "User"} else None
+    return _id(fields) if fields.get("type") in {None, "User"} else None
 
 
 def _lowercase_keys(entry: Any) -> dict[str, Any] | None:
     if not isinstance(entry, dict):
         return None
-    told = {name.lower(): value for name, value in entry.items()}
-    known = (told.get(name) for name in ("value", "$ref", "type", "display"))
-    return told if all(each is None or isinstance(each, str) for each in known) else None
+    fields = {name.lower(): value for name, value in entry.items()}
+    known = (fields.get(name) for name in ("value", "$ref", "type", "display"))
+    return fields if all(each is None or isinstance(each, str) for each in known) else None
 
 
-def _id(told: Mapping[str, Any]) -> str:
-    """Return the id of a member; some providers send only the address of it."""
-    return told.get("value") or (told.get("$ref") or "").rpartition("/")[2]
+def _id(fields: Mapping[str, Any]) -> str:
+    """Return the id of a member; some providers send only its URL."""
+    return fields.get("value") or (fields.get("$ref") or "").rpartition("/")[2]

@@ -1,38 +1,46 @@
-"""Records of SCIM: the directory, its users and groups, and requests to it."""
+"""Records of SCIM: a directory, its users and groups, and requests to it."""
 
 from dataclasses import field
 from unicodedata import normalize
 
 from hublet.accounts.records import Actor, Organization, Role
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 def comparison_key(text: str) -> str:
-    """Return the form in which two texts are the same where case does not count."""
+    """Return the form in which texts are compared where case does not count."""
     return normalize("NFC", normalize("NFC", text).lower())
+
+
+# The condition of rows `s` that belong to a directory; `Directory.sql_values` are its values.
+IN_DIRECTORY = "s.organization_id = $1 AND s.managed = $2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
-    """The users and groups of one organization, of one kind, and who works on them."""
+    """The users and groups of one kind in one organization, and the actor of a request."""
 
     organization: Organization
     # Whether the accounts of its users belong to the organization.
     managed: bool
     actor: Actor
 
+    @property
+    def sql_values(self) -> tuple[str, bool]:
+        return self.organization.id, self.managed
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvisionedAddress:
     value: str
     primary: bool | None = None
-    # Changes may name it; answers never do (interface 2.6).
+    # Requests may name it; responses never do (interface 2.6).
     type: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptRoles:
-    """What somebody was in the organization, for when they come back."""
+class FormerRoles:
+    """The former roles of a user in the organization, to be restored on return."""
 
     role: Role | None = None
     # Roles by the ids of resource groups.
@@ -41,7 +49,7 @@ class KeptRoles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """When something was made and last changed, in microseconds, and how often."""
+    """Times of creation and of the last change, in microseconds, and the version."""
 
     created_at: int
     updated_at: int
@@ -51,7 +59,7 @@ class Stamp:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvisionedUser:
     id: str
-    # The account; None while nobody has one with an address of this user.
+    # The account; None as long as no account has an address of this user.
     user_id: str | None = None
     user_name: str
     external_id: str | None = None
@@ -59,12 +67,12 @@ class ProvisionedUser:
     family_name: str | None = None
     emails: tuple[ProvisionedAddress, ...] = ()
     active: bool = True
-    kept: KeptRoles = field(default_factory=KeptRoles)
+    former_roles: FormerRoles = field(default_factory=FormerRoles)
     stamp: Stamp
 
     @property
     def fullname(self) -> str:
-        """Return the name of the person, or where none is known that of the user."""
+        """Return the full name of the person; the user name if it is unknown."""
         names = (self.given_name, self.family_name)
         return " ".join(name for name in names if name) or self.user_name
 
@@ -80,7 +88,7 @@ class ProvisionedGroup:
     id: str
     display_name: str
     external_id: str | None = None
-    # Empty also where they were not asked for.
+    # Empty also where they were not loaded.
     members: tuple[ProvisionedMember, ...] = ()
     stamp: Stamp
 
@@ -95,7 +103,7 @@ class SqlCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
-    """Which part of a list is asked for, in which order."""
+    """Filter, order and page of a list."""
 
     condition: SqlCondition = field(default_factory=SqlCondition)
     # A list of columns, as ORDER BY takes it.
@@ -109,9 +117,9 @@ class DirectoryRequest:
     """A request to a directory, without the framework that brought it."""
 
     method: str
-    # The address of the directory, under the hub's own.
+    # The URL of the directory.
     base_url: str
-    # What follows it, such as `/Users`.
+    # The path below it, such as `/Users`.
     path: str
     query: dict[str, str]
     headers: list[tuple[str, str]]

@@ -30,7 +30,7 @@ from hublet.scim.schemas import (
     error_responses,
 )
 
-# Of an address: nothing before the first slash, then what leads to the directory.
+# Segments of a path before those of the resource; the first is empty.
 _SEGMENTS_BEFORE_RESOURCE = 6
 
 
@@ -44,11 +44,11 @@ async def _projection_parameters(
         str | None, Query(alias="excludedAttributes", description="All attributes but these.")
     ] = None,
 ) -> None:
-    """Only described here; the protocol reads them."""
+    """Describe the parameters, which the SCIM library reads."""
 
 
 async def _search_parameters(
-    asked: Annotated[
+    filter_: Annotated[
         str | None, Query(alias="filter", description='As in `userName eq "ada"`.')
     ] = None,
     by: Annotated[str | None, Query(alias="sortBy", description="An attribute.")] = None,
@@ -58,13 +58,13 @@ async def _search_parameters(
     ] = None,
     count: Annotated[int | None, Query(description="At most 200.")] = None,
 ) -> None:
-    """Only described here; the protocol reads them."""
+    """Describe the parameters, which the SCIM library reads."""
 
 
 async def _id_parameter(
     scim_id: Annotated[str, Path(description="The id of what is asked for.")],
 ) -> None:
-    """Only described here; the protocol reads it."""
+    """Describe the parameter, which the SCIM library reads."""
 
 
 _ID = [Depends(_id_parameter)]
@@ -76,26 +76,28 @@ _CREATED_HEADERS = _ETAG | {
 }
 
 
-def _responds(model: type[Schema], *statuses: int) -> dict[str, Any]:
-    """Say what a route answers with, and how it refuses."""
+def _response_options(model: type[Schema], *statuses: int) -> dict[str, Any]:
+    """Return the options of a route that describe its responses and errors."""
     responses = {200: {"headers": _ETAG}, **error_responses(*statuses)}
     return {"response_class": ScimJSONResponse, "response_model": model, "responses": responses}
 
 
-def _creates(model: type[Schema]) -> dict[str, Any]:
-    found = _responds(model, 409, 413, 415)
-    del found["responses"][200]
-    found["responses"][201] = {"headers": _CREATED_HEADERS}
-    return found | {"status_code": 201}
+def _creation_options(model: type[Schema]) -> dict[str, Any]:
+    options = _response_options(model, 409, 413, 415)
+    del options["responses"][200]
+    options["responses"][201] = {"headers": _CREATED_HEADERS}
+    return options | {"status_code": 201}
 
 
-def _reads(model: type[Schema]) -> dict[str, Any]:
-    found = _responds(model, 412)
-    found["responses"][304] = {"description": "The version in `If-None-Match` is the current one."}
-    return found
+def _read_options(model: type[Schema]) -> dict[str, Any]:
+    options = _response_options(model, 412)
+    options["responses"][304] = {
+        "description": "The version in `If-None-Match` is the current one."
+    }
+    return options
 
 
-_DELETES: dict[str, Any] = {
+_DELETION_OPTIONS: dict[str, Any] = {
     "response_class": ScimJSONResponse,
     "status_code": 204,
     "responses": error_responses(409, 412),
@@ -103,7 +105,7 @@ _DELETES: dict[str, Any] = {
 
 
 async def _respond(request: Request, database: Database, directory: Directory) -> Response:
-    # The protocol takes a tenth of a second to import, and most hubs never need it.
+    # Importing the SCIM library takes a tenth of a second, and most hubs never need it.
     from hublet.scim.protocol.server import serve  # noqa: PLC0415
 
     reply = await serve(database, directory, await _directory_request(request, database, directory))
@@ -114,7 +116,7 @@ async def _respond(request: Request, database: Database, directory: Directory) -
 async def _directory_request(
     request: Request, database: Database, directory: Directory
 ) -> DirectoryRequest:
-    # Never the Host that was asked for: links must lead to this hub.
+    # Never the Host header of the request: links must lead to this hub.
     address = MANAGED if directory.managed else INVITED
     base_url = database.hub.settings.base_url + address.replace(
         "{name}", directory.organization.name
@@ -132,13 +134,13 @@ async def _directory_request(
 users_router = Router(tags=["scim"])
 
 
-@users_router.get(f"{INVITED}/Users", dependencies=_SEARCH, **_responds(ScimUserList))
+@users_router.get(f"{INVITED}/Users", dependencies=_SEARCH, **_response_options(ScimUserList))
 async def list_scim_users(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """List the users of an organization's directory, or those that a filter lets through."""
     return await _respond(request, database, directory)
 
 
-@users_router.post(f"{INVITED}/Users", openapi_extra=USER_BODY, **_creates(ScimUser))
+@users_router.post(f"{INVITED}/Users", openapi_extra=USER_BODY, **_creation_options(ScimUser))
 async def create_scim_user(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """Provision a user in an organization's directory.
 
@@ -149,14 +151,18 @@ async def create_scim_user(request: Request, database: Db, directory: InvitedUse
 
 
 @users_router.post(
-    f"{INVITED}/Users/.search", openapi_extra=SEARCH_BODY, **_responds(ScimUserList, 413, 415)
+    f"{INVITED}/Users/.search",
+    openapi_extra=SEARCH_BODY,
+    **_response_options(ScimUserList, 413, 415),
 )
 async def search_scim_users(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """List users of an organization's directory, with the parameters in the body."""
     return await _respond(request, database, directory)
 
 
-@users_router.get(f"{INVITED}/Users/{{scim_id}}", dependencies=_PROJECTION, **_reads(ScimUser))
+@users_router.get(
+    f"{INVITED}/Users/{{scim_id}}", dependencies=_PROJECTION, **_read_options(ScimUser)
+)
 async def get_scim_user(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """Show a user of an organization's directory."""
     return await _respond(request, database, directory)
@@ -166,7 +172,7 @@ async def get_scim_user(request: Request, database: Db, directory: InvitedUsers)
     f"{INVITED}/Users/{{scim_id}}",
     dependencies=_PROJECTION,
     openapi_extra=USER_BODY,
-    **_responds(ScimUser, 409, 412, 413, 415),
+    **_response_options(ScimUser, 409, 412, 413, 415),
 )
 async def replace_scim_user(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """Replace the attributes of a user; without `active` the user stays what it is."""
@@ -177,7 +183,7 @@ async def replace_scim_user(request: Request, database: Db, directory: InvitedUs
     f"{INVITED}/Users/{{scim_id}}",
     dependencies=_PROJECTION,
     openapi_extra=PATCH_BODY,
-    **_responds(ScimUser, 409, 412, 413, 415),
+    **_response_options(ScimUser, 409, 412, 413, 415),
 )
 async def update_scim_user(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """Change attributes of a user.
@@ -188,7 +194,7 @@ async def update_scim_user(request: Request, database: Db, directory: InvitedUse
     return await _respond(request, database, directory)
 
 
-@users_router.delete(f"{INVITED}/Users/{{scim_id}}", dependencies=_ID, **_DELETES)
+@users_router.delete(f"{INVITED}/Users/{{scim_id}}", dependencies=_ID, **_DELETION_OPTIONS)
 async def delete_scim_user(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """Remove a user from an organization and its directory."""
     return await _respond(request, database, directory)
@@ -197,27 +203,31 @@ async def delete_scim_user(request: Request, database: Db, directory: InvitedUse
 groups_router = Router(tags=["scim"])
 
 
-@groups_router.get(f"{INVITED}/Groups", dependencies=_SEARCH, **_responds(ScimGroupList))
+@groups_router.get(f"{INVITED}/Groups", dependencies=_SEARCH, **_response_options(ScimGroupList))
 async def list_scim_groups(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """List the groups of an organization's directory, or those that a filter lets through."""
     return await _respond(request, database, directory)
 
 
-@groups_router.post(f"{INVITED}/Groups", openapi_extra=GROUP_BODY, **_creates(ScimGroup))
+@groups_router.post(f"{INVITED}/Groups", openapi_extra=GROUP_BODY, **_creation_options(ScimGroup))
 async def create_scim_group(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """Create a group; a name such as `acme:write` or `acme:research:admin` gives a role."""
     return await _respond(request, database, directory)
 
 
 @groups_router.post(
-    f"{INVITED}/Groups/.search", openapi_extra=SEARCH_BODY, **_responds(ScimGroupList, 413, 415)
+    f"{INVITED}/Groups/.search",
+    openapi_extra=SEARCH_BODY,
+    **_response_options(ScimGroupList, 413, 415),
 )
 async def search_scim_groups(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """List groups of an organization's directory, with the parameters in the body."""
     return await _respond(request, database, directory)
 
 
-@groups_router.get(f"{INVITED}/Groups/{{scim_id}}", dependencies=_PROJECTION, **_reads(ScimGroup))
+@groups_router.get(
+    f"{INVITED}/Groups/{{scim_id}}", dependencies=_PROJECTION, **_read_options(ScimGroup)
+)
 async def get_scim_group(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """Show a group of an organization's directory."""
     return await _respond(request, database, directory)
@@ -227,14 +237,14 @@ async def get_scim_group(request: Request, database: Db, directory: InvitedUsers
     f"{INVITED}/Groups/{{scim_id}}",
     dependencies=_PROJECTION,
     openapi_extra=GROUP_BODY,
-    **_responds(ScimGroup, 409, 412, 413, 415),
+    **_response_options(ScimGroup, 409, 412, 413, 415),
 )
 async def replace_scim_group(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """Replace a group and its list of members."""
     return await _respond(request, database, directory)
 
 
-_GROUP_CHANGES = _responds(ScimGroup, 409, 412, 413, 415)
+_GROUP_CHANGES = _response_options(ScimGroup, 409, 412, 413, 415)
 _GROUP_CHANGES["responses"][204] = {"description": "It is changed.", "headers": _ETAG}
 
 
@@ -252,7 +262,7 @@ async def update_scim_group(request: Request, database: Db, directory: InvitedUs
     return await _respond(request, database, directory)
 
 
-@groups_router.delete(f"{INVITED}/Groups/{{scim_id}}", dependencies=_ID, **_DELETES)
+@groups_router.delete(f"{INVITED}/Groups/{{scim_id}}", dependencies=_ID, **_DELETION_OPTIONS)
 async def delete_scim_group(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """Delete a group; its members keep the roles that other groups give them."""
     return await _respond(request, database, directory)
@@ -261,14 +271,14 @@ async def delete_scim_group(request: Request, database: Db, directory: InvitedUs
 discovery_router = Router(tags=["scim"])
 
 
-@discovery_router.get(f"{INVITED}/", dependencies=_SEARCH, **_responds(ScimList, 501))
+@discovery_router.get(f"{INVITED}/", dependencies=_SEARCH, **_response_options(ScimList, 501))
 async def list_scim_directory(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """List users and groups of an organization together, the users first."""
     return await _respond(request, database, directory)
 
 
 @discovery_router.post(
-    f"{INVITED}/.search", openapi_extra=SEARCH_BODY, **_responds(ScimList, 413, 415, 501)
+    f"{INVITED}/.search", openapi_extra=SEARCH_BODY, **_response_options(ScimList, 413, 415, 501)
 )
 async def search_scim_directory(
     request: Request, database: Db, directory: InvitedUsers
@@ -277,7 +287,9 @@ async def search_scim_directory(
     return await _respond(request, database, directory)
 
 
-@discovery_router.get(f"{INVITED}/ServiceProviderConfig", **_responds(ScimServiceProviderConfig))
+@discovery_router.get(
+    f"{INVITED}/ServiceProviderConfig", **_response_options(ScimServiceProviderConfig)
+)
 async def get_scim_service_provider_config(
     request: Request, database: Db, directory: InvitedUsers
 ) -> Response:
@@ -285,7 +297,7 @@ async def get_scim_service_provider_config(
     return await _respond(request, database, directory)
 
 
-@discovery_router.get(f"{INVITED}/ResourceTypes", **_responds(ScimResourceTypeList))
+@discovery_router.get(f"{INVITED}/ResourceTypes", **_response_options(ScimResourceTypeList))
 async def list_scim_resource_types(
     request: Request, database: Db, directory: InvitedUsers
 ) -> Response:
@@ -294,7 +306,7 @@ async def list_scim_resource_types(
 
 
 @discovery_router.get(
-    f"{INVITED}/ResourceTypes/{{scim_id}}", dependencies=_ID, **_responds(ScimResourceType)
+    f"{INVITED}/ResourceTypes/{{scim_id}}", dependencies=_ID, **_response_options(ScimResourceType)
 )
 async def get_scim_resource_type(
     request: Request, database: Db, directory: InvitedUsers
@@ -303,13 +315,15 @@ async def get_scim_resource_type(
     return await _respond(request, database, directory)
 
 
-@discovery_router.get(f"{INVITED}/Schemas", **_responds(ScimSchemaList))
+@discovery_router.get(f"{INVITED}/Schemas", **_response_options(ScimSchemaList))
 async def list_scim_schemas(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """List the attributes of users and groups."""
     return await _respond(request, database, directory)
 
 
-@discovery_router.get(f"{INVITED}/Schemas/{{scim_id}}", dependencies=_ID, **_responds(ScimSchema))
+@discovery_router.get(
+    f"{INVITED}/Schemas/{{scim_id}}", dependencies=_ID, **_response_options(ScimSchema)
+)
 async def get_scim_schema(request: Request, database: Db, directory: InvitedUsers) -> Response:
     """Show the attributes of users or of groups."""
     return await _respond(request, database, directory)
@@ -332,6 +346,8 @@ invited = Router(tags=["scim"])
 invited.routes.extend([*users_router.routes, *groups_router.routes, *discovery_router.routes])
 
 managed = for_managed_users(invited)
+
+ROUTERS: tuple[Router, ...] = (invited, managed)
 
 set_error_body(
     "/api/organizations/[^/]+/scim(-provisioning)?/v2/.*", body=error_body, media_type=MEDIA_TYPE

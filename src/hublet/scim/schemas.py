@@ -212,7 +212,7 @@ _SCHEMAS = {"type": "array", "items": _TEXT}
 
 
 def _body(properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    # Open: providers send more attributes than are kept, and write their names as they like.
+    # Open: providers send more attributes than are stored, in any case of their names.
     schema = {"type": "object", "properties": properties, "required": list(required)}
     content = {media: {"schema": schema} for media in (MEDIA_TYPE, "application/json")}
     return {"requestBody": {"required": True, "content": content}}

@@ -1,10 +1,7 @@
 """Owner of the webhooks that a request is about, as a type that a route names."""
 
 import re
-from collections.abc import Callable
-from functools import wraps
-from inspect import signature
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
 
@@ -59,26 +56,15 @@ OwningOrganization = Annotated[Owner, Depends(_organization_as_owner)]
 
 def mirror_for_organizations(own_webhooks: Router) -> Router:
     """Return the same routes for the webhooks of an organization."""
-    path = (OWN_WEBHOOKS, ORGANIZATION_WEBHOOKS)
-    return mirror_routes(own_webhooks, tag="webhooks", path=path, endpoint=_mirror_endpoint)
-
-
-def _mirror_endpoint(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function under a name of its own, with the organization as the owner."""
-
-    @wraps(endpoint)
-    async def mirror(*args: Any, **kwargs: Any) -> Any:
-        return await endpoint(*args, **kwargs)
-
-    shape = signature(endpoint)
-    mirror.__dict__["__signature__"] = shape.replace(
-        parameters=[
-            each.replace(annotation=OwningOrganization) if each.annotation == WebhookOwner else each
-            for each in shape.parameters.values()
-        ]
+    return mirror_routes(
+        own_webhooks,
+        tag="webhooks",
+        path=(OWN_WEBHOOKS, ORGANIZATION_WEBHOOKS),
+        name=("webhook", "organization_webhook"),
+        describe=_describe_for_organizations,
+        owner=(WebhookOwner, OwningOrganization),
     )
-    mirror.__name__ = endpoint.__name__.replace("webhook", "organization_webhook", 1)
-    mirror.__doc__ = re.sub(
-        r"\bwebhooks?\b", r"\g<0> of an organization", endpoint.__doc__ or "", count=1
-    )
-    return mirror
+
+
+def _describe_for_organizations(text: str) -> str:
+    return re.sub(r"\bwebhooks?\b", r"\g<0> of an organization", text, count=1)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from hublet.accounts.records import Actor
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.events import RepoSnapshot
 from hublet.tokens.records import Caller
 

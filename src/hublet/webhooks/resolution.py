@@ -11,7 +11,7 @@ from hublet.accounts.organizations import service as organizations
 from hublet.accounts.users import service as accounts
 from hublet.core.config import Settings
 from hublet.core.database import Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.outgoing.networks import AddressPolicy
 from hublet.core.outgoing.urls import check_url
 from hublet.repos import service as repos

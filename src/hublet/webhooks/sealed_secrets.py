@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from hublet.core.clock import now
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.sealing import KeyRing
 from hublet.webhooks.records import WebhookSecrets
 

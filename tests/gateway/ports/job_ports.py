@@ -56,7 +56,7 @@ async def a_running_job(client: httpx2.AsyncClient, database: Database, owner: H
 
 @dataclass(slots=True)
 class Job:
-    """What stands where a job would listen: it does what a script says, and counts."""
+    """Fake job: runs a script for each connection, and counts connections."""
 
     script: Script
     connections: int = 0
@@ -71,7 +71,7 @@ class Job:
         return await connect(made)
 
     def close(self) -> None:
-        """As the real way has it."""
+        """As the real cache of routes has it."""
 
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
@@ -97,8 +97,8 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """A visitor before the port of a job."""
+class PortClient:
+    """An HTTP client of the port of a job."""
 
     hub_port: int
     job_id: str
@@ -129,14 +129,14 @@ class Before:
 
 
 @asynccontextmanager
-async def before(
+async def a_port_client(
     app: FastAPI,
     client: httpx2.AsyncClient,
     database: Database,
     owner: Headers,
     script: Callable[[Job], Script],
-) -> AsyncIterator[Before]:
-    """Yield a visitor before a job that does what the script says."""
+) -> AsyncIterator[PortClient]:
+    """Yield a client of a job that runs the script."""
     job_id = await a_running_job(client, database, owner)
     job = Job(script=lambda _reader, _writer: asyncio.sleep(0))
     job.script = script(job)
@@ -144,12 +144,12 @@ async def before(
     app.state.ports._routes = job  # noqa: SLF001 - instead of a real process.
     try:
         async with served(app) as port:
-            yield Before(hub_port=port, job_id=job_id, job=job, token=owner)
+            yield PortClient(hub_port=port, job_id=job_id, job=job, token=owner)
     finally:
         await job.stop()
 
 
-def says(*answers: bytes) -> Callable[[Job], Script]:
+def responds(*answers: bytes) -> Callable[[Job], Script]:
     """A job that answers each request without a body with the next of these, and goes on."""
 
     def script_of(job: Job) -> Script:

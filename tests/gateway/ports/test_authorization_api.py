@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from gateway.ports.job_ports import DOMAIN, Before, Job, Script, a_running_job, before
+from gateway.ports.job_ports import DOMAIN, Job, PortClient, Script, a_port_client, a_running_job
 from hublet.accounts.records import Role
 from hublet.core.database import Database
 from hublet.tokens.records import TokenRole
@@ -27,34 +27,36 @@ def hello(job: Job) -> Script:
 @pytest.fixture
 async def port(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
-) -> AsyncIterator[Before]:
-    async with before(app, client, database, ada, hello) as port:
+) -> AsyncIterator[PortClient]:
+    async with a_port_client(app, client, database, ada, hello) as port:
         yield port
 
 
-async def ask(port: Before, host: str, headers: Headers | None = None) -> httpx2.Response:
+async def ask(port: PortClient, host: str, headers: Headers | None = None) -> httpx2.Response:
     async with httpx2.AsyncClient() as visitor:
         address = f"http://127.0.0.1:{port.hub_port}/some/path?a=b"
         return await visitor.get(address, headers={"Host": host, **(headers or {})})
 
 
-async def told(port: Before, host: str, headers: Headers | None = None) -> tuple[int, object]:
+async def error_of(
+    port: PortClient, host: str, headers: Headers | None = None
+) -> tuple[int, object]:
     answer = await ask(port, host, headers)
     return answer.status_code, answer.json()["error"]
 
 
-async def test_a_token_that_reads_the_jobs_is_let_in(port: Before, ada: Headers) -> None:
+async def test_a_token_that_reads_the_jobs_is_let_in(port: PortClient, ada: Headers) -> None:
     answer = await ask(port, port.host(), ada)
 
     assert (answer.status_code, answer.text) == (200, "hello")
     assert "x-error-message" not in answer.headers
 
 
-async def test_a_public_port_lets_everybody_in(port: Before) -> None:
+async def test_a_public_port_lets_everybody_in(port: PortClient) -> None:
     assert (await ask(port, port.host(9000))).text == "hello"
 
 
-async def test_without_a_token_nobody_learns_whether_there_is_a_job(port: Before) -> None:
+async def test_without_a_token_nobody_learns_whether_there_is_a_job(port: PortClient) -> None:
     sentence = "This port of the job needs a token that reads what its owner has."
     unknown = f"{'0' * 24}--8080.{DOMAIN}"
 
@@ -63,31 +65,33 @@ async def test_without_a_token_nobody_learns_whether_there_is_a_job(port: Before
         assert (answer.status_code, answer.json()) == (401, {"error": sentence})
         assert answer.headers["www-authenticate"] == "Bearer"
     wrong = {"Authorization": "Bearer hf_wrong"}
-    assert await told(port, port.host(), wrong) == (401, sentence)
+    assert await error_of(port, port.host(), wrong) == (401, sentence)
 
 
-async def test_a_stranger_hears_that_there_is_none(port: Before, database: Database) -> None:
+async def test_a_stranger_hears_that_there_is_none(port: PortClient, database: Database) -> None:
     bob = await sign_in(database, "bob")
     sentence = f"There is no job {port.job_id}, or you cannot see it."
 
-    assert await told(port, port.host(), bob) == (404, sentence)
-    assert await told(port, port.host(7), bob) == (404, sentence)
+    assert await error_of(port, port.host(), bob) == (404, sentence)
+    assert await error_of(port, port.host(7), bob) == (404, sentence)
     assert (await ask(port, port.host(9000), bob)).text == "hello"
     assert b"authorization" not in port.job.heads[0]
 
 
-async def test_a_token_that_reads_the_namespace_is_enough(port: Before, database: Database) -> None:
+async def test_a_token_that_reads_the_namespace_is_enough(
+    port: PortClient, database: Database
+) -> None:
     reading = await sign_in(database, "ada", role=TokenRole.read)
     good = [await sign_in(database, "ada", scopes=[scope]) for scope in ("jobs", "read-repos")]
     other = await sign_in(database, "ada", scopes=["webhooks"])
 
     for token in (reading, *good):
         assert (await ask(port, port.host(), token)).text == "hello"
-    assert (await told(port, port.host(), other))[0] == 404
+    assert (await error_of(port, port.host(), other))[0] == 404
 
 
 async def test_members_reach_the_jobs_of_their_organization(
-    port: Before, client: httpx2.AsyncClient, database: Database
+    port: PortClient, client: httpx2.AsyncClient, database: Database
 ) -> None:
     await an_organization(
         database, "engines", members={"eve": Role.write, "max": Role.read, "out": Role.admin}
@@ -109,10 +113,10 @@ async def test_members_reach_the_jobs_of_their_organization(
     assert (await ask(port, host, stranger)).status_code == 404
 
 
-async def test_a_port_that_is_not_exposed_is_not_found(port: Before, ada: Headers) -> None:
+async def test_a_port_that_is_not_exposed_is_not_found(port: PortClient, ada: Headers) -> None:
     sentence = f"The job {port.job_id} does not expose port 8081."
 
-    assert await told(port, port.host(8081), ada) == (404, sentence)
+    assert await error_of(port, port.host(8081), ada) == (404, sentence)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +129,7 @@ async def test_a_port_that_is_not_exposed_is_not_found(port: Before, ada: Header
     ],
 )
 async def test_a_job_that_does_not_run_says_so(
-    port: Before, database: Database, ada: Headers, stage: str, status: int, sentence: str
+    port: PortClient, database: Database, ada: Headers, stage: str, status: int, sentence: str
 ) -> None:
     await set_row(database, port.job_id, stage=stage)
 
@@ -152,17 +156,17 @@ async def test_a_job_that_does_not_run_says_so(
     ],
 )
 async def test_other_hosts_under_the_domain_are_nothing_and_never_the_hub(
-    port: Before, ada: Headers, host: str
+    port: PortClient, ada: Headers, host: str
 ) -> None:
     sentence = "There is nothing at this host: ports of jobs are at <job>--<port>."
 
-    assert await told(port, host.format(id=port.job_id), ada) == (404, sentence)
+    assert await error_of(port, host.format(id=port.job_id), ada) == (404, sentence)
     assert port.job.heads == []
 
 
 @pytest.mark.parametrize("host", ["{id}--8080.JOBS.localhost:1", "{id}--8080.jobs.LOCALHOST"])
 async def test_a_host_is_read_without_its_port_and_in_any_case(
-    port: Before, ada: Headers, host: str
+    port: PortClient, ada: Headers, host: str
 ) -> None:
     assert (await ask(port, host.format(id=port.job_id), ada)).text == "hello"
 
@@ -170,7 +174,9 @@ async def test_a_host_is_read_without_its_port_and_in_any_case(
 @pytest.mark.parametrize(
     "host", ["hub.test", "127.0.0.1", "{id}--8080.jobs.localhost.example", "{id}--8080.other"]
 )
-async def test_the_hubs_own_host_never_serves_a_job(port: Before, ada: Headers, host: str) -> None:
+async def test_the_hubs_own_host_never_serves_a_job(
+    port: PortClient, ada: Headers, host: str
+) -> None:
     answer = await ask(port, host.format(id=port.job_id), ada)
 
     assert answer.status_code == 404
@@ -178,7 +184,9 @@ async def test_the_hubs_own_host_never_serves_a_job(port: Before, ada: Headers, 
     assert port.job.heads == []
 
 
-async def test_nothing_below_the_hubs_own_path_reaches_the_job(port: Before, ada: Headers) -> None:
+async def test_nothing_below_the_hubs_own_path_reaches_the_job(
+    port: PortClient, ada: Headers
+) -> None:
     async with httpx2.AsyncClient() as visitor:
         for path in ("/.hublet/enter", "/.hublet/other"):
             address = f"http://127.0.0.1:{port.hub_port}{path}"

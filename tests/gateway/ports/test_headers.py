@@ -19,7 +19,7 @@ from hublet.gateway.records import JobPort
 JOB = "0123456789abcdef01234567"
 
 
-def asked(*headers: tuple[bytes, bytes]) -> ProxyRequest:
+def a_request(*headers: tuple[bytes, bytes]) -> ProxyRequest:
     return ProxyRequest(method=b"POST", target=b"/", headers=list(headers))
 
 
@@ -35,7 +35,7 @@ def asked(*headers: tuple[bytes, bytes]) -> ProxyRequest:
 def test_the_length_of_a_body_is_known_or_it_comes_in_chunks(
     headers: list[tuple[bytes, bytes]], expected: int | None
 ) -> None:
-    assert body_length(asked(*headers)) == expected
+    assert body_length(a_request(*headers)) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_body_of_which_the_end_is_in_doubt_is_refused(
     headers: list[tuple[bytes, bytes]], rule: str
 ) -> None:
     with pytest.raises(AmbiguousRequest) as refused:
-        body_length(asked(*headers))
+        body_length(a_request(*headers))
 
     assert refused.value.message == f"The request cannot be passed on: {rule}."
 
@@ -102,7 +102,7 @@ def test_a_body_of_which_the_end_is_in_doubt_is_refused(
 def test_another_form_of_http_is_no_other_protocol(
     named: list[bytes], expected: bytes | None
 ) -> None:
-    wanted = asked((b"connection", b"keep-alive, Upgrade"), *((b"upgrade", n) for n in named))
+    wanted = a_request((b"connection", b"keep-alive, Upgrade"), *((b"upgrade", n) for n in named))
 
     assert wanted.upgrade == expected
 

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from gateway.ports.job_ports import Before, Job, Script, before
+from gateway.ports.job_ports import Job, PortClient, Script, a_port_client
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Role
 from hublet.accounts.users import service as accounts
@@ -25,7 +25,7 @@ SECONDS = 8.0
 SWITCH = ("GET /socket HTTP/1.1", "Upgrade: websocket", "Connection: Upgrade")
 STREAM = ("GET /stream HTTP/1.1",)
 
-Change = Callable[[Database, Before], Awaitable[None]]
+Change = Callable[[Database, PortClient], Awaitable[None]]
 
 
 def endless(job: Job) -> Script:
@@ -45,8 +45,8 @@ def endless(job: Job) -> Script:
 @pytest.fixture
 async def port(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
-) -> AsyncIterator[Before]:
-    async with before(app, client, database, ada, endless) as port:
+) -> AsyncIterator[PortClient]:
+    async with a_port_client(app, client, database, ada, endless) as port:
         yield port
 
 
@@ -71,7 +71,7 @@ class Line:
         return True
 
 
-async def opened(port: Before, head: bytes) -> Line:
+async def opened(port: PortClient, head: bytes) -> Line:
     line = Line(*await asyncio.open_connection("127.0.0.1", port.hub_port))
     line.writer.write(head)
     said = await line.reader.readuntil(b"\r\n\r\n")
@@ -79,31 +79,31 @@ async def opened(port: Before, head: bytes) -> Line:
     return line
 
 
-async def ends(*lines: Line) -> None:
+async def wait_for_end(*lines: Line) -> None:
     assert all([await line.is_closed(within=SECONDS) for line in lines])
 
 
-async def goes_on(line: Line) -> None:
+async def assert_open(line: Line) -> None:
     assert not await line.is_closed(within=1)
 
 
-async def revoke_the_token(database: Database, port: Before) -> None:
+async def revoke_the_token(database: Database, port: PortClient) -> None:
     value = port.token["Authorization"].removeprefix("Bearer ")
     async with database.transaction() as conn:
         await tokens.revoke_by_value(conn, value, reason="It leaked.")
 
 
-async def disable_the_user(database: Database, _port: Before) -> None:
+async def disable_the_user(database: Database, _port: PortClient) -> None:
     user = await a_user(database, "ada")
     async with database.transaction() as conn:
         await accounts.disable_user(conn, user)
 
 
-async def end_the_job(database: Database, port: Before) -> None:
+async def end_the_job(database: Database, port: PortClient) -> None:
     await set_row(database, port.job_id, stage="COMPLETED")
 
 
-async def begin_another_attempt(database: Database, port: Before) -> None:
+async def begin_another_attempt(database: Database, port: PortClient) -> None:
     await set_row(database, port.job_id, attempt=2)
 
 
@@ -111,17 +111,17 @@ async def begin_another_attempt(database: Database, port: Before) -> None:
     "change", [revoke_the_token, disable_the_user, end_the_job, begin_another_attempt]
 )
 async def test_streams_and_sockets_close_when_somebody(
-    port: Before, database: Database, change: Change
+    port: PortClient, database: Database, change: Change
 ) -> None:
     stream, socket = await opened(port, port.head(*STREAM)), await opened(port, port.head(*SWITCH))
 
     await change(database, port)
 
-    await ends(stream, socket)
+    await wait_for_end(stream, socket)
 
 
 async def test_ports_that_are_not_exposed_any_more_close_at_once(
-    port: Before, client: httpx2.AsyncClient, ada: Headers
+    port: PortClient, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
     closed = [await opened(port, port.head(*STREAM)), await opened(port, port.head(*SWITCH))]
     kept = await opened(port, port.head(*STREAM, port=9000))
@@ -133,12 +133,12 @@ async def test_ports_that_are_not_exposed_any_more_close_at_once(
         address = f"http://127.0.0.1:{port.hub_port}/"
         answer = await visitor.get(address, headers={"Host": port.host(), **ada})
     assert answer.status_code == 404
-    await ends(*closed)
-    await goes_on(kept)
+    await wait_for_end(*closed)
+    await assert_open(kept)
 
 
 async def test_a_port_that_is_not_public_any_more_closes_for_strangers_only(
-    port: Before, client: httpx2.AsyncClient, ada: Headers
+    port: PortClient, client: httpx2.AsyncClient, ada: Headers
 ) -> None:
     owner = await opened(port, port.head(*STREAM, port=9000))
     stranger = await opened(port, f"GET / HTTP/1.1\r\nHost: {port.host(9000)}\r\n\r\n".encode())
@@ -146,12 +146,12 @@ async def test_a_port_that_is_not_public_any_more_closes_for_strangers_only(
     path = f"/api/jobs/ada/{port.job_id}/expose"
     await client.put(path, headers=ada, json={"ports": [9000]})
 
-    await ends(stranger)
-    await goes_on(owner)
+    await wait_for_end(stranger)
+    await assert_open(owner)
 
 
 async def test_who_is_removed_from_the_organization_is_out(
-    port: Before, database: Database
+    port: PortClient, database: Database
 ) -> None:
     members = {"eve": Role.admin, "max": Role.read}
     engines = await an_organization(database, "engines", members=members)
@@ -167,34 +167,34 @@ async def test_who_is_removed_from_the_organization_is_out(
         user = await accounts.get_user(conn, "max")
         await organizations.remove_member(conn, OPERATOR, engines, user)
 
-    await ends(streams["max"])
-    await goes_on(streams["eve"])
+    await wait_for_end(streams["max"])
+    await assert_open(streams["eve"])
 
 
-async def test_another_process_of_the_hub_is_heard(port: Before, database: Database) -> None:
+async def test_another_process_of_the_hub_is_heard(port: PortClient, database: Database) -> None:
     stream = await opened(port, port.head(*STREAM))
 
     async with open_database(database.hub) as other:
         await revoke_the_token(other, port)
 
-    await ends(stream)
+    await wait_for_end(stream)
 
 
 async def test_what_is_idle_for_an_hour_is_closed(
-    port: Before, monkeypatch: pytest.MonkeyPatch
+    port: PortClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert open_connections.IDLE_SECONDS == 3600
     stream, socket = await opened(port, port.head(*STREAM)), await opened(port, port.head(*SWITCH))
 
     monkeypatch.setattr(open_connections, "IDLE_SECONDS", 0.5)
 
-    await ends(stream, socket)
+    await wait_for_end(stream, socket)
 
 
 async def test_a_hub_that_stops_waits_for_nobody(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    async with before(app, client, database, ada, endless) as port:
+    async with a_port_client(app, client, database, ada, endless) as port:
         stream = await opened(port, port.head(*STREAM))
         socket = await opened(port, port.head(*SWITCH))
 
@@ -202,7 +202,7 @@ async def test_a_hub_that_stops_waits_for_nobody(
     assert await stream.is_closed(within=1)
 
 
-def thoughtful(job: Job) -> Script:
+def slow_job(job: Job) -> Script:
     """A job that answers the first request, and never the second."""
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -214,7 +214,7 @@ def thoughtful(job: Job) -> Script:
     return script
 
 
-async def asked_twice(port: Before) -> Line:
+async def request_twice(port: PortClient) -> Line:
     """Return a connection on which the second request waits, at a connection that was kept."""
     line = await opened(port, port.head("GET /a HTTP/1.1"))
     await line.reader.readexactly(2)
@@ -228,8 +228,8 @@ async def asked_twice(port: Before) -> Line:
 async def test_who_may_not_any_more_is_not_asked_for_once_again(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    async with before(app, client, database, ada, thoughtful) as port:
-        line = await asked_twice(port)
+    async with a_port_client(app, client, database, ada, slow_job) as port:
+        line = await request_twice(port)
 
         await revoke_the_token(database, port)
 
@@ -242,8 +242,8 @@ async def test_who_may_not_any_more_is_not_asked_for_once_again(
 async def test_who_has_left_is_not_asked_for_once_again(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    async with before(app, client, database, ada, thoughtful) as port:
-        line = await asked_twice(port)
+    async with a_port_client(app, client, database, ada, slow_job) as port:
+        line = await request_twice(port)
 
         line.writer.close()
 
@@ -254,7 +254,7 @@ async def test_who_has_left_is_not_asked_for_once_again(
 
 
 async def test_what_is_closed_on_the_way_to_the_job_does_not_arrive(
-    port: Before, app: FastAPI, database: Database, monkeypatch: pytest.MonkeyPatch
+    port: PortClient, app: FastAPI, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect = Job.connect
 

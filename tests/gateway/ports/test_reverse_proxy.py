@@ -9,26 +9,35 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from gateway.ports.job_ports import CLOSE, OK, Before, Job, Script, before, echo, says
+from gateway.ports.job_ports import (
+    CLOSE,
+    OK,
+    Job,
+    PortClient,
+    Script,
+    a_port_client,
+    echo,
+    responds,
+)
 from hublet.core.database import Database
 from people import Headers
 
 # How bytes are passed on does not depend on the database.
 pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 
-Opening = Callable[[Callable[[Job], Script]], AbstractAsyncContextManager[Before]]
+Opening = Callable[[Callable[[Job], Script]], AbstractAsyncContextManager[PortClient]]
 
 
 @pytest.fixture
 def port_of(app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers) -> Opening:
-    def opening(script: Callable[[Job], Script]) -> AbstractAsyncContextManager[Before]:
-        return before(app, client, database, ada, script)
+    def opening(script: Callable[[Job], Script]) -> AbstractAsyncContextManager[PortClient]:
+        return a_port_client(app, client, database, ada, script)
 
     return opening
 
 
 async def test_a_job_sees_the_visitor_but_nothing_of_the_hub(port_of: Opening) -> None:
-    async with port_of(says(OK)) as port:
+    async with port_of(responds(OK)) as port:
         answer = await port.raw(
             port.head(
                 "GET /a%2Fb?c=d%20e HTTP/1.1",
@@ -63,7 +72,7 @@ async def test_a_job_sees_the_visitor_but_nothing_of_the_hub(port_of: Opening) -
 async def test_an_authorization_that_is_not_the_hubs_reaches_a_public_port(
     port_of: Opening,
 ) -> None:
-    async with port_of(says(OK, OK)) as port:
+    async with port_of(responds(OK, OK)) as port:
         host = f"Host: {port.host(9000)}"
         for sent in ("Bearer of-the-job", port.token["Authorization"]):
             lines = ["GET / HTTP/1.1", host, f"Authorization: {sent}", CLOSE, "", ""]
@@ -82,7 +91,7 @@ async def test_an_answer_comes_as_it_is_without_what_is_of_one_connection(
         b"Set-Cookie: c=d\r\nTransfer-Encoding: chunked\r\nTrailer: x-later\r\n\r\n"
         b"3\r\nabc\r\n4\r\ndefg\r\n0\r\nX-Later: 1\r\n\r\n"
     )
-    async with port_of(says(said)) as port:
+    async with port_of(responds(said)) as port:
         answer = await port.raw(port.head("GET / HTTP/1.1", CLOSE))
 
     head, _, body = answer.partition(b"\r\n\r\n")
@@ -129,7 +138,7 @@ async def test_an_answer_comes_as_it_is_without_what_is_of_one_connection(
 async def test_an_answer_ends_where_it_ends(
     port_of: Opening, line: str, said: bytes, expected: bytes
 ) -> None:
-    async with port_of(says(said)) as port:
+    async with port_of(responds(said)) as port:
         assert await port.raw(port.head(line, CLOSE)) == expected
 
 
@@ -209,7 +218,7 @@ SMUGGLED = "GET /smuggled HTTP/1.1"
 async def test_what_could_be_read_in_two_ways_is_refused(
     port_of: Opening, lines: list[str]
 ) -> None:
-    async with port_of(says(OK)) as port:
+    async with port_of(responds(OK)) as port:
         answer = await port.raw(port.head("POST / HTTP/1.1", *lines, CLOSE) + b"0\r\n\r\nabcde")
 
     assert answer.startswith(b"HTTP/1.1 400 ")
@@ -330,7 +339,7 @@ async def test_one_connection_serves_many_requests(port_of: Opening) -> None:
     ],
 )
 async def test_a_connection_is_not_used_again_when(port_of: Opening, said: bytes) -> None:
-    async with port_of(says(said, OK)) as port, port.connected() as (reader, writer):
+    async with port_of(responds(said, OK)) as port, port.connected() as (reader, writer):
         for _ in range(2):
             writer.write(port.head("GET / HTTP/1.1"))
             await reader.readuntil(b"\r\n\r\nok")

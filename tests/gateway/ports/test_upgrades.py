@@ -10,20 +10,29 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from gateway.ports.job_ports import OK, SOON_SECONDS, Before, Job, Script, before, echo, says
+from gateway.ports.job_ports import (
+    OK,
+    SOON_SECONDS,
+    Job,
+    PortClient,
+    Script,
+    a_port_client,
+    echo,
+    responds,
+)
 from hublet.core.database import Database
 from people import Headers
 
 # How bytes are passed on does not depend on the database.
 pytestmark = pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
 
-Opening = Callable[[Callable[[Job], Script]], AbstractAsyncContextManager[Before]]
+Opening = Callable[[Callable[[Job], Script]], AbstractAsyncContextManager[PortClient]]
 
 
 @pytest.fixture
 def port_of(app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers) -> Opening:
-    def opening(script: Callable[[Job], Script]) -> AbstractAsyncContextManager[Before]:
-        return before(app, client, database, ada, script)
+    def opening(script: Callable[[Job], Script]) -> AbstractAsyncContextManager[PortClient]:
+        return a_port_client(app, client, database, ada, script)
 
     return opening
 
@@ -52,8 +61,8 @@ def open_files() -> int:
 async def test_another_protocol_is_passed_byte_by_byte(port_of: Opening) -> None:
     payload = bytes(range(256)) * 8000
     async with port_of(switching) as port, port.connected() as (reader, writer):
-        asked = port.head("GET /chat HTTP/1.1", "Upgrade: echo", "Connection: keep-alive, Upgrade")
-        writer.write(asked + b"at once")
+        head = port.head("GET /chat HTTP/1.1", "Upgrade: echo", "Connection: keep-alive, Upgrade")
+        writer.write(head + b"at once")
         head = await reader.readuntil(b"\r\n\r\n")
         assert head == (
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n"
@@ -83,7 +92,7 @@ async def test_nothing_stays_open_when_both_have_ended_first(
 
         return script
 
-    async def speak(port: Before) -> None:
+    async def speak(port: PortClient) -> None:
         async with port.connected() as (reader, writer):
             writer.write(port.head("GET / HTTP/1.1", "Upgrade: echo", "Connection: Upgrade"))
             await reader.readuntil(b"\r\n\r\n")
@@ -102,7 +111,7 @@ async def test_nothing_stays_open_when_both_have_ended_first(
 
 
 async def test_a_job_that_does_not_switch_just_answers(port_of: Opening) -> None:
-    async with port_of(says(OK)) as port:
+    async with port_of(responds(OK)) as port:
         answer = await port.raw(port.head("GET / HTTP/1.1", "Upgrade: echo", "Connection: Upgrade"))
 
     assert answer == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
@@ -163,8 +172,8 @@ H2C = ("Upgrade: h2c", "HTTP2-Settings: AAMAAABk", "Connection: Upgrade, HTTP2-S
 
 
 async def test_another_form_of_http_is_answered_in_this_one(port_of: Opening) -> None:
-    """Else what is asked in it would reach the job with the hub's token, and without a look."""
-    async with port_of(says(OK)) as port:
+    """Otherwise its requests would reach the job with the hub's token, and unchecked."""
+    async with port_of(responds(OK)) as port:
         answer = await port.raw(port.head("GET / HTTP/1.1", *H2C) + b"PRI * HTTP/2.0\r\n\r\n")
 
     assert answer == b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"

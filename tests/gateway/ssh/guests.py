@@ -139,7 +139,7 @@ async def a_running_job(
     harness: SshHarness, client: httpx2.AsyncClient, headers: Headers, *argv: str, **body: Any
 ) -> str:
     """Return the id of a job with SSH that runs; name only what the test is about."""
-    asked: dict[str, Any] = {"ssh": SSH} | body
-    job = await run(client, headers, **asked)
+    fields: dict[str, Any] = {"ssh": SSH} | body
+    job = await run(client, headers, **fields)
     await harness.start(job["id"], *argv)
     return str(job["id"])

@@ -48,10 +48,10 @@ async def a_member(
 ) -> JobRecord:
     """Return a job of the group that runs."""
     network = {"group": "train", "aliases": aliases}
-    asked = await run(client, headers, ssh=SSH, network=network)
+    created = await run(client, headers, ssh=SSH, network=network)
     owner = await a_user(harness.database, "ada")
     async with harness.database.read() as conn:
-        job = await store.find(conn, asked["id"], owner_id=owner.id)
+        job = await store.find(conn, created["id"], owner_id=owner.id)
     assert job is not None
     await harness.start(job.id, *argv, group=group_of(job))
     return job

@@ -71,9 +71,9 @@ def opening(monkeypatch: pytest.MonkeyPatch) -> Iterator[asyncio.Event]:
     may_begin = asyncio.Event()
     begin = JobAttacher.begin
 
-    async def begin_late(self: JobAttacher, guest: Guest, asked: SessionRequest) -> Attachment:
+    async def begin_late(self: JobAttacher, guest: Guest, request: SessionRequest) -> Attachment:
         await may_begin.wait()
-        return await begin(self, guest, asked)
+        return await begin(self, guest, request)
 
     monkeypatch.setattr(JobAttacher, "begin", begin_late)
     yield may_begin

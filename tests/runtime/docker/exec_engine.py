@@ -14,9 +14,9 @@ _UPGRADED = b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r
 
 @dataclass(slots=True)
 class Engine:
-    """What was asked for, by its number, and how it ended."""
+    """The requests for an exec, by number, and how each ended."""
 
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
     codes: dict[str, int | None] = field(default_factory=dict)
     resized: list[str] = field(default_factory=list)
 
@@ -28,7 +28,7 @@ class Engine:
             name = path.split("/")[-2] if "/exec/" in path else ""
             if path.endswith("/start") and not json.loads(body)["Detach"]:
                 writer.write(_UPGRADED)
-                await self._run(self.asked[int(name)], name, reader, writer)
+                await self._run(self.requests[int(name)], name, reader, writer)
                 writer.close()
                 return
             answer = json.dumps(await self._answer(method, path, name, body)).encode()
@@ -39,11 +39,11 @@ class Engine:
         if path.endswith("/version"):
             return {"ApiVersion": "1.41", "Version": "0"}
         if method == "POST" and path.endswith("/exec"):
-            self.asked.append(json.loads(body))
-            return {"Id": str(len(self.asked) - 1)}
+            self.requests.append(json.loads(body))
+            return {"Id": str(len(self.requests) - 1)}
         if path.endswith("/start"):
-            asked = self.asked[int(name)]
-            process = await asyncio.create_subprocess_exec(*asked["Cmd"])
+            request = self.requests[int(name)]
+            process = await asyncio.create_subprocess_exec(*request["Cmd"])
             await process.wait()
         if "/resize?" in path:
             self.resized.append(path.partition("?")[2])
@@ -51,22 +51,24 @@ class Engine:
 
     async def _run(
         self,
-        asked: dict[str, Any],
+        request: dict[str, Any],
         name: str,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
         process = await asyncio.create_subprocess_exec(
-            *asked["Cmd"],
+            *request["Cmd"],
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={"PATH": "/usr/bin:/bin"} | dict(pair.split("=", 1) for pair in asked["Env"]),
+            env={"PATH": "/usr/bin:/bin"} | dict(pair.split("=", 1) for pair in request["Env"]),
         )
         assert process.stdin is not None
         feeding = asyncio.create_task(_feed(reader, process.stdin))
         await asyncio.gather(
-            _tell(process.stdout, writer, 1), _tell(process.stderr, writer, 2), process.wait()
+            _send_json(process.stdout, writer, 1),
+            _send_json(process.stderr, writer, 2),
+            process.wait(),
         )
         feeding.cancel()
         self.codes[name] = process.returncode
@@ -79,7 +81,7 @@ async def _feed(reader: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
     to.close()
 
 
-async def _tell(
+async def _send_json(
     source: asyncio.StreamReader | None, writer: asyncio.StreamWriter, kind: int
 ) -> None:
     assert source is not None

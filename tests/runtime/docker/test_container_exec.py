@@ -1,4 +1,4 @@
-"""Somebody in a container: the engine's exec, behind the descriptors that every visit has."""
+"""Somebody in a container: the engine's exec, behind the descriptors that every attachment has."""
 
 import asyncio
 import os
@@ -28,24 +28,24 @@ async def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
         yield engine
 
 
-async def output(visit: ContainerAttachment) -> tuple[int, bytes, bytes]:
-    code = await asyncio.wait_for(visit.ended(), SOON_SECONDS)
-    assert visit.stderr is not None
-    said = os.read(visit.stdout, 65536), os.read(visit.stderr, 65536)
-    visit.close()
-    await visit.wait_closed()
+async def output(attachment: ContainerAttachment) -> tuple[int, bytes, bytes]:
+    code = await asyncio.wait_for(attachment.ended(), SOON_SECONDS)
+    assert attachment.stderr is not None
+    said = os.read(attachment.stdout, 65536), os.read(attachment.stderr, 65536)
+    attachment.close()
+    await attachment.wait_closed()
     return code, *said
 
 
 async def test_a_command_has_its_outputs_its_input_and_its_exit_status(engine: Engine) -> None:
     script = "cat; echo oops >&2; echo $COLOUR; exit 7"
     wish = AttachRequest(argv=("/bin/sh", "-c", script), environment={"COLOUR": "blue"})
-    visit = await attach_to_container("abc", wish)
-    os.write(visit.stdin, b"typed\n")
-    visit.end_input()
+    attachment = await attach_to_container("abc", wish)
+    os.write(attachment.stdin, b"typed\n")
+    attachment.end_input()
 
-    assert await output(visit) == (7, b"typed\nblue\n", b"oops\n")
-    begun = engine.asked[0]
+    assert await output(attachment) == (7, b"typed\nblue\n", b"oops\n")
+    begun = engine.requests[0]
     assert (begun["Cmd"], begun["Tty"], begun["AttachStdin"]) == (
         ["/bin/sh", "-c", script],
         False,
@@ -56,22 +56,22 @@ async def test_a_command_has_its_outputs_its_input_and_its_exit_status(engine: E
 
 async def test_a_signal_reaches_what_was_begun(engine: Engine) -> None:
     script = "trap 'echo got; exit 3' USR1; echo on; while :; do sleep 0.05; done"
-    visit = await attach_to_container(
+    attachment = await attach_to_container(
         "abc", AttachRequest(argv=("/bin/sh", "-c", script), environment={})
     )
-    await eventually(lambda: readable(visit) == b"on\n")
+    await eventually(lambda: readable(attachment) == b"on\n")
 
-    visit.send(signal.SIGUSR1)
+    attachment.send(signal.SIGUSR1)
 
-    code, said, _ = await output(visit)
+    code, said, _ = await output(attachment)
     # The shell waits for what it sleeps in, which the signal ends.
     assert (code, said.splitlines()[-1]) == (3, b"got")
-    assert engine.asked[1]["Cmd"][-1] == str(int(signal.SIGUSR1))
+    assert engine.requests[1]["Cmd"][-1] == str(int(signal.SIGUSR1))
 
 
-def readable(visit: ContainerAttachment) -> bytes:
+def readable(attachment: ContainerAttachment) -> bytes:
     try:
-        return os.read(visit.stdout, 100)
+        return os.read(attachment.stdout, 100)
     except BlockingIOError:
         return b""
 
@@ -79,37 +79,37 @@ def readable(visit: ContainerAttachment) -> bytes:
 async def test_nothing_is_left_of_a_visit_that_is_closed(engine: Engine) -> None:
     time = a_while()
     argv = ("/bin/sh", "-c", f"setsid sleep {time} & sleep {time}")
-    visit = await attach_to_container("abc", AttachRequest(argv=argv, environment={}))
+    attachment = await attach_to_container("abc", AttachRequest(argv=argv, environment={}))
     await eventually(lambda: len(sleepers(time)) == 2)
 
-    visit.close()
+    attachment.close()
 
     await eventually(lambda: sleepers(time) == [])
-    assert engine.asked[-1]["Cmd"][-1] == "9"
-    await visit.wait_closed()
+    assert engine.requests[-1]["Cmd"][-1] == "9"
+    await attachment.wait_closed()
 
 
 async def test_a_terminal_gets_its_size(engine: Engine) -> None:
     terminal = Terminal(size=(100, 40, 0, 0))
     wish = AttachRequest(argv=("/bin/true",), environment={"TERM": "xterm"}, terminal=terminal)
-    visit = await attach_to_container("abc", wish)
+    attachment = await attach_to_container("abc", wish)
     await eventually(
         lambda: [sorted(each.split("&")) for each in engine.resized] == [["h=40", "w=100"]]
     )
-    visit.close()
-    await visit.wait_closed()
+    attachment.close()
+    await attachment.wait_closed()
 
-    assert engine.asked[0]["Tty"] is True
+    assert engine.requests[0]["Tty"] is True
 
 
 async def test_without_a_server_of_files_the_image_is_named(engine: Engine) -> None:
-    visit = await attach_to_container("abc", AttachRequest(sftp=True, environment={}))
-    visit.end_input()
-    code, _, errors = await output(visit)
+    attachment = await attach_to_container("abc", AttachRequest(sftp=True, environment={}))
+    attachment.end_input()
+    code, _, errors = await output(attachment)
 
     expected = (0, b"") if HAS_SFTP_SERVER else (127, b"The image of the job has no sftp-server.\n")
     assert (code, errors) == expected
-    assert engine.asked[0]["Cmd"][:2] == ["/bin/sh", "-c"]
+    assert engine.requests[0]["Cmd"][:2] == ["/bin/sh", "-c"]
 
 
 async def test_an_engine_that_does_not_answer_lets_nobody_in(

@@ -50,11 +50,11 @@ def test_a_container_has_the_limits_and_nothing_beyond_them() -> None:
 
 
 def test_the_command_is_the_jobs_and_secrets_are_only_in_the_environment() -> None:
-    asked = config()
+    created = config()
 
-    assert (asked["Entrypoint"], asked["Cmd"]) == (["sh"], ["-c", "true"])
-    assert asked.pop("Env") == ["KEY=s3cret"]
-    assert "s3cret" not in repr(asked)
+    assert (created["Entrypoint"], created["Cmd"]) == (["sh"], ["-c", "true"])
+    assert created.pop("Env") == ["KEY=s3cret"]
+    assert "s3cret" not in repr(created)
 
 
 def test_without_a_command_the_image_decides() -> None:
@@ -62,18 +62,18 @@ def test_without_a_command_the_image_decides() -> None:
 
 
 def test_arguments_alone_follow_what_the_image_begins_with() -> None:
-    asked = config(argv=("a", "b"), after_entrypoint=True)
+    created = config(argv=("a", "b"), after_entrypoint=True)
 
-    assert asked["Cmd"] == ["a", "b"]
-    assert "Entrypoint" not in asked
+    assert created["Cmd"] == ["a", "b"]
+    assert "Entrypoint" not in created
 
 
 def test_volumes_and_the_files_of_a_space_are_mounted() -> None:
     binds = (BindMount(source=Path("/x"), target="/data", read_only=True),)
-    asked = config(binds=binds, content=Path("/app-files"))
+    created = config(binds=binds, content=Path("/app-files"))
 
-    assert asked["WorkingDir"] == "/app"
-    assert asked["HostConfig"]["Mounts"] == [
+    assert created["WorkingDir"] == "/app"
+    assert created["HostConfig"]["Mounts"] == [
         {"Type": "bind", "Source": "/x", "Target": "/data", "ReadOnly": True},
         {"Type": "bind", "Source": "/app-files", "Target": "/app", "ReadOnly": False},
     ]

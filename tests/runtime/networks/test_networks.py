@@ -64,7 +64,7 @@ def leave(folder: Path, policy: NetworkPolicy | None = None) -> None:
     Networks(data_dir=folder.parent, policy=policy or a_policy()).leave(folder)
 
 
-def tend(data_dir: Path, policy: NetworkPolicy | None = None) -> None:
+def clean_up(data_dir: Path, policy: NetworkPolicy | None = None) -> None:
     Networks(data_dir=data_dir, policy=policy or a_policy()).clean_up()
 
 
@@ -216,7 +216,7 @@ def test_a_job_keeps_its_rules_when_those_of_the_machine_are_gone_and_they_come_
         f"{STRANGER}:80 is out of reach",
         f"{METADATA}:80 is out of reach",
     ]
-    tend(tmp_path, outbound())
+    clean_up(tmp_path, outbound())
     assert reached(place, f"{WORLD}:80") == [f"{WORLD}:80 answers {PUBLIC}"]
 
 
@@ -270,7 +270,7 @@ def test_a_hub_that_lets_nothing_out_any_more_closes_what_is_open(
     machine.listens(EVERYWHERE, 8000)
     place = join("one", "group", outbound())
 
-    tend(tmp_path)
+    clean_up(tmp_path)
 
     targets = [f"{WORLD}:80", f"{PUBLIC}:8000"]
     assert reached(place, *targets) == [f"{target} is out of reach" for target in targets]
@@ -376,7 +376,7 @@ def test_another_process_finds_the_group_and_leaves_nothing_when_it_is_killed(
         subprocess.run(theirs, check=True)
         os.kill(hub.pid, signal.SIGKILL)
 
-    tend(tmp_path, outbound())
+    clean_up(tmp_path, outbound())
     assert names_in(place.hosts)["all"] == ["10.213.0.3"]
     place.close()
     leave(tmp_path / "one", outbound())
@@ -396,7 +396,7 @@ def test_a_process_that_is_killed_alone_leaves_only_what_the_next_one_removes(
 
     soon(lambda: machine.interfaces() == set(), why="The cable stays.")
     assert len(machine.tables()) == 1
-    tend(tmp_path, outbound())
+    clean_up(tmp_path, outbound())
     assert machine.tables() == []
     assert [path.name for path in (tmp_path / "jobs" / "networks").iterdir()] == ["lock"]
 

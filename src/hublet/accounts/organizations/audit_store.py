@@ -13,6 +13,30 @@ from hublet.core.ids import new_object_id
 _AUDIT_COLUMNS = "id, organization_id, actor_id, actor_name, action, target, details, address, at"
 
 
+async def record(
+    conn: Connection,
+    organization_id: str,
+    actor: Actor,
+    action: str,
+    *,
+    target: str,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    """Add a line in the transaction of the change it describes: both are committed, or neither."""
+    line = AuditEntry(
+        id=new_object_id(),
+        organization_id=organization_id,
+        actor_id=actor.id,
+        actor_name=actor.name,
+        action=action,
+        target=target,
+        details=dict(details or {}),
+        address=actor.address,
+        at=now(),
+    )
+    await _add(conn, line)
+
+
 async def _add(conn: Connection, line: AuditEntry) -> None:
     await conn.execute(
         f"INSERT INTO audit_log ({_AUDIT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -24,14 +48,14 @@ async def _add(conn: Connection, line: AuditEntry) -> None:
 async def list_of(
     conn: Reader,
     organization_id: str,
-    asked: AuditFilter,
+    audit_filter: AuditFilter,
     *,
     before: str = "",
     limit: int = 50,
 ) -> list[AuditEntry]:
-    """Return lines, newest first, that are older than the line `before`.
+    """Return the lines that are older than the line `before`, newest first.
 
-    Without one it begins with the newest: "g" sorts after every hexadecimal id.
+    Without `before` the newest line comes first: "g" sorts after every hexadecimal id.
     """
     rows = await conn.fetch_all(
         f"""
@@ -40,8 +64,8 @@ async def list_of(
           AND ($4 = '' OR lower(actor_name) = $4) AND at >= $5 AND at < $6
         ORDER BY id DESC LIMIT $7
         """,
-        organization_id, before or "g", asked.action, asked.actor.lower(), asked.since,
-        asked.until, limit,
+        organization_id, before or "g", audit_filter.action,
+        audit_filter.actor.lower(), audit_filter.since, audit_filter.until, limit,
     )  # fmt: skip
     return [_audit_entry(row) for row in rows]
 
@@ -58,27 +82,3 @@ def _audit_entry(row: Row) -> AuditEntry:
         address=row["address"],
         at=from_micros(row["at"]),
     )
-
-
-async def record(
-    conn: Connection,
-    organization_id: str,
-    actor: Actor,
-    action: str,
-    *,
-    target: str,
-    details: Mapping[str, Any] | None = None,
-) -> None:
-    """Add a line in the transaction of what it tells of: both are kept, or neither."""
-    line = AuditEntry(
-        id=new_object_id(),
-        organization_id=organization_id,
-        actor_id=actor.id,
-        actor_name=actor.name,
-        action=action,
-        target=target,
-        details=dict(details or {}),
-        address=actor.address,
-        at=now(),
-    )
-    await _add(conn, line)

@@ -16,7 +16,7 @@ from hublet.accounts.organizations.schemas import (
     SetMember,
     UpdateOrganization,
 )
-from hublet.accounts.records import AuditFilter, Member, Organization, Role
+from hublet.accounts.records import AuditFilter, Member, Organization
 from hublet.accounts.schemas import MemberCard, UserCard
 from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store as accounts_store
@@ -59,7 +59,7 @@ async def update_organization(
     request: Request, conn: Conn, caller: AccountOwner, name: str, body: UpdateOrganization
 ) -> OrganizationOverview:
     """Change an organization; a field that is left out keeps its value."""
-    organization = await _get_administered(conn, caller, name)
+    organization = await service.get_administered(conn, name, user_id=caller.user_id)
     if body.fullname is not MISSING:
         actor = actor_of(request, caller)
         organization = await service.set_fullname(conn, actor, organization, body.fullname)
@@ -70,10 +70,12 @@ async def update_organization(
 async def list_organization_members(conn: ReadConn, name: str, page: PageQuery) -> list[MemberCard]:
     """List who belongs to an organization, page by page."""
     organization = await service.get(conn, name)
-    found = await store.list_members(conn, organization.id, after=page.after, limit=page.reach)
+    members = await store.list_members(conn, organization.id, after=page.after, limit=page.reach)
     base_url = conn.hub.settings.base_url
-    shown = page.cut(found, position=lambda member: member.user.id)
-    return [MemberCard.of_member(member, base_url=base_url) for member in shown]
+    return [
+        MemberCard.of_member(member, base_url=base_url)
+        for member in page.cut(members, position=lambda member: member.user.id)
+    ]
 
 
 @router.put(
@@ -84,11 +86,11 @@ async def set_organization_member(
     request: Request, conn: Conn, caller: AccountOwner, name: str, user: str, body: SetMember
 ) -> MemberCard:
     """Add a member to an organization, or change the role of one."""
-    organization = await _get_administered(conn, caller, name)
+    organization = await service.get_administered(conn, name, user_id=caller.user_id)
     member = await accounts.get_visible_user(conn, user, to_administrator=False)
     await service.set_member(conn, actor_of(request, caller), organization, member, body.role)
-    shown = Member(user=member, role=body.role)
-    return MemberCard.of_member(shown, base_url=conn.hub.settings.base_url)
+    membership = Member(user=member, role=body.role)
+    return MemberCard.of_member(membership, base_url=conn.hub.settings.base_url)
 
 
 @router.delete(
@@ -101,7 +103,9 @@ async def remove_organization_member(
     """Remove a member from an organization and its resource groups; anybody may leave."""
     leaves = name_key(user) == name_key(caller.user_name)
     organization = await (
-        service.get(conn, name) if leaves else _get_administered(conn, caller, name)
+        service.get(conn, name)
+        if leaves
+        else service.get_administered(conn, name, user_id=caller.user_id)
     )
     member = await accounts.get_user(conn, user)
     await service.remove_member(conn, actor_of(request, caller), organization, member)
@@ -112,11 +116,11 @@ async def remove_organization_member(
 async def list_organization_followers(conn: ReadConn, name: str, page: PageQuery) -> list[UserCard]:
     """List who follows an organization, page by page."""
     organization = await service.get(conn, name)
-    found = await accounts_store.list_followers(
+    followers = await accounts_store.list_followers(
         conn, account_id=organization.id, after=page.after, limit=page.reach
     )
     base_url = conn.hub.settings.base_url
-    return [UserCard.of(u, base_url=base_url) for u in page.cut(found, position=lambda u: u.id)]
+    return [UserCard.of(u, base_url=base_url) for u in page.cut(followers, position=lambda u: u.id)]
 
 
 @router.post("/{name}/follow")
@@ -133,10 +137,6 @@ async def unfollow_organization(conn: Conn, caller: AccountOwner, name: str) -> 
     organization = await service.get(conn, name)
     await accounts.unfollow(conn, follower_id=caller.user_id, account_id=organization.id)
     return Done()
-
-
-async def _get_administered(conn: Reader, caller: AccountOwner, name: str) -> Organization:
-    return await service.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
 
 
 async def _overview(
@@ -177,15 +177,15 @@ async def read_audit_log(
     conn: ReadConn,
     caller: AccountOwner,
     name: str,
-    asked: Annotated[AuditFilter, Depends(_audit_filter)],
+    audit_filter: Annotated[AuditFilter, Depends(_audit_filter)],
     page: PageQuery,
 ) -> list[AuditLine]:
     """Read what was changed in an organization and by whom, newest first, page by page."""
-    organization = await service.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
-    found = await audit_store.list_of(
-        conn, organization.id, asked, before=page.after, limit=page.reach
+    organization = await service.get_administered(conn, name, user_id=caller.user_id)
+    lines = await audit_store.list_of(
+        conn, organization.id, audit_filter, before=page.after, limit=page.reach
     )
-    return [AuditLine.of(line) for line in page.cut(found, position=lambda line: line.id)]
+    return [AuditLine.of(line) for line in page.cut(lines, position=lambda line: line.id)]
 
 
 service_accounts_router = Router(
@@ -198,12 +198,14 @@ async def list_service_accounts(
     conn: ReadConn, caller: AccountOwner, organization: str, page: PageQuery
 ) -> list[ServiceAccount]:
     """List the service accounts of an organization, page by page."""
-    found = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
+    owner = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
     accounts = await store.list_service_accounts(
-        conn, organization_id=found.id, after=page.after, limit=page.reach
+        conn, organization_id=owner.id, after=page.after, limit=page.reach
     )
-    shown = page.cut(accounts, position=lambda account: account.user.id)
-    return [ServiceAccount.of(account) for account in shown]
+    return [
+        ServiceAccount.of(account)
+        for account in page.cut(accounts, position=lambda account: account.user.id)
+    ]
 
 
 @service_accounts_router.post("", responses={409: {"description": "The name is taken."}})
@@ -215,11 +217,11 @@ async def create_service_account(
     body: CreateServiceAccount,
 ) -> ServiceAccount:
     """Create a service account, a member of the organization with this role."""
-    found = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
+    owner = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
     account = await service_accounts.create(
         conn,
         actor_of(request, caller),
-        found,
+        owner,
         body.name,
         role=body.role,
         fullname=None if body.fullname is MISSING else body.fullname,
@@ -232,8 +234,8 @@ async def get_service_account(
     conn: ReadConn, caller: AccountOwner, organization: str, account_id: str
 ) -> ServiceAccount:
     """Get one service account of an organization."""
-    found = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
-    return ServiceAccount.of(await service_accounts.get(conn, found, account_id))
+    owner = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
+    return ServiceAccount.of(await service_accounts.get(conn, owner, account_id))
 
 
 @service_accounts_router.delete("/{account_id}")
@@ -241,7 +243,7 @@ async def delete_service_account(
     request: Request, conn: Conn, caller: AccountOwner, organization: str, account_id: str
 ) -> Done:
     """Delete a service account; its tokens fail within a second, its name stays taken."""
-    found = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
-    account = await service_accounts.get(conn, found, account_id)
-    await service_accounts.delete(conn, actor_of(request, caller), found, account)
+    owner = await service_accounts.get_organization(conn, organization, user_id=caller.user_id)
+    account = await service_accounts.get(conn, owner, account_id)
+    await service_accounts.delete(conn, actor_of(request, caller), owner, account)
     return Done()

@@ -37,7 +37,7 @@ class OrganizationOverview(Schema):
     createdAt: Timestamp
     numUsers: int
     numFollowers: int
-    # What everybody may see.
+    # Of public repositories only.
     numModels: int
     numDatasets: int
     numSpaces: int

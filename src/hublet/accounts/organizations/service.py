@@ -71,6 +71,11 @@ async def get_as(conn: Reader, name: str, *, user_id: str, needed: Role) -> Orga
     return organization
 
 
+async def get_administered(conn: Reader, name: str, *, user_id: str) -> Organization:
+    """Return the organization when the user is an administrator of it."""
+    return await get_as(conn, name, user_id=user_id, needed=Role.admin)
+
+
 async def set_fullname(
     conn: Connection, actor: Actor, organization: Organization, fullname: str
 ) -> Organization:
@@ -110,7 +115,7 @@ async def set_member(
     if before is role:
         return
     if before is Role.admin:
-        await _check_other_administrator(conn, organization, besides=user)
+        await _check_other_administrator(conn, organization, except_for=user)
     await store.set_member(conn, organization.id, user_id=user.id, role=role)
     action = "member.add" if before is None else "member.role"
     await audit.record(
@@ -132,7 +137,7 @@ async def remove_member(
     if user.type is UserType.service:
         raise NotForServiceAccounts(user.name, "delete the account, not its membership")
     if role is Role.admin:
-        await _check_other_administrator(conn, organization, besides=user)
+        await _check_other_administrator(conn, organization, except_for=user)
     groups = await _leave_resource_groups(conn, organization, user)
     await store.remove_member(conn, organization.id, user_id=user.id)
     await audit.record(
@@ -147,30 +152,33 @@ async def remove_member(
 async def _leave_resource_groups(
     conn: Connection, organization: Organization, user: User
 ) -> list[str]:
-    """Take a user out of every group of the organization; return the names of the groups."""
-    found = await store.list_groups_of_member(
-        conn, organization_id=organization.id, user_id=user.id
-    )
-    for group_id, _ in found:
-        await store.remove_group_member(conn, group_id, user_id=user.id)
+    """Remove a user from every group of the organization; return the names of the groups."""
+    memberships = await store.list_groups_of_member(conn, organization.id, user_id=user.id)
+    for membership in memberships:
+        await store.remove_group_member(conn, membership.group_id, user_id=user.id)
         await publish(
             conn,
             ResourceGroupMemberRemoved(
-                organization_id=organization.id, resource_group_id=group_id, user_id=user.id
+                organization_id=organization.id,
+                resource_group_id=membership.group_id,
+                user_id=user.id,
             ),
         )
-    return [name for _, name in found]
+    return [membership.group_name for membership in memberships]
 
 
 async def lock_membership(conn: Connection, organization: Organization, user: User) -> None:
-    """Let nobody else change this user's place in the organization until the end."""
+    """Lock the membership of a user, of whatever role or none, until the transaction ends."""
     await conn.lock(f"membership of {user.id} in {organization.id}")
 
 
 async def _check_other_administrator(
-    conn: Connection, organization: Organization, *, besides: User
+    conn: Connection, organization: Organization, *, except_for: User
 ) -> None:
-    """Two administrators who remove each other at the same moment must not both succeed."""
+    """Refuse to leave the organization without an administrator.
+
+    The lock is for two administrators who remove each other at the same moment.
+    """
     await conn.lock(f"administrators of {organization.id}")
-    if not await store.count_other_admins(conn, organization.id, user_id=besides.id):
+    if not await store.count_other_admins(conn, organization.id, user_id=except_for.id):
         raise LastAdministrator(organization.name)

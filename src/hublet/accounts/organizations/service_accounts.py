@@ -24,7 +24,7 @@ from hublet.events import ServiceAccountCreated
 
 async def get_organization(conn: Reader, name: str, *, user_id: str) -> Organization:
     """Return the organization when the user administers it, and it has the plan."""
-    organization = await organizations.get_as(conn, name, user_id=user_id, needed=Role.admin)
+    organization = await organizations.get_administered(conn, name, user_id=user_id)
     if not organization.plan.has_service_accounts:
         raise PlanNeeded("Service accounts", OrganizationPlan.enterprise, organization.name)
     return organization
@@ -46,7 +46,7 @@ async def create(
     role: Role,
     fullname: str | None = None,
 ) -> Member:
-    """Create an account that has no password: its tokens alone let a program in."""
+    """Create an account without a password: a program authenticates with its tokens."""
     check_name(name)
     user = User(
         id=new_object_id(),
@@ -71,7 +71,7 @@ async def create(
 async def delete(
     conn: Connection, actor: Actor, organization: Organization, account: Member
 ) -> None:
-    """Switch the account off for good; its name stays taken, so that logs stay readable."""
+    """Disable the account for good; its name stays taken, so that logs stay readable."""
     await accounts.disable_user(conn, account.user)
     await audit.record(
         conn, organization.id, actor, "service-account.delete", target=account.user.name

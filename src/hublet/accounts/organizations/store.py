@@ -1,19 +1,28 @@
-"""SQL of organizations, members of them and of their resource groups, and service accounts."""
+"""SQL of organizations, the members of them and of their resource groups, and all accounts."""
+
+from collections.abc import Iterable
+
+import msgspec
 
 from hublet.accounts.names import name_key
 from hublet.accounts.records import (
+    Account,
+    GroupMembership,
     Member,
-    Membership,
     Organization,
     OrganizationPlan,
+    OwnerType,
     Role,
     UserType,
 )
-from hublet.accounts.users.store import USER_COLUMNS, user_record
-from hublet.core.clock import from_micros, micros, to_micros
+from hublet.accounts.users.store import (
+    ORGANIZATION_COLUMNS,
+    USER_COLUMNS,
+    organization_record,
+    user_record,
+)
+from hublet.core.clock import micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-
-_ORGANIZATION_COLUMNS = "o.id, o.name, o.fullname, o.plan, o.created_at"
 
 
 async def add(conn: Connection, organization: Organization) -> None:
@@ -27,20 +36,20 @@ async def add(conn: Connection, organization: Organization) -> None:
 async def find_by_name(conn: Reader, name: str) -> Organization | None:
     row = await conn.fetch_one(
         f"""
-        SELECT {_ORGANIZATION_COLUMNS} FROM names n JOIN organizations o ON o.id = n.account_id
+        SELECT {ORGANIZATION_COLUMNS} FROM names n JOIN organizations o ON o.id = n.account_id
         WHERE n.key = $1
         """,
         name_key(name),
     )
-    return _organization_record(row) if row else None
+    return organization_record(row) if row else None
 
 
 async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[Organization]:
     rows = await conn.fetch_all(
-        f"SELECT {_ORGANIZATION_COLUMNS} FROM organizations o WHERE o.id > $1 ORDER BY o.id LIMIT $2",
+        f"SELECT {ORGANIZATION_COLUMNS} FROM organizations o WHERE o.id > $1 ORDER BY o.id LIMIT $2",
         after, limit,
     )  # fmt: skip
-    return [_organization_record(row) for row in rows]
+    return [organization_record(row) for row in rows]
 
 
 async def set_fullname(conn: Connection, organization_id: str, fullname: str) -> None:
@@ -106,7 +115,7 @@ async def count_members(conn: Reader, organization_id: str) -> int:
 async def list_members(
     conn: Reader, organization_id: str, *, after: str = "", limit: int = 100
 ) -> list[Member]:
-    """Return members by id; those who are disabled are not shown."""
+    """Return the members in the order of their ids, without disabled users."""
     rows = await conn.fetch_all(
         f"""
         SELECT {USER_COLUMNS}, m.role FROM memberships m JOIN users u ON u.id = m.user_id
@@ -116,30 +125,6 @@ async def list_members(
         organization_id, after, limit,
     )  # fmt: skip
     return [Member(user=user_record(row), role=Role(row["role"])) for row in rows]
-
-
-async def memberships_of(conn: Reader, *, user_id: str) -> list[Membership]:
-    rows = await conn.fetch_all(
-        f"""
-        SELECT {_ORGANIZATION_COLUMNS}, m.role FROM memberships m
-        JOIN organizations o ON o.id = m.organization_id
-        WHERE m.user_id = $1 ORDER BY o.id
-        """,
-        user_id,
-    )
-    return [
-        Membership(organization=_organization_record(row), role=Role(row["role"])) for row in rows
-    ]
-
-
-def _organization_record(row: Row) -> Organization:
-    return Organization(
-        id=row["id"],
-        name=row["name"],
-        fullname=row["fullname"],
-        plan=OrganizationPlan(row["plan"]),
-        created_at=from_micros(row["created_at"]),
-    )
 
 
 async def group_role_of(conn: Reader, group_id: str, *, user_id: str) -> Role | None:
@@ -168,22 +153,24 @@ async def remove_group_member(conn: Connection, group_id: str, *, user_id: str) 
 
 
 async def list_groups_of_member(
-    conn: Reader, *, organization_id: str, user_id: str
-) -> list[tuple[str, str]]:
-    """Return id and name of each group of an organization that a user is in."""
+    conn: Reader, organization_id: str, *, user_id: str
+) -> list[GroupMembership]:
     rows = await conn.fetch_all(
         """
-        SELECT g.id, g.name FROM resource_group_members m
+        SELECT g.id, g.name, m.role FROM resource_group_members m
         JOIN resource_groups g ON g.id = m.resource_group_id
-        WHERE m.user_id = $1 AND g.organization_id = $2 ORDER BY g.id
+        WHERE g.organization_id = $1 AND m.user_id = $2 ORDER BY g.id
         """,
-        user_id, organization_id,
+        organization_id, user_id,
     )  # fmt: skip
-    return [(row["id"], row["name"]) for row in rows]
+    return [
+        GroupMembership(group_id=row["id"], group_name=row["name"], role=Role(row["role"]))
+        for row in rows
+    ]
 
 
 async def list_group_members(conn: Reader, group_id: str) -> list[Member]:
-    """Return members by id; those who are disabled are not shown."""
+    """Return the members in the order of their ids, without disabled users."""
     rows = await conn.fetch_all(
         f"""
         SELECT {USER_COLUMNS}, m.role FROM resource_group_members m JOIN users u ON u.id = m.user_id
@@ -219,3 +206,30 @@ async def find_service_account(
         account_id,
     )
     return Member(user=user_record(row), role=Role(row["role"])) if row else None
+
+
+async def find_accounts(conn: Reader, ids: Iterable[str | None]) -> dict[str, Account]:
+    """Return the users and organizations of these ids, by id; an id may be None or unknown."""
+    known = sorted({account_id for account_id in ids if account_id is not None})
+    if not known:
+        return {}
+    rows = await conn.fetch_all(
+        """
+        SELECT id, name, fullname, type FROM users WHERE id IN each($1)
+        UNION ALL
+        SELECT id, name, fullname, 'org' AS type FROM organizations WHERE id IN each($1)
+        """,
+        msgspec.json.encode(known).decode(),
+    )
+    return {row["id"]: _account_record(row) for row in rows}
+
+
+def _account_record(row: Row) -> Account:
+    is_organization = row["type"] == OwnerType.organization
+    return Account(
+        id=row["id"],
+        name=row["name"],
+        fullname=row["fullname"],
+        type=OwnerType.organization if is_organization else OwnerType.user,
+        is_service_account=row["type"] == UserType.service,
+    )

@@ -30,11 +30,11 @@ async def list_resource_groups(
     conn: ReadConn, caller: AccountOwner, organization: str, page: PageQuery
 ) -> list[ResourceGroup]:
     """List resource groups page by page: an administrator all, others those they are in."""
-    found = await service.get_organization(
+    owner = await service.get_organization(
         conn, organization, user_id=caller.user_id, needed=Role.read
     )
     groups = await service.list_visible(
-        conn, found, user_id=caller.user_id, after=page.after, limit=page.reach
+        conn, owner, user_id=caller.user_id, after=page.after, limit=page.reach
     )
     return [ResourceGroup.of(g) for g in page.cut(groups, position=lambda group: group.id)]
 
@@ -48,9 +48,9 @@ async def create_resource_group(
     body: CreateResourceGroup,
 ) -> ResourceGroup:
     """Create a resource group; its name is unique in the organization."""
-    found = await service.get_organization(conn, organization, user_id=caller.user_id)
+    owner = await service.get_organization(conn, organization, user_id=caller.user_id)
     group = await service.create(
-        conn, actor_of(request, caller), found, name=body.name, description=body.description
+        conn, actor_of(request, caller), owner, name=body.name, description=body.description
     )
     return ResourceGroup.of(group)
 
@@ -60,10 +60,10 @@ async def get_resource_group(
     conn: ReadConn, caller: AccountOwner, organization: str, group_id: str
 ) -> ResourceGroupDetails:
     """Get a resource group with its members, as an administrator or one of them."""
-    found = await service.get_organization(
+    owner = await service.get_organization(
         conn, organization, user_id=caller.user_id, needed=Role.read
     )
-    group = await service.get_visible(conn, found, group_id, user_id=caller.user_id)
+    group = await service.get_visible(conn, owner, group_id, user_id=caller.user_id)
     return ResourceGroupDetails.with_members(
         group,
         await members.list_group_members(conn, group.id),
@@ -81,11 +81,11 @@ async def update_resource_group(
     body: UpdateResourceGroup,
 ) -> ResourceGroup:
     """Change a resource group; a field that is left out keeps its value."""
-    found = await service.get_organization(conn, organization, user_id=caller.user_id)
+    owner = await service.get_organization(conn, organization, user_id=caller.user_id)
     group = await service.update(
         conn,
         actor_of(request, caller),
-        await service.get(conn, found, group_id),
+        await service.get(conn, owner, group_id),
         name=None if body.name is MISSING else body.name,
         description=None if body.description is MISSING else body.description,
     )
@@ -97,8 +97,8 @@ async def delete_resource_group(
     request: Request, conn: Conn, caller: AccountOwner, organization: str, group_id: str
 ) -> Done:
     """Delete a resource group that has no repositories; its members stay in the organization."""
-    found = await service.get_organization(conn, organization, user_id=caller.user_id)
-    group = await service.get(conn, found, group_id)
+    owner = await service.get_organization(conn, organization, user_id=caller.user_id)
+    group = await service.get(conn, owner, group_id)
     await service.delete(conn, actor_of(request, caller), group)
     return Done()
 
@@ -120,12 +120,12 @@ async def set_resource_group_member(  # noqa: PLR0913, PLR0917 - the path has th
     body: SetMember,
 ) -> MemberCard:
     """Add a member of the organization to a resource group, or change the role of one."""
-    found = await service.get_organization(conn, organization, user_id=caller.user_id)
-    group = await service.get(conn, found, group_id)
+    owner = await service.get_organization(conn, organization, user_id=caller.user_id)
+    group = await service.get(conn, owner, group_id)
     member = await accounts.get_visible_user(conn, user, to_administrator=False)
-    await service.set_member(conn, actor_of(request, caller), found, group, member, body.role)
-    shown = Member(user=member, role=body.role)
-    return MemberCard.of_member(shown, base_url=conn.hub.settings.base_url)
+    await service.set_member(conn, actor_of(request, caller), owner, group, member, body.role)
+    membership = Member(user=member, role=body.role)
+    return MemberCard.of_member(membership, base_url=conn.hub.settings.base_url)
 
 
 @members_router.delete("/{user}")
@@ -138,8 +138,8 @@ async def remove_resource_group_member(
     user: str,
 ) -> Done:
     """Remove a member from a resource group; the place in the organization stays."""
-    found = await service.get_organization(conn, organization, user_id=caller.user_id)
-    group = await service.get(conn, found, group_id)
+    owner = await service.get_organization(conn, organization, user_id=caller.user_id)
+    group = await service.get(conn, owner, group_id)
     member = await accounts.get_user(conn, user)
     await service.remove_member(conn, actor_of(request, caller), group, member)
     return Done()

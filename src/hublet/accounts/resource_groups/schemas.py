@@ -1,4 +1,4 @@
-"""Resource groups on the wire."""
+"""Wire schemas of resource groups."""
 
 from collections.abc import Sequence
 from typing import Annotated, Self

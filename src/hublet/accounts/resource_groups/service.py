@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from hublet.accounts.access import role_of
 from hublet.accounts.errors import (
     NotAMember,
     NotInResourceGroup,
@@ -12,7 +13,7 @@ from hublet.accounts.errors import (
 )
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.organizations import store
+from hublet.accounts.organizations import store as members_store
 from hublet.accounts.records import (
     Actor,
     Organization,
@@ -21,7 +22,7 @@ from hublet.accounts.records import (
     Role,
     User,
 )
-from hublet.accounts.resource_groups import store as resource_groups_store
+from hublet.accounts.resource_groups import store
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader, UniqueViolation
 from hublet.core.ids import new_object_id
@@ -48,16 +49,14 @@ async def get_organization(
 async def list_visible(
     conn: Reader, organization: Organization, *, user_id: str, after: str, limit: int
 ) -> list[ResourceGroupRecord]:
-    """Return every group to an administrator, to others those that they are in."""
-    role = await store.role_of(conn, organization.id, user_id=user_id)
+    """Return all groups to an administrator, to other members the groups they are in."""
+    role = await role_of(conn, organization.id, user_id=user_id)
     member_id = "" if role is Role.admin else user_id
-    return await resource_groups_store.list_of(
-        conn, organization.id, member_id=member_id, after=after, limit=limit
-    )
+    return await store.list_of(conn, organization.id, member_id=member_id, after=after, limit=limit)
 
 
 async def get(conn: Reader, organization: Organization, group_id: str) -> ResourceGroupRecord:
-    group = await resource_groups_store.find(conn, group_id, organization_id=organization.id)
+    group = await store.find(conn, group_id, organization_id=organization.id)
     if group is None:
         raise ResourceGroupNotFound(group_id)
     return group
@@ -66,13 +65,9 @@ async def get(conn: Reader, organization: Organization, group_id: str) -> Resour
 async def get_visible(
     conn: Reader, organization: Organization, group_id: str, *, user_id: str
 ) -> ResourceGroupRecord:
-    """Return a group to an administrator, or to somebody who is in it."""
+    """Return a group to an administrator of the organization, or to a member of the group."""
     group = await get(conn, organization, group_id)
-    role = await store.role_of(conn, organization.id, user_id=user_id)
-    if (
-        role is not Role.admin
-        and await store.group_role_of(conn, group.id, user_id=user_id) is None
-    ):
+    if await role_of(conn, organization.id, user_id=user_id, resource_group_id=group.id) is None:
         raise ResourceGroupNotFound(group_id)
     return group
 
@@ -80,11 +75,9 @@ async def get_visible(
 async def role_in(
     conn: Reader, organization: Organization, group_id: str, *, user_id: str
 ) -> Role | None:
-    """Return the role a user has in a group; the organization's administrators are its own too."""
+    """Return the role that a user has in a group, which must be one of the organization."""
     group = await get(conn, organization, group_id)
-    if await store.role_of(conn, organization.id, user_id=user_id) is Role.admin:
-        return Role.admin
-    return await store.group_role_of(conn, group.id, user_id=user_id)
+    return await role_of(conn, organization.id, user_id=user_id, resource_group_id=group.id)
 
 
 async def create(
@@ -97,7 +90,7 @@ async def create(
         description=description,
         created_at=now(),
     )
-    if not await resource_groups_store.add(conn, group):
+    if not await store.add(conn, group):
         raise ResourceGroupNameTaken(name)
     await audit.record(conn, organization.id, actor, "resource-group.create", target=name)
     await publish(
@@ -117,7 +110,7 @@ async def update(
     name: str | None,
     description: str | None,
 ) -> ResourceGroupRecord:
-    """Change a group; None keeps what there is."""
+    """Change a group; None keeps a value."""
     changed = replace(
         group,
         name=group.name if name is None else name,
@@ -126,7 +119,7 @@ async def update(
     if changed == group:
         return group
     try:
-        await resource_groups_store.update(conn, changed)
+        await store.update(conn, changed)
     except UniqueViolation:
         raise ResourceGroupNameTaken(changed.name) from None
     await audit.record(
@@ -143,9 +136,9 @@ async def update(
 
 
 async def delete(conn: Connection, actor: Actor, group: ResourceGroupRecord) -> None:
-    if await resource_groups_store.has_repos(conn, group.id):
+    if await store.has_repos(conn, group.id):
         raise ResourceGroupInUse(group.name)
-    await resource_groups_store.remove(conn, group.id)
+    await store.remove(conn, group.id)
     await audit.record(
         conn, group.organization_id, actor, "resource-group.delete", target=group.name
     )
@@ -166,14 +159,14 @@ async def set_member(
     role: Role,
 ) -> None:
     """Add a member of the organization to one of its groups, or change the role there."""
-    # Somebody who is being removed from the organization must not stay in the group.
+    # A user who is being removed from the organization must not stay in the group.
     await organizations.lock_membership(conn, organization, user)
-    if await store.role_of(conn, organization.id, user_id=user.id) is None:
+    if await role_of(conn, organization.id, user_id=user.id) is None:
         raise NotAMember(user.name, organization.name)
-    before = await store.group_role_of(conn, group.id, user_id=user.id)
+    before = await members_store.group_role_of(conn, group.id, user_id=user.id)
     if before is role:
         return
-    await store.set_group_member(conn, group.id, user_id=user.id, role=role)
+    await members_store.set_group_member(conn, group.id, user_id=user.id, role=role)
     action = "add" if before is None else "role"
     await audit.record(
         conn, organization.id, actor, f"resource-group-member.{action}", target=user.name,
@@ -190,9 +183,9 @@ async def set_member(
 async def remove_member(
     conn: Connection, actor: Actor, group: ResourceGroupRecord, user: User
 ) -> None:
-    if await store.group_role_of(conn, group.id, user_id=user.id) is None:
+    if await members_store.group_role_of(conn, group.id, user_id=user.id) is None:
         raise NotInResourceGroup(user.name, group.name)
-    await store.remove_group_member(conn, group.id, user_id=user.id)
+    await members_store.remove_group_member(conn, group.id, user_id=user.id)
     await audit.record(
         conn, group.organization_id, actor, "resource-group-member.remove", target=user.name,
         details={"resource_group": group.name},

@@ -27,10 +27,20 @@ async def find(conn: Reader, group_id: str, *, organization_id: str) -> Resource
     return _group_record(row) if row else None
 
 
+async def find_by_name(
+    conn: Reader, name: str, *, organization_id: str
+) -> ResourceGroupRecord | None:
+    row = await conn.fetch_one(
+        f"SELECT {_GROUP_COLUMNS} FROM resource_groups g WHERE g.organization_id = $1 AND g.name_key = $2",
+        organization_id, name.casefold(),
+    )  # fmt: skip
+    return _group_record(row) if row else None
+
+
 async def list_of(
     conn: Reader, organization_id: str, *, member_id: str = "", after: str = "", limit: int = 100
 ) -> list[ResourceGroupRecord]:
-    """Return groups by id; with a member's id only those which that one is in."""
+    """Return groups in the order of their ids; with `member_id` only the groups of this user."""
     rows = await conn.fetch_all(
         f"""
         SELECT {_GROUP_COLUMNS} FROM resource_groups g
@@ -54,10 +64,8 @@ async def update(conn: Connection, group: ResourceGroupRecord) -> None:
 
 
 async def has_repos(conn: Reader, group_id: str) -> bool:
-    found = await conn.fetch_one(
-        "SELECT 1 FROM repos WHERE resource_group_id = $1 LIMIT 1", group_id
-    )
-    return found is not None
+    row = await conn.fetch_one("SELECT 1 FROM repos WHERE resource_group_id = $1 LIMIT 1", group_id)
+    return row is not None
 
 
 async def remove(conn: Connection, group_id: str) -> None:

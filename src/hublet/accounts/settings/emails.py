@@ -11,7 +11,7 @@ from hublet.core.database import Connection, Reader
 from hublet.core.outbox import publish
 from hublet.events import EmailAdded, EmailRemoved, EmailVerified, PrimaryEmailChanged
 
-# Addresses that are not verified yet are taken all the same, so nobody may hoard them.
+# Also an unverified address is taken for other users, so nobody may hoard them.
 MAX_EMAILS = 20
 
 
@@ -29,7 +29,7 @@ async def find(conn: Reader, email_id: str) -> UserEmail | None:
 
 
 async def verify(conn: Connection, email_id: str, *, address: str) -> bool:
-    """Take an address as its owner's, however often; False when it is not there any more."""
+    """Mark an address as verified, which is idempotent; False when it was removed meanwhile."""
     if not await store.set_email_verified(conn, email_id, address=address):
         return False
     email = await store.find_email(conn, email_id)
@@ -58,7 +58,7 @@ async def remove(conn: Connection, email_id: str, *, user_id: str) -> None:
 
 
 async def _lock_and_list(conn: Connection, user_id: str) -> list[UserEmail]:
-    """Return the user's addresses; until the end nobody else changes which ones there are."""
+    """Lock the user's list of addresses until the transaction ends; return it."""
     await conn.lock(f"e-mail addresses of {user_id}")
     return await users.list_emails(conn, user_id=user_id)
 

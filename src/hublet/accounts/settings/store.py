@@ -12,7 +12,7 @@ async def find_email(conn: Reader, email_id: str) -> UserEmail | None:
 
 
 async def set_email_verified(conn: Connection, email_id: str, *, address: str) -> bool:
-    """Note since when an address is verified; False when it is not there under this id."""
+    """Set when an address was verified first; False when this id has no such address."""
     return await conn.execute(
         """
         UPDATE emails SET verified_at = COALESCE(verified_at, $3) WHERE id = $1 AND address = $2
@@ -35,7 +35,7 @@ _SSH_KEY_COLUMNS = "id, user_id, title, type, data, fingerprint, created_at"
 
 
 async def add_ssh_key(conn: Connection, key: UserSshKey) -> bool:
-    """Add a key; False when somebody has it already."""
+    """Add a key; False when it belongs to an account already."""
     return await conn.execute(
         f"""
         INSERT INTO ssh_keys ({_SSH_KEY_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)

@@ -7,11 +7,10 @@ from fastapi import Security
 from starlette.requests import Request
 
 from hublet.accounts.avatars import avatar_url
-from hublet.accounts.organizations import store as organizations
 from hublet.accounts.records import User
-from hublet.accounts.schemas import AvatarUrl, UserCard, Whoami, render_whoami
+from hublet.accounts.schemas import AvatarUrl, UserCard
 from hublet.accounts.users import service, store
-from hublet.accounts.users.schemas import UserOverview
+from hublet.accounts.users.schemas import UserOverview, Whoami, render_whoami
 from hublet.core.clock import wire
 from hublet.core.database import Database, Reader
 from hublet.core.http import Conn, FastRoute, ReadConn, Router
@@ -29,7 +28,7 @@ async def get_user_overview(conn: ReadConn, caller: MaybeCaller, name: str) -> U
     return UserOverview.of_user(
         user,
         base_url=conn.hub.settings.base_url,
-        memberships=await organizations.memberships_of(conn, user_id=user.id),
+        memberships=await store.memberships_of(conn, user_id=user.id),
         counts=await store.count_public_repos(conn, user.id)
         | {"like": await store.count_public_likes(conn, user.id)},
         followers=await store.count_followers(conn, account_id=user.id),
@@ -46,9 +45,9 @@ async def list_user_followers(
 ) -> list[UserCard]:
     """List who follows a user, page by page."""
     user = await _get_visible(conn, caller, name)
-    found = await store.list_followers(conn, account_id=user.id, after=page.after, limit=page.reach)
+    users = await store.list_followers(conn, account_id=user.id, after=page.after, limit=page.reach)
     base_url = conn.hub.settings.base_url
-    return [UserCard.of(u, base_url=base_url) for u in page.cut(found, position=lambda u: u.id)]
+    return [UserCard.of(u, base_url=base_url) for u in page.cut(users, position=lambda u: u.id)]
 
 
 @router.get("/{name}/following", responses=PAGED_RESPONSES)
@@ -57,11 +56,11 @@ async def list_user_following(
 ) -> list[UserCard]:
     """List the users whom a user follows, page by page."""
     user = await _get_visible(conn, caller, name)
-    found = await store.list_followed_users(
+    users = await store.list_followed_users(
         conn, follower_id=user.id, after=page.after, limit=page.reach
     )
     base_url = conn.hub.settings.base_url
-    return [UserCard.of(u, base_url=base_url) for u in page.cut(found, position=lambda u: u.id)]
+    return [UserCard.of(u, base_url=base_url) for u in page.cut(users, position=lambda u: u.id)]
 
 
 @router.get("/{name}/avatar")
@@ -105,16 +104,16 @@ async def whoami(request: Request) -> bytes:
     database: Database = request.app.state.database
     async with database.read() as conn:
         rows = await store.whoami_rows(conn, caller.user_id)
-    if (place := caller.token.organization_id) is not None:
-        # A token that is confined to an organization tells of no other.
-        rows = [row for row in rows if row["organization_id"] == place]
-    answer = render_whoami(
+    if (organization_id := caller.token.organization_id) is not None:
+        # A token that is confined to an organization shows no other.
+        rows = [row for row in rows if row["organization_id"] == organization_id]
+    body = render_whoami(
         rows,
         base_url=database.hub.settings.base_url,
         scopes=caller.scopes,
         auth=_render_auth(caller),
     )
-    return msgspec.json.encode(answer)
+    return msgspec.json.encode(body)
 
 
 whoami_router.add_api_route(
@@ -128,22 +127,22 @@ whoami_router.add_api_route(
 
 
 def _render_auth(caller: AnyCaller) -> msgspec.Raw:
-    """Show the token; nothing in it changes, so it is rendered once while it is remembered."""
+    """Render the token; nothing in it changes, so it is rendered once while it is cached."""
     rendered: msgspec.Raw | None = caller.kept.get("auth")
     if rendered is None:
-        rendered = caller.kept["auth"] = msgspec.Raw(msgspec.json.encode(_auth_of(caller)))
+        rendered = caller.kept["auth"] = msgspec.Raw(msgspec.json.encode(_auth_fields(caller)))
     return rendered
 
 
-def _auth_of(caller: AnyCaller) -> dict[str, Any]:
+def _auth_fields(caller: AnyCaller) -> dict[str, Any]:
     token = caller.token
-    shown: dict[str, Any] = {
+    access_token: dict[str, Any] = {
         "displayName": token.name,
         "role": token.role,
         "createdAt": wire(token.created_at),
     }
     if token.role == "fineGrained":
-        shown["fineGrained"] = {
+        access_token["fineGrained"] = {
             "global": sorted(token.grants.everywhere),
             "scoped": [
                 {
@@ -157,7 +156,7 @@ def _auth_of(caller: AnyCaller) -> dict[str, Any]:
     auth: dict[str, Any] = {"type": "access_token"}
     # Client contract 4.1: without `accessToken` the public CLI names the token after the user.
     if token.kind != "oauth":
-        auth["accessToken"] = shown
+        auth["accessToken"] = access_token
     if token.expires_at is not None:
         auth["expiresAt"] = wire(token.expires_at)
     return auth

@@ -1,13 +1,21 @@
-"""Wire schemas of public user profiles."""
+"""Wire schemas of public user profiles, and of `whoami`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import MISSING
+from pydantic import MISSING, Field
 
 from hublet.accounts.avatars import avatar_url
 from hublet.accounts.records import Membership, User
-from hublet.accounts.schemas import UserCard, repo_counts
+from hublet.accounts.schemas import (
+    WIRE_PLANS,
+    PlanName,
+    RoleName,
+    UserCard,
+    UserTypeName,
+    repo_counts,
+)
+from hublet.core.database import Row
 from hublet.core.schema import ObjectId, Schema, Timestamp
 
 
@@ -22,7 +30,7 @@ class OrganizationCard(Schema):
 
 class UserOverview(UserCard):
     createdAt: Timestamp
-    # What everybody may see.
+    # Of public repositories and public likes only.
     numModels: int
     numDatasets: int
     numSpaces: int
@@ -71,3 +79,104 @@ def _organization_card(membership: Membership, base_url: str) -> OrganizationCar
         fullname=organization.fullname,
         avatarUrl=avatar_url(base_url, organization.id),
     )
+
+
+class Entity(Schema):
+    id: Annotated[ObjectId, Field(alias="_id")]
+    type: Literal["user", "org"]
+    name: str
+
+
+class ScopedGrant(Schema):
+    entity: Entity
+    permissions: list[str]
+
+
+class FineGrained(Schema):
+    everywhere: Annotated[list[str], Field(alias="global")]
+    scoped: list[ScopedGrant]
+    canReadGatedRepos: bool
+
+
+class AccessToken(Schema):
+    displayName: str
+    role: Literal["read", "write", "fineGrained"]
+    createdAt: Timestamp
+    fineGrained: FineGrained | MISSING = MISSING
+
+
+class Auth(Schema):
+    type: Literal["access_token"]
+    # Absent for OAuth tokens: the public CLI then stores the token under the user's name.
+    accessToken: AccessToken | MISSING = MISSING
+    expiresAt: Timestamp | MISSING = MISSING
+
+
+class WhoamiOrganization(Schema):
+    type: Literal["org"]
+    id: ObjectId
+    name: str
+    fullname: str
+    avatarUrl: str
+    roleInOrg: RoleName
+    plan: PlanName | MISSING = MISSING
+
+
+class Whoami(Schema):
+    type: UserTypeName
+    id: ObjectId
+    name: str
+    fullname: str
+    avatarUrl: str
+    isPro: bool
+    # Shown to tokens with the scope email.
+    email: str | MISSING | None = MISSING
+    emailVerified: bool | MISSING = MISSING
+    # Shown to tokens with the scope read-billing.
+    canPay: bool | MISSING = MISSING
+    # Empty for tokens without the scope read-memberships.
+    orgs: list[WhoamiOrganization]
+    auth: Auth
+
+
+def render_whoami(
+    rows: Sequence[Row], *, base_url: str, scopes: frozenset[str], auth: object
+) -> dict[str, Any]:
+    """Render the user of these rows (one per membership) as far as the scopes reach."""
+    user = rows[0]
+    body: dict[str, Any] = {
+        "type": user["type"],
+        "id": user["id"],
+        "name": user["name"],
+        "fullname": user["fullname"],
+        "avatarUrl": avatar_url(base_url, user["id"]),
+        "isPro": False,
+        "orgs": [],
+        "auth": auth,
+    }
+    if "email" in scopes:
+        body["email"] = user["email"]
+        body["emailVerified"] = user["email_verified_at"] is not None
+    if "read-billing" in scopes:
+        body["canPay"] = False
+    if "read-memberships" in scopes:
+        body["orgs"] = [
+            _render_whoami_organization(row, base_url)
+            for row in rows
+            if row["organization_id"] is not None
+        ]
+    return body
+
+
+def _render_whoami_organization(row: Row, base_url: str) -> dict[str, Any]:
+    body = {
+        "type": "org",
+        "id": row["organization_id"],
+        "name": row["organization_name"],
+        "fullname": row["organization_fullname"],
+        "avatarUrl": avatar_url(base_url, row["organization_id"]),
+        "roleInOrg": row["role"],
+    }
+    if plan := WIRE_PLANS.get(row["plan"]):
+        body["plan"] = plan
+    return body

@@ -1,6 +1,5 @@
 """Rules of users: creating, disabling and promoting accounts, passwords, following."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from hublet.accounts.errors import (
@@ -18,7 +17,7 @@ from hublet.accounts.passwords import check_strength, hash_password, verify_pass
 from hublet.accounts.records import User, UserEmail, UserType
 from hublet.accounts.users import store
 from hublet.core.clock import now
-from hublet.core.database import Connection, Reader, Row
+from hublet.core.database import Connection, Reader
 from hublet.core.database.engine import CREDENTIALS_CHANNEL
 from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish
@@ -115,7 +114,7 @@ async def set_fullname(conn: Connection, user: User, fullname: str) -> User:
 
 
 async def set_administrator(conn: Connection, user: User, *, is_admin: bool) -> User:
-    """Make somebody a hub administrator, or none; their tokens know at once, in every process."""
+    """Make a user a hub administrator, or no longer; every process applies it to tokens at once."""
     if is_admin is user.is_admin:
         return user
     if user.type is UserType.service:
@@ -127,9 +126,9 @@ async def set_administrator(conn: Connection, user: User, *, is_admin: bool) -> 
 
 
 async def disable_user(conn: Connection, user: User) -> User:
-    """Switch an account off; its credentials fail from now on, in every process.
+    """Disable an account; its credentials fail from now on, in every process.
 
-    An account that is off already is off since now: this decision is the one that counts.
+    An account that is disabled already counts as disabled since now: the latest decision counts.
     """
     user = await lock_user(conn, user.id)
     await store.set_disabled(conn, user.id, disabled=True)
@@ -150,7 +149,7 @@ async def enable_user(conn: Connection, user: User) -> User:
 
 
 async def lock_user(conn: Connection, user_id: str) -> User:
-    """Return an account that nobody else switches off or on until the end."""
+    """Lock an account against being disabled or enabled until the transaction ends; return it."""
     await conn.lock(f"switch of {user_id}")
     return await get_user_by_id(conn, user_id)
 
@@ -185,15 +184,10 @@ async def has_administrator(conn: Reader) -> bool:
     return await store.has_administrator(conn)
 
 
-async def profile_rows(conn: Reader, user_id: str) -> Sequence[Row]:
-    """Return what a user's profile is made of: see `whoami_rows`."""
-    return await store.whoami_rows(conn, user_id)
-
-
 async def change_password(conn: Connection, user: User, *, current: str, new: str) -> None:
-    """Set another password for somebody who knows the present one.
+    """Replace the password of a user who knows the present one.
 
-    A token alone is not enough, or whoever found one could lock its owner out.
+    A token alone is not enough: a stolen one could lock its owner out.
     """
     hashed = await store.password_hash_of(conn, user.id)
     if hashed is None:
@@ -206,26 +200,28 @@ async def change_password(conn: Connection, user: User, *, current: str, new: st
 async def update_as_administrator(
     conn: Connection, user: User, *, disabled: bool | None, is_admin: bool | None
 ) -> User:
-    """Switch an account off or on, make its owner an administrator or none; None keeps it."""
+    """Disable or enable an account, make its owner an administrator or not; None keeps a value."""
     if user.is_admin and (disabled or is_admin is False):
-        await _check_other_administrator(conn, besides=user)
+        await _check_other_administrator(conn, except_for=user)
     if is_admin is not None:
         user = await set_administrator(conn, user, is_admin=is_admin)
     if disabled is not None:
-        switch = disable_user if disabled else enable_user
-        user = await switch(conn, user)
+        user = await (disable_user if disabled else enable_user)(conn, user)
     return user
 
 
-async def _check_other_administrator(conn: Connection, *, besides: User) -> None:
-    """Two administrators who demote each other at the same moment must not both succeed."""
+async def _check_other_administrator(conn: Connection, *, except_for: User) -> None:
+    """Refuse to leave the hub without an administrator.
+
+    The lock is for two administrators who demote each other at the same moment.
+    """
     await conn.lock("hub administrators")
-    if not await store.count_other_administrators(conn, besides.id):
+    if not await store.count_other_administrators(conn, except_for.id):
         raise LastHubAdministrator
 
 
 async def follow(conn: Connection, *, follower_id: str, account_id: str) -> None:
-    """Follow an account; doing it again changes nothing and tells nobody."""
+    """Follow an account; doing it again changes nothing and publishes no event."""
     if follower_id == account_id:
         raise CannotFollowYourself
     if await store.add_follow(conn, follower_id=follower_id, account_id=account_id):
@@ -237,7 +233,7 @@ async def unfollow(conn: Connection, *, follower_id: str, account_id: str) -> No
 
 
 async def is_following(conn: Reader, *, viewer_id: str | None, account_id: str) -> bool | None:
-    """Tell whether the viewer follows the account; None when nobody in particular asks."""
+    """Tell whether the viewer follows the account; None for an anonymous viewer."""
     if viewer_id is None:
         return None
     return await store.has_follow(conn, follower_id=viewer_id, account_id=account_id)

@@ -1,17 +1,29 @@
-"""SQL of users, their names, e-mail addresses, followers and avatars."""
+"""SQL of users: their names, e-mail addresses, memberships, followers and avatars."""
 
 from collections.abc import Sequence
 
 from hublet.accounts.names import email_key, name_key
-from hublet.accounts.records import AccountAvatar, AvatarImage, User, UserEmail, UserType
+from hublet.accounts.records import (
+    AccountAvatar,
+    AvatarImage,
+    Membership,
+    Organization,
+    OrganizationPlan,
+    Role,
+    User,
+    UserEmail,
+    UserType,
+)
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 
-# Where users are called `u`; `user_record` reads it.
+# For queries that name the table `u`; `user_record` reads the row.
 USER_COLUMNS = (
     "u.id, u.name, u.fullname, u.type, u.organization_id, u.is_admin, u.created_at, u.disabled_at"
 )
-# `email_record` reads it.
+# For queries that name the table `o`; `organization_record` reads the row.
+ORGANIZATION_COLUMNS = "o.id, o.name, o.fullname, o.plan, o.created_at"
+# `email_record` reads the row.
 EMAIL_COLUMNS = "id, user_id, address, is_primary, created_at, verified_at"
 
 
@@ -56,7 +68,7 @@ async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[U
 
 
 async def count_public_repos(conn: Reader, owner_id: str) -> dict[str, int]:
-    """Count what everybody may see of an owner's repositories, by their type."""
+    """Count the public repositories of an owner, by type."""
     rows = await conn.fetch_all(
         """
         SELECT type, count(*) AS count FROM repos
@@ -105,10 +117,10 @@ async def set_disabled(conn: Connection, user_id: str, *, disabled: bool) -> Non
 
 
 async def password_hash_of(conn: Reader, user_id: str) -> str | None:
-    found: str | None = await conn.fetch_value(
+    password_hash: str | None = await conn.fetch_value(
         "SELECT password_hash FROM users WHERE id = $1", user_id
     )
-    return found
+    return password_hash
 
 
 async def set_password_hash(conn: Connection, user_id: str, password_hash: str | None) -> None:
@@ -116,7 +128,7 @@ async def set_password_hash(conn: Connection, user_id: str, password_hash: str |
 
 
 async def add_email(conn: Connection, email: UserEmail) -> bool:
-    """Add an address; False when somebody has it already."""
+    """Add an address; False when it belongs to an account already."""
     return await conn.execute(
         """
         INSERT INTO emails (id, user_id, address, address_key, is_primary, created_at, verified_at)
@@ -147,6 +159,16 @@ def user_record(row: Row) -> User:
     )
 
 
+def organization_record(row: Row) -> Organization:
+    return Organization(
+        id=row["id"],
+        name=row["name"],
+        fullname=row["fullname"],
+        plan=OrganizationPlan(row["plan"]),
+        created_at=from_micros(row["created_at"]),
+    )
+
+
 def email_record(row: Row) -> UserEmail:
     return UserEmail(
         id=row["id"],
@@ -156,6 +178,20 @@ def email_record(row: Row) -> UserEmail:
         created_at=from_micros(row["created_at"]),
         verified_at=from_micros(row["verified_at"]) if row["verified_at"] else None,
     )
+
+
+async def memberships_of(conn: Reader, *, user_id: str) -> list[Membership]:
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {ORGANIZATION_COLUMNS}, m.role FROM memberships m
+        JOIN organizations o ON o.id = m.organization_id
+        WHERE m.user_id = $1 ORDER BY o.id
+        """,
+        user_id,
+    )
+    return [
+        Membership(organization=organization_record(row), role=Role(row["role"])) for row in rows
+    ]
 
 
 async def whoami_rows(conn: Reader, user_id: str) -> Sequence[Row]:
@@ -193,11 +229,11 @@ async def remove_follow(conn: Connection, *, follower_id: str, account_id: str) 
 
 
 async def has_follow(conn: Reader, *, follower_id: str, account_id: str) -> bool:
-    found = await conn.fetch_value(
+    row = await conn.fetch_one(
         "SELECT 1 FROM follows WHERE follower_id = $1 AND account_id = $2",
         follower_id, account_id,
     )  # fmt: skip
-    return found is not None
+    return row is not None
 
 
 async def count_followers(conn: Reader, *, account_id: str) -> int:
@@ -251,7 +287,7 @@ async def list_followed_users(
 
 
 async def find_avatar(conn: Reader, account_id: str) -> AccountAvatar | None:
-    """Return whose picture it is; the upload of a disabled user is not shown."""
+    """Return an account with its uploaded image; the image of a disabled user is not shown."""
     row = await conn.fetch_one(
         """
         SELECT n.key, u.disabled_at, a.media_type, a.content FROM names n
@@ -263,8 +299,9 @@ async def find_avatar(conn: Reader, account_id: str) -> AccountAvatar | None:
     )
     if row is None:
         return None
-    shown = row["content"] is not None and row["disabled_at"] is None
-    upload = AvatarImage(media_type=row["media_type"], content=row["content"]) if shown else None
+    upload = None
+    if row["content"] is not None and row["disabled_at"] is None:
+        upload = AvatarImage(media_type=row["media_type"], content=row["content"])
     return AccountAvatar(name=row["key"], upload=upload)
 
 

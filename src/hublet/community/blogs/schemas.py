@@ -16,7 +16,7 @@ BlogContent = Annotated[str, Field(min_length=1, max_length=MAX_BLOG), NOT_BLANK
 class CreateBlog(Schema):
     title: Title
     content: BlogContent
-    # The name of the organization under whose name it stands; the caller's own without one.
+    # The name of the organization that owns it; without one the caller does.
     organization: str | MISSING = MISSING
 
 
@@ -35,7 +35,7 @@ class BlogCard(Schema):
     canonical: bool = False
     # Who wrote it.
     author: Author | MISSING = MISSING
-    # Under whose name it stands, when that is not its author's.
+    # Its owner, if that is not the author.
     organization: Author | MISSING = MISSING
     publishedAt: Timestamp
     # When it was last changed or commented on.
@@ -63,8 +63,8 @@ def _card_fields(blog: Thread, accounts: Accounts, base_url: str) -> dict[str, A
         "id": blog.id,
         "slug": blog.slug,
         "title": blog.title,
-        "author": Author.found(blog.author_id, accounts, base_url=base_url),
-        "organization": Author.found(organization_id, accounts, base_url=base_url),
+        "author": Author.of_id(blog.author_id, accounts, base_url=base_url),
+        "organization": Author.of_id(organization_id, accounts, base_url=base_url),
         "publishedAt": blog.created_at,
         "updatedAt": blog.updated_at,
         "numComments": blog.comment_count,

@@ -5,13 +5,13 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 
+from hublet.accounts.access import role_of
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Role
-from hublet.community.blogs import store
 from hublet.community.comments import PUBLIC_CONTEXT, is_hub_administrator, lock_thread
 from hublet.community.errors import NotYourThread, ThreadNotFound
 from hublet.community.threads import service as threads
-from hublet.community.threads import store as threads_store
+from hublet.community.threads import store
 from hublet.community.threads.records import Thread, ThreadKind
 from hublet.community.threads.service import ThreadDifference
 from hublet.core.clock import now
@@ -22,19 +22,19 @@ from hublet.tokens.records import Caller
 MAX_SLUG_LENGTH = 80
 
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
-# After that many blogs of one title, numbers are drawn and no longer counted.
+# With more blogs of one title the suffix is random, so that not every number must be tried.
 _MAX_COUNTED_SLUGS = 9
 
 
 def slug_of(title: str) -> str:
-    """Return the title in ASCII letters, digits and hyphens; accents go, other scripts do too."""
+    """Return the title in ASCII letters, digits and hyphens, without accents and other scripts."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = _NOT_IN_SLUGS.sub("-", plain.replace("'", "")).strip("-")
     return words[:MAX_SLUG_LENGTH].rstrip("-") or "blog"
 
 
 def counted_slugs(title: str) -> Iterator[str]:
-    """Yield the names to try, one after the other."""
+    """Yield the slugs to try, in this order."""
     slug = slug_of(title)
     yield slug
     for number in range(2, _MAX_COUNTED_SLUGS + 1):
@@ -44,7 +44,7 @@ def counted_slugs(title: str) -> Iterator[str]:
 async def create(
     conn: Connection, caller: Caller, *, title: str, content: str, organization: str | None
 ) -> Thread:
-    """Publish a blog under the caller's name, or an organization's where the caller may write."""
+    """Publish a blog of the caller, or of an organization in which the caller may write."""
     moment = now()
     blog = Thread(
         id=new_object_id(),
@@ -71,34 +71,34 @@ async def _owner_id(conn: Reader, caller: Caller, organization: str | None) -> s
 
 
 async def _add(conn: Connection, blog: Thread) -> Thread:
-    """Add the blog under the first name that is free."""
+    """Add the blog under the first slug that is free."""
     for slug in counted_slugs(blog.title):
         named = replace(blog, slug=slug)
-        if await threads_store.add(conn, named):
+        if await store.add(conn, named):
             return named
     while True:
         drawn = random_text(8, "0123456789abcdef")
         named = replace(blog, slug=f"{slug_of(blog.title)}-{drawn}")
-        if await threads_store.add(conn, named):
+        if await store.add(conn, named):
             return named
 
 
 async def get(conn: Reader, *, owner: str, slug: str) -> Thread:
-    blog = await store.find(conn, owner=owner, slug=slug)
+    blog = await store.find_by_slug(conn, ThreadKind.blog, owner=owner, slug=slug)
     if blog is None:
         raise ThreadNotFound(f"blog {owner}/{slug}")
     return blog
 
 
 async def owns(conn: Reader, caller: Caller, blog: Thread) -> bool:
-    """Tell whether it is the caller's blog.
+    """Tell whether the caller owns the blog.
 
-    An organization's belongs to its author, for as long as they may write there, and to the
-    organization's administrators.
+    A blog of an organization belongs to its author, as long as the author may write there, and to
+    the administrators of the organization.
     """
     if blog.owner_id == caller.user_id:
         return True
-    role = await store.role_in(conn, blog.owner_id or "", user_id=caller.user_id)
+    role = await role_of(conn, blog.owner_id or "", user_id=caller.user_id)
     needed = Role.write if blog.author_id == caller.user_id else Role.admin
     return role is not None and role.covers(needed)
 
@@ -123,7 +123,7 @@ async def update(
         return blog
     difference = ThreadDifference(changed=tuple(changed), body_before=blog.body)
     await threads.update(conn, edited, PUBLIC_CONTEXT, difference, actor_id=caller.user_id)
-    # The moment of the change is the store's.
+    # The store sets the time of the change.
     return await lock_thread(conn, edited)
 
 

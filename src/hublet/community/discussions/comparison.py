@@ -11,23 +11,23 @@ import pygit2
 
 from hublet.community.discussions.records import PullRequestCommit, PullRequestDiff
 from hublet.community.errors import MergeConflicts
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.git import bare_repos
 from hublet.repos.git.objects import signature_of
 from hublet.repos.git.trees import get_commit
 
 # A diff shows whole files until it is this large.
 MAX_DIFF_BYTES = 1 << 20
-# How many commits one push adds to the history of a pull request; older ones go unnamed.
+# How many commits one push adds to the history of a pull request; older ones are left out.
 MAX_COMMITS = 100
 
-# A merge is written by libgit2, and must lie safely on the disk before a ref points to it.
+# libgit2 writes merge commits, which must be on the disk before a ref points to them.
 pygit2.settings.enable_fsync_gitdir(True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sides:
-    """The branch that is to change, and the commits that are to change it."""
+    """The commit of the base branch, and the head of the pull request."""
 
     base: str
     head: str
@@ -35,7 +35,7 @@ class Sides:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRequest:
-    """How the commit says it that brings both sides together."""
+    """Author, time and message of a merge commit."""
 
     author: str
     at: datetime
@@ -43,16 +43,16 @@ class MergeRequest:
 
 
 def diff(folder: Path, sides: Sides) -> PullRequestDiff:
-    """Show what the head changed since it left its base."""
+    """Return the diff between the merge base and the head."""
     repository = bare_repos.open_repository(folder)
     head = get_commit(repository, sides.head)
     patches = filter(None, _merge_base_tree(repository, sides).diff_to_tree(head.tree))
     texts: list[str] = []
-    room = MAX_DIFF_BYTES
+    bytes_left = MAX_DIFF_BYTES
     for patch in patches:
         data = patch.data
-        room -= len(data)
-        if room < 0:
+        bytes_left -= len(data)
+        if bytes_left < 0:
             return PullRequestDiff(text="".join(texts), is_cut=True)
         texts.append(data.decode(errors="replace"))
     return PullRequestDiff(text="".join(texts), is_cut=False)
@@ -69,7 +69,7 @@ def sides_before(folder: Path, *, merge_commit: str, head: str) -> Sides:
 
 
 def conflicts(folder: Path, sides: Sides) -> list[str]:
-    """Return the files that changed on both sides and cannot be put together."""
+    """Return the files that changed on both sides and conflict."""
     repository = bare_repos.open_repository(folder)
     return (
         []
@@ -78,24 +78,24 @@ def conflicts(folder: Path, sides: Sides) -> list[str]:
     )
 
 
-def merge(folder: Path, sides: Sides, wanted: MergeRequest) -> str | None:
-    """Write the commit that brings both sides together; None when the base has it all already."""
+def merge(folder: Path, sides: Sides, request: MergeRequest) -> str | None:
+    """Write the merge commit; None when the base contains the head already."""
     repository = bare_repos.open_repository(folder)
     if _contains_head(repository, sides):
         return None
     index = _merge_trees(repository, sides)
     if paths := _conflicting_paths(index):
         raise MergeConflicts(paths)
-    who = signature_of(wanted.author, at=wanted.at)
+    who = signature_of(request.author, at=request.at)
     tree = index.write_tree(repository)
     parents = [pygit2.Oid(hex=sides.base), pygit2.Oid(hex=sides.head)]
-    return str(repository.create_commit(None, who, who, wanted.message, tree, parents))
+    return str(repository.create_commit(None, who, who, request.message, tree, parents))
 
 
 def new_commits(folder: Path, *, old: str, new: str) -> list[PullRequestCommit]:
-    """Return the commits that a pull request moved over, oldest first.
+    """Return the commits between two heads of a pull request, oldest first.
 
-    Of what was merged into it only the merge itself is told.
+    Only first parents count: of a branch that was merged into it, only the merge commit.
     """
     repository = bare_repos.open_repository(folder)
     walker = repository.walk(get_commit(repository, new).id)
@@ -117,7 +117,7 @@ def _contains_head(repository: pygit2.Repository, sides: Sides) -> bool:
 
 
 def _merge_base_tree(repository: pygit2.Repository, sides: Sides) -> pygit2.Tree:
-    """Return what both sides began with; nothing when they have no commit in common."""
+    """Return the tree of the merge base; an empty one when the histories are unrelated."""
     common = repository.merge_base(sides.base, sides.head)
     if common is None:
         return repository[repository.TreeBuilder().write()].peel(pygit2.Tree)
@@ -130,5 +130,5 @@ def _merge_trees(repository: pygit2.Repository, sides: Sides) -> pygit2.Index:
 
 
 def _conflicting_paths(index: pygit2.Index) -> list[str]:
-    found = index.conflicts or ()
-    return sorted({str(entry.path) for each in found for entry in each if entry is not None})
+    entries = (entry for conflict in index.conflicts or () for entry in conflict)
+    return sorted({str(entry.path) for entry in entries if entry is not None})

@@ -5,14 +5,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from hublet.community.discussions import changes, comparison, pull_requests, service, store
+from hublet.community.discussions import comparison, pull_requests, service, store
 from hublet.community.discussions.comparison import MergeRequest, Sides
 from hublet.community.discussions.records import OPEN_STATUSES, DiscussionRecord, PullRequestCommit
 from hublet.community.errors import PullRequestRefDeleted, StatusUnchanged
 from hublet.community.threads.records import ThreadStatus
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.events import UpdatedRef
 from hublet.repos.cards import read_card
 from hublet.repos.errors import RefChanged
@@ -21,7 +21,7 @@ from hublet.repos.records import HEADS, Card, RefTransaction, RepoAddress, Right
 from hublet.repos.refs import service as refs
 from hublet.tokens.records import Caller
 
-# How often a merge is made again because one of its sides moved meanwhile.
+# How often a merge is retried because one of the refs moved meanwhile.
 RETRIES = 5
 
 
@@ -33,7 +33,7 @@ class MergePlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeResult:
-    """What git made of a plan; without a commit the base had it all already."""
+    """The merge commit that git wrote; None when the base contained the head already."""
 
     sides: Sides
     commit: PullRequestCommit | None
@@ -43,7 +43,7 @@ class MergeResult:
 async def merge_into_base(
     database: Database, caller: Caller, address: RepoAddress, number: int, *, comment: str | None
 ) -> str:
-    """Merge a pull request, draft or not, into its base; return the commit it became."""
+    """Merge a pull request, draft or not, into its base; return the merge commit."""
     for _ in range(RETRIES):
         with suppress(RefChanged):
             return await _try_merge(database, caller, address, number, comment=comment)
@@ -80,8 +80,8 @@ def _check_open(discussion: DiscussionRecord) -> None:
 
 def _write_merge(folder: Path, plan: MergePlan, *, author: str) -> MergeResult:
     message = f"{plan.discussion.thread.title} (#{plan.discussion.number})"
-    wanted = MergeRequest(author=author, at=now(), message=message)
-    oid = comparison.merge(folder, plan.sides, wanted)
+    request = MergeRequest(author=author, at=now(), message=message)
+    oid = comparison.merge(folder, plan.sides, request)
     if oid is None:
         return MergeResult(sides=plan.sides, commit=None, card=None)
     card = read_card(folder, oid, plan.discussion.repo.type)
@@ -114,12 +114,12 @@ async def _finish(
         merge_commit_id=oid,
         details={"head": merged.sides.head},
     )
-    await changes.record_status(conn, caller, discussion, after)
+    await service.record_status(conn, caller, discussion, after)
     return oid
 
 
 async def _lock_both_refs(conn: Connection, discussion: DiscussionRecord, sides: Sides) -> None:
-    """Go on only when both sides are where they were when git merged them."""
+    """Lock both refs, unless one points to another commit than git merged."""
     for ref, sha in ((discussion.ref, sides.head), (discussion.base, sides.base)):
         if not await store.lock_ref(conn, discussion.repo.id, ref=ref, sha=sha):
             raise RefChanged(ref.removeprefix(HEADS))

@@ -35,55 +35,59 @@ def check_pull_request(discussion: DiscussionRecord) -> None:
 
 
 async def open_draft(
-    conn: Connection, caller: Caller, address: RepoAddress, wanted: NewDiscussion
+    conn: Connection, caller: Caller, address: RepoAddress, new: NewDiscussion
 ) -> DiscussionRecord:
-    """Open a pull request, as a draft, whose ref stands where main stands."""
-    # Interface 5.3: whoever opens one must be able to read what it is to change.
+    """Open a pull request as a draft, with a ref that points to the commit of main."""
+    # Interface 5.3: the author must be able to read the files that the request changes.
     repo = await repos.get(conn, caller, address, Right.read)
     await repos.check(conn, caller, repo, Right.discuss)
     head = await refs.get_sha(conn, repo, MAIN)
-    draft = replace(wanted, base=MAIN, status=ThreadStatus.draft)
+    draft = replace(new, base=MAIN, status=ThreadStatus.draft)
     discussion = await discussions.add(conn, caller, repo, draft)
     await _move_ref(conn, caller, discussion, old=None, new=head)
     return discussion
 
 
 async def open_with_commit(
-    conn: Connection, caller: Caller, repo: Repo, wanted: NewPullRequest
+    conn: Connection, caller: Caller, repo: Repo, new: NewPullRequest
 ) -> PullRequest:
-    """Open a pull request for a commit; whoever made the commit moves the ref there."""
-    title = " ".join(wanted.title.split()) or "Pull request"
-    new = NewDiscussion(
-        title=title[:MAX_TITLE], description=wanted.description[:MAX_COMMENT], base=wanted.base
+    """Open a pull request for a commit; the caller of this function creates the ref."""
+    title = " ".join(new.title.split()) or "Pull request"
+    discussion = await discussions.add(
+        conn,
+        caller,
+        repo,
+        NewDiscussion(
+            title=title[:MAX_TITLE], description=new.description[:MAX_COMMENT], base=new.base
+        ),
     )
-    discussion = await discussions.add(conn, caller, repo, new)
-    commit = PullRequestCommit(oid=wanted.head_sha, subject=title)
+    commit = PullRequestCommit(oid=new.head_sha, subject=title)
     await record_commit(conn, discussion.thread, commit, actor_id=caller.user_id)
     url = discussion.url(conn.hub.settings.base_url)
     return PullRequest(number=discussion.number, url=url)
 
 
-async def may_commit(conn: Reader, caller: Caller, repo: Repo, number: int) -> bool:
-    """Tell whether somebody may commit to a pull request without writing to the repository."""
+async def is_author_of_open(conn: Reader, caller: Caller, repo: Repo, number: int) -> bool:
+    """Tell whether a pull request is open and the caller is its author."""
     thread = await store.find(conn, repo.id, number)
     if thread is None or not thread.is_pull_request:
         return False
     return thread.author_id == caller.user_id and thread.status in OPEN_STATUSES
 
 
-register(opener=open_with_commit, check=may_commit)
+register(opener=open_with_commit, check=is_author_of_open)
 
 
 async def delete_ref(conn: Connection, caller: Caller, discussion: DiscussionRecord) -> None:
-    """Give up the ref of a pull request that is done with; which commits it had stays known."""
+    """Delete the ref of a closed or merged pull request; its last commit is stored."""
     check_pull_request(discussion)
     if discussion.thread.status not in CLOSED_STATUSES:
         raise PullRequestNotClosed
     head = await refs.find_sha(conn, discussion.repo, discussion.ref)
     if head is None:
         raise PullRequestRefDeleted
-    kept = discussion.kept_head or head
-    await thread_store.update(conn, replace(discussion.thread, details={"head": kept}))
+    last_head = discussion.last_head or head
+    await thread_store.update(conn, replace(discussion.thread, details={"head": last_head}))
     await _move_ref(conn, caller, discussion, old=head, new=None)
 
 
@@ -92,8 +96,8 @@ async def delete(conn: Connection, caller: Caller, discussion: DiscussionRecord)
     head = await refs.find_sha(conn, discussion.repo, discussion.ref)
     if head is not None:
         await _move_ref(conn, caller, discussion, old=head, new=None)
-    place = discussions.context_of(discussion.repo)
-    await threads.delete(conn, discussion.thread, place, actor_id=caller.user_id)
+    context = discussions.context_of(discussion.repo)
+    await threads.delete(conn, discussion.thread, context, actor_id=caller.user_id)
 
 
 async def _move_ref(
@@ -111,26 +115,26 @@ async def _move_ref(
 
 
 async def head_of(conn: Reader, discussion: DiscussionRecord) -> str | None:
-    """Return the last commit of a pull request, also when its ref is gone."""
-    return discussion.kept_head or await refs.find_sha(conn, discussion.repo, discussion.ref)
+    """Return the last commit of a pull request, also after its ref was deleted."""
+    return discussion.last_head or await refs.find_sha(conn, discussion.repo, discussion.ref)
 
 
 async def add_commits(
     conn: Connection,
     thread: Thread,
-    place: ThreadContext,
+    context: ThreadContext,
     commits: Sequence[PullRequestCommit],
     *,
     actor_id: str,
     at: datetime,
 ) -> None:
-    """Write commits into a pull request's history, each once however often this is called."""
+    """Add commits to the history of a pull request; idempotent."""
     known = await store.list_commits(conn, thread.id)
-    fresh = [commit for commit in commits if commit.oid not in known]
-    noted = [await record_commit(conn, thread, each, actor_id=actor_id, at=at) for each in fresh]
-    if noted:
-        difference = ThreadDifference(changed=("content",), event_id=noted[0].id)
-        await threads.update(conn, thread, place, difference, actor_id=actor_id)
+    new = [commit for commit in commits if commit.oid not in known]
+    added = [await record_commit(conn, thread, each, actor_id=actor_id, at=at) for each in new]
+    if added:
+        difference = ThreadDifference(changed=("content",), event_id=added[0].id)
+        await threads.update(conn, thread, context, difference, actor_id=actor_id)
 
 
 async def record_commit(

@@ -1,4 +1,4 @@
-"""Records of discussions: a thread with a number in a repository, and what is shown of it."""
+"""Records of discussions: threads with a number in a repository, and their views."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -11,22 +11,21 @@ from hublet.community.threads.records import (
     ThreadChange,
     ThreadStatus,
 )
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.records import MAIN, PULL_REQUESTS, Repo
 
 MIN_TITLE = 3
 MAX_TITLE = 200
 
-# Where pull requests and discussions that are not done with yet stand, and the others.
 OPEN_STATUSES = frozenset({ThreadStatus.draft, ThreadStatus.open})
 CLOSED_STATUSES = frozenset({ThreadStatus.closed, ThreadStatus.merged})
 
 
 class DiscussionSort(StrEnum):
     created = "recently-created"
-    # What something happened in last comes first.
+    # The latest change comes first.
     trending = "trending"
-    # This hub has no reactions; what was answered most comes first.
+    # This hub has no reactions; the most comments come first.
     reactions = "reactions"
 
 
@@ -44,16 +43,16 @@ class DiscussionRecord:
 
     @property
     def ref(self) -> str:
-        """Where the commits of a pull request are pushed to."""
+        """The ref to which the commits of a pull request are pushed."""
         return ref_of(self.number)
 
     @property
     def base(self) -> str:
-        """The branch that a pull request wants to change."""
+        """The branch that a pull request is to be merged into."""
         return self.thread.base or MAIN
 
     @property
-    def kept_head(self) -> str | None:
+    def last_head(self) -> str | None:
         """The last commit of a pull request that was merged, or whose ref was deleted."""
         return (self.thread.details or {}).get("head")
 
@@ -69,14 +68,14 @@ class DiscussionRecord:
 class NewDiscussion:
     title: str
     description: str
-    # The branch that a pull request wants to change; None for a mere discussion.
+    # The branch that a pull request is to be merged into; None for a mere discussion.
     base: str | None = None
     status: ThreadStatus = ThreadStatus.open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscussionFilters:
-    """Which discussions of a repository are asked for; None asks for all."""
+    """Filters of a repository's discussions; None matches all."""
 
     is_pull_request: bool | None = None
     statuses: frozenset[ThreadStatus] = OPEN_STATUSES | CLOSED_STATUSES
@@ -88,14 +87,14 @@ class DiscussionFilters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscussionList:
-    """A part of a list, with the accounts that it shows."""
+    """A page of a list of discussions, with the accounts that it shows."""
 
     discussions: Sequence[DiscussionRecord]
     accounts: Accounts
-    # Where in the list the part begins, and how long the list is.
+    # The position of the page in the list, and the length of the list.
     start: int
     count: int
-    # How many are closed or merged, whichever status is asked for.
+    # How many are closed or merged, whatever status is filtered by.
     closed: int
 
 
@@ -110,13 +109,13 @@ class PullRequestCommit:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequestDiff:
     text: str
-    # Whether there is more than fits.
+    # Whether the text was cut because the diff is too long.
     is_cut: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscussionHistory:
-    """What happened in a discussion, and the accounts that had to do with it."""
+    """The comments and changes of a discussion, and the accounts that made them."""
 
     comments: Sequence[Comment]
     versions: Mapping[str, Sequence[CommentRevision]]
@@ -126,7 +125,7 @@ class DiscussionHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A pull request beside its base."""
+    """The comparison of a pull request with its base."""
 
     conflicts: Sequence[str] = ()
     diff: PullRequestDiff | None = None
@@ -138,8 +137,8 @@ class DiscussionView:
     history: DiscussionHistory
     # None for a mere discussion.
     comparison: Comparison | None = None
-    # Whether the caller may see what is in the repository's files.
-    may_read: bool = True
+    # Whether the caller may read the files of the repository.
+    may_read_files: bool = True
 
 
 def ref_of(number: int) -> str:
@@ -147,6 +146,6 @@ def ref_of(number: int) -> str:
 
 
 def number_of(ref: str) -> int | None:
-    """Return which pull request a ref belongs to, if any."""
+    """Return the number of the pull request that a ref belongs to, if any."""
     number = ref.removeprefix(PULL_REQUESTS)
     return int(number) if number != ref and number.isdecimal() else None

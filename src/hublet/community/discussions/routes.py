@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Path, Query
 from pydantic import MISSING
 
+from hublet.accounts.organizations.store import find_accounts
 from hublet.community.comment_schemas import (
     CommentEvent,
     EditComment,
@@ -12,7 +13,7 @@ from hublet.community.comment_schemas import (
     UpdatedComment,
     author_ids,
 )
-from hublet.community.discussions import changes, merge, pull_requests, service, view
+from hublet.community.discussions import merge, pull_requests, service, view
 from hublet.community.discussions.records import (
     CLOSED_STATUSES,
     OPEN_STATUSES,
@@ -37,7 +38,7 @@ from hublet.community.discussions.schemas import (
     StatusChange,
     TitleChange,
 )
-from hublet.community.threads import store as authors
+from hublet.community.threads import store as thread_store
 from hublet.community.threads.records import Comment, ThreadStatus
 from hublet.core.database import Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
@@ -106,9 +107,9 @@ async def create_discussion(
     conn: Conn, caller: AnyCaller, repo: GitRepo, body: CreateDiscussion
 ) -> CreatedDiscussion:
     """Open a discussion, or a pull request that starts as a draft without changes."""
-    wanted = NewDiscussion(title=body.title, description=body.description)
+    new = NewDiscussion(title=body.title, description=body.description)
     open_ = pull_requests.open_draft if body.pullRequest else service.open_discussion
-    discussion = await open_(conn, caller, repo, wanted)
+    discussion = await open_(conn, caller, repo, new)
     url = discussion.url(conn.hub.settings.base_url)
     return CreatedDiscussion(num=discussion.number, url=url, pullRequest=body.pullRequest)
 
@@ -122,8 +123,8 @@ async def get_discussion(
     diff: Annotated[bool, Query(description="Show what a pull request changes.")] = False,  # noqa: FBT002 - as FastAPI reads it
 ) -> DiscussionDetails:
     """Show a discussion with all that happened in it."""
-    found = await view.get(database, caller, repo, num, with_diff=diff)
-    return DiscussionDetails.of_details(found, base_url=database.hub.settings.base_url)
+    details = await view.get(database, caller, repo, num, with_diff=diff)
+    return DiscussionDetails.of_details(details, base_url=database.hub.settings.base_url)
 
 
 @router.delete("/{num}")
@@ -166,8 +167,8 @@ async def hide_discussion_comment(
 
 
 async def _render_comment(conn: Reader, comment: Comment) -> CommentEvent:
-    accounts = await authors.find_accounts(conn, author_ids([comment]))
-    versions = (await authors.list_revisions(conn, comment.thread_id)).get(comment.id, ())
+    accounts = await find_accounts(conn, author_ids([comment]))
+    versions = (await thread_store.list_revisions(conn, comment.thread_id)).get(comment.id, ())
     base_url = conn.hub.settings.base_url
     return CommentEvent.of(comment, accounts, base_url=base_url, versions=versions)
 
@@ -178,8 +179,8 @@ async def rename_discussion(
 ) -> NewTitle:
     """Give a discussion another title: its author and those who may write to the repository."""
     discussion = await service.get_for_change(conn, caller, repo, num)
-    change = await changes.rename(conn, caller, discussion, body.title)
-    accounts = await authors.find_accounts(conn, [change.author_id])
+    change = await service.rename(conn, caller, discussion, body.title)
+    accounts = await find_accounts(conn, [change.author_id])
     base_url = conn.hub.settings.base_url
     return NewTitle(newTitle=TitleChange.of(change, accounts, base_url=base_url))
 
@@ -192,8 +193,8 @@ async def change_discussion_status(
     discussion = await service.get_for_change(conn, caller, repo, num)
     comment = None if body.comment is MISSING else body.comment
     status = ThreadStatus(body.status)
-    change = await changes.set_status(conn, caller, discussion, status, comment=comment)
-    accounts = await authors.find_accounts(conn, [change.author_id])
+    change = await service.set_status(conn, caller, discussion, status, message=comment)
+    accounts = await find_accounts(conn, [change.author_id])
     base_url = conn.hub.settings.base_url
     return NewStatus(newStatus=StatusChange.of(change, accounts, base_url=base_url))
 
@@ -204,7 +205,7 @@ async def pin_discussion(
 ) -> Pin:
     """Keep a discussion on top of the list, or let it go again."""
     discussion = await service.get_for_change(conn, caller, repo, num, right=Right.write)
-    await changes.set_pinned(conn, caller, discussion, pinned=body.pinned)
+    await service.set_pinned(conn, caller, discussion, pinned=body.pinned)
     return body
 
 
@@ -213,10 +214,12 @@ async def ignore_discussion(
     conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, body: Ignore | None = None
 ) -> Ignore:
     """Hear nothing more of a discussion, or hear of it again."""
-    asked = body or Ignore()
+    request = body or Ignore()
     discussion = await service.get(conn, caller, repo, num)
-    await authors.set_muted(conn, discussion.thread.id, user_id=caller.user_id, muted=asked.ignore)
-    return asked
+    await thread_store.set_muted(
+        conn, discussion.thread.id, user_id=caller.user_id, muted=request.ignore
+    )
+    return request
 
 
 pull_requests_router = Router(prefix=_PREFIX, tags=["discussions"], responses=MOVED)

@@ -19,6 +19,7 @@ from hublet.core.schema import ObjectId, Schema, Timestamp
 StatusName = Literal["draft", "open", "closed", "merged"]
 
 
+# Line breaks become spaces here; `comment_schemas.Title`, of other threads, refuses them.
 def _join_lines(text: Any) -> Any:
     return " ".join(text.split()) if isinstance(text, str) else text
 
@@ -218,25 +219,25 @@ def _card_fields(
         "isPullRequest": thread.is_pull_request,
         "pinned": thread.pinned,
         "numComments": thread.comment_count,
-        "author": Author.found(thread.author_id, accounts, base_url=base_url),
+        "author": Author.of_id(thread.author_id, accounts, base_url=base_url),
         "repo": {"name": discussion.repo.full_name, "type": discussion.repo.type},
     }
 
 
 def _render_events(history: records.DiscussionHistory, base_url: str) -> list[Any]:
-    """Return comments and changes in the order in which they happened."""
-    happened: list[Comment | ThreadChange] = [*history.comments, *history.changes]
-    happened.sort(key=lambda each: (each.created_at, each.id))
-    return [_render_event(each, history, base_url) for each in happened]
+    """Return comments and changes, oldest first."""
+    entries: list[Comment | ThreadChange] = [*history.comments, *history.changes]
+    entries.sort(key=lambda each: (each.created_at, each.id))
+    return [_render_event(each, history, base_url) for each in entries]
 
 
 def _render_event(
-    happened: Comment | ThreadChange, history: records.DiscussionHistory, base_url: str
+    entry: Comment | ThreadChange, history: records.DiscussionHistory, base_url: str
 ) -> Any:
-    if isinstance(happened, ThreadChange):
-        return _change_fields(happened, history.accounts, base_url)
-    versions = history.versions.get(happened.id, ())
-    return CommentEvent.of(happened, history.accounts, base_url=base_url, versions=versions)
+    if isinstance(entry, ThreadChange):
+        return _change_fields(entry, history.accounts, base_url)
+    versions = history.versions.get(entry.id, ())
+    return CommentEvent.of(entry, history.accounts, base_url=base_url, versions=versions)
 
 
 def _change_fields(change: ThreadChange, accounts: Accounts, base_url: str) -> dict[str, Any]:
@@ -244,7 +245,7 @@ def _change_fields(change: ThreadChange, accounts: Accounts, base_url: str) -> d
         "id": change.id,
         "type": change.type,
         "createdAt": change.created_at,
-        "author": Author.found(change.author_id, accounts, base_url=base_url),
+        "author": Author.of_id(change.author_id, accounts, base_url=base_url),
         "data": change.data,
     }
 
@@ -260,7 +261,7 @@ def _comparison_fields(details: records.DiscussionView) -> dict[str, Any]:
             "base": details.discussion.base,
             "mergeCommitId": details.discussion.thread.merge_commit_id or MISSING,
         },
-        "filesWithConflicts": conflicts if details.may_read else bool(conflicts),
+        "filesWithConflicts": conflicts if details.may_read_files else bool(conflicts),
         "diff": MISSING if diff is None else diff.text,
         "diffTruncated": True if diff is not None and diff.is_cut else MISSING,
     }

@@ -1,5 +1,8 @@
-"""Rules of discussions: who may list, open, read and comment on them."""
+"""Rules of discussions: who may list, open, read, comment on and change them."""
 
+from dataclasses import replace
+
+from hublet.accounts.organizations.store import find_accounts
 from hublet.community.discussions import store
 from hublet.community.discussions.records import (
     CLOSED_STATUSES,
@@ -13,22 +16,34 @@ from hublet.community.errors import (
     DiscussionsDisabled,
     NotYourComment,
     NotYourDiscussion,
+    PullRequestRefDeleted,
+    StatusUnchanged,
+    TitleUnchanged,
 )
 from hublet.community.threads import service as threads
 from hublet.community.threads import store as thread_store
-from hublet.community.threads.records import Comment, Thread, ThreadKind
-from hublet.community.threads.service import ThreadContext
+from hublet.community.threads.records import (
+    Comment,
+    Thread,
+    ThreadChange,
+    ThreadKind,
+    ThreadStatus,
+)
+from hublet.community.threads.service import ThreadContext, ThreadDifference
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
 from hublet.repos import service as repos
 from hublet.repos.errors import RepoNotFound
 from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.refs import service as refs
 from hublet.tokens.records import Caller
+
+PAGE_SIZE = 50
 
 
 def context_of(repo: Repo) -> ThreadContext:
-    """Return where a repository's discussions stand: who sees the repository may read them."""
+    """Return the context of a repository's discussions: who may see it may read them."""
 
     async def may_read(conn: Reader, user_id: str) -> bool:
         is_open = await repos.may(conn, None, repo, Right.see)
@@ -56,14 +71,14 @@ async def get_for_change(
     *,
     right: Right = Right.discuss,
 ) -> DiscussionRecord:
-    """Like `get`, for whoever has this right; nobody else changes it before this ends."""
+    """Return a discussion like `get`, and lock it until the transaction ends."""
     repo = await repos.get(conn, caller, address, right)
     await lock(conn, repo.id, number)
     return await _find_in_repo(conn, repo, number)
 
 
 async def lock(conn: Connection, repo_id: str, number: int) -> None:
-    """Let nobody else change a discussion before the transaction ends."""
+    """Lock a discussion until the transaction ends."""
     await conn.lock(f"discussion {repo_id} {number}")
 
 
@@ -88,16 +103,36 @@ async def check_author_or_writer(
         raise NotYourDiscussion(action)
 
 
+async def get_page(
+    conn: Reader,
+    caller: Caller | None,
+    address: RepoAddress,
+    filters: DiscussionFilters,
+    *,
+    number: int,
+) -> DiscussionList:
+    """Return a page of a repository's discussions; the first one has the number 0."""
+    repo = await repos.get(conn, caller, address, Right.see)
+    start = number * PAGE_SIZE
+    page = await store.list_of(conn, repo.id, filters, start=start, limit=PAGE_SIZE)
+    counts = await store.count_of(conn, repo.id, filters)
+    return DiscussionList(
+        discussions=[DiscussionRecord(repo=repo, thread=thread) for thread in page],
+        accounts=await find_accounts(conn, [thread.author_id for thread in page]),
+        start=start,
+        count=sum(counts.get(status, 0) for status in filters.statuses),
+        closed=sum(counts.get(status, 0) for status in CLOSED_STATUSES),
+    )
+
+
 async def open_discussion(
-    conn: Connection, caller: Caller, address: RepoAddress, wanted: NewDiscussion
+    conn: Connection, caller: Caller, address: RepoAddress, new: NewDiscussion
 ) -> DiscussionRecord:
     repo = await repos.get(conn, caller, address, Right.discuss)
-    return await add(conn, caller, repo, wanted)
+    return await add(conn, caller, repo, new)
 
 
-async def add(
-    conn: Connection, caller: Caller, repo: Repo, wanted: NewDiscussion
-) -> DiscussionRecord:
+async def add(conn: Connection, caller: Caller, repo: Repo, new: NewDiscussion) -> DiscussionRecord:
     """Add a discussion, or a pull request without its ref, under the next number."""
     check_enabled(repo)
     number = await store.next_number(conn, repo.id)
@@ -107,19 +142,19 @@ async def add(
     thread = Thread(
         id=new_object_id(),
         kind=ThreadKind.discussion,
-        title=wanted.title,
+        title=new.title,
         author_id=caller.user_id,
         repo_id=repo.id,
         number=number,
-        is_pull_request=wanted.base is not None,
-        status=wanted.status,
-        base=wanted.base,
+        is_pull_request=new.base is not None,
+        status=new.status,
+        base=new.base,
         created_at=at,
         updated_at=at,
     )
     await thread_store.add(conn, thread)
     await threads.open_thread(
-        conn, thread, context_of(repo), actor_id=caller.user_id, message=wanted.description
+        conn, thread, context_of(repo), actor_id=caller.user_id, message=new.description
     )
     return DiscussionRecord(repo=repo, thread=thread)
 
@@ -148,12 +183,12 @@ async def edit_comment(
     conn: Connection, caller: Caller, discussion: DiscussionRecord, comment_id: str, text: str
 ) -> Comment:
     check_enabled(discussion.repo)
-    found = await threads.get_comment(conn, discussion.thread, comment_id)
-    if found.author_id != caller.user_id:
+    comment = await threads.get_comment(conn, discussion.thread, comment_id)
+    if comment.author_id != caller.user_id:
         raise NotYourComment("edit")
-    place = context_of(discussion.repo)
+    context = context_of(discussion.repo)
     return await threads.edit_comment(
-        conn, discussion.thread, place, found, actor_id=caller.user_id, raw=text
+        conn, discussion.thread, context, comment, actor_id=caller.user_id, raw=text
     )
 
 
@@ -161,35 +196,103 @@ async def hide_comment(
     conn: Connection, caller: Caller, discussion: DiscussionRecord, comment_id: str
 ) -> Comment:
     """Hide one's own comment, or anybody's in a repository that one may write to."""
-    found = await threads.get_comment(conn, discussion.thread, comment_id)
-    is_own = found.author_id == caller.user_id
+    comment = await threads.get_comment(conn, discussion.thread, comment_id)
+    is_own = comment.author_id == caller.user_id
     if not is_own and not await repos.may_user(conn, caller.user_id, discussion.repo, Right.write):
         raise NotYourComment("hide")
     return await threads.hide_comment(
-        conn, discussion.thread, context_of(discussion.repo), found, actor_id=caller.user_id
+        conn, discussion.thread, context_of(discussion.repo), comment, actor_id=caller.user_id
     )
 
 
-PAGE_SIZE = 50
+async def rename(
+    conn: Connection, caller: Caller, discussion: DiscussionRecord, title: str
+) -> ThreadChange:
+    await check_author_or_writer(conn, caller, discussion, f"rename this {discussion.noun}")
+    thread = discussion.thread
+    if title == thread.title:
+        raise TitleUnchanged(discussion.noun)
+    change = await threads.record_change(
+        conn,
+        thread,
+        "title-change",
+        actor_id=caller.user_id,
+        data={"from": thread.title, "to": title},
+    )
+    difference = ThreadDifference(changed=("title",), event_id=change.id)
+    await _update(conn, caller, discussion, replace(thread, title=title), difference)
+    return change
 
 
-async def get_page(
-    conn: Reader,
-    caller: Caller | None,
-    address: RepoAddress,
-    wanted: DiscussionFilters,
+async def set_status(
+    conn: Connection,
+    caller: Caller,
+    discussion: DiscussionRecord,
+    status: ThreadStatus,
     *,
-    number: int,
-) -> DiscussionList:
-    """Return a page of a repository's discussions; the first one has the number 0."""
-    repo = await repos.get(conn, caller, address, Right.see)
-    start = number * PAGE_SIZE
-    found = await store.list_of(conn, repo.id, wanted, start=start, limit=PAGE_SIZE)
-    counts = await store.count_of(conn, repo.id, wanted)
-    return DiscussionList(
-        discussions=[DiscussionRecord(repo=repo, thread=thread) for thread in found],
-        accounts=await thread_store.find_accounts(conn, [thread.author_id for thread in found]),
-        start=start,
-        count=sum(counts.get(status, 0) for status in wanted.statuses),
-        closed=sum(counts.get(status, 0) for status in CLOSED_STATUSES),
+    message: str | None,
+) -> ThreadChange:
+    """Close or open a discussion, with a comment if there is a message.
+
+    Opening a draft makes it ready, opening a closed one reopens it.
+    """
+    verb = "close" if status is ThreadStatus.closed else "open"
+    await check_author_or_writer(conn, caller, discussion, f"{verb} this {discussion.noun}")
+    if discussion.thread.status in {status, ThreadStatus.merged}:
+        raise StatusUnchanged(discussion.noun, str(discussion.thread.status))
+    if status is ThreadStatus.open:
+        await _check_ref(conn, discussion)
+    if message is not None:
+        await comment(conn, caller, discussion, message)
+    return await record_status(conn, caller, discussion, replace(discussion.thread, status=status))
+
+
+async def _check_ref(conn: Reader, discussion: DiscussionRecord) -> None:
+    if discussion.thread.is_pull_request and (
+        await refs.find_sha(conn, discussion.repo, discussion.ref) is None
+    ):
+        raise PullRequestRefDeleted
+
+
+async def record_status(
+    conn: Connection,
+    caller: Caller,
+    discussion: DiscussionRecord,
+    after: Thread,
+) -> ThreadChange:
+    """Write a thread with its new status, and add the change to its history."""
+    change = await threads.record_change(
+        conn,
+        after,
+        "status-change",
+        actor_id=caller.user_id,
+        data={"status": after.status},
     )
+    difference = ThreadDifference(changed=("status",), event_id=change.id)
+    await _update(conn, caller, discussion, after, difference)
+    return change
+
+
+async def set_pinned(
+    conn: Connection, caller: Caller, discussion: DiscussionRecord, *, pinned: bool
+) -> None:
+    """Pin a discussion to the top of the list, or unpin it; doing it again changes nothing."""
+    if discussion.thread.pinned is pinned:
+        return
+    after = replace(discussion.thread, pinned=pinned)
+    change = await threads.record_change(
+        conn, after, "pinning-change", actor_id=caller.user_id, data={"pinned": pinned}
+    )
+    difference = ThreadDifference(changed=("pinned",), event_id=change.id)
+    await _update(conn, caller, discussion, after, difference)
+
+
+async def _update(
+    conn: Connection,
+    caller: Caller,
+    discussion: DiscussionRecord,
+    after: Thread,
+    difference: ThreadDifference,
+) -> None:
+    context = context_of(discussion.repo)
+    await threads.update(conn, after, context, difference, actor_id=caller.user_id)

@@ -1,11 +1,11 @@
-"""SQL of what only discussions need of threads."""
+"""SQL of discussions: their numbers, lists, commits and refs."""
 
 import json
 
 from hublet.accounts.names import name_key
 from hublet.community.discussions.records import DiscussionFilters, DiscussionSort
 from hublet.community.threads.records import Thread, ThreadStatus
-from hublet.community.threads.store import THREAD_COLUMNS, thread_record
+from hublet.community.threads.store import THREAD_COLUMNS, like_pattern, thread_record
 from hublet.core.database import Connection, Reader
 
 _FROM_MATCHING = """
@@ -23,7 +23,7 @@ _ORDER = {
 
 
 async def next_number(conn: Connection, repo_id: str) -> int | None:
-    """Return the next number of the repository; nobody else gets it, and none is left out.
+    """Take the next number of the repository: unique, and without gaps.
 
     None when the repository was deleted meanwhile.
     """
@@ -44,44 +44,42 @@ async def find(conn: Reader, repo_id: str, number: int) -> Thread | None:
 
 
 async def list_of(
-    conn: Reader, repo_id: str, wanted: DiscussionFilters, *, start: int, limit: int
+    conn: Reader, repo_id: str, filters: DiscussionFilters, *, start: int, limit: int
 ) -> list[Thread]:
     """Return the discussions that match, from a position on; pinned ones come first."""
     rows = await conn.fetch_all(
         f"""
         SELECT {THREAD_COLUMNS} {_FROM_MATCHING} AND t.status IN each($5)
-        ORDER BY t.pinned DESC, {_ORDER[wanted.sort]} LIMIT $6 OFFSET $7
+        ORDER BY t.pinned DESC, {_ORDER[filters.sort]} LIMIT $6 OFFSET $7
         """,
-        repo_id, *_filter_values(wanted), json.dumps(sorted(wanted.statuses)), limit, start,
+        repo_id, *_filter_values(filters), json.dumps(sorted(filters.statuses)), limit, start,
     )  # fmt: skip
     return [thread_record(row) for row in rows]
 
 
 async def count_of(
-    conn: Reader, repo_id: str, wanted: DiscussionFilters
+    conn: Reader, repo_id: str, filters: DiscussionFilters
 ) -> dict[ThreadStatus, int]:
-    """Count the discussions that match, by status; the status that is asked for does not count."""
+    """Count the discussions that match, by status; the filter of the status does not apply."""
     rows = await conn.fetch_all(
         f"SELECT t.status, count(*) AS count {_FROM_MATCHING} GROUP BY t.status",
-        repo_id, *_filter_values(wanted),
+        repo_id, *_filter_values(filters),
     )  # fmt: skip
     return {ThreadStatus(row["status"]): row["count"] for row in rows}
 
 
-def _filter_values(wanted: DiscussionFilters) -> tuple[str, str, str]:
+def _filter_values(filters: DiscussionFilters) -> tuple[str, str, str]:
     kinds = {None: "all", True: "pull_request", False: "discussion"}
-    author = name_key(wanted.author) if wanted.author else ""
-    return kinds[wanted.is_pull_request], author, _pattern(wanted.search or "")
-
-
-def _pattern(text: str) -> str:
-    for special in "~%_":
-        text = text.replace(special, f"~{special}")
-    return f"%{text}%" if text else ""
+    author = name_key(filters.author) if filters.author else ""
+    return (
+        kinds[filters.is_pull_request],
+        author,
+        like_pattern(filters.search) if filters.search else "",
+    )
 
 
 async def list_commits(conn: Reader, thread_id: str) -> set[str]:
-    """Return the ids of the commits that the thread's history tells of."""
+    """Return the ids of the commits in the thread's history."""
     rows = await conn.fetch_all(
         "SELECT data FROM thread_changes WHERE thread_id = $1 AND type = 'commit'", thread_id
     )
@@ -89,7 +87,7 @@ async def list_commits(conn: Reader, thread_id: str) -> set[str]:
 
 
 async def lock_ref(conn: Connection, repo_id: str, *, ref: str, sha: str) -> bool:
-    """Keep a ref from moving until the transaction ends; False when it has moved already."""
+    """Lock a ref until the transaction ends; False when it points to another commit already."""
     return await conn.execute(
         "UPDATE repo_refs SET updated_at = updated_at WHERE repo_id = $1 AND name = $2 AND sha = $3",
         repo_id, ref, sha,

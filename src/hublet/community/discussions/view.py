@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
+from hublet.accounts.organizations.store import find_accounts
 from hublet.community.comment_schemas import author_ids
-from hublet.community.discussions import comparison as discussions_comparison
-from hublet.community.discussions import pull_requests, service
+from hublet.community.discussions import comparison, pull_requests, service
 from hublet.community.discussions.comparison import Sides
 from hublet.community.discussions.records import (
     OPEN_STATUSES,
@@ -14,9 +14,9 @@ from hublet.community.discussions.records import (
     DiscussionRecord,
     DiscussionView,
 )
-from hublet.community.threads import store as authors
+from hublet.community.threads import store as thread_store
 from hublet.core.database import Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos import service as repos
 from hublet.repos.errors import RevisionNotFound
 from hublet.repos.git import bare_repos
@@ -27,7 +27,7 @@ from hublet.tokens.records import Caller
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Heads:
-    """Where a pull request and its base are; the base may be gone, and the commits as well."""
+    """The commits of a pull request and of its base; None where a ref was deleted."""
 
     base: str | None
     head: str | None
@@ -46,30 +46,33 @@ async def get(
         history = await _load_history(conn, discussion)
         if not discussion.thread.is_pull_request:
             return DiscussionView(discussion=discussion, history=history)
-        may_read = await repos.may(conn, caller, discussion.repo, Right.read)
+        may_read_files = await repos.may(conn, caller, discussion.repo, Right.read)
         heads = _Heads(
             base=await refs.find_sha(conn, discussion.repo, discussion.base),
             head=await pull_requests.head_of(conn, discussion),
         )
     folder = bare_repos.folder_of(database.hub.settings.database.data_dir, discussion.repo.id)
-    comparison = await asyncio.to_thread(
-        _compare, folder, discussion, heads, with_diff=with_diff and may_read
+    compared = await asyncio.to_thread(
+        _compare, folder, discussion, heads, with_diff=with_diff and may_read_files
     )
     return DiscussionView(
-        discussion=discussion, history=history, comparison=comparison, may_read=may_read
+        discussion=discussion,
+        history=history,
+        comparison=compared,
+        may_read_files=may_read_files,
     )
 
 
 async def _load_history(conn: Reader, discussion: DiscussionRecord) -> DiscussionHistory:
     thread = discussion.thread
-    comments = await authors.list_comments(conn, thread.id)
-    changes = await authors.list_changes(conn, thread.id)
-    shown = author_ids(comments) | {change.author_id for change in changes} | {thread.author_id}
+    comments = await thread_store.list_comments(conn, thread.id)
+    changes = await thread_store.list_changes(conn, thread.id)
+    authors = author_ids(comments) | {change.author_id for change in changes} | {thread.author_id}
     return DiscussionHistory(
         comments=comments,
-        versions=await authors.list_revisions(conn, thread.id),
+        versions=await thread_store.list_revisions(conn, thread.id),
         changes=changes,
-        accounts=await authors.find_accounts(conn, shown),
+        accounts=await find_accounts(conn, authors),
     )
 
 
@@ -80,11 +83,11 @@ def _compare(
     try:
         sides = _sides(folder, discussion, heads)
         return Comparison(
-            conflicts=discussions_comparison.conflicts(folder, sides) if sides and is_open else (),
-            diff=discussions_comparison.diff(folder, sides) if sides and with_diff else None,
+            conflicts=comparison.conflicts(folder, sides) if sides and is_open else (),
+            diff=comparison.diff(folder, sides) if sides and with_diff else None,
         )
     except RevisionNotFound:
-        # Git sweeps away what no ref leads to any more.
+        # Git has pruned commits that no ref leads to any more.
         return Comparison()
 
 
@@ -92,7 +95,5 @@ def _sides(folder: Path, discussion: DiscussionRecord, heads: _Heads) -> Sides |
     if heads.head is None:
         return None
     if (merge_commit := discussion.thread.merge_commit_id) is not None:
-        return discussions_comparison.sides_before(
-            folder, merge_commit=merge_commit, head=heads.head
-        )
+        return comparison.sides_before(folder, merge_commit=merge_commit, head=heads.head)
     return Sides(base=heads.base, head=heads.head) if heads.base else None

@@ -15,15 +15,15 @@ _MONTH = re.compile(f"{_YEAR}-[0-9]{{2}}")
 
 
 def span_of(*, day: str | None, week: str | None, month: str | None) -> Span | None:
-    """Return when it begins and when it is over; None when nothing is asked for."""
+    """Return the start and the end of the period; None when no period is given."""
     kinds = ((_day, day), (_week, week), (_month, month))
-    asked = [(read, text) for read, text in kinds if text is not None]
-    if not asked:
+    given = [(parse, text) for parse, text in kinds if text is not None]
+    if not given:
         return None
-    if len(asked) > 1:
+    if len(given) > 1:
         raise InvalidDay("Give only one of date, week and month.")
-    ((read, text),) = asked
-    first, after = read(text)
+    ((parse, text),) = given
+    first, after = parse(text)
     return datetime.combine(first, time(), UTC), datetime.combine(after, time(), UTC)
 
 

@@ -5,15 +5,15 @@ from enum import StrEnum
 from typing import Any
 
 from hublet.community.threads.records import Thread
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperRecord:
-    """A thread about what was published elsewhere: nobody here is its author."""
+    """A paper that was published elsewhere, with its thread, which has no author here."""
 
     thread: Thread
-    # Who brought it here.
+    # The user who submitted it to this hub.
     submitter_id: str
     published_at: datetime
     submitted_at: datetime
@@ -36,13 +36,13 @@ class PaperRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewPaper:
-    """What somebody tells of a paper: the hub asks no other service about it."""
+    """What a submitter says of a paper; the hub asks no other service about it."""
 
     id: str
     title: str
     summary: str
     authors: tuple[str, ...]
-    # When it was submitted here, without one.
+    # The time of the submission counts without one.
     published_at: datetime | None = None
     # The name of the submitter, when that is not the caller.
     submitted_by: str | None = None
@@ -57,10 +57,10 @@ class PaperSort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailyPapersQuery:
-    """Which of the submitted papers to show."""
+    """Filter and order of the daily papers."""
 
     span: tuple[datetime, datetime] | None = None
-    # Empty for everybody's.
+    # The name of a user; empty matches every submitter.
     submitter: str = ""
     sort: PaperSort = PaperSort.newest
     page: int = 0

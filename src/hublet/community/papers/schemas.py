@@ -24,9 +24,9 @@ class IndexPaper(Schema):
     title: Title
     summary: Annotated[str, Field(min_length=1, max_length=MAX_SUMMARY), NOT_BLANK]
     authors: Annotated[list[Line], Field(min_length=1, max_length=MAX_AUTHORS)]
-    # When it was submitted here, without one.
+    # The time of the submission counts without one.
     publishedAt: Timestamp | MISSING = MISSING
-    # The name of the user who brings it; only hub administrators name somebody else.
+    # The name of the submitter; only hub administrators may name another user.
     submittedBy: str | MISSING = MISSING
 
 
@@ -39,7 +39,7 @@ class Submitter(Schema):
     type: Literal["user", "service-account"]
 
     @classmethod
-    def found(cls, user_id: str, accounts: Accounts, *, base_url: str) -> Self | MISSING:
+    def of_id(cls, user_id: str, accounts: Accounts, *, base_url: str) -> Self | MISSING:
         account = accounts.get(user_id)
         if account is None:
             return MISSING
@@ -50,7 +50,7 @@ class Submitter(Schema):
                 "name": account.name,
                 "fullname": account.fullname,
                 "avatarUrl": avatar_url(base_url, account.id),
-                "type": account.type,
+                "type": account.wire_type,
             }
         )
 
@@ -85,7 +85,7 @@ class Paper(Schema):
                 "authors": [PaperAuthor(name=name) for name in paper.authors],
                 "publishedAt": paper.published_at,
                 "submittedOnDailyAt": paper.submitted_at,
-                "submittedOnDailyBy": Submitter.found(
+                "submittedOnDailyBy": Submitter.of_id(
                     paper.submitter_id, accounts, base_url=base_url
                 ),
                 "upvotes": paper.upvotes,
@@ -108,14 +108,14 @@ class PaperItem(Schema):
 
     @classmethod
     def of(cls, paper: records.PaperRecord, accounts: Accounts, *, base_url: str) -> Self:
-        shown = Paper.of(paper, accounts, base_url=base_url)
+        details = Paper.of(paper, accounts, base_url=base_url)
         return cls(
-            paper=shown,
-            title=shown.title,
-            summary=shown.summary,
-            publishedAt=shown.submittedOnDailyAt,
-            submittedBy=shown.submittedOnDailyBy,
-            numComments=shown.numComments,
+            paper=details,
+            title=details.title,
+            summary=details.summary,
+            publishedAt=details.submittedOnDailyAt,
+            submittedBy=details.submittedOnDailyBy,
+            numComments=details.numComments,
         )
 
 

@@ -22,15 +22,19 @@ from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
 from hublet.tokens.records import Caller
 
-# What stands at this place in addresses of the API, and what may come to.
+# Words that stand at this place in addresses of the API, or may stand there one day.
 _RESERVED_IDS = frozenset({"claim", "daily", "index", "list", "new", "search", "trending"})
 
 _ARXIV_ID = re.compile(r"[0-9]{4}\.[0-9]{4,5}")
 _OWN_ID = re.compile(r"(?=.{3,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
+_EARLIEST_PUBLICATION = datetime(1900, 1, 1, tzinfo=UTC)
+# Clocks differ, and a journal may print tomorrow's date.
+_MAX_AHEAD = timedelta(days=1)
+
 
 def check_id(paper_id: str) -> None:
-    """Refuse what cannot name a paper."""
+    """Refuse an id that is no arXiv id and none of this hub's own form."""
     if _ARXIV_ID.fullmatch(paper_id) is None and _OWN_ID.fullmatch(paper_id) is None:
         raise InvalidPaper(
             "A paper's id is an arXiv id such as 2401.12345, without its version, or 3 to 64 "
@@ -40,13 +44,8 @@ def check_id(paper_id: str) -> None:
         raise InvalidPaper(f"The id {paper_id} is reserved.")
 
 
-_EARLIEST_PUBLICATION = datetime(1900, 1, 1, tzinfo=UTC)
-# Clocks differ, and a journal may print tomorrow's date.
-_MAX_AHEAD = timedelta(days=1)
-
-
 async def submit(conn: Connection, caller: Caller, new: NewPaper) -> PaperRecord:
-    """Add a paper; its submitter takes part in its thread, but nobody here is its author."""
+    """Add a paper; its submitter takes part in the thread without being its author."""
     check_id(new.id)
     _check_published(new.published_at)
     submitter_id = await _submitter_id(conn, caller, new.submitted_by)

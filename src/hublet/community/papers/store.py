@@ -5,14 +5,14 @@ from typing import Any
 
 from hublet.accounts.names import name_key
 from hublet.community.papers.records import DailyPapersQuery, PaperRecord, PaperSort
-from hublet.community.threads.store import THREAD_COLUMNS, thread_record
+from hublet.community.threads.store import THREAD_COLUMNS, like_pattern, thread_record
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 
 _PAPER_COLUMNS = f"{THREAD_COLUMNS}, p.submitter_id, p.published_at, p.submitted_at, p.upvotes"
 _FROM_PAPERS = "FROM papers p JOIN threads t ON t.id = p.thread_id"
 
-# How a list can be ordered; each is told apart by the id in the end.
+# Every order ends with the id, so that it is total.
 _ORDER = {
     PaperSort.newest: "p.submitted_at DESC, p.thread_id DESC",
     PaperSort.trending: "p.upvotes DESC, p.submitted_at DESC, p.thread_id DESC",
@@ -20,7 +20,7 @@ _ORDER = {
 
 
 async def add(conn: Connection, paper: PaperRecord) -> None:
-    """Add what the thread of the paper does not hold."""
+    """Add the columns of a paper that its thread does not have."""
     await conn.execute(
         """
         INSERT INTO papers (thread_id, submitter_id, published_at, submitted_at, words)
@@ -54,40 +54,34 @@ async def list_newest(conn: Reader, *, after: str, limit: int) -> list[PaperReco
 
 
 async def search(conn: Reader, words: Sequence[str], *, limit: int) -> list[PaperRecord]:
-    """Return papers that hold every one of these words, the newest publications first."""
-    holds = [f"p.words LIKE ${number} ESCAPE '!'" for number, _ in enumerate(words, start=2)]
+    """Return the papers that contain every one of these words, newest publications first."""
+    conditions = [f"p.words LIKE ${number} ESCAPE '~'" for number, _ in enumerate(words, start=2)]
     rows = await conn.fetch_all(
         f"""
-        SELECT {_PAPER_COLUMNS} {_FROM_PAPERS} WHERE {" AND ".join(["TRUE", *holds])}
+        SELECT {_PAPER_COLUMNS} {_FROM_PAPERS} WHERE {" AND ".join(["TRUE", *conditions])}
         ORDER BY p.published_at DESC, p.thread_id DESC LIMIT $1
         """,
-        limit, *map(_pattern, words),
+        limit, *(like_pattern(word.casefold()) for word in words),
     )  # fmt: skip
     return [_paper_record(row) for row in rows]
 
 
-def _pattern(word: str) -> str:
-    for special in "!%_":
-        word = word.replace(special, f"!{special}")
-    return f"%{word.casefold()}%"
-
-
-async def list_daily(conn: Reader, wanted: DailyPapersQuery) -> list[PaperRecord]:
-    """Return what was submitted in a span of time, or ever."""
-    start, end = map(to_micros, wanted.span) if wanted.span else (0, 2**62)
+async def list_daily(conn: Reader, query: DailyPapersQuery) -> list[PaperRecord]:
+    """Return the papers that were submitted in a span of time, or at any time."""
+    start, end = map(to_micros, query.span) if query.span else (0, 2**62)
     rows = await conn.fetch_all(
         f"""
         SELECT {_PAPER_COLUMNS} {_FROM_PAPERS} WHERE p.submitted_at >= $1 AND p.submitted_at < $2
           AND ($3 = '' OR p.submitter_id = (SELECT account_id FROM names WHERE key = $3))
-        ORDER BY {_ORDER[wanted.sort]} LIMIT $4 OFFSET $5
+        ORDER BY {_ORDER[query.sort]} LIMIT $4 OFFSET $5
         """,
-        start, end, name_key(wanted.submitter), wanted.limit, wanted.page * wanted.limit,
+        start, end, name_key(query.submitter), query.limit, query.page * query.limit,
     )  # fmt: skip
     return [_paper_record(row) for row in rows]
 
 
 async def set_vote(conn: Connection, thread_id: str, *, user_id: str, voted: bool) -> None:
-    """Keep or take back somebody's vote, and count what is left."""
+    """Add or remove the vote of a user, and count the votes."""
     if voted:
         await conn.execute(
             """

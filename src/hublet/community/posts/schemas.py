@@ -35,7 +35,7 @@ class Post(Schema):
             slug=post.slug or "",
             title=post.title,
             rawContent=post.body or "",
-            author=Author.found(post.owner_id, accounts, base_url=base_url),
+            author=Author.of_id(post.owner_id, accounts, base_url=base_url),
             publishedAt=post.created_at,
             updatedAt=post.updated_at,
             numComments=post.comment_count,

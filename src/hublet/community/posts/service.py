@@ -1,12 +1,11 @@
-"""Rules of posts: who writes them, and who takes them back."""
+"""Rules of posts: who creates and who deletes them."""
 
 from dataclasses import replace
 
 from hublet.community.comments import PUBLIC_CONTEXT, is_hub_administrator, lock_thread
 from hublet.community.errors import NotYourThread, ThreadNotFound
-from hublet.community.posts import store
 from hublet.community.threads import service as threads
-from hublet.community.threads import store as threads_store
+from hublet.community.threads import store
 from hublet.community.threads.records import Thread, ThreadKind
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
@@ -31,7 +30,7 @@ async def create(
         created_at=moment,
         updated_at=moment,
     )
-    while not await threads_store.add(conn, post):
+    while not await store.add(conn, post):
         post = replace(post, slug=_new_slug())
     await threads.open_thread(conn, post, PUBLIC_CONTEXT, actor_id=caller.user_id, message=None)
     return post
@@ -48,7 +47,7 @@ def _new_slug() -> str:
 
 
 async def get(conn: Reader, *, user: str, slug: str) -> Thread:
-    post = await store.find(conn, user=user, slug=slug)
+    post = await store.find_by_slug(conn, ThreadKind.post, owner=user, slug=slug)
     if post is None:
         raise ThreadNotFound(f"post {user}/{slug}")
     return post

@@ -1,12 +1,12 @@
 """Parser of mentions: `@name`, but not inside code, addresses or e-mail addresses.
 
-Every step passes over the text once, so that no text can keep the hub busy.
+Every step takes time linear in the text, so that no text can keep the hub busy.
 """
 
 import re
 from collections.abc import Iterator
 
-# What one text may set in motion is bounded, whoever writes it.
+# A limit on the notifications that one text can cause.
 MAX_MENTIONS = 50
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
@@ -30,47 +30,47 @@ def mentioned_names(text: str) -> list[str]:
 
 
 def _prose_lines(text: str) -> Iterator[str]:
-    """Leave out fenced blocks, to the end if they never close, and indented ones."""
+    """Skip fenced blocks (an unclosed one to the end of the text) and indented blocks."""
     fence, indented, after_blank = "", False, True
     for line in text.splitlines():
-        found = _FENCE.match(line)
+        match = _FENCE.match(line)
         if fence:
-            closes = found and found[1].startswith(fence) and not found[2].strip()
+            closes = match and match[1].startswith(fence) and not match[2].strip()
             fence = "" if closes else fence
             continue
-        if found and not (found[1][0] == "`" and "`" in found[2]):
-            fence = found[1]
+        if match and not (match[1][0] == "`" and "`" in match[2]):
+            fence = match[1]
             continue
         indented = line.startswith(("    ", "\t")) and (after_blank or indented)
         after_blank = not line.strip()
-        # What is left out still parts what stands around it.
+        # An empty line still separates the text before the block from the text after it.
         yield "" if indented else line
 
 
 def _strip_code_spans(text: str) -> str:
-    """Leave out spans of code: they end with exactly as many backticks as they began with."""
+    """Remove code spans, which end with exactly as many backticks as they begin with."""
     runs = list(_TICKS.finditer(text))
     later: dict[int, list[int]] = {}
     for index in range(len(runs) - 1, -1, -1):
         later.setdefault(len(runs[index][0]), []).append(index)
-    kept, position, index = [], 0, 0
+    parts, position, index = [], 0, 0
     while index < len(runs):
         same = later[len(runs[index][0])]
         while same and same[-1] <= index:
             same.pop()
         if same:
-            kept.append(text[position : runs[index].start()])
+            parts.append(text[position : runs[index].start()])
             index = same.pop()
             position = runs[index].end()
         index += 1
-    return "`".join([*kept, text[position:]])
+    return "`".join([*parts, text[position:]])
 
 
 def _strip_html_code(text: str) -> str:
-    kept, position, depth = [], 0, 0
+    parts, position, depth = [], 0, 0
     for tag in _HTML_CODE.finditer(text):
         if depth == 0:
-            kept.append(text[position : tag.start()])
+            parts.append(text[position : tag.start()])
         depth = max(depth - 1, 0) if tag[0].startswith("</") else depth + 1
         position = tag.end()
-    return " ".join([*kept, text[position:] if depth == 0 else ""])
+    return " ".join([*parts, text[position:] if depth == 0 else ""])

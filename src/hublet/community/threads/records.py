@@ -1,11 +1,12 @@
-"""Records of threads, comments, participants and the accounts they show."""
+"""Records of threads, comments and participants."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.accounts.records import Account
+from hublet.core.dataclasses import dataclass
 
 
 class ThreadKind(StrEnum):
@@ -23,7 +24,7 @@ class ThreadStatus(StrEnum):
 
 
 class Participation(StrEnum):
-    """How somebody has to do with a thread."""
+    """How a user takes part in a thread."""
 
     opened = "opened"
     commented = "commented"
@@ -38,14 +39,14 @@ class Thread:
     kind: ThreadKind
     title: str
     author_id: str | None = None
-    # The account under whose name a post or blog stands.
+    # The account that owns a post or blog.
     owner_id: str | None = None
     repo_id: str | None = None
     number: int | None = None
     is_pull_request: bool = False
     status: ThreadStatus | None = None
     pinned: bool = False
-    # The branch a pull request wants to change, as in refs/heads/main.
+    # The branch that a pull request is to be merged into, as in refs/heads/main.
     base: str | None = None
     merge_commit_id: str | None = None
     paper_id: str | None = None
@@ -73,7 +74,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentRevision:
-    """What a comment said before it was edited."""
+    """The text of a comment before it was edited."""
 
     author_id: str
     raw: str
@@ -82,7 +83,7 @@ class CommentRevision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadChange:
-    """What happened in a thread beside comments: status-change, title-change, commit, …"""
+    """An entry of a thread's history that is no comment: status-change, title-change, commit, …"""
 
     id: str
     thread_id: str
@@ -98,16 +99,5 @@ class Participant:
     parts: frozenset[Participation]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    """A user or an organization; one that is disabled still shows its name."""
-
-    id: str
-    name: str
-    fullname: str
-    # One of user, service-account and org.
-    type: str
-
-
-# By id, as many as one answer needs; an id that is not in it cannot be shown.
+# The accounts that a response shows, by id; one that is missing here is left out.
 Accounts = Mapping[str, Account]

@@ -1,4 +1,4 @@
-"""Rules of every kind of thread; who may read or write one is up to its kind."""
+"""Rules that hold for every kind of thread; each kind decides who may read and write."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -11,8 +11,8 @@ from hublet.community.threads.mentions import mentioned_names
 from hublet.community.threads.records import Comment, Participation, Thread, ThreadChange
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import publish
 from hublet.events import (
     CommentCreated,
@@ -25,13 +25,13 @@ from hublet.events import (
     ThreadUpdated,
 )
 
-# Tells whether a user may read the thread: nobody learns of it by being mentioned in it.
+# Tells whether a user may read the thread: a mention must not disclose it to others.
 MayRead = Callable[[Reader, str], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadContext:
-    """Where a thread stands: the repository it is in, if any, and who may read it."""
+    """The repository that a thread belongs to, if any, and who may read the thread."""
 
     may_read: MayRead
     repo: RepoSnapshot | None = None
@@ -39,23 +39,23 @@ class ThreadContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadDifference:
-    """What is different in a thread: title, status, pinned, content."""
+    """The names of what changed in a thread: title, status, pinned, content."""
 
     changed: tuple[str, ...]
-    # What was noted of it in the thread's history.
+    # The entry of the change in the thread's history.
     event_id: str | None = None
-    # With the body as it was, those are told whom only the new one mentions.
+    # The former body: only users whom it did not mention are notified of a mention.
     body_before: str | None = None
 
 
-def snapshot(thread: Thread, place: ThreadContext) -> ThreadSnapshot:
-    """Return the thread as facts tell of it; a discussion with its repository."""
+def snapshot(thread: Thread, context: ThreadContext) -> ThreadSnapshot:
+    """Return the thread as events carry it; a discussion with its repository."""
     return ThreadSnapshot(
         id=thread.id,
         kind=thread.kind,
         title=thread.title,
         author_id=thread.author_id,
-        repo=place.repo,
+        repo=context.repo,
         number=thread.number,
         is_pull_request=thread.is_pull_request,
         status=thread.status,
@@ -80,26 +80,26 @@ def comment_snapshot(comment: Comment) -> CommentSnapshot:
 async def open_thread(
     conn: Connection,
     thread: Thread,
-    place: ThreadContext,
+    context: ThreadContext,
     *,
     actor_id: str,
     message: str | None,
 ) -> Comment | None:
-    """Tell of a thread that was added, with its first message if it has one.
+    """Publish that a thread was added, with its first message if it has one.
 
-    A thread without a message (a post, a blog, a paper) mentions whom its body mentions.
+    In a thread without a message (a post, a blog, a paper) the body may mention users.
     """
     comment = None
     if message is not None:
         comment = await _add_comment(conn, thread, author_id=actor_id, raw=message, parent_id=None)
     text = message if message is not None else thread.body or ""
-    mentioned = await _add_mentions(conn, thread, place, text, actor_id=actor_id)
+    mentioned = await _add_mentions(conn, thread, context, text, actor_id=actor_id)
     if thread.author_id is not None:
         await store.add_participations(conn, thread.id, {thread.author_id: Participation.opened})
     await publish(
         conn,
         ThreadCreated(
-            thread=snapshot(thread, place),
+            thread=snapshot(thread, context),
             comment=comment_snapshot(comment) if comment else None,
             mentioned_ids=mentioned,
             actor_id=actor_id,
@@ -111,7 +111,7 @@ async def open_thread(
 async def add_comment(
     conn: Connection,
     thread: Thread,
-    place: ThreadContext,
+    context: ThreadContext,
     *,
     author_id: str,
     raw: str,
@@ -121,11 +121,11 @@ async def add_comment(
         await _check_parent(conn, thread, parent_id)
     comment = await _add_comment(conn, thread, author_id=author_id, raw=raw, parent_id=parent_id)
     await store.add_participations(conn, thread.id, {author_id: Participation.commented})
-    mentioned = await _add_mentions(conn, thread, place, raw, actor_id=author_id)
+    mentioned = await _add_mentions(conn, thread, context, raw, actor_id=author_id)
     await publish(
         conn,
         CommentCreated(
-            thread=snapshot(thread, place),
+            thread=snapshot(thread, context),
             comment=comment_snapshot(comment),
             mentioned_ids=mentioned,
             actor_id=author_id,
@@ -165,36 +165,38 @@ async def get_comment(conn: Reader, thread: Thread, comment_id: str) -> Comment:
 async def edit_comment(
     conn: Connection,
     thread: Thread,
-    place: ThreadContext,
+    context: ThreadContext,
     comment: Comment,
     *,
     actor_id: str,
     raw: str,
 ) -> Comment:
-    """Replace a comment's text; only those whom it did not mention before are told."""
+    """Replace the text of a comment; only newly mentioned users are notified."""
     if comment.hidden:
         raise CommentHidden
     if raw == comment.raw:
         return comment
     edited = replace(comment, raw=raw, edited_at=now())
     await store.set_comment_text(conn, before=comment, after=edited)
-    mentioned = await _add_mentions(conn, thread, place, raw, actor_id=actor_id, before=comment.raw)
+    mentioned = await _add_mentions(
+        conn, thread, context, raw, actor_id=actor_id, before=comment.raw
+    )
     await _publish_comment_update(
-        conn, snapshot(thread, place), edited, actor_id=actor_id, mentioned=mentioned
+        conn, snapshot(thread, context), edited, actor_id=actor_id, mentioned=mentioned
     )
     return edited
 
 
 async def hide_comment(
-    conn: Connection, thread: Thread, place: ThreadContext, comment: Comment, *, actor_id: str
+    conn: Connection, thread: Thread, context: ThreadContext, comment: Comment, *, actor_id: str
 ) -> Comment:
-    """Hide a comment for good; its text leaves the hub's answers and its facts."""
+    """Hide a comment for good; responses and events no longer carry its text."""
     if comment.hidden:
         return comment
     await store.set_comment_hidden(conn, comment.id, by=actor_id)
     hidden = replace(comment, hidden=True, hidden_by=actor_id)
     await _publish_comment_update(
-        conn, snapshot(thread, place), hidden, actor_id=actor_id, mentioned=()
+        conn, snapshot(thread, context), hidden, actor_id=actor_id, mentioned=()
     )
     return hidden
 
@@ -221,23 +223,23 @@ async def _publish_comment_update(
 async def update(
     conn: Connection,
     thread: Thread,
-    place: ThreadContext,
+    context: ThreadContext,
     difference: ThreadDifference,
     *,
     actor_id: str,
 ) -> None:
-    """Keep a thread as it is now and tell what changed in it."""
+    """Write a changed thread and publish what changed in it."""
     await store.update(conn, thread)
     await store.add_participations(conn, thread.id, {actor_id: Participation.changed})
     mentioned: tuple[str, ...] = ()
     if (before := difference.body_before) is not None:
         mentioned = await _add_mentions(
-            conn, thread, place, thread.body or "", actor_id=actor_id, before=before
+            conn, thread, context, thread.body or "", actor_id=actor_id, before=before
         )
     await publish(
         conn,
         ThreadUpdated(
-            thread=snapshot(thread, place),
+            thread=snapshot(thread, context),
             changed=difference.changed,
             event_id=difference.event_id,
             mentioned_ids=mentioned,
@@ -255,8 +257,8 @@ async def record_change(
     data: dict[str, Any],
     at: datetime | None = None,
 ) -> ThreadChange:
-    """Write into the thread's history what happened beside comments, now unless said otherwise."""
-    happened = ThreadChange(
+    """Add a change to the thread's history, as of now unless `at` is given."""
+    change = ThreadChange(
         id=new_object_id(),
         thread_id=thread.id,
         type=type,
@@ -264,33 +266,35 @@ async def record_change(
         data=data,
         created_at=at or now(),
     )
-    await store.add_change(conn, happened)
-    return happened
+    await store.add_change(conn, change)
+    return change
 
 
-async def delete(conn: Connection, thread: Thread, place: ThreadContext, *, actor_id: str) -> None:
+async def delete(
+    conn: Connection, thread: Thread, context: ThreadContext, *, actor_id: str
+) -> None:
     await store.remove(conn, thread.id)
-    await publish(conn, ThreadDeleted(thread=snapshot(thread, place), actor_id=actor_id))
+    await publish(conn, ThreadDeleted(thread=snapshot(thread, context), actor_id=actor_id))
 
 
 async def _add_mentions(
     conn: Connection,
     thread: Thread,
-    place: ThreadContext,
+    context: ThreadContext,
     text: str,
     *,
     actor_id: str,
     before: str = "",
 ) -> tuple[str, ...]:
-    """Note and return those users whom a text mentions and did not mention before.
+    """Store and return the users whom a text mentions and the text before did not.
 
-    Nobody mentions themselves, and nobody is mentioned who may not read the thread.
+    The actor does not count, nor do users who may not read the thread.
     """
     known = set(mentioned_names(before))
     names = [name for name in mentioned_names(text) if name not in known]
     users = await store.find_users_by_name(conn, names) if names else {}
     ids = [users[name] for name in names if name in users and users[name] != actor_id]
-    mentioned = tuple([user_id for user_id in ids if await place.may_read(conn, user_id)])
+    mentioned = tuple([user_id for user_id in ids if await context.may_read(conn, user_id)])
     await store.add_participations(
         conn, thread.id, dict.fromkeys(mentioned, Participation.mentioned)
     )

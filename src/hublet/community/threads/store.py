@@ -1,4 +1,4 @@
-"""SQL of threads, comments, participants and the accounts they show."""
+"""SQL of threads, comments and participants."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from hublet.accounts.names import name_key
 from hublet.community.threads.records import (
-    Account,
     Comment,
     CommentRevision,
     Participant,
@@ -25,9 +25,15 @@ THREAD_COLUMNS = """
     t.status, t.pinned, t.base, t.merge_commit_id, t.paper_id, t.slug, t.body, t.details,
     t.comment_count, t.created_at, t.updated_at
 """
+# A list of blogs shows no texts, and they are long.
+_COLUMNS_WITHOUT_BODY = THREAD_COLUMNS.replace("t.body", "NULL AS body")
 _COMMENT_COLUMNS = """
     c.id, c.thread_id, c.author_id, c.parent_id, c.raw, c.hidden, c.hidden_by, c.created_at,
     c.edited_at
+"""
+# The threads of one kind, of one owner by name; an empty name matches every owner.
+_OF_OWNER = """
+    t.kind = $1 AND ($2 = '' OR t.owner_id = (SELECT account_id FROM names WHERE key = $2))
 """
 
 
@@ -53,8 +59,58 @@ async def find(conn: Reader, thread_id: str) -> Thread | None:
     return thread_record(row) if row else None
 
 
+async def find_by_slug(conn: Reader, kind: ThreadKind, *, owner: str, slug: str) -> Thread | None:
+    """Return a post or blog by the name of its owner and its slug."""
+    row = await conn.fetch_one(
+        f"""
+        SELECT {THREAD_COLUMNS} FROM names n JOIN threads t ON t.owner_id = n.account_id
+        WHERE n.key = $1 AND t.kind = $2 AND t.slug = $3
+        """,
+        name_key(owner), kind, slug,
+    )  # fmt: skip
+    return thread_record(row) if row else None
+
+
+async def list_newest(
+    conn: Reader,
+    kind: ThreadKind,
+    *,
+    owner: str,
+    limit: int,
+    after: str = "",
+    skip: int = 0,
+) -> list[Thread]:
+    """Return the posts or blogs of an owner, or with an empty name of all, newest first.
+
+    The list continues after the thread `after`, or after as many as `skip`.
+    """
+    columns = _COLUMNS_WITHOUT_BODY if kind is ThreadKind.blog else THREAD_COLUMNS
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {columns} FROM threads t WHERE {_OF_OWNER} AND ($3 = '' OR t.id < $3)
+        ORDER BY t.id DESC LIMIT $4 OFFSET $5
+        """,
+        kind, name_key(owner), after, limit, skip,
+    )  # fmt: skip
+    return [thread_record(row) for row in rows]
+
+
+async def count_of(conn: Reader, kind: ThreadKind, *, owner: str) -> int:
+    count: int = await conn.fetch_value(
+        f"SELECT count(*) FROM threads t WHERE {_OF_OWNER}", kind, name_key(owner)
+    )
+    return count
+
+
+def like_pattern(text: str) -> str:
+    """Return the pattern with which `LIKE … ESCAPE '~'` finds texts that contain this one."""
+    for special in "~%_":
+        text = text.replace(special, f"~{special}")
+    return f"%{text}%"
+
+
 async def update(conn: Connection, thread: Thread) -> None:
-    """Write what can change in a thread."""
+    """Write the columns of a thread that can change."""
     await conn.execute(
         """
         UPDATE threads SET title = $2, status = $3, pinned = $4, merge_commit_id = $5, body = $6,
@@ -107,7 +163,7 @@ async def list_comments(
 
 
 async def set_comment_text(conn: Connection, *, before: Comment, after: Comment) -> None:
-    """Replace a comment's text; what it said before is kept as a version."""
+    """Replace the text of a comment; the text before is stored as a version."""
     await conn.execute(
         """
         INSERT INTO comment_versions (comment_id, number, author_id, raw, written_at)
@@ -128,7 +184,7 @@ async def set_comment_hidden(conn: Connection, comment_id: str, *, by: str) -> N
 
 
 async def list_revisions(conn: Reader, thread_id: str) -> dict[str, list[CommentRevision]]:
-    """Return, by comment, what the comments of a thread said before they were edited."""
+    """Return the former texts of the comments of a thread, by comment."""
     rows = await conn.fetch_all(
         """
         SELECT v.comment_id, v.author_id, v.raw, v.written_at
@@ -181,7 +237,7 @@ async def list_changes(conn: Reader, thread_id: str) -> list[ThreadChange]:
 async def add_participations(
     conn: Connection, thread_id: str, parts: Mapping[str, Participation]
 ) -> None:
-    """Note how users have to do with a thread, beside what is known of them."""
+    """Add how users take part in a thread to what is stored of them."""
     for part in Participation:
         users = [user_id for user_id, has in parts.items() if has is part]
         await conn.execute_many(
@@ -224,7 +280,7 @@ async def set_muted(conn: Connection, thread_id: str, *, user_id: str, muted: bo
 
 
 async def list_muted(conn: Reader, thread_id: str) -> set[str]:
-    """Return who wants to hear nothing more of a thread."""
+    """Return the ids of the users who muted a thread."""
     rows = await conn.fetch_all("SELECT user_id FROM thread_mutes WHERE thread_id = $1", thread_id)
     return {row["user_id"] for row in rows}
 
@@ -267,19 +323,3 @@ def _comment_record(row: Row) -> Comment:
             "edited_at": from_micros(row["edited_at"]) if row["edited_at"] else None,
         }
     )
-
-
-async def find_accounts(conn: Reader, ids: Iterable[str | None]) -> dict[str, Account]:
-    """Return those of the accounts that exist, whatever their kind; an id may be None."""
-    wanted = sorted({account_id for account_id in ids if account_id is not None})
-    if not wanted:
-        return {}
-    rows = await conn.fetch_all(
-        """
-        SELECT id, name, fullname, type FROM users WHERE id IN each($1)
-        UNION ALL
-        SELECT id, name, fullname, 'org' AS type FROM organizations WHERE id IN each($1)
-        """,
-        msgspec.json.encode(wanted).decode(),
-    )
-    return {row["id"]: Account(**dict(row)) for row in rows}

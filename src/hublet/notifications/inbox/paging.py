@@ -8,7 +8,7 @@ from hublet.accounts.avatars import avatar_url
 from hublet.community.threads.records import ThreadKind
 from hublet.core.clock import from_micros
 from hublet.core.database import Connection, Database, Reader, Row
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.notifications.inbox import read_store
 from hublet.notifications.inbox import service as inbox
 from hublet.notifications.inbox.conditions import may_see

@@ -10,8 +10,8 @@ import msgspec
 
 from hublet.core.clock import monotonic, to_micros
 from hublet.core.database import Database, DatabaseUnavailable, Subscription
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.notifications.errors import TooManyStreams
 from hublet.notifications.inbox import store

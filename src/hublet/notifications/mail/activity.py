@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from hublet.accounts.organizations.store import find_accounts
 from hublet.community.threads import store as threads
 from hublet.community.threads.records import Comment, Thread, ThreadChange, ThreadKind
-from hublet.community.threads.store import find_accounts
 from hublet.core.database import Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.notifications.mail.letters import MailContent, list_id, may_see
 from hublet.notifications.mail.records import QueuedMail
 from hublet.notifications.preferences.switches import PreferenceKey

@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hublet.core.database import Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.mail import mail_domain
 from hublet.repos import service as repos
 from hublet.repos.records import Repo

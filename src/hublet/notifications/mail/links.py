@@ -10,8 +10,8 @@ from hublet.accounts.records import UserEmail
 from hublet.accounts.settings import emails
 from hublet.core import clock
 from hublet.core.database import Connection, Database, Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.core.mail import MailMessage, MailRefused, mail_domain, open_transport
 from hublet.core.queue import NewTask, add

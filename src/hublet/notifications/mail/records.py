@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.notifications.preferences.switches import PreferenceKey
 
 

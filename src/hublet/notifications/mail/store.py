@@ -6,8 +6,8 @@ import msgspec
 
 from hublet.core.clock import from_micros, micros
 from hublet.core.database import Connection, Reader, Row
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
 from hublet.notifications.mail.records import MailKind, MailRecipient, QueuedMail
 from hublet.notifications.preferences.switches import PreferenceKey
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 
 from hublet.core.database import Connection, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.queue import NewTask, add
 from hublet.events import RepoContentUpdated
 from hublet.notifications.mail import mail_queue, store

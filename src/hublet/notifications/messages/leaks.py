@@ -11,7 +11,7 @@ import pygit2
 from pygit2.enums import SortMode
 
 from hublet.core.database import Connection, Database
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.outbox import publish
 from hublet.events import SecretDetected, UpdatedRef
 from hublet.repos import service as repos

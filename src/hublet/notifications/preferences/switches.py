@@ -5,7 +5,7 @@ from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 class PreferenceKey(StrEnum):

@@ -1,7 +1,7 @@
 """Records of recipients: activity in a thread, and the preference keys that decide about it."""
 
 from hublet.community.threads.records import ThreadKind
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.events import RepoSnapshot
 from hublet.notifications.preferences.switches import PreferenceKey
 from hublet.notifications.records import InboxItem, Involvement

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 class WatchType(StrEnum):

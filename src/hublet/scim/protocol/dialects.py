@@ -1,13 +1,13 @@
-"""Dialects of identity providers: what Okta and Entra ID send in their own ways."""
+"""Dialects of identity providers: the deviations of Okta and Entra ID from the RFC."""
 
 from typing import Any
 
-# Entra ID names it beside the schema of the RFC.
+# Entra ID sends it beside the schema of the RFC.
 _MICROSOFT_GROUP = "http://schemas.microsoft.com/2006/11/ResourceManagement/ADSCIM/2.0/Group"
 
 
 def normalize(payload: Any) -> Any:
-    """Return what a provider sends in the way that the RFC has for it, where there is one."""
+    """Return the payload of a provider in the form of the RFC, where it has one."""
     if not isinstance(payload, dict):
         return payload
     if isinstance(payload.get("schemas"), list):
@@ -20,7 +20,7 @@ def normalize(payload: Any) -> Any:
 
 
 def _split_operation(operation: Any) -> list[Any]:
-    """Entra ID writes paths with filters as names of a value; each is a change of its own."""
+    """Split an operation of Entra ID, which writes paths with filters as keys of a value."""
     if not isinstance(operation, dict):
         return [operation]
     is_removal = str(operation.get("op")).lower() == "remove"
@@ -34,10 +34,10 @@ def _split_operation(operation: Any) -> list[Any]:
 
 
 def _clean_entries(value: Any, *, by_value: bool) -> Any:
-    """Leave out of lists what says nothing of an entry.
+    """Remove attributes of list entries that do not identify the entry.
 
-    Okta sends along how a member is displayed, which is not for it to say. What is to be removed
-    is known by its value; beside it Entra ID sends `"$ref": null`.
+    Okta also sends `display`, which is read-only. An entry to be removed is identified by its
+    value; Entra ID also sends `"$ref": null`.
     """
     if isinstance(value, dict):
         return {

@@ -19,13 +19,13 @@ from scim2_models.path import (
 )
 
 from hublet.core.clock import to_micros
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.scim.errors import ScimRefusal
 from hublet.scim.records import SqlCondition, comparison_key
 
 
 class ColumnKind(Enum):
-    # Kept as a key: case does not count.
+    # Stored as a comparison key: case does not count.
     text = auto()
     exact = auto()
     boolean = auto()
@@ -36,7 +36,7 @@ class ColumnKind(Enum):
 class FilterColumn:
     sql: str
     kind: ColumnKind = ColumnKind.text
-    # For an attribute with many values: the rows that hold them.
+    # The rows with the values of an attribute that has many.
     rows: "ValueRows | None" = None
     may_be_null: bool = False
 
@@ -44,7 +44,7 @@ class FilterColumn:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueRows:
     sql: str
-    # The column that says whose they are.
+    # The column with the id of the user or group that they belong to.
     owner: str
 
 
@@ -80,7 +80,7 @@ GROUP_COLUMNS = _SHARED_COLUMNS | {
     "members.display": FilterColumn(sql="u.user_name_key", rows=_MEMBER_ROWS),
 }
 
-# What stands for an attribute with many values when a list is sorted by it.
+# The value by which a list is sorted, of an attribute that has many.
 _PRIMARY_EMAIL = (
     "(SELECT e.address_key FROM scim_emails e WHERE e.scim_user_id = s.id "
     "ORDER BY COALESCE(e.is_primary, FALSE) DESC, e.position LIMIT 1)"
@@ -91,10 +91,10 @@ SORT_COLUMNS = {
 }
 
 
-# In front are the organization and the kind of directory.
+# The organization and the kind of directory come first.
 _FIRST_VALUES = 2
 
-# Of an attribute that what is searched does not have.
+# Of an attribute that the searched type does not have.
 _NO_COLUMN = FilterColumn(sql="NULL")
 _NEVER = "1 = 0"
 
@@ -109,30 +109,30 @@ _SYMBOLS = {
 
 
 def condition_of(
-    node: FilterNode, columns: Mapping[str, FilterColumn], *, among: Mapping[str, FilterColumn]
+    node: FilterNode, columns: Mapping[str, FilterColumn], *, foreign: Mapping[str, FilterColumn]
 ) -> SqlCondition:
-    """Turn a filter whose names and types are checked into a condition.
+    """Translate a filter, whose names and types are checked, into a condition.
 
-    Names that only others have, among which is searched too, are of no value here.
+    `foreign` are the columns of another type in the same search; here they have no value.
     """
-    writer = _SqlWriter(dict.fromkeys(among, _NO_COLUMN) | dict(columns))
+    writer = _SqlWriter(dict.fromkeys(foreign, _NO_COLUMN) | dict(columns))
     sql = writer.visit(node)
     return SqlCondition(sql=sql, values=tuple(writer.values))
 
 
 def order_of(path: str, columns: Mapping[str, FilterColumn], *, descending: bool) -> str:
-    """Return how to sort by an attribute; whoever has none comes last (RFC 7644, 3.4.2.3)."""
+    """Return the order by an attribute; entries without a value come last (RFC 7644, 3.4.2.3)."""
     name = path.rpartition(":")[2].lower()
     column = SORT_COLUMNS.get(name) or columns.get(name)
     if column is None or column.rows is not None:
         raise ScimRefusal(400, f"sortBy: {path} cannot be sorted by.", scim_type="invalidValue")
-    way = " DESC" if descending else ""
-    missing = f"({column.sql}) IS NULL{way}, " if column.may_be_null else ""
-    return f"{missing}{column.sql}{way}, s.id{way}"
+    direction = " DESC" if descending else ""
+    missing = f"({column.sql}) IS NULL{direction}, " if column.may_be_null else ""
+    return f"{missing}{column.sql}{direction}, s.id{direction}"
 
 
 class _SqlWriter(FilterVisitor[str]):
-    """Writes conditions that are true or false, never NULL: `not` must turn each of them."""
+    """Visitor that writes conditions which are true or false, never NULL, so that NOT works."""
 
     def __init__(self, columns: Mapping[str, FilterColumn]) -> None:
         self._columns = columns
@@ -150,8 +150,8 @@ class _SqlWriter(FilterVisitor[str]):
             # None of the values may be equal.
             equal = self._compare(column, CompareOperator.eq, node.value)
             return f"NOT {_exists(column.rows, equal)}"
-        found = _among if node.op is CompareOperator.eq and node.value is not None else _exists
-        return found(column.rows, self._compare(column, node.op, node.value))
+        find = _in_subquery if node.op is CompareOperator.eq and node.value is not None else _exists
+        return find(column.rows, self._compare(column, node.op, node.value))
 
     def visit_present(self, node: Present) -> str:
         if str(node.attr_path).rpartition(":")[2].lower() == "name" and not self._within:
@@ -166,8 +166,8 @@ class _SqlWriter(FilterVisitor[str]):
         return f"NOT ({self.visit(node.expr)})"
 
     def visit_logical_expr(self, node: LogicalExpr) -> str:
-        joint = " AND " if node.op is LogicalOperator.and_ else " OR "
-        return f"({joint.join(self.visit(term) for term in node.terms)})"
+        operator = " AND " if node.op is LogicalOperator.and_ else " OR "
+        return f"({operator.join(self.visit(term) for term in node.terms)})"
 
     def visit_value_path(self, node: ValuePath) -> str:
         column = self._column(node.attr_path)
@@ -199,24 +199,24 @@ class _SqlWriter(FilterVisitor[str]):
         if op in _SYMBOLS:
             if column.kind is ColumnKind.boolean and _SYMBOLS[op] not in {"=", "<>"}:
                 raise _invalid_filter(f"{op} does not compare true and false.")
-            return f"{column.sql} {_SYMBOLS[op]} {self._place(value)}"
+            return f"{column.sql} {_SYMBOLS[op]} {self._placeholder(value)}"
         if not isinstance(value, str):
             raise _invalid_filter(f"{op} compares texts only.")
         return self._within_text(column.sql, op, value)
 
     def _within_text(self, column: str, op: CompareOperator, value: str) -> str:
-        """Compare without LIKE: whether that minds the case differs between the engines."""
+        """Compare without LIKE, whose case sensitivity differs between the engines."""
         if not value:
             return f"{column} IS NOT NULL"
-        place, length = self._place(value), len(value)
+        placeholder, length = self._placeholder(value), len(value)
         if op is CompareOperator.co:
-            return f"replace({column}, {place}, '') <> {column}"
+            return f"replace({column}, {placeholder}, '') <> {column}"
         if op is CompareOperator.sw:
-            return f"substr({column}, 1, {length}) = {place}"
+            return f"substr({column}, 1, {length}) = {placeholder}"
         start = f"length({column}) - {length - 1}"
-        return f"(length({column}) >= {length} AND substr({column}, {start}) = {place})"
+        return f"(length({column}) >= {length} AND substr({column}, {start}) = {placeholder})"
 
-    def _place(self, value: object) -> str:
+    def _placeholder(self, value: object) -> str:
         self.values.append(value)
         return f"${len(self.values) + _FIRST_VALUES}"
 
@@ -225,8 +225,8 @@ def _exists(rows: ValueRows, condition: str) -> str:
     return f"EXISTS (SELECT 1 FROM {rows.sql} WHERE {rows.owner} = s.id AND {condition})"
 
 
-def _among(rows: ValueRows, condition: str) -> str:
-    """The same for a condition that an index answers: it is asked once, not for each row."""
+def _in_subquery(rows: ValueRows, condition: str) -> str:
+    """Write EXISTS as a subquery that an index answers once, not for each row."""
     return f"s.id IN (SELECT {rows.owner} FROM {rows.sql} WHERE {condition})"
 
 
@@ -243,7 +243,7 @@ def _value(column: FilterColumn, given: Any) -> object:
         return _time(given)
     if not isinstance(given, str):
         raise _invalid_filter("a text must be compared with a text.")
-    # No engine can be asked for it: it is in no text.
+    # No engine takes such a text as a value.
     if "\x00" in given or any("\ud800" <= character <= "\udfff" for character in given):
         raise _invalid_filter("a text has neither U+0000 nor half of a surrogate pair.")
     return comparison_key(given) if column.kind is ColumnKind.text else given

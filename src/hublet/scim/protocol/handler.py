@@ -1,4 +1,4 @@
-"""Request handler of the SCIM library, which never sees the members of groups."""
+"""Request handler for the SCIM library, from which it keeps the members of groups away."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -32,15 +32,15 @@ from hublet.scim.protocol.resources import (
 from hublet.scim.protocol.storage import DirectoryStorage
 from hublet.scim.records import Directory
 
-# How many members the library may be given, times the changes of them: each takes some 0.2 ms.
-MAX_WORK = 500
+# How many members the library may handle, times their changes: each takes some 0.2 ms.
+MAX_COST = 500
 _TERM_LENGTH = 80
 
 _Handle = Callable[[ScimRequest], Awaitable[ScimResponse]]
 
 
 class DirectoryHandler(AsyncScimHandler):
-    """Made for one request, because it keeps what that says of members."""
+    """Handler of one request, because it stores the member changes of that request."""
 
     def __init__(self, service: ScimService, conn: Reader, directory: Directory) -> None:
         super().__init__(service, DirectoryStorage(conn, directory))
@@ -54,44 +54,47 @@ class DirectoryHandler(AsyncScimHandler):
         return await self._with_members(request, await super().query(request))
 
     async def create(self, request: ScimRequest) -> ScimResponse:
-        return await self._apart(request, extract_from_group, super().create)
+        return await self._handle_without_members(request, extract_from_group, super().create)
 
     async def replace(self, request: ScimRequest) -> ScimResponse:
-        return await self._apart(request, extract_from_group, super().replace)
+        return await self._handle_without_members(request, extract_from_group, super().replace)
 
     async def patch(self, request: ScimRequest) -> ScimResponse:
-        return await self._apart(request, extract_from_patch, super().patch)
+        return await self._handle_without_members(request, extract_from_patch, super().patch)
 
     async def delete(self, request: ScimRequest) -> ScimResponse:
         if _is_about_groups(request):
             self.storage = _StorageWithoutMembers(self._conn, self._directory, ())
         return await super().delete(request)
 
-    async def _apart(
-        self, request: ScimRequest, take: Callable[[Any], ExtractedChanges | None], handle: _Handle
+    async def _handle_without_members(
+        self,
+        request: ScimRequest,
+        extract: Callable[[Any], ExtractedChanges | None],
+        handle: _Handle,
     ) -> ScimResponse:
-        """Let the library handle what a request says of anything but members."""
+        """Let the library handle a request without its member changes."""
         if not _is_about_groups(request):
             return await handle(request)
         payload = normalize(self.service.decode_body(request.body, request.header("Content-Type")))
-        taken = take(payload)
-        if taken is None:
-            await self._check_work(request, payload)
+        extracted = extract(payload)
+        if extracted is None:
+            await self._check_cost(request, payload)
             return await handle(request)
-        self.storage = _StorageWithoutMembers(self._conn, self._directory, taken.changes)
-        response = await handle(replace(request, body=msgspec.json.encode(taken.rest)))
+        self.storage = _StorageWithoutMembers(self._conn, self._directory, extracted.changes)
+        response = await handle(replace(request, body=msgspec.json.encode(extracted.rest)))
         return await self._with_members(request, response)
 
-    async def _check_work(self, request: ScimRequest, payload: Any) -> None:
-        """Refuse what would keep the library, and with it everybody else, busy for long."""
+    async def _check_cost(self, request: ScimRequest, payload: Any) -> None:
+        """Refuse a request that would keep the library, and so the event loop, busy for long."""
         entries, members = _count_entries(payload), 0
         if request.method != "POST":
             group_id = request.path.strip("/").rpartition("/")[2]
-            # How many are in a group of others is nobody's business here.
+            # The size of a group in another directory must not be disclosed.
             await groups.get(self._conn, self._directory, group_id, with_members=False)
             members = await groups_store.count_members(self._conn, group_id)
-        work = entries * max(members, 1) if request.method == "PATCH" else entries + members
-        if work > MAX_WORK:
+        cost = entries * max(members, 1) if request.method == "PATCH" else entries + members
+        if cost > MAX_COST:
             raise ScimRefusal(
                 400,
                 "members: there are too many for a change of this form; name them by their values.",
@@ -102,16 +105,16 @@ class DirectoryHandler(AsyncScimHandler):
         if response.body is None:
             return response
         with self.service.provider:
-            asked = self._parameters(request)
-        if shown := member_attributes(asked):
+            parameters = self._parameters(request)
+        if attributes := member_attributes(parameters):
             group = await groups.get(self._conn, self._directory, response.body["id"])
-            members = members_of(group, base_url=request.base_url, shown=shown)
+            members = members_of(group, base_url=request.base_url, attributes=attributes)
             response.body |= {"members": members} if members else {}
         return response
 
     def _parameters(self, request: ScimRequest) -> ResponseParameters[Any] | None:
         if request.method == "POST":
-            # What is created is shown as it is.
+            # A created resource is rendered as a whole.
             return None
         resource_type = self.service.resource_type_at("Groups")
         return self.service.read_response_parameters(resource_type, request.query)
@@ -143,7 +146,7 @@ class DirectoryHandler(AsyncScimHandler):
 
 
 class _StorageWithoutMembers(DirectoryStorage):
-    """Groups, whose members change as the request said, whatever the library makes of the rest."""
+    """Storage of groups that applies the member changes which the library does not see."""
 
     def __init__(self, conn: Reader, directory: Directory, changes: Sequence[MemberChange]) -> None:
         super().__init__(conn, directory)

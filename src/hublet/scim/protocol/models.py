@@ -1,4 +1,4 @@
-"""Models of the SCIM library: the attributes of users and groups that the hub keeps."""
+"""Models for the SCIM library: the attributes of users and groups that the hub stores."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -120,7 +120,7 @@ class _AnyEmail(ComplexAttribute):
 class AnyUser(scim2_models.User[EnterpriseUser]):
     """What RFC 7643 knows of a user.
 
-    A provider may send all of it, and this hub keeps a part; what is not even here is refused.
+    A provider may send all of it, and the hub stores a part; other attributes are refused.
     """
 
     # The library's own takes no addresses at hosts such as corp.local.
@@ -153,7 +153,7 @@ def provider_of(*, managed: bool) -> ScimProvider:
 
 
 def _describe_schemas(schemas: Iterable[Schema]) -> None:
-    """Describe a user as it is seen: types are taken and not kept, `active` is always there."""
+    """Describe a user as responses have it: without `emails.type`, always with `active`."""
     for schema in schemas:
         for attribute in schema.attributes or ():
             if attribute.name == "active":

@@ -15,11 +15,11 @@ from hublet.scim.records import (
     Stamp,
 )
 
-# Of what is not kept yet; the service gives both.
+# Of a record that is not stored yet; the service sets both.
 _NO_ID = ""
 _NO_STAMP = Stamp(created_at=0, updated_at=0)
 
-# The name of a member is shown only where it is asked for.
+# The name of a member is rendered only on request.
 _DEFAULT_MEMBER_ATTRIBUTES = ("value", "$ref", "type")
 
 
@@ -52,7 +52,7 @@ def user_resource(user: ProvisionedUser, *, managed: bool) -> User:
 
 
 def user_record(resource: User, *, before: ProvisionedUser | None = None) -> ProvisionedUser:
-    """Return what a provider says of a user; what only the hub knows is kept from before."""
+    """Return a user as the provider sends it; values of the hub are copied from before."""
     name = resource.name or Name()
     was_active = True if before is None else before.active
     return ProvisionedUser(
@@ -66,10 +66,10 @@ def user_record(resource: User, *, before: ProvisionedUser | None = None) -> Pro
             ProvisionedAddress(value=each.value or "", primary=each.primary, type=each.type)
             for each in resource.emails or ()
         ),
-        # Somebody must say it: a replacement that leaves it out locks nobody out, and lets no one in.
+        # A replacement without it neither deactivates nor activates the user.
         active=was_active if resource.active is None else resource.active,
         stamp=before.stamp if before else _NO_STAMP,
-        **({"kept": before.kept} if before else {}),
+        **({"former_roles": before.former_roles} if before else {}),
     )
 
 
@@ -110,9 +110,9 @@ def _member_id(member: Member) -> str:
 
 
 def body_of(record: ProvisionedUser | ProvisionedGroup, *, base_url: str) -> dict[str, Any]:
-    """Return what the library makes of a record that nobody wants only parts of.
+    """Render a whole record exactly as the library does.
 
-    It takes a hundredth of the time, and a page has up to two hundred of them.
+    This takes a hundredth of the time, and a page has up to two hundred records.
     """
     if isinstance(record, ProvisionedUser):
         return _body(record, "User", f"{base_url}/Users/{record.id}", _user_attributes(record))
@@ -152,35 +152,38 @@ def _group_attributes(group: ProvisionedGroup, base_url: str) -> dict[str, Any]:
 
 
 def members_of(
-    group: ProvisionedGroup, *, base_url: str, shown: Sequence[str] = _DEFAULT_MEMBER_ATTRIBUTES
+    group: ProvisionedGroup,
+    *,
+    base_url: str,
+    attributes: Sequence[str] = _DEFAULT_MEMBER_ATTRIBUTES,
 ) -> list[dict[str, Any]]:
-    """Return the members of a group, of each these attributes."""
-    found = []
+    """Render the members of a group with these attributes."""
+    members = []
     for each in group.members:
         ref = f"{base_url}/Users/{each.id}"
         whole = {"value": each.id, "$ref": ref, "type": "User", "display": each.user_name}
-        found.append({name: whole[name] for name in shown})
-    return found
+        members.append({name: whole[name] for name in attributes})
+    return members
 
 
 def member_attributes(parameters: ResponseParameters[Any] | None) -> tuple[str, ...]:
-    """Return what of a member an answer is to show; nothing of none where it is empty."""
-    asked = _member_paths(parameters.attributes) if parameters else set()
+    """Return the attributes of members in a response; without any it has no members."""
+    included = _member_paths(parameters.attributes) if parameters else set()
     if parameters and parameters.attributes:
-        names = {*asked, *(_DEFAULT_MEMBER_ATTRIBUTES if "" in asked else ())}
+        names = {*included, *(_DEFAULT_MEMBER_ATTRIBUTES if "" in included else ())}
         return tuple(
             name for name in (*_DEFAULT_MEMBER_ATTRIBUTES, "display") if name.lower() in names
         )
-    left_out = _member_paths(parameters.excluded_attributes) if parameters else set()
+    excluded = _member_paths(parameters.excluded_attributes) if parameters else set()
     return (
         ()
-        if "" in left_out
-        else tuple(n for n in _DEFAULT_MEMBER_ATTRIBUTES if n.lower() not in left_out)
+        if "" in excluded
+        else tuple(n for n in _DEFAULT_MEMBER_ATTRIBUTES if n.lower() not in excluded)
     )
 
 
 def _member_paths(paths: Iterable[Any] | None) -> set[str]:
-    """Return what is named of members: parts, and for all of them an empty name."""
+    """Return the attributes of members that the paths name; "" stands for `members` itself."""
     named = (str(path).rpartition(":")[2].lower().partition(".") for path in paths or ())
     return {part for name, _, part in named if name == "members"}
 

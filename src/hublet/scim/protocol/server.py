@@ -1,6 +1,6 @@
-"""SCIM server: the library's rules, with ours where it leaves them to us.
+"""SCIM server: the library's service, with rules of the hub.
 
-Importing this takes a tenth of a second, so whoever serves SCIM imports it when it is first used.
+Importing this takes a tenth of a second, so routes import it when it is first used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ _LIST_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 async def serve(
     database: Database, directory: Directory, call: DirectoryRequest
 ) -> DirectoryResponse:
-    """Answer a request; whatever is wrong with it is raised, and nothing of it is kept then."""
+    """Handle a request; an error is raised, and its transaction rolled back."""
     request = ScimRequest(
         method=call.method,
         base_url=call.base_url,
@@ -89,7 +89,7 @@ async def _handle(database: Database, directory: Directory, request: ScimRequest
         async with database.read() as reading:
             return await DirectoryHandler(service, reading, directory).handle(request)
     async with database.transaction() as conn:
-        # A change is read, made and written: two of them at once would lose one.
+        # A change reads, then writes: two of them at once would lose one.
         await lock(conn, directory)
         return await DirectoryHandler(service, conn, directory).handle(request)
 
@@ -100,20 +100,20 @@ def _service(*, managed: bool) -> "DirectoryService":
 
 
 def _refusal(error: SCIMException) -> ScimRefusal:
-    told = error.to_error()
+    scim_error = error.to_error()
     headers = {}
     if isinstance(error, MethodNotAllowedException):
         headers["Allow"] = ", ".join(error.allowed)
     return ScimRefusal(
-        int(told.status or 500),
-        told.detail or HTTPStatus(int(told.status or 500)).phrase,
-        scim_type=told.scim_type,
+        int(scim_error.status or 500),
+        scim_error.detail or HTTPStatus(int(scim_error.status or 500)).phrase,
+        scim_type=scim_error.scim_type,
         headers=headers,
     )
 
 
 class DirectoryService(ScimService):
-    """The library's service, which also refuses what no schema knows."""
+    """The library's service, which also refuses attributes that no schema has."""
 
     def __init__(self, *, managed: bool) -> None:
         super().__init__(provider_of(managed=managed))
@@ -123,15 +123,15 @@ class DirectoryService(ScimService):
         self, resource_type: ResourceType, body: bytes, content_type: str | None
     ) -> Resource[Any]:
         context = Context.RESOURCE_CREATION_REQUEST
-        known = self._known(resource_type, body, content_type, context)
-        return super().read_creation(resource_type, known, content_type)
+        checked = self._checked_body(resource_type, body, content_type, context)
+        return super().read_creation(resource_type, checked, content_type)
 
     def read_replacement(
         self, resource_type: ResourceType, body: bytes, content_type: str | None
     ) -> Resource[Any]:
         context = Context.RESOURCE_REPLACEMENT_REQUEST
-        known = self._known(resource_type, body, content_type, context)
-        return super().read_replacement(resource_type, known, content_type)
+        checked = self._checked_body(resource_type, body, content_type, context)
+        return super().read_replacement(resource_type, checked, content_type)
 
     def read_patch(
         self, resource_type: ResourceType, body: bytes, content_type: str | None
@@ -142,12 +142,12 @@ class DirectoryService(ScimService):
             raise _exception_of(errors[0])
         return super().read_patch(resource_type, msgspec.json.encode(payload), content_type)
 
-    def _known(
+    def _checked_body(
         self, resource_type: ResourceType, body: bytes, content_type: str | None, context: Context
     ) -> bytes:
-        """Return a body in which every name is one that the RFC has.
+        """Return the body, in which every name must be one of the RFC.
 
-        Values are left to whoever keeps them: the rest is dropped, whatever it is.
+        Values are checked where they are stored; the library drops the others unread.
         """
         payload = normalize(self.decode_body(body, content_type))
         for error in _validation_errors(_full_model(resource_type), payload, context):
@@ -177,15 +177,15 @@ class DirectoryService(ScimService):
     ) -> ScimResponse:
         records: list[Any] = page.resources
         if search_request.attributes or search_request.excluded_attributes:
-            shown = [self._part_of(base_url, each, search_request) for each in records]
+            resources = [self._part_of(base_url, each, search_request) for each in records]
         else:
-            shown = [body_of(each, base_url=base_url) for each in records]
+            resources = [body_of(each, base_url=base_url) for each in records]
         body = {
             "schemas": [_LIST_SCHEMA],
             "totalResults": page.total,
             "startIndex": search_request.start_index,
-            "itemsPerPage": len(shown),
-            "Resources": shown,
+            "itemsPerPage": len(resources),
+            "Resources": resources,
         }
         return ScimResponse(HTTPStatus.OK, body)
 
@@ -198,7 +198,7 @@ class DirectoryService(ScimService):
             resource = user_resource(record, managed=self._managed)
         else:
             resource = group_resource(replace(record, members=()))
-            members = members_of(record, base_url=base_url, shown=member_attributes(request))
+            members = members_of(record, base_url=base_url, attributes=member_attributes(request))
         part: dict[str, Any] = self.publish(base_url, resource).model_dump(
             scim_ctx=Context.RESOURCE_QUERY_RESPONSE, response_parameters=request
         )
@@ -218,7 +218,7 @@ class DirectoryService(ScimService):
     def apply_replacement(
         self, current: Resource[Any], replacement: Resource[Any], conditions: Conditions
     ) -> Resource[Any] | None:
-        """Replace what was said anew; what is not kept, or was left open, is as it was."""
+        """Replace a resource; `active` and the schemas stay when the request leaves them out."""
         if isinstance(current, User) and isinstance(replacement, User):
             replacement.schemas = current.schemas
             if replacement.active is None:
@@ -233,7 +233,7 @@ class DirectoryService(ScimService):
         resource: Resource[Any],
         response_parameters: ResponseParameters[Any],
     ) -> ScimResponse:
-        """Show a changed user: providers look at it. A group may be long, so it is not shown."""
+        """Return a changed user, as providers expect; a group may be long, so it is not returned."""
         if isinstance(resource, Group):
             return super().patch_response(base_url, resource, response_parameters)
         return self.replacement_response(base_url, resource, response_parameters)
@@ -244,7 +244,7 @@ def _full_model(resource_type: ResourceType) -> type[Resource[Any]]:
 
 
 def _respell(path: Any, value: Any, user: ManagedUser) -> Any:
-    """Return a value in which the name of a user, which does not change, is spelled as it is."""
+    """Return a value with the userName spelled as it is stored: it is immutable."""
     if isinstance(value, dict):
         return {name: _respell(name, each, user) for name, each in value.items()}
     is_name = str(path).rpartition(":")[2].lower() == "username" and isinstance(value, str)

@@ -1,4 +1,4 @@
-"""Storage of the SCIM library: the directory as it reads and writes it."""
+"""Storage adapter of the SCIM library: it reads and writes a directory of the hub."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,14 +41,14 @@ from hublet.scim.records import (
 from hublet.scim.users import service as users
 from hublet.scim.users import store as users_store
 
-# No directory has as many; databases count in 64 bits, and requests may not.
+# No directory has as many entries; a request may name a number that exceeds 64 bits.
 _LAST_INDEX = 2**31
 
 
 class DirectoryStorage(AsyncScimStorage):
-    """One request's view of a directory. Only what writes needs a transaction.
+    """A directory, for one request; only writing methods need a transaction.
 
-    Searches find records, which the protocol writes by itself.
+    Searches return records, which the server renders without the library.
     """
 
     def __init__(self, conn: Reader, directory: Directory) -> None:
@@ -67,12 +67,12 @@ class DirectoryStorage(AsyncScimStorage):
         response_parameters: ResponseParameters[Any] | None = None,
     ) -> Resource[Any]:
         if _is_user(resource_type):
-            return self._shown(await users.get(self._conn, self._directory, resource_id))
+            return self._user_resource(await users.get(self._conn, self._directory, resource_id))
         group = await groups.get(
             self._conn,
             self._directory,
             resource_id,
-            with_members=_wants_members(response_parameters),
+            with_members=_includes_members(response_parameters),
         )
         return group_resource(group)
 
@@ -88,41 +88,44 @@ class DirectoryStorage(AsyncScimStorage):
         if _is_user(resource_types[0]):
             return await self._search_users(_list_query(search_request, USER_COLUMNS))
         return await self._search_groups(
-            _list_query(search_request, GROUP_COLUMNS), with_members=_wants_members(search_request)
+            _list_query(search_request, GROUP_COLUMNS),
+            with_members=_includes_members(search_request),
         )
 
     async def _search_all(self, request: SearchRequest[Any]) -> SearchPage:
-        """Return users, and groups after them: no order but that holds for both."""
+        """Return users, then groups: there is no common order of both."""
         if request.sort_by is not None:
             raise NotImplementedException(detail="Users and groups are not sorted together.")
-        asked = _list_query(request, USER_COLUMNS, among=GROUP_COLUMNS)
-        page = await self._search_users(asked)
-        rest = _list_query(request, GROUP_COLUMNS, among=USER_COLUMNS)
-        rest = replace(
-            rest,
-            offset=max(0, rest.offset - (page.total or 0)),
-            limit=rest.limit - len(page.resources),
+        users_query = _list_query(request, USER_COLUMNS, foreign=GROUP_COLUMNS)
+        found_users = await self._search_users(users_query)
+        groups_query = _list_query(request, GROUP_COLUMNS, foreign=USER_COLUMNS)
+        groups_query = replace(
+            groups_query,
+            offset=max(0, groups_query.offset - (found_users.total or 0)),
+            limit=groups_query.limit - len(found_users.resources),
         )
-        more = await self._search_groups(rest, with_members=_wants_members(request))
-        total = (page.total or 0) + (more.total or 0)
-        return SearchPage(total, [*page.resources, *more.resources])
-
-    async def _search_users(self, asked: ListQuery) -> SearchPage:
-        total = await users_store.count_of(self._conn, self._directory, asked)
-        found = await users_store.list_of(self._conn, self._directory, asked)
-        return SearchPage(total, list[Any](found))
-
-    async def _search_groups(self, asked: ListQuery, *, with_members: bool) -> SearchPage:
-        total = await groups_store.count_of(self._conn, self._directory, asked)
-        found = await groups_store.list_of(
-            self._conn, self._directory, asked, with_members=with_members
+        found_groups = await self._search_groups(
+            groups_query, with_members=_includes_members(request)
         )
-        return SearchPage(total, list[Any](found))
+        total = (found_users.total or 0) + (found_groups.total or 0)
+        return SearchPage(total, [*found_users.resources, *found_groups.resources])
+
+    async def _search_users(self, query: ListQuery) -> SearchPage:
+        total = await users_store.count_of(self._conn, self._directory, query)
+        page = await users_store.list_of(self._conn, self._directory, query)
+        return SearchPage(total, list[Any](page))
+
+    async def _search_groups(self, query: ListQuery, *, with_members: bool) -> SearchPage:
+        total = await groups_store.count_of(self._conn, self._directory, query)
+        page = await groups_store.list_of(
+            self._conn, self._directory, query, with_members=with_members
+        )
+        return SearchPage(total, list[Any](page))
 
     async def create(self, resource_type: ResourceType, resource: Resource[Any]) -> Resource[Any]:
         if _is_user(resource_type):
             draft = user_record(cast("User", resource))
-            return self._shown(await users.create(self._writing, self._directory, draft))
+            return self._user_resource(await users.create(self._writing, self._directory, draft))
         group = group_record(cast("Group", resource))
         return group_resource(await groups.create(self._writing, self._directory, group))
 
@@ -136,7 +139,9 @@ class DirectoryStorage(AsyncScimStorage):
         before = await self._current(resource_type, resource.id or "", expected_version)
         if isinstance(before, ProvisionedUser):
             draft = user_record(cast("User", resource), before=before)
-            return self._shown(await users.update(self._writing, self._directory, before, draft))
+            return self._user_resource(
+                await users.update(self._writing, self._directory, before, draft)
+            )
         group = group_record(cast("Group", resource), before=before)
         return group_resource(await groups.update(self._writing, self._directory, before, group))
 
@@ -156,16 +161,16 @@ class DirectoryStorage(AsyncScimStorage):
     async def _current(
         self, resource_type: ResourceType, resource_id: str, expected_version: str | None
     ) -> ProvisionedUser | ProvisionedGroup:
-        found: ProvisionedUser | ProvisionedGroup
+        current: ProvisionedUser | ProvisionedGroup
         if _is_user(resource_type):
-            found = await users.get(self._conn, self._directory, resource_id)
+            current = await users.get(self._conn, self._directory, resource_id)
         else:
-            found = await groups.get(self._conn, self._directory, resource_id)
-        if expected_version not in {None, version_of(found.stamp)}:
+            current = await groups.get(self._conn, self._directory, resource_id)
+        if expected_version not in {None, version_of(current.stamp)}:
             raise PreconditionFailedException
-        return found
+        return current
 
-    def _shown(self, user: ProvisionedUser) -> User:
+    def _user_resource(self, user: ProvisionedUser) -> User:
         return user_resource(user, managed=self._directory.managed)
 
 
@@ -173,8 +178,8 @@ def _is_user(resource_type: ResourceType) -> bool:
     return resource_type.name == "User"
 
 
-def _wants_members(parameters: ResponseParameters[Any] | None) -> bool:
-    """Tell whether the members of a group are part of the answer: there may be thousands."""
+def _includes_members(parameters: ResponseParameters[Any] | None) -> bool:
+    """Tell whether a response includes the members of a group: there may be thousands."""
     if parameters is None:
         return True
     if parameters.attributes:
@@ -190,14 +195,14 @@ def _list_query(
     request: SearchRequest[Any],
     columns: Mapping[str, FilterColumn],
     *,
-    among: Mapping[str, FilterColumn] | None = None,
+    foreign: Mapping[str, FilterColumn] | None = None,
 ) -> ListQuery:
     descending = request.sort_order == SearchRequest.SortOrder.descending
     order = "s.id"
     if request.sort_by is not None:
         order = order_of(str(request.sort_by), columns, descending=descending)
     return ListQuery(
-        condition=condition_of(request.filter.ast, columns, among=among or {})
+        condition=condition_of(request.filter.ast, columns, foreign=foreign or {})
         if request.filter
         else SqlCondition(),
         order=order,

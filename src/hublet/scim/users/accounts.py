@@ -2,45 +2,51 @@
 
 from contextlib import suppress
 
+from hublet.accounts.access import role_of
 from hublet.accounts.errors import ResourceGroupNotFound
 from hublet.accounts.names import email_key
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import Role, User
+from hublet.accounts.organizations import store as members
+from hublet.accounts.records import Organization, Role, User, UserEmail
 from hublet.accounts.resource_groups import service as resource_groups
 from hublet.accounts.settings import emails, ssh_keys
 from hublet.accounts.users import service as accounts
-from hublet.core.database import Connection
+from hublet.accounts.users import store as users
+from hublet.core.database import Connection, Reader
 from hublet.login import passkeys
 from hublet.scim.errors import ScimRefusal
-from hublet.scim.records import Directory, KeptRoles, ProvisionedUser
-from hublet.scim.users import accounts_store
+from hublet.scim.records import Directory, FormerRoles, ProvisionedUser
+from hublet.scim.users import store
 from hublet.tokens import service as tokens
+
+# Groups may give more: see roles.py.
+DEFAULT_ROLE = Role.read
 
 
 async def disable(conn: Connection, account_id: str) -> None:
-    """End a managed account everywhere: no credential of it works again, also not later."""
+    """Disable a managed account and revoke its credentials, which never work again."""
     account = await accounts.lock_user(conn, account_id)
     await _end_credentials(conn, account)
     if account.disabled_at is None:
         await accounts.disable_user(conn, account)
-        await accounts_store.set_disabled_by_provider(conn, account_id)
+        await store.set_disabled_by_provider(conn, account_id)
 
 
 async def enable(conn: Connection, account_id: str) -> bool:
-    """Open a managed account again; False when it is not the provider who switched it off."""
+    """Enable a managed account again; False when a hub administrator has disabled it."""
     account = await accounts.lock_user(conn, account_id)
     if account.disabled_at is None:
         return True
-    if not await accounts_store.is_disabled_by_provider(conn, account_id):
+    if not await store.is_disabled_by_provider(conn, account_id):
         return False
-    # Also what a request that was under way has added after the end.
+    # Also credentials that a concurrent request added after the account was disabled.
     await _end_credentials(conn, account)
     await accounts.enable_user(conn, account)
     return True
 
 
 async def _end_credentials(conn: Connection, account: User) -> None:
-    """The name may be given to another person, to whom nothing of the former one opens."""
+    """Revoke all credentials: the name may be given to another person later."""
     await tokens.revoke_of_user(conn, account.id, reason="organization")
     await ssh_keys.remove_all(conn, user_id=account.id)
     await passkeys.remove_all(conn, user_id=account.id)
@@ -48,35 +54,35 @@ async def _end_credentials(conn: Connection, account: User) -> None:
 
 
 async def open_managed(conn: Connection, directory: Directory, user: ProvisionedUser) -> User:
-    """Create the account of a user, or take the one of this name that the organization left.
+    """Create the account of a user, or reuse an abandoned one of this name.
 
-    It has no password: nobody can log in to it by one. One that was left is off until its user
-    joins the organization.
+    It has no password, so that nobody can log in with one. An abandoned account of the
+    organization stays disabled until its new user joins.
     """
     organization_id = directory.organization.id
     account = await _find_abandoned(conn, directory, user.user_name)
     if account is None:
         account = await accounts.create_user(conn, user.user_name)
-        await accounts_store.add_managed(conn, user_id=account.id, organization_id=organization_id)
+        await store.add_managed_account(conn, user_id=account.id, organization_id=organization_id)
     await sync_managed(conn, account, user)
     return account
 
 
 async def _find_abandoned(conn: Connection, directory: Directory, name: str) -> User | None:
-    account_id = await accounts_store.find_abandoned(
+    account_id = await store.find_abandoned_account(
         conn, name, organization_id=directory.organization.id
     )
     return None if account_id is None else await accounts.get_user_by_id(conn, account_id)
 
 
 async def sync_managed(conn: Connection, account: User, user: ProvisionedUser) -> None:
-    """Give the account the name and the addresses that the provider gives the user."""
+    """Copy the full name and the addresses of a provisioned user to the account."""
     await accounts.set_fullname(conn, account, user.fullname)
     await _set_addresses(conn, account, _addresses(user))
 
 
 async def free_addresses(conn: Connection, account: User) -> None:
-    """Let others have the addresses of an account that nobody uses any more."""
+    """Remove the addresses of an account without a user, so that others can have them."""
     await _set_addresses(conn, account, [])
 
 
@@ -88,45 +94,50 @@ def _addresses(user: ProvisionedUser) -> list[str]:
     return list(addresses.values())
 
 
-async def _set_addresses(conn: Connection, account: User, wanted: list[str]) -> None:
-    keys = [email_key(address) for address in wanted]
-    had = {email_key(address) for _, address, _ in await _list_addresses(conn, account)}
-    for address, key in zip(wanted, keys, strict=True):
+async def _set_addresses(conn: Connection, account: User, addresses: list[str]) -> None:
+    keys = [email_key(address) for address in addresses]
+    had = {email_key(email.address) for email in await _list_emails(conn, account)}
+    for address, key in zip(addresses, keys, strict=True):
         if key not in had:
             # The organization vouches for the addresses of its own accounts.
             await accounts.add_email(conn, account, address, verified=True)
-    own = await _list_addresses(conn, account)
-    for email_id, address, _ in own:
-        if email_key(address) == next(iter(keys), None):
-            await emails.make_primary(conn, email_id, user_id=account.id)
-    # The primary one comes last: it goes only when there is no other.
-    for email_id, address, _ in sorted(
-        await _list_addresses(conn, account), key=lambda each: each[2]
-    ):
-        if email_key(address) not in keys:
-            await emails.remove(conn, email_id, user_id=account.id)
+    for email in await _list_emails(conn, account):
+        if email_key(email.address) == next(iter(keys), None):
+            await emails.make_primary(conn, email.id, user_id=account.id)
+    # The primary one comes last: it can be removed only when there is no other.
+    for email in sorted(await _list_emails(conn, account), key=lambda each: each.is_primary):
+        if email_key(email.address) not in keys:
+            await emails.remove(conn, email.id, user_id=account.id)
 
 
-async def _list_addresses(conn: Connection, account: User) -> list[tuple[str, str, bool]]:
-    return await accounts_store.list_account_emails(conn, account.id)
-
-
-# Groups give more: see groups/mapping.py.
-DEFAULT_ROLE = Role.read
+async def _list_emails(conn: Connection, account: User) -> list[UserEmail]:
+    return await users.list_emails(conn, user_id=account.id)
 
 
 async def lock_membership(conn: Connection, directory: Directory, account_id: str | None) -> None:
-    """Let nobody change somebody's place by hand until the end.
+    """Lock the membership of an account against changes by hand until the transaction ends.
 
-    To be called before a user is written: by hand the place changes first, and the user with it.
+    Call it before a user is written: a change by hand locks the membership first, then writes the
+    user.
     """
     if account_id is not None:
         account = await accounts.get_user_by_id(conn, account_id)
         await organizations.lock_membership(conn, directory.organization, account)
 
 
-async def join(conn: Connection, directory: Directory, account_id: str, *, kept: KeptRoles) -> None:
-    """Make somebody a member with the roles they had; who is one already keeps theirs."""
+async def roles_of(conn: Reader, organization: Organization, user_id: str) -> FormerRoles:
+    """Return the roles of a member in the organization and in its resource groups."""
+    groups = await members.list_groups_of_member(conn, organization.id, user_id=user_id)
+    return FormerRoles(
+        role=await role_of(conn, organization.id, user_id=user_id),
+        resource_groups={group.group_id: group.role for group in groups},
+    )
+
+
+async def join(
+    conn: Connection, directory: Directory, account_id: str, *, former: FormerRoles
+) -> None:
+    """Make an account a member with its former roles; a present member keeps the present role."""
     organization, actor = directory.organization, directory.actor
     account = await accounts.get_user_by_id(conn, account_id)
     if directory.managed and not await enable(conn, account_id):
@@ -135,26 +146,26 @@ async def join(conn: Connection, directory: Directory, account_id: str, *, kept:
             f"An administrator of the hub has switched the account {account.name} off, "
             "and only one can switch it on again.",
         )
-    held = await accounts_store.roles_of(conn, organization_id=organization.id, user_id=account_id)
+    held = await roles_of(conn, organization, account_id)
     if held.role is None:
-        role = kept.role or DEFAULT_ROLE
+        role = former.role or DEFAULT_ROLE
         await organizations.set_member(conn, actor, organization, account, role)
-    for group_id, role in kept.resource_groups.items():
-        # A group may have been deleted meanwhile.
+    for group_id, role in former.resource_groups.items():
+        # The group may have been deleted meanwhile.
         with suppress(ResourceGroupNotFound):
             group = await resource_groups.get(conn, organization, group_id)
             await resource_groups.set_member(conn, actor, organization, group, account, role)
 
 
 async def leave(conn: Connection, directory: Directory, account_id: str) -> None:
-    """End a membership, with every credential that reaches into the organization by itself.
+    """End a membership, and revoke the credentials that are confined to the organization.
 
-    A managed account ends everywhere. Whoever has an account of their own keeps it, with the
-    tokens that are for all of it: without the membership those do not reach the organization.
+    A managed account is disabled. A person's own account stays, with its other tokens: without
+    the membership those do not reach the organization.
     """
     organization, actor = directory.organization, directory.actor
     account = await accounts.get_user_by_id(conn, account_id)
-    held = await accounts_store.roles_of(conn, organization_id=organization.id, user_id=account_id)
+    held = await roles_of(conn, organization, account_id)
     if held.role is not None:
         await organizations.remove_member(conn, actor, organization, account)
     if directory.managed:

@@ -1,4 +1,8 @@
-"""Roles that groups give: a group's name says which role its members have, and where."""
+"""Roles that groups give: a group's name says which role its members have, and where.
+
+`acme:write` is the role write in the organization acme, `acme:research:admin` the role admin in
+its resource group research. A group of any other name gives no role.
+"""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -7,15 +11,13 @@ from hublet.accounts.errors import NotInResourceGroup
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Role, User
 from hublet.accounts.resource_groups import service as resource_groups
+from hublet.accounts.resource_groups import store as resource_groups_store
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Connection
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.scim import groups_store
 from hublet.scim.records import Directory, ProvisionedUser
 from hublet.scim.users.accounts import DEFAULT_ROLE
-
-# `acme:write` is the role write in the organization acme, `acme:research:admin` the role admin in
-# its resource group research. A group of any other name gives nothing.
 
 # Where a role holds: the name of a resource group, or None for the organization itself.
 RolePlace = str | None
@@ -28,7 +30,7 @@ class RoleGrant:
 
 
 def grant_of(display_name: str, *, organization: str) -> RoleGrant | None:
-    """Return what a group of this name gives in the organization; case does not count."""
+    """Return the role that a group of this name gives in the organization; case does not count."""
     first, _, rest = display_name.casefold().partition(":")
     place, _, role = rest.rpartition(":")
     if first.strip() != organization.casefold() or role.strip() not in set(Role):
@@ -49,7 +51,7 @@ def highest_roles(display_names: Iterable[str], *, organization: str) -> dict[Ro
 
 
 async def apply_to_user(conn: Connection, directory: Directory, user: ProvisionedUser) -> None:
-    """Give somebody who came the roles of their groups; what no group gives stays."""
+    """Give a new member the roles of the groups; roles that no group gives stay."""
     names = await groups_store.list_names_by_user(conn, [user.id])
     given = _roles_of_groups(directory, names.get(user.id, []))
     await _apply(conn, directory, user, given, places=given)
@@ -64,7 +66,7 @@ async def apply_to_users(
 ) -> None:
     """Give users the highest role of the groups they are in now, in places that have changed.
 
-    Where no group is left, somebody is an ordinary member, and in a resource group none.
+    Without a group left, the user is an ordinary member, or is removed from the resource group.
     """
     places = tuple(places)
     if not places:
@@ -87,7 +89,7 @@ async def _apply(
     *,
     places: Iterable[RolePlace],
 ) -> None:
-    # Who waits for an account or is not active has no roles; they come with the membership.
+    # Invited and inactive users have no roles; roles come with the membership.
     if user.user_id is None or not user.active:
         return
     account = await accounts.get_user_by_id(conn, user.user_id)
@@ -108,12 +110,9 @@ async def _apply_in_resource_group(
     conn: Connection, directory: Directory, account: User, name: str, role: Role | None
 ) -> None:
     organization, actor = directory.organization, directory.actor
-    group_id = await groups_store.find_resource_group_id(
-        conn, organization_id=organization.id, name=name
-    )
-    if group_id is None:
+    group = await resource_groups_store.find_by_name(conn, name, organization_id=organization.id)
+    if group is None:
         return
-    group = await resource_groups.get(conn, organization, group_id)
     if role is not None:
         await resource_groups.set_member(conn, actor, organization, group, account, role)
         return

@@ -1,14 +1,16 @@
-"""SQL of provisioned users, and of those invited who have no account yet."""
+"""SQL of provisioned users, of the accounts behind them, and of invitations."""
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from hublet.accounts.names import email_key, name_key
 from hublet.accounts.records import Role
 from hublet.core.database import Connection, Reader, Row
 from hublet.scim.records import (
+    IN_DIRECTORY,
     Directory,
-    KeptRoles,
+    FormerRoles,
     ListQuery,
     ProvisionedAddress,
     ProvisionedUser,
@@ -20,11 +22,6 @@ _USER_COLUMNS = (
     "s.id, s.user_id, s.user_name, s.external_id, s.given_name, s.family_name, s.active, s.kept, "
     "s.created_at, s.updated_at, s.version"
 )
-_IN_DIRECTORY = "s.organization_id = $1 AND s.managed = $2"
-
-
-def _directory_values(directory: Directory) -> tuple[str, bool]:
-    return directory.organization.id, directory.managed
 
 
 async def add(conn: Connection, directory: Directory, user: ProvisionedUser) -> None:
@@ -36,14 +33,14 @@ async def add(conn: Connection, directory: Directory, user: ProvisionedUser) -> 
              created_at, updated_at, version)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
         """,
-        *_directory_values(directory), user.id, *_values(user), user.stamp.created_at,
+        *directory.sql_values, user.id, *_values(user), user.stamp.created_at,
         user.stamp.updated_at, user.stamp.version,
     )  # fmt: skip
     await _set_emails(conn, user)
 
 
 async def update(conn: Connection, user: ProvisionedUser, *, version: int) -> bool:
-    """Write a user that was read in this version; False when it is another one by now."""
+    """Write a user that was read in this version; False when it was changed meanwhile."""
     written = await conn.execute(
         """
         UPDATE scim_users SET
@@ -65,7 +62,7 @@ def _values(user: ProvisionedUser) -> tuple[object, ...]:
     return (
         user.user_id, user.user_name, comparison_key(user.user_name), user.external_id,
         user.given_name, _key(user.given_name), user.family_name, _key(user.family_name),
-        user.active, _encode_kept(user.kept),
+        user.active, _encode_roles(user.former_roles),
     )  # fmt: skip
 
 
@@ -89,22 +86,22 @@ async def _set_emails(conn: Connection, user: ProvisionedUser) -> None:
 async def set_active(
     conn: Connection, organization_id: str, *, user_id: str, active: bool, at: int
 ) -> bool:
-    """Note that somebody left the organization, or came back, in another way than through SCIM.
+    """Write that a user left or rejoined the organization in another way than through SCIM.
 
-    What they were before is not kept. Return whether that is somebody whose account is managed.
+    The stored former roles are dropped. Return whether the account of the user is managed.
     """
     rows = await conn.fetch_all(
         """
         UPDATE scim_users SET active = $3, updated_at = $4, version = version + 1, kept = $5
         WHERE organization_id = $1 AND user_id = $2 AND active <> $3 RETURNING managed
         """,
-        organization_id, user_id, active, at, _encode_kept(KeptRoles()),
+        organization_id, user_id, active, at, _encode_roles(FormerRoles()),
     )  # fmt: skip
     return any(row["managed"] for row in rows)
 
 
 async def leave_groups(conn: Connection, scim_user_id: str, *, at: int) -> None:
-    """Take a user out of the groups, which are others then."""
+    """Remove a user from all groups, and count up the versions of these groups."""
     await conn.execute(
         """
         UPDATE scim_groups SET updated_at = $2, version = version + 1
@@ -116,7 +113,7 @@ async def leave_groups(conn: Connection, scim_user_id: str, *, at: int) -> None:
 
 
 async def remove(conn: Connection, scim_user_id: str, *, version: int) -> bool:
-    """Remove a user that was read in this version; False when it is another one by now."""
+    """Remove a user that was read in this version; False when it was changed meanwhile."""
     return await conn.execute(
         "DELETE FROM scim_users WHERE id = $1 AND version = $2", scim_user_id, version
     ) == 1  # fmt: skip
@@ -148,33 +145,33 @@ async def _find(
     conn: Reader, directory: Directory, condition: str, value: str
 ) -> ProvisionedUser | None:
     row = await conn.fetch_one(
-        f"SELECT {_USER_COLUMNS} FROM scim_users s WHERE {_IN_DIRECTORY} AND {condition}",
-        *_directory_values(directory), value,
+        f"SELECT {_USER_COLUMNS} FROM scim_users s WHERE {IN_DIRECTORY} AND {condition}",
+        *directory.sql_values, value,
     )  # fmt: skip
     return (await _with_emails(conn, [row]))[0] if row else None
 
 
-async def list_of(conn: Reader, directory: Directory, asked: ListQuery) -> list[ProvisionedUser]:
-    """Return one page: its ids are read from an index, and only its own rows besides."""
-    last = len(asked.condition.values) + 2
+async def list_of(conn: Reader, directory: Directory, query: ListQuery) -> list[ProvisionedUser]:
+    """Return one page; a subquery reads its ids from an index, so that no other rows are read."""
+    last = len(query.condition.values) + 2
     rows = await conn.fetch_all(
         f"""
         SELECT {_USER_COLUMNS} FROM scim_users s
         JOIN (
-            SELECT s.id FROM scim_users s WHERE {_IN_DIRECTORY} AND {asked.condition.sql}
-            ORDER BY {asked.order} LIMIT ${last + 1} OFFSET ${last + 2}
+            SELECT s.id FROM scim_users s WHERE {IN_DIRECTORY} AND {query.condition.sql}
+            ORDER BY {query.order} LIMIT ${last + 1} OFFSET ${last + 2}
         ) page ON page.id = s.id
-        ORDER BY {asked.order}
+        ORDER BY {query.order}
         """,
-        *_directory_values(directory), *asked.condition.values, asked.limit, asked.offset,
+        *directory.sql_values, *query.condition.values, query.limit, query.offset,
     )  # fmt: skip
     return await _with_emails(conn, rows)
 
 
-async def count_of(conn: Reader, directory: Directory, asked: ListQuery) -> int:
+async def count_of(conn: Reader, directory: Directory, query: ListQuery) -> int:
     count: int = await conn.fetch_value(
-        f"SELECT count(*) FROM scim_users s WHERE {_IN_DIRECTORY} AND {asked.condition.sql}",
-        *_directory_values(directory), *asked.condition.values,
+        f"SELECT count(*) FROM scim_users s WHERE {IN_DIRECTORY} AND {query.condition.sql}",
+        *directory.sql_values, *query.condition.values,
     )  # fmt: skip
     return count
 
@@ -182,17 +179,17 @@ async def count_of(conn: Reader, directory: Directory, asked: ListQuery) -> int:
 async def list_by_ids(
     conn: Reader, directory: Directory, ids: Iterable[str]
 ) -> list[ProvisionedUser]:
-    """Return those of these users that are in the directory, without their addresses."""
+    """Return the users of the directory with these ids, without their addresses."""
     rows = await conn.fetch_all(
-        f"SELECT {_USER_COLUMNS} FROM scim_users s WHERE {_IN_DIRECTORY} AND s.id IN each($3) ORDER BY s.id",
-        *_directory_values(directory), json.dumps(list(ids)),
+        f"SELECT {_USER_COLUMNS} FROM scim_users s WHERE {IN_DIRECTORY} AND s.id IN each($3) ORDER BY s.id",
+        *directory.sql_values, json.dumps(list(ids)),
     )  # fmt: skip
     return [_user_record(row) for row in rows]
 
 
 async def _with_emails(conn: Reader, rows: Sequence[Row]) -> list[ProvisionedUser]:
     users = [_user_record(row) for row in rows]
-    found = await conn.fetch_all(
+    email_rows = await conn.fetch_all(
         """
         SELECT scim_user_id, address, is_primary, type FROM scim_emails
         WHERE scim_user_id IN each($1) ORDER BY scim_user_id, position
@@ -200,7 +197,7 @@ async def _with_emails(conn: Reader, rows: Sequence[Row]) -> list[ProvisionedUse
         json.dumps([user.id for user in users]),
     )
     emails: dict[str, list[ProvisionedAddress]] = {}
-    for row in found:
+    for row in email_rows:
         address = ProvisionedAddress(
             value=row["address"], primary=_optional_bool(row["is_primary"]), type=row["type"]
         )
@@ -217,7 +214,7 @@ def _user_record(row: Row) -> ProvisionedUser:
         given_name=row["given_name"],
         family_name=row["family_name"],
         active=bool(row["active"]),
-        kept=_decode_kept(row["kept"]),
+        former_roles=_decode_roles(row["kept"]),
         stamp=Stamp(
             created_at=row["created_at"], updated_at=row["updated_at"], version=row["version"]
         ),
@@ -228,13 +225,13 @@ def _optional_bool(value: bool | int | None) -> bool | None:  # noqa: FBT001 - S
     return None if value is None else bool(value)
 
 
-def _encode_kept(kept: KeptRoles) -> str:
-    return json.dumps({"role": kept.role, "resource_groups": kept.resource_groups})
+def _encode_roles(former: FormerRoles) -> str:
+    return json.dumps({"role": former.role, "resource_groups": former.resource_groups})
 
 
-def _decode_kept(text: str) -> KeptRoles:
+def _decode_roles(text: str) -> FormerRoles:
     stored = json.loads(text)
-    return KeptRoles(
+    return FormerRoles(
         role=Role(stored["role"]) if stored["role"] else None,
         resource_groups={
             group_id: Role(role) for group_id, role in stored["resource_groups"].items()
@@ -243,10 +240,10 @@ def _decode_kept(text: str) -> KeptRoles:
 
 
 async def is_invited(
-    conn: Reader, directory: Directory, address_keys: Iterable[str], *, besides: str
+    conn: Reader, directory: Directory, address_keys: Iterable[str], *, except_for: str
 ) -> bool:
-    """Tell whether an active user, but for this one, waits for an account with such an address."""
-    found = await conn.fetch_one(
+    """Tell whether another active user waits for an account with one of these addresses."""
+    row = await conn.fetch_one(
         """
         SELECT 1 FROM scim_users s
         WHERE s.organization_id = $1 AND s.managed = $2 AND s.id <> $4
@@ -257,15 +254,15 @@ async def is_invited(
                 WHERE n.user_name_key IN each($3) AND n.user_id IS NULL
             )
         """,
-        directory.organization.id, directory.managed, json.dumps(sorted(address_keys)), besides,
+        *directory.sql_values, json.dumps(sorted(address_keys)), except_for,
     )  # fmt: skip
-    return found is not None
+    return row is not None
 
 
 async def list_invitations(conn: Reader, user_id: str) -> list[tuple[str, str]]:
-    """Return invited users with an address of this person, as names of organizations and ids.
+    """Return the invitations for a verified address of this user: organization name and id.
 
-    Nobody waits for a managed account: only its organization speaks for the addresses.
+    There are none for a managed account: only its organization has verified its addresses.
     """
     rows = await conn.fetch_all(
         """
@@ -284,3 +281,67 @@ async def list_invitations(conn: Reader, user_id: str) -> list[tuple[str, str]]:
         user_id,
     )
     return [(row["name"], row["id"]) for row in rows]
+
+
+async def find_account_id(conn: Reader, addresses: Sequence[str]) -> str | None:
+    """Return the account with one of these addresses, verified; the first address counts most.
+
+    Managed accounts are left out: only their own organization vouches for their addresses, and
+    others must not be able to invite by them.
+    """
+    keys = [email_key(address) for address in addresses]
+    rows = await conn.fetch_all(
+        """
+        SELECT e.address_key, u.id FROM emails e JOIN users u ON u.id = e.user_id
+        WHERE e.address_key IN each($1) AND e.verified_at IS NOT NULL
+            AND u.disabled_at IS NULL AND u.type = 'user'
+            AND NOT EXISTS (SELECT 1 FROM scim_accounts a WHERE a.user_id = u.id)
+        """,
+        json.dumps(keys),
+    )
+    owners: dict[str, str] = {row["address_key"]: row["id"] for row in rows}
+    return next((owners[key] for key in keys if key in owners), None)
+
+
+async def add_managed_account(conn: Connection, *, user_id: str, organization_id: str) -> None:
+    """Mark an account as one that an organization manages."""
+    await conn.execute(
+        "INSERT INTO scim_accounts (user_id, organization_id) VALUES ($1, $2)",
+        user_id, organization_id,
+    )  # fmt: skip
+
+
+async def set_disabled_by_provider(conn: Connection, user_id: str) -> None:
+    """Record that the identity provider disabled an account, just now."""
+    await conn.execute(
+        """
+        UPDATE scim_accounts SET switched_off_at = (SELECT disabled_at FROM users WHERE id = $1)
+        WHERE user_id = $1
+        """,
+        user_id,
+    )
+
+
+async def is_disabled_by_provider(conn: Reader, user_id: str) -> bool:
+    """Tell whether an account is disabled, last by the identity provider."""
+    row = await conn.fetch_one(
+        """
+        SELECT 1 FROM scim_accounts a JOIN users u ON u.id = a.user_id
+        WHERE a.user_id = $1 AND u.disabled_at = a.switched_off_at
+        """,
+        user_id,
+    )
+    return row is not None
+
+
+async def find_abandoned_account(conn: Reader, name: str, *, organization_id: str) -> str | None:
+    """Return the managed account of this name that belongs to no provisioned user now."""
+    user_id: str | None = await conn.fetch_value(
+        """
+        SELECT a.user_id FROM names n JOIN scim_accounts a ON a.user_id = n.account_id
+        WHERE n.key = $1 AND a.organization_id = $2
+            AND NOT EXISTS (SELECT 1 FROM scim_users s WHERE s.user_id = a.user_id)
+        """,
+        name_key(name), organization_id,
+    )  # fmt: skip
+    return user_id

@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.webhooks.records import Attempt, DeliveryState
 
 # Beyond every moment that is ever compared with it.

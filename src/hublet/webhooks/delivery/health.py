@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.webhooks.delivery.backoff import SECOND
 
 # So many failures in a row, and the target is only probed until it answers.

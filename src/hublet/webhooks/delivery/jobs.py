@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Any
 
 from hublet.core.database import Database
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Outcomes of attempts: each leaves its delivery delivered, failed, unsent, or due again."""
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.webhooks.delivery.backoff import next_delay
 from hublet.webhooks.records import DeliveryState, GivenUpReason, Outcome
 

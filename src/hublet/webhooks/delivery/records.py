@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.webhooks.delivery.health import Health
 from hublet.webhooks.records import WebhookSecrets, WebhookState
 

@@ -2,7 +2,7 @@
 
 from dataclasses import field
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.events import RepoSnapshot
 from hublet.webhooks.records import Domain
 

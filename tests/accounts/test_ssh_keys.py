@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hublet.accounts.errors import InvalidSshKey
-from hublet.accounts.settings.public_keys import TYPES, PublicKey, parse
+from hublet.accounts.settings.ssh_keys import TYPES, PublicKey, parse
 
 ED25519 = "AAAAC3NzaC1lZDI1NTE5AAAAIPfkitQ9pkxbKcFaqrc1YyQh52pYsQJyD8TKVHZopPxS"
 ECDSA_256 = (

@@ -1,0 +1,18 @@
+"""Routers of community, in the order in which the application looks them up."""
+
+from hublet.community.blogs import routes as blogs
+from hublet.community.discussions import routes as discussions
+from hublet.community.papers import routes as papers
+from hublet.community.posts import routes as posts
+from hublet.core.http import Router
+
+ROUTERS: tuple[Router, ...] = (
+    discussions.router,
+    discussions.pull_requests_router,
+    papers.router,
+    papers.comments_router,
+    posts.router,
+    posts.comments_router,
+    blogs.router,
+    blogs.comments_router,
+)
