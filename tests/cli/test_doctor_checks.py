@@ -108,7 +108,7 @@ async def test_a_network_that_jobs_share_with_the_machine_is_a_warning(tmp_path:
 
 
 def sandbox_works() -> bool:
-    return sandbox_runner(Path(), image_map=(), network=True).look().usable
+    return sandbox_runner(Path(), image_map=(), network=True).probe_machine().usable
 
 
 async def test_why_there_are_no_network_groups_is_said(tmp_path: Path) -> None:
