@@ -32,7 +32,7 @@ from hublet.core.database.sqlite_connections import translate as for_sqlite
 from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
 from hublet.notifications.inbox.paging import read_page
-from hublet.notifications.inbox.records import Selection
+from hublet.notifications.records import Selection
 
 PATH = "/api/notifications"
 

@@ -18,9 +18,9 @@ from hublet.oauth.access.records import Holder, IssuedTokens, Origin
 from hublet.oauth.apps import client_secrets as secrets
 from hublet.oauth.apps import store as apps
 from hublet.oauth.authorize import codes
+from hublet.oauth.authorize.codes import challenge_of
 from hublet.oauth.authorize.records import NewAuthorizationCode
 from hublet.oauth.keys import service as keys
-from hublet.oauth.pkce import challenge_of
 from hublet.oauth.records import AppKind, OAuthApp, Permission, Via
 from hublet.tokens.records import Scope
 

@@ -12,9 +12,9 @@ from benchmarks.subjects.notifications import questions
 from benchmarks.workbench import workbench
 
 from hublet.core.database import Database
-from hublet.notifications.inbox.filters import select
 from hublet.notifications.inbox.paging import read_page
 from hublet.notifications.inbox.schemas import Filters
+from hublet.notifications.inbox.service import select
 
 LARGE = 2_000
 TOTAL = 5_000

@@ -26,8 +26,7 @@ from benchmarks.subjects.webhooks_neighbours import waits_of
 from benchmarks.webhook_scene import a_push, a_repo, until
 from benchmarks.workbench import Workbench, workbench
 
-from hublet.webhooks.triggers.matching import trigger_of
-from hublet.webhooks.triggers.payload import render_body
+from hublet.webhooks.triggers.payload import render_body, trigger_of
 
 REQUEST = b"POST /hook HTTP/1.1\r\nWebhook-Id: abc\r\nContent-Length: 3\r\n\r\n{ }"
 

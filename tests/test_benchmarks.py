@@ -17,6 +17,7 @@ from benchmarks.load import LoadPlan, Outcome, read_status, run
 from benchmarks.processes import Child, cpu_seconds, free_port, running, wait_until_it_answers
 from benchmarks.rounds import request_bytes
 from benchmarks.subjects import SUBJECTS
+from benchmarks.subjects.revoke import mann_whitney_auc
 from benchmarks.subjects.start import import_millis
 from benchmarks.table import number, render
 from benchmarks.workbench import Workbench, workbench
@@ -275,3 +276,16 @@ def test_a_spoiled_subject_is_told_and_the_next_one_is_measured(
     assert "FAILED spoiled: It answered 500." in printed
     assert "| after   | 2.00 s |" in printed
     assert '"reason": "It answered 500."' in (tmp_path / "figures.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("longer", "shorter", "auc"),
+    [
+        pytest.param([3, 4], [1, 2], 1.0, id="always longer"),
+        pytest.param([1, 2], [3, 4], 0.0, id="always shorter"),
+        pytest.param([1, 4], [2, 3], 0.5, id="as often longer as shorter"),
+        pytest.param([5], [5], 0.5, id="a tie"),
+    ],
+)
+def test_the_auc_counts_pairs(longer: list[float], shorter: list[float], auc: float) -> None:
+    assert mann_whitney_auc(longer=longer, shorter=shorter) == auc

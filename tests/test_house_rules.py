@@ -121,7 +121,7 @@ def test_nothing_of_a_machine_is_committed() -> None:
 def test_records_are_made_lightly() -> None:
     usual = "@dataclass(frozen=True, slots=True, kw_only=True)"
     # Commands load nothing of a hub, the receiver and what runs inside of jobs have none.
-    apart = ("cli/", "client/", "receiver/", "runtime/shim/", "core/light_dataclasses.py")
+    apart = ("cli/", "client/", "receiver/", "runtime/shim/", "core.dataclasses.py")
     files = [path for path in FILES if usual in path.read_text()]
-    heavy = [path for path in files if "hublet.core.light_dataclasses" not in imports_of(path)]
+    heavy = [path for path in files if "hublet.core.dataclasses" not in imports_of(path)]
     assert [path for path in those(heavy) if not path.startswith(apart)] == []

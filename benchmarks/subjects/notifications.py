@@ -18,10 +18,10 @@ from hublet.core.clock import from_micros
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.notifications.inbox import service as inbox
-from hublet.notifications.inbox.filters import select
 from hublet.notifications.inbox.paging import read_page
-from hublet.notifications.inbox.records import Selection
 from hublet.notifications.inbox.schemas import Filters
+from hublet.notifications.inbox.service import select
+from hublet.notifications.records import Selection
 
 _FLAT = Goal(floor=1.5, aim=1.1, more_is_better=False, of="ratio")
 _READS = 50

@@ -10,17 +10,17 @@ from hublet.accounts.users import service as accounts
 from hublet.core import metadata
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.migrations import migrate
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.sealing import WrongKeys
 from hublet.notifications.mail import digest
-from hublet.oauth import pruning as accesses
-from hublet.oauth.apps import service
+from hublet.oauth import pruning as oauth_pruning
+from hublet.oauth.apps import service as oauth_apps
 from hublet.oauth.keys import service as signing_keys
 from hublet.repos import pruning as repositories
 from hublet.runtime.volumes import checkouts as job_volumes
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
-from hublet.webhooks.activity import pruning as deliveries
+from hublet.webhooks.activity import service as deliveries
 
 ADMINISTRATOR = "admin"
 _KEY_RING_NAME = "key_ring"
@@ -43,12 +43,11 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await repositories.schedule_orphan_removal(conn)
         await repositories.schedule_blob_pruning(conn)
         await job_volumes.add_prune_task(conn)
-        await deliveries.schedule(conn)
+        await deliveries.schedule_pruning(conn)
         await digest.schedule(conn)
         await signing_keys.schedule_replacement(conn)
-        await accesses.schedule_access_sweep(conn)
-        await service.provision_command_line(conn)
-        await accesses.schedule_app_pruning(conn)
+        await oauth_pruning.schedule(conn)
+        await oauth_apps.provision_command_line(conn)
         # An administrator who was disabled on purpose is not replaced.
         if await accounts.has_administrator(conn):
             return None

@@ -12,9 +12,9 @@ from fastapi import Request
 from starlette.routing import Match, compile_path
 from starlette.types import Scope
 
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import NotImplementedHere
 from hublet.core.http.routers import DeferredRoute, Router
-from hublet.core.light_dataclasses import dataclass
 
 # One line for each address: methods, path, tag, and what it is ("This hub has no ... yet").
 # (a|b) stands for two addresses, {repos} for the four kinds of git repository, ANY for every

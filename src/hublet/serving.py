@@ -53,7 +53,7 @@ async def running(
     access_log = AccessLog(logs) if logs.access else None
     app.state.callers.start()
     flushing = asyncio.create_task(_keep_flushing(access_log), name="access-log")
-    app.state.metrics.registry.register(worker.deliverer.measures)
+    app.state.metrics.registry.register(worker.deliveries.metrics)
     worker.start()
     try:
         async with run_gateway(database, ssh, find_attach_point=app.state.jobs.attach_point):

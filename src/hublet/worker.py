@@ -16,8 +16,6 @@ from hublet.runtime.supervisor import lifecycle
 from hublet.runtime.supervisor.lifecycle import SupervisorLifecycle
 from hublet.webhooks.delivery import leases
 from hublet.webhooks.delivery.engine import DeliveryEngine
-from hublet.webhooks.delivery.jobs import set_starter
-from hublet.webhooks.delivery.starting import start_job
 
 log = get_logger("worker")
 
@@ -39,8 +37,7 @@ class Worker:
         self._leases = TaskLeases(database, worker=self.name)
         self._quick = QuickLane(database, self._leases)
         self._slow = SlowLane(database, self._leases)
-        set_starter(start_job)
-        self.deliverer = DeliveryEngine(database, self.name)
+        self.deliveries = DeliveryEngine(database, self.name)
         self._jobs = SupervisorLifecycle(database, self.name)
         self._stopping = False
         self._loops: list[asyncio.Task[None]] = []
@@ -55,14 +52,14 @@ class Worker:
                 ("slow", queue.CHANNEL, self._slow.seconds_until_due, self._slow.step),
             )
         ]
-        self.deliverer.start()
+        self.deliveries.start()
         self._jobs.start()
         self._heart = [
             asyncio.create_task(self._beat(duty), name="beat")
             for duty in (
                 self._extend_task_leases,
                 self._take_over_from_dead_workers,
-                self.deliverer.extend_leases,
+                self.deliveries.extend_leases,
                 self._jobs.extend_leases,
             )
         ]
@@ -76,14 +73,14 @@ class Worker:
             async with asyncio.timeout(self._grace):
                 await asyncio.gather(
                     self._slow.finish(),
-                    self.deliverer.finish(),
+                    self.deliveries.finish(),
                     self._jobs.finish(),
                     *map(_wait_for_end, self._loops),
                 )
         for task in [*self._loops, *self._heart]:
             task.cancel()
         await asyncio.gather(*self._loops, *self._heart, return_exceptions=True)
-        await asyncio.gather(self._slow.abandon(), self.deliverer.abandon(), self._jobs.abandon())
+        await asyncio.gather(self._slow.abandon(), self.deliveries.abandon(), self._jobs.abandon())
         await self._leave()
 
     async def end_jobs(self) -> None:
@@ -94,7 +91,7 @@ class Worker:
         try:
             async with self._database.transaction() as conn:
                 count = await self._leases.keeper.hand_back(conn)
-                deliveries = await self.deliverer.hand_back(conn)
+                deliveries = await self.deliveries.hand_back(conn)
                 jobs = await self._jobs.hand_back(conn)
         except Exception as error:  # noqa: BLE001 - whatever it was, neighbours take the work over
             log_failure(error)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from acceptance.browser_users import BrowserUser
 from acceptance.output_matching import OutputMatcher
 from acceptance.terminals import Terminal, a_terminal
 from acceptance.transcripts import FIRST_TERMINAL, Step, Transcript, files_of, transcripts_of
+from hublet.testing import Browser
 from processes import clean_environment
 
 PASSWORD = "correct horse battery"
@@ -94,8 +94,7 @@ class GuideRunner:
         for address in set(_CODE.findall(real)) - self._allowed:
             self._allowed.add(address)
             hub = f"http://127.0.0.1:{self._ports['8000']}"
-            with BrowserUser(hub, name="ada", password=PASSWORD) as ada:
-                ada.allow(address)
+            Browser(hub, name="ada", password=PASSWORD).allow(address)
 
     def _terminal(self, name: str) -> Terminal:
         if name not in self._terminals:

@@ -10,7 +10,7 @@ from acceptance.guide_preludes import PRELUDES
 from acceptance.guide_runner import a_guide_runner
 from acceptance.transcripts import languages_of, transcripts_of
 from hublet.core.config import Settings
-from hublet.jobs.mounts import MAX_VOLUMES
+from hublet.jobs.requests import MAX_VOLUMES
 from hublet.jobs.schedules.service import MAX_SCHEDULED_JOBS
 from hublet.notifications.inbox.stream import MOST_STREAMS
 from hublet.notifications.watches.schemas import MOST_PER_REQUEST

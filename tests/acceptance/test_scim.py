@@ -12,7 +12,7 @@ from scim2_tester import Status, check_server
 
 from processes import Place, Server, run_hublet, serving, wait_until
 
-PROMISE_SECONDS = 1.0
+PATIENCE_SECONDS = 30.0
 _USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 _PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
 
@@ -65,53 +65,50 @@ def test_the_judge_of_scim_servers_finds_nothing(hub: Hub, directory: str) -> No
 
 
 @contextmanager
-def _calling(server: Server, token: str) -> Iterator[list[tuple[float, int]]]:
-    """Ask who the token belongs to, without a pause, until the end; note when and the answer."""
-    answers: list[tuple[float, int]] = []
+def _calling(server: Server, token: str) -> Iterator[list[int]]:
+    """Call with the token without a pause until the end; yield the statuses so far."""
+    statuses: list[int] = []
     stop = threading.Event()
 
     def call() -> None:
         with server.client(token) as client:
             while not stop.is_set():
-                status = client.get("/api/whoami-v2").status_code
-                answers.append((time.monotonic(), status))
+                statuses.append(client.get("/api/whoami-v2").status_code)
 
     caller = threading.Thread(target=call)
     caller.start()
     try:
-        wait_until(lambda: len(answers) > 10, seconds=10)
-        yield answers
+        wait_until(lambda: len(statuses) > 10, seconds=PATIENCE_SECONDS)
+        yield statuses
     finally:
         stop.set()
         caller.join()
 
 
-def test_a_user_who_is_not_active_any_more_is_refused_everywhere_within_a_second(
-    hub: Hub,
-) -> None:
+def test_a_user_who_is_not_active_any_more_is_refused_everywhere(hub: Hub) -> None:
     path = "/api/organizations/acme/scim-provisioning/v2/Users"
     name = f"ada-{hub.here.address.rpartition(':')[2]}-x"
     with hub.here.client(hub.token) as provider:
         created = provider.post(path, json={"schemas": [_USER], "userName": name})
         token = _token(hub.place, name)
-        with _calling(hub.there, token) as answers:
-            assert answers[-1][1] == 200
+        with _calling(hub.there, token) as statuses:
+            assert statuses[-1] == 200
             change = {"op": "replace", "value": {"active": False}}
             body = {"schemas": [_PATCH], "Operations": [change]}
             changed = provider.patch(f"{path}/{created.json()['id']}", json=body)
-            told = time.monotonic()
             with hub.here.client(token) as own:
                 at_once = own.get("/api/whoami-v2").status_code
-            wait_until(lambda: answers[-1][1] == 401, seconds=10)
-            # Long enough for a remembered answer to come back, if one could.
+            wait_until(lambda: statuses[-1] == 401, seconds=PATIENCE_SECONDS)
+            # Long enough for a remembered caller to come back, if one could.
             time.sleep(0.6)
 
     assert (changed.status_code, changed.json()["active"], at_once) == (200, False, 401)
-    assert max(at for at, status in answers if status == 200) - told < PROMISE_SECONDS
-    assert {status for _, status in answers} == {200, 401}
+    first_failure = statuses.index(401)
+    assert set(statuses[:first_failure]) == {200}
+    assert set(statuses[first_failure:]) == {401}
 
 
-def test_an_open_stream_of_a_user_who_is_not_active_ends_within_a_second(hub: Hub) -> None:
+def test_an_open_stream_of_a_user_who_is_not_active_any_more_ends(hub: Hub) -> None:
     path = "/api/organizations/acme/scim-provisioning/v2/Users"
     name = f"bob-{hub.here.address.rpartition(':')[2]}-x"
     with hub.here.client(hub.token) as provider, ExitStack() as stack:
@@ -123,8 +120,6 @@ def test_an_open_stream_of_a_user_who_is_not_active_ends_within_a_second(hub: Hu
         change = {"op": "replace", "value": {"active": False}}
         body = {"schemas": [_PATCH], "Operations": [change]}
         provider.patch(f"{path}/{created.json()['id']}", json=body)
-        told = time.monotonic()
+        deadline = time.monotonic() + PATIENCE_SECONDS
         for _ in lines:
-            pass
-
-    assert time.monotonic() - told < PROMISE_SECONDS
+            assert time.monotonic() < deadline, "The stream goes on."

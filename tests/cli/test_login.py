@@ -2,18 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from acceptance import browser_users
-from acceptance.browser_users import BrowserUser
 from cli.hublet_command import Hublet
 from hublet.cli import credentials
 from hublet.cli.credentials import Credential
 from hublet.core.clock import micros
+from hublet.testing import Browser
 from processes import Server
 
 DAY = 86_400
@@ -37,10 +36,8 @@ def now() -> int:
 
 
 @pytest.fixture
-def person(server: Server) -> Iterator[BrowserUser]:
-    name, password = str(server.user), str(server.password)
-    with BrowserUser(server.address, name=name, password=password) as person:
-        yield person
+def person(server: Server) -> Browser:
+    return Browser(server.address, name=str(server.user), password=str(server.password))
 
 
 @pytest.fixture
@@ -59,7 +56,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def logged_in(
-    run: Hublet, server: Server, person: BrowserUser, meanwhile: Meanwhile, told: list[str]
+    run: Hublet, server: Server, person: Browser, meanwhile: Meanwhile, told: list[str]
 ) -> Credential:
     meanwhile(lambda _seconds: person.allow(told[0].removeprefix("Open ")))
     done = run("login", "--endpoint", server.address)
@@ -68,7 +65,7 @@ def logged_in(
 
 
 def test_a_person_allows_the_login_in_a_browser(
-    run: Hublet, server: Server, person: BrowserUser, meanwhile: Meanwhile, told: list[str]
+    run: Hublet, server: Server, person: Browser, meanwhile: Meanwhile, told: list[str]
 ) -> None:
     waits: list[float] = []
 
@@ -104,13 +101,12 @@ def test_later_commands_know_the_hub_and_the_person(
 def test_a_refused_login_ends(
     run: Hublet,
     server: Server,
-    person: BrowserUser,
+    person: Browser,
     meanwhile: Meanwhile,
     told: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(browser_users, "_choice", lambda _names: {"decision": "deny"})
-    meanwhile(lambda _seconds: person.allow(told[0].removeprefix("Open ")))
+    meanwhile(lambda _seconds: person.deny(told[0].removeprefix("Open ")))
 
     done = run("login", "--endpoint", server.address)
 
@@ -141,7 +137,7 @@ def test_a_login_that_nobody_allows_expires(
 def test_the_page_is_opened_only_when_that_is_asked(
     run: Hublet,
     server: Server,
-    person: BrowserUser,
+    person: Browser,
     meanwhile: Meanwhile,
     told: list[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -159,7 +155,7 @@ def test_the_page_is_opened_only_when_that_is_asked(
 
 
 def test_a_new_login_ends_the_one_before(
-    run: Hublet, server: Server, person: BrowserUser, logged_in: Credential, told: list[str]
+    run: Hublet, server: Server, person: Browser, logged_in: Credential, told: list[str]
 ) -> None:
     del told[:]
 

@@ -119,18 +119,18 @@ def test_a_table_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines == [f"ada   {'x' * 13}…", "bob   y"]
 
 
-def test_json_and_quiet_leave_out_the_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_and_quiet_leave_out_the_message(capsys: pytest.CaptureFixture[str]) -> None:
     show_table(TABLE, as_json=False, quiet=True)
     show_table(Table(rows=[], columns={}, name="id", empty="Nothing."), as_json=True, quiet=False)
-    show(CommandResult(data={"id": "1"}, text="secret", words="Done."), as_json=True)
+    show(CommandResult(data={"id": "1"}, text="secret", message="Done."), as_json=True)
 
     captured = capsys.readouterr()
     assert captured.out == '1\n2\n[]\n{"id": "1"}\n'
     assert captured.err == ""
 
 
-def test_words_go_to_stderr_and_data_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    show(CommandResult(data={"id": "1"}, text="secret", words="Done."), as_json=False)
+def test_messages_go_to_stderr_and_data_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    show(CommandResult(data={"id": "1"}, text="secret", message="Done."), as_json=False)
 
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("secret\n", "Done.\n")

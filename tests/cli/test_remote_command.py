@@ -75,7 +75,7 @@ def test_a_token_for_elsewhere_is_not_shown_to_the_hub_of_the_login(
 def test_without_a_login_a_token_in_a_variable_is_enough(
     run: Hublet, hub: ServerScript, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hublet.cli.identity.DEFAULT_ENDPOINT", hub.address)
+    monkeypatch.setattr("hublet.cli.remote_command.DEFAULT_ENDPOINT", hub.address)
     monkeypatch.setenv("HF_TOKEN", "hf_public")
     run("whoami")
 

@@ -6,7 +6,6 @@ import pytest
 
 from cli.hublet_command import Hublet
 from client.scripted_server import ScriptedResponse, scripted_server
-from hublet.cli.webhooks.listen import SeenDeliveries
 
 ID = "a" * 24
 ANSWER = {
@@ -100,41 +99,3 @@ def test_a_job_and_a_suspension_are_shown(run: Hublet) -> None:
         "secret        no",
         "last trigger  2026-11-15 01:44",
     ]
-
-
-def a_delivery(state: str, attempts: int, *, delivery_id: str = "1") -> Any:
-    return {"id": delivery_id, "state": state, "attempts": attempts}
-
-
-@pytest.mark.parametrize(
-    ("told", "news"),
-    [
-        pytest.param([("pending", 0), ("delivered", 1)], [True, False], id="it arrives"),
-        pytest.param([("delivered", 1), ("delivered", 1)], [True, False], id="told twice"),
-        pytest.param(
-            [("pending", 0), ("pending", 1), ("pending", 2), ("failed", 3)],
-            [True, False, False, False],
-            id="the hub tries again",
-        ),
-        pytest.param(
-            [("delivered", 1), ("pending", 1), ("delivered", 2)], [True, True, False], id="a replay"
-        ),
-        pytest.param([("failed", 1), ("delivered", 2)], [True, True], id="a replay that was quick"),
-        pytest.param([("unsent", 0), ("pending", 0)], [True, True], id="a recovery"),
-    ],
-)
-def test_what_is_news(told: list[tuple[str, int]], news: list[bool]) -> None:
-    heard = SeenDeliveries()
-
-    assert [heard.is_news(a_delivery(*each)) for each in told] == news
-
-
-def test_what_was_heard_long_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hublet.cli.webhooks.listen._MAX_SEEN", 2)
-    heard = SeenDeliveries()
-    for each in ("1", "2", "1", "3"):
-        heard.is_news(a_delivery("delivered", 1, delivery_id=each))
-
-    assert [heard.is_news(a_delivery("delivered", 1, delivery_id=each)) for each in "132"] == [
-        False, False, True,
-    ]  # fmt: skip

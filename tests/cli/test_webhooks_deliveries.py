@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from acceptance.receivers import Receiver, receiving
 from cli.hublet_command import Hublet
+from hublet.testing import Receiver, receiving
 from processes import Server, wait_until
 
 NOBODY = "0" * 24
@@ -47,7 +47,7 @@ def watching(server: Server, ask: Hublet, request: pytest.FixtureRequest) -> Ite
     with server.client(server.token) as client:
         client.post("/api/repos/create", json={"name": name, "type": "model"}).raise_for_status()
     repo = f"{server.user}/{name}"
-    with receiving(status=200) as receiver:
+    with receiving() as receiver:
         made = ask("webhooks", "create", "--watch", f"model:{repo}", "--url", receiver.url, "-q")
         webhook_id = made.out.strip()
         yield Watching(server=server, receiver=receiver, repo=repo, id=webhook_id)
@@ -112,7 +112,7 @@ def test_a_replay_tells_what_the_target_answered(ask: Hublet, watching: Watching
     [delivery] = watching.deliveries()
 
     good = ask("webhooks", "replay", watching.id, delivery["id"])
-    watching.receiver.status = 503
+    watching.receiver.answer_with(503)
     bad = ask("webhooks", "replay", watching.id, delivery["id"])
 
     assert (good.code, good.out, good.err) == (
@@ -121,7 +121,7 @@ def test_a_replay_tells_what_the_target_answered(ask: Hublet, watching: Watching
     assert (bad.code, bad.out, bad.err) == (
         1, f"{delivery['id']}\n", "The target answered 503.\n",
     )  # fmt: skip
-    assert len({each.body for each in watching.receiver.requests}) == 1
+    assert len({each.body for each in watching.receiver.deliveries}) == 1
 
 
 def test_a_ping_tells_whether_the_target_answers(ask: Hublet, watching: Watching) -> None:
@@ -152,7 +152,7 @@ def test_what_was_not_sent_is_recovered(ask: Hublet, watching: Watching) -> None
     assert none.err == "0 deliveries are sent again.\n"
     assert recovered.json == {"count": 2}
     assert again.err == "0 deliveries are sent again.\n"
-    assert len(watching.receiver.requests) == 2
+    assert len(watching.receiver.deliveries) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,23 @@
-"""Deliveries brought to this machine: the real command, a real hub, a real receiver."""
+"""Deliveries forwarded to this machine: the real command, a real hub, a real receiver."""
 
 import re
 import signal
 import socket
+import threading
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from acceptance.receivers import receiving
 from cli.hublet_command import Hublet
 from cli.listeners import Listener, listening, wait_for_count
+from hublet.cli.webhooks.listen import SeenDeliveries, forward_delivery
+from hublet.client.webhooks import Delivery
 from hublet.receiver.signatures import verify
+from hublet.testing import receiving
 from processes import Place, Server, serving, wait_until
 
 
@@ -50,7 +55,8 @@ def test_what_happens_is_posted_to_this_machine_as_the_hub_would(
     server: Server, tmp_path: Path
 ) -> None:
     repo = a_model(server, "forwarded")
-    with receiving(status=202) as receiver:
+    with receiving() as receiver:
+        receiver.answer_with(202)
         options = ("--watch", f"model:{repo}", "--forward", receiver.url, "--secret", "s3cret")
         with listening(server, tmp_path, *options, "--json") as listener:
             discuss(server, repo, "Größe \N{SNOWMAN}")
@@ -58,7 +64,7 @@ def test_what_happens_is_posted_to_this_machine_as_the_hub_would(
             [told] = listener.heard
             assert listener.end() == 130
 
-    [request] = receiver.requests
+    [request] = receiver.deliveries
     assert request.json == told["payload"]
     assert "Größe \N{SNOWMAN}".encode() in request.body
     assert request.headers["webhook-id"] == told["id"]
@@ -75,7 +81,8 @@ def test_what_happens_is_posted_to_this_machine_as_the_hub_would(
 
 def test_each_delivery_is_a_line_with_the_local_answer(server: Server, tmp_path: Path) -> None:
     repo = a_model(server, "lines")
-    with receiving(status=500) as receiver:
+    with receiving() as receiver:
+        receiver.answer_with(500)
         options = ("--watch", f"model:{repo}", "--forward", receiver.url)
         with listening(server, tmp_path, *options) as listener:
             discuss(server, repo)
@@ -84,7 +91,7 @@ def test_each_delivery_is_a_line_with_the_local_answer(server: Server, tmp_path:
     [line] = listener.lines
     moment = r"20\d\d-\d\d-\d\d \d\d:\d\d"
     assert re.fullmatch(rf"{moment}  discussion create  model:{repo}  500  \d+ ms", line)
-    [request] = receiver.requests
+    [request] = receiver.deliveries
     assert "webhook-signature" not in request.headers
     assert "x-webhook-secret" not in request.headers
 
@@ -119,15 +126,15 @@ def test_a_webhook_that_exists_goes_on_as_it_was(
     server: Server, ask: Hublet, tmp_path: Path
 ) -> None:
     repo = a_model(server, "existing")
-    with receiving(status=200) as real, receiving(status=200) as local:
+    with receiving() as real, receiving() as local:
         made = ask("webhooks", "create", "--watch", f"model:{repo}", "--url", real.url, "-q")
         webhook_id = made.out.strip()
         discuss(server, repo, "before anybody listened")
-        wait_until(lambda: len(real.requests) == 1, seconds=30)
+        wait_until(lambda: len(real.deliveries) == 1, seconds=30)
         options = (webhook_id, "--forward", local.url, "--json")
         with listening(server, tmp_path, *options) as listener:
             discuss(server, repo, "while somebody does")
-            wait_until(lambda: len(real.requests) == 2, seconds=30)
+            wait_until(lambda: len(real.deliveries) == 2, seconds=30)
             wait_for_count(listener, 1)
             pinged = ask("webhooks", "ping", webhook_id)
             wait_for_count(listener, 2)
@@ -136,7 +143,7 @@ def test_a_webhook_that_exists_goes_on_as_it_was(
             listener.end()
 
     assert (pinged.code, replayed.code) == (0, 0)
-    assert [each.body for each in local.requests] == [each.body for each in real.requests[1:]]
+    assert [each.body for each in local.deliveries] == [each.body for each in real.deliveries[1:]]
     assert [each["event"]["scope"] for each in listener.heard] == [
         "discussion", "ping", "discussion",
     ]  # fmt: skip
@@ -146,7 +153,7 @@ def test_a_webhook_that_exists_goes_on_as_it_was(
 def test_a_hub_that_is_started_again_loses_and_doubles_nothing(
     place: Place, tmp_path: Path
 ) -> None:
-    with receiving(status=200) as receiver, ExitStack() as ends:
+    with receiving() as receiver, ExitStack() as ends:
         with serving(place, "--test-mode") as first:
             repo = a_model(first, "engine")
             options = ("--watch", f"model:{repo}", "--forward", receiver.url, "--json")
@@ -165,7 +172,7 @@ def test_a_hub_that_is_started_again_loses_and_doubles_nothing(
             left = webhooks_of(again)
 
     assert titles(listener) == ["one", "two", "three"]
-    assert [each.json["discussion"]["title"] for each in receiver.requests] == titles(listener)
+    assert [each.json["discussion"]["title"] for each in receiver.deliveries] == titles(listener)
     assert left == []
 
 
@@ -194,3 +201,75 @@ def test_an_unknown_webhook_is_told(ask: Hublet) -> None:
     refused = ask("webhooks", "listen", "0" * 24)
 
     assert (refused.code, refused.err) == (1, f"hublet: There is no webhook {'0' * 24}.\n")
+
+
+DELIVERY: Delivery = {
+    "id": "a" * 24,
+    "state": "pending",
+    "attempts": 0,
+    "createdAt": "2026-11-15T01:44:56.000Z",
+}
+
+
+@pytest.fixture
+def breaking_off() -> Iterator[str]:
+    """A program that dies in the middle of its response."""
+
+    def respond() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65_536)
+            head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            connection.sendall(head + b"5\r\nhel")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=respond)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/hook"
+        thread.join()
+
+
+def test_a_response_that_is_cut_off_is_none(breaking_off: str) -> None:
+    sent = forward_delivery(breaking_off, DELIVERY, {"event": {}}, secret=None)
+
+    assert (sent.status, sent.reason, sent.is_success) == (None, "the connection broke", False)
+
+
+def a_delivery(state: str, attempts: int, *, delivery_id: str = "1") -> Any:
+    return {"id": delivery_id, "state": state, "attempts": attempts}
+
+
+@pytest.mark.parametrize(
+    ("states", "are_new"),
+    [
+        pytest.param([("pending", 0), ("delivered", 1)], [True, False], id="it arrives"),
+        pytest.param([("delivered", 1), ("delivered", 1)], [True, False], id="sent twice"),
+        pytest.param(
+            [("pending", 0), ("pending", 1), ("pending", 2), ("failed", 3)],
+            [True, False, False, False],
+            id="the hub tries again",
+        ),
+        pytest.param(
+            [("delivered", 1), ("pending", 1), ("delivered", 2)], [True, True, False], id="a replay"
+        ),
+        pytest.param([("failed", 1), ("delivered", 2)], [True, True], id="a replay that was quick"),
+        pytest.param([("unsent", 0), ("pending", 0)], [True, True], id="a recovery"),
+    ],
+)
+def test_a_delivery_is_new_at_first_and_after_a_replay(
+    states: list[tuple[str, int]], are_new: list[bool]
+) -> None:
+    seen = SeenDeliveries()
+
+    assert [seen.add(a_delivery(*each)) for each in states] == are_new
+
+
+def test_deliveries_of_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hublet.cli.webhooks.listen._MAX_SEEN", 2)
+    seen = SeenDeliveries()
+    for each in ("1", "2", "1", "3"):
+        seen.add(a_delivery("delivered", 1, delivery_id=each))
+
+    assert [seen.add(a_delivery("delivered", 1, delivery_id=each)) for each in "132"] == [
+        False, False, True,
+    ]  # fmt: skip

@@ -7,7 +7,8 @@ import pytest
 
 from client.scripted_server import ScriptedResponse, scripted_server
 from hublet.client import Hub, Refused
-from hublet.client.device_login import CLIENT_ID, DeviceLogin, LoginFailed, start, wait
+from hublet.client.device_login import CLIENT_ID, DeviceLogin, start, wait
+from hublet.client.errors import LoginFailed
 from hublet.core.clock import micros
 from hublet.oauth.records import COMMAND_LINE_CLIENT_ID
 

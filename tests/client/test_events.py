@@ -5,7 +5,7 @@ from hublet.client.events import Event, EventReader
 
 def read(text: str, *, last_id: str | None = None) -> tuple[list[Event], EventReader]:
     reader = EventReader(last_id)
-    events = [event for line in text.split("\n")[:-1] if (event := reader.take(line)) is not None]
+    events = [event for line in text.split("\n")[:-1] if (event := reader.feed(line)) is not None]
     return events, reader
 
 
@@ -52,7 +52,7 @@ def test_what_was_cut_is_forgotten_when_the_connection_begins_anew() -> None:
 
     reader.restart()
 
-    assert [reader.take("data: new"), reader.take("")] == [
+    assert [reader.feed("data: new"), reader.feed("")] == [
         None,
         Event(name="message", data="new", id="7"),
     ]
@@ -65,23 +65,23 @@ def test_what_was_cut_is_forgotten_when_the_connection_begins_anew() -> None:
 def test_the_hub_says_how_long_to_wait(line: str, seconds: float | None) -> None:
     reader = EventReader()
 
-    reader.take(line)
+    reader.feed(line)
 
     assert reader.retry_seconds == seconds
 
 
 def test_the_first_word_of_each_connection_is_told() -> None:
     begun: list[bool] = []
-    reader = EventReader(begun=lambda: begun.append(True))
+    reader = EventReader(on_connect=lambda: begun.append(True))
 
-    before = reader.has_begun
+    before = reader.has_connected
     for line in (": listening", "", "data: a", ""):
-        reader.take(line)
+        reader.feed(line)
     once = len(begun)
     reader.restart()
-    reader.take("")
+    reader.feed("")
 
-    assert (before, reader.has_begun, once, len(begun)) == (False, True, 1, 2)
+    assert (before, reader.has_connected, once, len(begun)) == (False, True, 1, 2)
 
 
 def test_data_is_read_as_json() -> None:

@@ -34,7 +34,7 @@ def waited_for(*answers: ScriptedResponse) -> tuple[str, list[str]]:
     lost: list[str] = []
     with scripted_server(*answers) as script:
         jobs = Jobs(hub=Hub(endpoint=script.address), owner="ada")
-        job = wait_for_end(jobs, jobs.get(ID), lost=lost.append)
+        job = wait_for_end(jobs, jobs.get(ID), on_disconnect=lost.append)
     return job["status"]["stage"], lost
 
 

@@ -23,7 +23,7 @@ def event(number: int) -> bytes:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How long it would have waited each time."""
     waited: list[float] = []
-    monkeypatch.setattr("hublet.client.streaming.pause", waited.append)
+    monkeypatch.setattr("hublet.client.events.pause", waited.append)
     return waited
 
 
@@ -39,8 +39,8 @@ def test_after_a_break_it_goes_on_behind_the_last_event(waits: list[float]) -> N
             Hub(endpoint=hub.address, token="hf_x"),
             "/api/stream",
             {"a": "b"},
-            begun=lambda: begun.append(True),
-            lost=lost.append,
+            on_connect=lambda: begun.append(True),
+            on_disconnect=lost.append,
         )
         heard = names(events, 3)
 
@@ -79,7 +79,7 @@ def test_a_hub_that_fails_is_asked_again_ever_more_patiently(waits: list[float])
 def test_a_hub_that_went_away_is_waited_for(waits: list[float]) -> None:
     lost: list[str] = []
     with scripted_server(said(event(2))) as hub:
-        events = follow(Hub(endpoint=hub.address), "/", lost=lost.append)
+        events = follow(Hub(endpoint=hub.address), "/", on_disconnect=lost.append)
         first = next(events)
     wait_three = iter([None, None, KeyboardInterrupt()])
 
@@ -88,7 +88,7 @@ def test_a_hub_that_went_away_is_waited_for(waits: list[float]) -> None:
             raise stop
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("hublet.client.streaming.pause", came_back)
+        patched.setattr("hublet.client.events.pause", came_back)
         with pytest.raises(KeyboardInterrupt):
             next(events)
 

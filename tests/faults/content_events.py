@@ -13,7 +13,7 @@ from hublet.core.outbox import Event
 from hublet.core.startup import open_hub
 from processes import Place
 
-# Events leave no trace of their own once they are handed on, so this hub has a reaction that
+# Events leave no trace once they are handed on, so this hub has a reaction that
 # notes them: what is noted twice was told twice.
 NOTING_HUBLET = (sys.executable, str(Path(__file__).with_name("noting_hublet.py")))
 # Its worker never begins, so that all that was published can be counted.
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefUpdate:
-    """A ref that an event says has moved."""
+    """A ref that has moved, according to an event."""
 
     ref: str
     old_sha: str | None

@@ -1,4 +1,4 @@
-"""The command `hublet` with one reaction more: it notes which refs the events told of, in a table."""
+"""The command `hublet` with one reaction more: it notes the refs that events name, in a table."""
 
 from hublet.cli import main
 from hublet.core.database import Connection

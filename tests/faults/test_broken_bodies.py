@@ -100,14 +100,14 @@ def _check_only_what_follows_counts(hub: Hub, repo: KnownRepo) -> None:
     wait_until_nothing_is_left(hub.place)
     before = branches_of(hub.client, repo)
     assert list(files_of(hub.client, repo, "main")) == [".gitattributes"]
-    events = repos_with_waiting_events(hub.place, RepoContentUpdated)
+    waiting = repos_with_waiting_events(hub.place, RepoContentUpdated)
 
     answer = post_commit(hub.client, repo, "main", WHOLE)
 
     assert answer.status_code == 200, answer.text
     assert history_of(hub.client, repo, "main") == [answer.json()["commitOid"], before["main"]]
     assert files_of(hub.client, repo, "main")["large.bin"] == LARGE
-    assert repos_with_waiting_events(hub.place, RepoContentUpdated) == [*events, repo.id]
+    assert repos_with_waiting_events(hub.place, RepoContentUpdated) == [*waiting, repo.id]
     wait_until_nothing_is_left(hub.place)
 
 
@@ -146,12 +146,12 @@ def test_a_file_of_a_bucket_that_breaks_off_is_not_there(hub: Hub, ending: Endin
     bucket = create_repo(hub.client, f"bucket-{ending}", repo_type="bucket")
     path = f"/api/buckets/{bucket.name}/files/large.bin"
     upload = Upload(method="PUT", path=path, headers=hub.headers)
-    events = repos_with_waiting_events(hub.place, RepoFilesUpdated)
+    waiting = repos_with_waiting_events(hub.place, RepoFilesUpdated)
     break_off(hub.server, upload, LARGE[: 8 << 20], announced=len(LARGE), ending=ending)
 
     wait_until_nothing_is_left(hub.place)
     assert hub.client.get(path).status_code == 404
-    assert repos_with_waiting_events(hub.place, RepoFilesUpdated) == events
+    assert repos_with_waiting_events(hub.place, RepoFilesUpdated) == waiting
 
     assert hub.client.put(path, content=LARGE).is_success
     assert hub.client.get(path).content == LARGE

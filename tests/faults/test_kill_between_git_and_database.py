@@ -69,7 +69,7 @@ class Restarted:
     client: httpx2.Client
     begun: Begun
     # Of which repositories events of each kind were waiting when the first server was dead.
-    events: dict[str, list[str]]
+    waiting: dict[str, list[str]]
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +83,9 @@ def restarted(shared_place: Place) -> Iterator[Restarted]:
             _kill_with_objects_written(place, server, client, begun)
     prepare_notes(place)
     kinds = (RepoContentUpdated, RepoCreated, RepoDeleted)
-    events = {event.kind: repos_with_waiting_events(place, event) for event in kinds}
+    waiting = {event.kind: repos_with_waiting_events(place, event) for event in kinds}
     with serving(place, program=NOTING_HUBLET) as server, ada.client(server) as client:
-        yield Restarted(place=place, server=server, client=client, begun=begun, events=events)
+        yield Restarted(place=place, server=server, client=client, begun=begun, waiting=waiting)
 
 
 def _begin(place: Place, server: Server, client: httpx2.Client, ada: Person) -> Begun:
@@ -151,10 +151,10 @@ def _is_git(folder: Path) -> bool:
     return all((folder / part).exists() for part in ("HEAD", "objects", "refs"))
 
 
-def test_no_event_tells_of_what_did_not_happen(restarted: Restarted) -> None:
+def test_no_fact_tells_of_what_did_not_happen(restarted: Restarted) -> None:
     begun = restarted.begun
 
-    assert restarted.events == {
+    assert restarted.waiting == {
         RepoContentUpdated.kind: [],
         RepoCreated.kind: [begun.committed.id, begun.pushed.id, begun.deleted.id],
         RepoDeleted.kind: [begun.deleted.id],

@@ -113,13 +113,13 @@ def _check_repo(
     assert {each.new_sha for each in told} <= commits_in(folder_in(place, repo.id))
     for name, history in histories.items():
         about_it = [each for each in told if each.ref == f"refs/heads/{name}"]
-        _check_events(history, about_it, is_main=name == "main")
+        _check_facts(history, about_it, is_main=name == "main")
 
 
-def _check_events(history: list[str], told: list[RefUpdate], *, is_main: bool) -> None:
+def _check_facts(history: list[str], told: list[RefUpdate], *, is_main: bool) -> None:
     """Insist that each step of a branch was told once, from where it was to where it went.
 
-    Main begins with the repository, of which another event tells.
+    Main begins with the repository, for which there is another event.
     """
     begun_at = [each.new_sha for each in told if each.old_sha is None]
     assert len(begun_at) == (not is_main)

@@ -1,13 +1,11 @@
 """What a killed server held is worked on at once by the next one, long before a lease runs out."""
 
-import time
-
 from faults.leaked_tokens import Progress, issue_many, progress_of, report, wait_for
 from processes import Place, serving
 
 TOKENS = 1000
 # One batch takes everything, so that nothing is free when the server dies.
-GREEDY = {"HUBLET_WORKER_BATCH_SIZE": "100000", "HUBLET_WORKER_LEASE_SECONDS": "30"}
+GREEDY = {"HUBLET_WORKER_BATCH_SIZE": "100000", "HUBLET_WORKER_LEASE_SECONDS": "3600"}
 
 
 def _holds_all_that_is_left(now: Progress) -> bool:
@@ -23,7 +21,6 @@ def test_the_first_reaction_after_a_kill_waits_for_no_lease(place: Place) -> Non
     assert _holds_all_that_is_left(left)
     assert left.audit_lines == 0
 
+    # The leases of the dead server last an hour; the next one does not wait for them.
     with serving(place):
-        begun = time.monotonic()
         wait_for(place, lambda now: now.audit_lines > 0, seconds=60)
-        assert time.monotonic() - begun < 5

@@ -236,8 +236,8 @@ async def test_many_followers_cost_one_look(
 async def test_when_nobody_follows_nobody_looks(database: Database, tmp_path: Path) -> None:
     looking = LogWatcher(database)
     with looking.follow("a" * 24) as first, looking.follow("a" * 24) as second:
-        await asyncio.wait_for(first.news.wait(), 5)
-        await asyncio.wait_for(second.news.wait(), 5)
+        await asyncio.wait_for(first.changed.wait(), 5)
+        await asyncio.wait_for(second.changed.wait(), 5)
         assert first.is_over
         assert second.is_over
     task = looking._polling  # noqa: SLF001 - what is asked is whether it ends
@@ -245,7 +245,7 @@ async def test_when_nobody_follows_nobody_looks(database: Database, tmp_path: Pa
     await asyncio.wait_for(task, 5)
 
     with looking.follow("b" * 24) as again:
-        await asyncio.wait_for(again.news.wait(), 5)
+        await asyncio.wait_for(again.changed.wait(), 5)
 
 
 async def test_who_comes_while_the_stages_are_asked_for_is_not_over(database: Database) -> None:

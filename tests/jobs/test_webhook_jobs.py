@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import httpx2
@@ -14,8 +14,6 @@ from hublet.core.database import Database
 from hublet.core.errors import HubError
 from hublet.jobs import service as seals
 from hublet.jobs.webhook_jobs import WebhookStart, start
-from hublet.webhooks.delivery import jobs
-from hublet.webhooks.delivery.starting import start_job
 from jobs.jobs_api import row_of, run, set_row, show
 from people import Headers, a_user, an_organization, sign_in
 from repos.content import put
@@ -218,7 +216,6 @@ async def test_a_commit_that_is_gone_is_refused_before_anything_is_kept(
 async def test_a_change_starts_the_job_of_its_webhook(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    jobs.set_starter(start_job)
     repo_id = await a_repo(client, ada, "ada/engine")
     webhook = await create_webhook(
         client, ada, job=JOB, watched=[{"type": "model", "name": "ada/engine"}], domains=["repo"]
@@ -231,11 +228,3 @@ async def test_a_change_starts_the_job_of_its_webhook(
     assert job["initiator"] == {"type": "webhook", "id": webhook["id"]}
     payload = json.loads((await secrets_of(database, job["id"]))["WEBHOOK_PAYLOAD"])
     assert payload["repo"]["name"] == "ada/engine"
-
-
-@pytest.fixture(autouse=True)
-def _no_starter() -> Iterator[None]:
-    # A worker of another test may have set one.
-    jobs.set_starter(None)
-    yield
-    jobs.set_starter(None)

@@ -4,18 +4,17 @@ from typing import Any
 
 import pytest
 
+from hublet.accounts.records import Owner, OwnerType
 from hublet.core.clock import now
 from hublet.mcp.schemas import DEFAULT_EMOJI, emoji_of, subdomain_of
 from hublet.repos.records import Repo, RepoType, Visibility
 
 
-def a_space(**changes: Any) -> Repo:
+def a_space(*, owner_name: str = "Ada", **changes: Any) -> Repo:
     defaults: dict[str, Any] = {
         "id": "a" * 24,
         "type": RepoType.space,
-        "owner_id": "b" * 24,
-        "owner_name": "Ada",
-        "owner_type": "user",
+        "owner": Owner(id="b" * 24, name=owner_name, type=OwnerType.user),
         "name": "engine",
         "visibility": Visibility.public,
         "creator_id": "b" * 24,

@@ -1,4 +1,4 @@
-"""What users were told by the hub itself: by inbox and by mail."""
+"""Messages of the hub that users received, by inbox and by mail."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ NO_MAIL = "no mail"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedMessage:
-    """A message as its reader finds it; `mail` is the switch that turns off the mail."""
+    """A message as its recipient sees it; `mail` is the preference that decides the mail."""
 
     kind: str
     title: str
@@ -25,23 +25,25 @@ class ReceivedMessage:
 
 
 class MailRecorder:
-    """Takes the place of what sends mails, and remembers what it was asked for."""
+    """Replaces the mail queue, and records the mails that are requested."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, str, PreferenceKey | None]] = []
+        self.requested: list[tuple[str, str, PreferenceKey | None]] = []
 
     async def mail_of_message(
         self, _conn: Connection, *, message_id: str, user_id: str, key: PreferenceKey | None
     ) -> None:
-        self.asked.append((message_id, user_id, key))
+        self.requested.append((message_id, user_id, key))
 
     def of(self, message_id: str, user_id: str) -> PreferenceKey | str | None:
-        found = [key for about, user, key in self.asked if (about, user) == (message_id, user_id)]
-        assert len(found) < 2, "Nobody is told twice of the same."
+        found = [
+            key for about, user, key in self.requested if (about, user) == (message_id, user_id)
+        ]
+        assert len(found) < 2, "Nobody gets the same mail twice."
         return found[0] if found else NO_MAIL
 
-    async def told(self, database: Database, name: str) -> list[ReceivedMessage]:
-        """Return what a user was told, oldest first."""
+    async def received(self, database: Database, name: str) -> list[ReceivedMessage]:
+        """Return the messages of a user, oldest first."""
         user_id = (await a_user(database, name)).id
         return [
             ReceivedMessage(
@@ -55,9 +57,9 @@ class MailRecorder:
         ]
 
     async def titles(self, database: Database, name: str, kind: str = "") -> list[str]:
-        """Return the titles of what a user was told of things of this kind."""
+        """Return the titles of a user's messages of this kind."""
         return [
-            each.title for each in await self.told(database, name) if each.kind.startswith(kind)
+            each.title for each in await self.received(database, name) if each.kind.startswith(kind)
         ]
 
 
@@ -75,7 +77,7 @@ async def _messages(database: Database, user_id: str) -> Any:
 
 
 async def publish_events(database: Database, *events: Event) -> None:
-    """Let facts be committed, and the worker react to them."""
+    """Commit events, and let the worker react to them."""
     async with database.transaction() as conn:
         for event in events:
             await publish(conn, event)

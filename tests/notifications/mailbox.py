@@ -67,7 +67,7 @@ async def waiting(database: Database) -> int:
 
 
 async def watch_as_members(database: Database, organization_id: str, *names: str) -> None:
-    """Let members watch their organization, as they do once the worker has heard of them."""
+    """Let members watch their organization, as they do once the worker has reacted."""
     for name in names:
         user = await a_user(database, name)
         async with database.transaction() as conn:

@@ -1,4 +1,4 @@
-"""Who heard of a thread, and what users did that lets them hear of it or not."""
+"""Who was notified of a thread, and what users do that decides it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +11,15 @@ from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.notifications.preferences import service as preferences
 from hublet.notifications.preferences.switches import PreferenceKey
-from hublet.notifications.records import Involvement
+from hublet.notifications.records import Involvement, MuteType, SubscriptionTarget, WatchType
 from hublet.notifications.watches import service as watching
-from hublet.notifications.watches.records import MuteType, SubscriptionTarget, WatchType
 from people import a_user, sign_in
 from workers import drain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A thread, and hands to do something about it."""
+    """A thread, and what users do about it."""
 
     client: httpx2.AsyncClient
     database: Database
@@ -65,19 +64,19 @@ class Stage:
                 await preferences.turn_off(conn, user_id, PreferenceKey(key))
 
     async def settle(self) -> None:
-        """Let the worker tell everybody, and forget that they were told."""
+        """Let the worker notify everybody, and delete all notifications."""
         await drain(self.database)
         async with self.database.transaction() as conn:
             for table in ("notifications", "notification_counts", "inboxes", "mails"):
                 await conn.execute(f"DELETE FROM {table}")
 
-    async def heard(self) -> dict[str, str]:
-        """Return who has the thread unread in the inbox, and how they have to do with it."""
+    async def notified(self) -> dict[str, str]:
+        """Return who has the thread unread in the inbox, and their involvement."""
         await drain(self.database)
         return await in_inboxes(self.database, self.thread_id)
 
     async def mailed(self) -> dict[str, str]:
-        """Return to whom a mail about the thread is on its way, and by which switch."""
+        """Return to whom a mail about the thread is queued, and by which preference."""
         await drain(self.database)
         async with self.database.read() as conn:
             rows = await conn.fetch_all(
@@ -111,7 +110,7 @@ async def in_inboxes(database: Database, about: str) -> dict[str, str]:
 async def a_stage(
     client: httpx2.AsyncClient, database: Database, address: str, *, repo_id: str = ""
 ) -> Stage:
-    """Return the thread at this address, of which everybody has heard so far."""
+    """Return the thread at this address, of which everybody was notified so far."""
     stage = Stage(
         client=client,
         database=database,

@@ -8,7 +8,7 @@ import pytest
 from hublet.core.clock import from_micros
 from hublet.core.database import Database
 from hublet.notifications.inbox import service
-from hublet.notifications.inbox.records import Selection
+from hublet.notifications.records import Selection
 from hublet.tokens.records import TokenRole
 from notifications.inboxes import (
     INBOX,

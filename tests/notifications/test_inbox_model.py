@@ -24,8 +24,7 @@ from hublet.core.database import open_database
 from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
 from hublet.notifications.inbox import read_store, service
-from hublet.notifications.inbox.records import Selection
-from hublet.notifications.records import Involvement
+from hublet.notifications.records import Involvement, Selection
 from notifications.inboxes import an_item, kept_counts, rows_of, true_counts
 from people import a_user
 

@@ -8,8 +8,7 @@ import pytest
 
 from hublet.core.database import Database
 from hublet.notifications.inbox import read_store, service
-from hublet.notifications.inbox.records import Selection
-from hublet.notifications.records import Involvement
+from hublet.notifications.records import Involvement, Selection
 from notifications.inboxes import MENTIONED, PARTICIPATING, WATCHED, an_item, true_counts
 from notifications.query_costs import measured
 from people import a_user

@@ -330,7 +330,7 @@ async def test_when_the_connection_is_lost_the_whole_batch_waits(
 
 
 async def mail_three(client: httpx2.AsyncClient, database: Database, headers: Headers) -> None:
-    """Have ada, carl and dora told of a discussion in one batch."""
+    """Have ada, carl and dora notified of a discussion in one batch."""
     await a_discussion(client, headers)
     ids = [(await a_user(database, name)).id for name in ("ada", "carl", "dora")]
     async with database.transaction() as conn:
@@ -520,8 +520,8 @@ async def test_an_event_while_a_mail_is_being_sent_opens_another(
     await drain(database)
 
     assert closed.events == (second,)
-    told = [texts_of(letter)[0].split("\n")[2] for letter in letters(database)]
-    assert told == ["Second.", "Third."]
+    lines = [texts_of(letter)[0].split("\n")[2] for letter in letters(database)]
+    assert lines == ["Second.", "Third."]
 
 
 async def test_a_task_that_runs_twice_sends_once(

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.mail import MailUnavailable
-from hublet.notifications.mail.sender import wait_after
+from hublet.notifications.mail.sender import retry_delay
 from hublet.notifications.messages import texts
 from hublet.notifications.messages.service import notify
 from hublet.notifications.preferences.switches import PreferenceKey
@@ -105,8 +105,8 @@ async def test_somebody_disabled_hears_only_what_concerns_the_account_itself(
     clock.move(timedelta(seconds=2))
     await drain(database)
 
-    told = {(str(each["Subject"]), each["List-Unsubscribe"] is None) for each in letters(database)}
-    assert told == {(SAID.title, True), (texts.account_disabled().title, False)}
+    sent = {(str(each["Subject"]), each["List-Unsubscribe"] is None) for each in letters(database)}
+    assert sent == {(SAID.title, True), (texts.account_disabled().title, False)}
     assert await waiting(database) == 0
 
 
@@ -214,9 +214,9 @@ async def test_while_the_server_is_away_mails_wait(database: Database) -> None:
     ],
 )
 def test_the_wait_grows(age: timedelta, wait: timedelta) -> None:
-    assert wait_after(age) == wait
+    assert retry_delay(age) == wait
 
 
 def test_after_three_days_it_is_a_failure_like_any_other() -> None:
     with pytest.raises(MailUnavailable):
-        wait_after(timedelta(days=3, seconds=1))
+        retry_delay(timedelta(days=3, seconds=1))

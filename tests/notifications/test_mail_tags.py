@@ -60,7 +60,7 @@ async def tag(client: httpx2.AsyncClient, headers: Headers, name: str, path: str
     assert response.status_code == 200, response.text
 
 
-async def test_who_watches_a_repository_hears_of_its_new_tag(
+async def test_who_watches_a_repository_is_notified_of_its_new_tag(
     client: httpx2.AsyncClient, database: Database, ada: Headers, an_engine: str
 ) -> None:
     await watch(client, database, "bob", an_engine)
@@ -128,7 +128,7 @@ async def test_branches_and_commits_are_no_tags(
     assert letters(database) == []
 
 
-async def test_who_watches_the_owner_hears_of_it_unless_they_said_otherwise(
+async def test_who_watches_the_owner_is_notified_of_it_unless_they_said_otherwise(
     client: httpx2.AsyncClient, database: Database, ada: Headers, an_engine: str
 ) -> None:
     names = ("carl", "dora", "emil", "fred")
@@ -147,13 +147,13 @@ async def test_who_watches_the_owner_hears_of_it_unless_they_said_otherwise(
     await drain(database)
 
     assert told_before == []
-    heard = [
+    mailed_to = [
         name for name in ("bob", *names) if "[ada/engine] New tag v1.0" in subjects(database, name)
     ]
-    assert heard == ["bob", "fred"]
+    assert mailed_to == ["bob", "fred"]
 
 
-async def test_nobody_hears_of_tags_that_they_may_not_see(
+async def test_nobody_is_notified_of_tags_that_they_may_not_see(
     client: httpx2.AsyncClient, database: Database, ada: Headers, admin: Headers
 ) -> None:
     members = {"ada": Role.admin, "bob": Role.read}
@@ -174,7 +174,7 @@ async def test_nobody_hears_of_tags_that_they_may_not_see(
     assert recipients(database) == ["bob"]
 
 
-async def test_many_hear_of_it_in_batches(
+async def test_many_are_notified_of_it_in_batches(
     client: httpx2.AsyncClient,
     database: Database,
     ada: Headers,

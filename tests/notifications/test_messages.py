@@ -39,8 +39,8 @@ async def test_the_owner_of_a_reported_credential_is_told_without_its_value(
     await client.post("/api/credentials/revoke", json={"credentials": [value]})
     await drain(database)
 
-    (told,) = await mails.told(database, "ada")
-    assert told == ReceivedMessage(
+    (message,) = await mails.received(database, "ada")
+    assert message == ReceivedMessage(
         kind="credential-revoked",
         title="Your token called ada's token was revoked",
         body=f"The token hf_…{value[-4:]} does not work any more. "
@@ -48,7 +48,7 @@ async def test_the_owner_of_a_reported_credential_is_told_without_its_value(
         f"The report came from the address 127.0.0.1.\n\n{ADVICE}",
         mail=PreferenceKey.secret_detected,
     )
-    assert value not in f"{told}"
+    assert value not in f"{message}"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ async def test_who_lost_a_credential_to_somebody_else_is_told_whatever_the_setti
 ) -> None:
     await publish_events(database, await revoked(database, reason=reason))
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="credential-revoked",
             title="Your token called laptop was revoked",
@@ -92,10 +92,10 @@ async def test_who_revokes_an_own_credential_knows_it(
 ) -> None:
     await publish_events(database, await revoked(database, reason="owner"))
 
-    assert await mails.told(database, "ada") == []
+    assert await mails.received(database, "ada") == []
 
 
-async def test_for_a_program_the_administrators_of_its_organization_are_told(
+async def test_for_a_program_the_administrators_of_its_organization_are_notified(
     client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     await an_organization(
@@ -132,7 +132,7 @@ async def test_the_user_of_an_app_is_told_that_its_access_was_ended(
     ended = AccessEnded(user_id=ada.id, app_id="a" * 24, app_name="Loom\n2", reason="reuse")
     await publish_events(database, ended)
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="access-ended",
             title="The access of Loom 2 to your account was ended",
@@ -143,7 +143,7 @@ async def test_the_user_of_an_app_is_told_that_its_access_was_ended(
     ]
 
 
-async def test_who_is_disabled_is_told_by_mail_only(
+async def test_who_is_disabled_is_notified_by_mail_only(
     database: Database, mails: MailRecorder
 ) -> None:
     ada = await a_user(database, "ada")
@@ -151,7 +151,7 @@ async def test_who_is_disabled_is_told_by_mail_only(
         await accounts.disable_user(conn, ada)
     await drain(database)
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="account-disabled",
             title="Your account was switched off",
@@ -184,7 +184,7 @@ async def test_a_follower_is_told_of_once_a_month(database: Database, mails: Mai
         await follow(database, "bob", ada.id)
         await unfollow(database, "bob", ada.id)
     await follow(database, "eve", ada.id)
-    first = await mails.told(database, "ada")
+    first = await mails.received(database, "ada")
     clock.move(timedelta(days=30, seconds=1))
     await follow(database, "bob", ada.id)
 
@@ -200,7 +200,7 @@ async def test_a_follower_is_told_of_once_a_month(database: Database, mails: Mai
     assert (await mails.titles(database, "ada"))[2:] == ["bob follows you"]
 
 
-async def test_nobody_is_told_that_an_organization_has_a_follower(
+async def test_nobody_is_notified_that_an_organization_has_a_follower(
     database: Database, mails: MailRecorder
 ) -> None:
     engines = await an_organization(database, "engines", members={"ada": Role.admin})
@@ -232,7 +232,7 @@ async def test_a_request_to_read_is_told_to_the_owner_and_its_answer_to_who_aske
     await decide(client, ada, status="accepted")
     await drain(database)
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="access-requested",
             title="bob asks to read the model ada/engine",
@@ -241,7 +241,7 @@ async def test_a_request_to_read_is_told_to_the_owner_and_its_answer_to_who_aske
             mail=PreferenceKey.gated_user_access_request,
         )
     ]
-    assert await mails.told(database, "bob") == [
+    assert await mails.received(database, "bob") == [
         ReceivedMessage(
             kind="access-accepted",
             title="You may read the model ada/engine",
@@ -271,7 +271,7 @@ async def test_a_rejection_is_told_and_a_request_put_back_is_not(
     await decide(client, ada, status="pending")
     await drain(database)
 
-    assert await mails.told(database, "bob") == [
+    assert await mails.received(database, "bob") == [
         ReceivedMessage(
             kind="access-rejected",
             title="Your request to read the model ada/engine was rejected",
@@ -305,10 +305,10 @@ async def test_with_an_automatic_gate_nobody_has_anything_to_decide(
     await ask(client, bob, "ada/engine")
     await drain(database)
 
-    assert await mails.told(database, "ada") == []
+    assert await mails.received(database, "ada") == []
 
 
-async def test_of_a_request_to_an_organization_its_administrators_and_the_groups_hear(
+async def test_of_a_request_to_an_organization_its_administrators_and_the_groups_are_notified(
     client: httpx2.AsyncClient, database: Database, ada: Headers, mails: MailRecorder
 ) -> None:
     everybody = {"ada": Role.admin, "eve": Role.write, "tom": Role.write, "kim": Role.write}
@@ -324,8 +324,8 @@ async def test_of_a_request_to_an_organization_its_administrators_and_the_groups
     await ask(client, bob, "engines/one")
     await drain(database)
 
-    heard = [len(await mails.titles(database, name, "access")) for name in everybody]
-    assert dict(zip(everybody, heard, strict=True)) == {"ada": 1, "eve": 1, "tom": 0, "kim": 0}
+    counts = [len(await mails.titles(database, name, "access")) for name in everybody]
+    assert dict(zip(everybody, counts, strict=True)) == {"ada": 1, "eve": 1, "tom": 0, "kim": 0}
 
 
 async def test_who_is_added_to_an_organization_is_told_by_whom(
@@ -340,8 +340,8 @@ async def test_who_is_added_to_an_organization_is_told_by_whom(
         await organizations.set_member(conn, OPERATOR, engines, bob, Role.write)
     await drain(database)
 
-    assert await mails.told(database, "ada") == []
-    assert await mails.told(database, "bob") == [
+    assert await mails.received(database, "ada") == []
+    assert await mails.received(database, "bob") == [
         ReceivedMessage(
             kind="organization-joined",
             title="You are a member of engines",

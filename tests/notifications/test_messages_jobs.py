@@ -50,7 +50,7 @@ async def test_whoever_ran_a_job_is_told_that_it_failed_and_why(
 
     title = f"The job {JOB} of ada failed"
     body = f"{title}.\n\nThe reason: exit code 1."
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(kind="job-ended", title=title, body=body, mail=PreferenceKey.job_status)
     ]
 
@@ -61,7 +61,7 @@ async def test_a_job_that_is_done_is_told_by_its_name(
     await ended(database, stage="COMPLETED", message=None, name="train")
 
     title = f"The job train ({JOB}) of ada is done"
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="job-ended", title=title, body=f"{title}.", mail=PreferenceKey.job_status
         )
@@ -74,24 +74,24 @@ async def test_what_somebody_ended_themselves_is_not_told(
 ) -> None:
     await ended(database, stage=stage)
 
-    assert await mails.told(database, "ada") == []
+    assert await mails.received(database, "ada") == []
 
 
-async def test_of_an_organizations_job_its_creator_hears_while_they_are_a_member(
+async def test_of_an_organizations_job_its_creator_is_notified_while_they_are_a_member(
     database: Database, mails: MailRecorder
 ) -> None:
     members = {"ada": Role.write, "bob": Role.admin}
     engines = await an_organization(database, "engines", members=members)
     await drain(database)
-    before = await mails.told(database, "ada")
+    before = await mails.received(database, "ada")
     await ended(database, owner_id=engines.id)
-    told = await mails.told(database, "ada")
-    assert [each.title for each in told[len(before) :]] == [f"The job {JOB} of engines failed"]
-    heard = await mails.told(database, "bob")
-    assert [each.kind for each in heard if each.kind == "job-ended"] == []
+    messages = await mails.received(database, "ada")
+    assert [each.title for each in messages[len(before) :]] == [f"The job {JOB} of engines failed"]
+    others = await mails.received(database, "bob")
+    assert [each.kind for each in others if each.kind == "job-ended"] == []
 
     ada = await a_user(database, "ada")
     async with database.transaction() as conn:
         await organizations.remove_member(conn, OPERATOR, engines, ada)
     await ended(database, owner_id=engines.id)
-    assert await mails.told(database, "ada") == told
+    assert await mails.received(database, "ada") == messages

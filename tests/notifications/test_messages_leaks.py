@@ -113,8 +113,8 @@ async def test_the_owner_of_a_credential_in_a_public_repository_is_told(
     await a_push(database, repo_id, {"src/run.py": f"login('{value}') # again".encode()})
     await drain(database)
 
-    told = await mails.told(database, "bob")
-    assert told == [
+    messages = await mails.received(database, "bob")
+    assert messages == [
         ReceivedMessage(
             kind="credential-detected",
             title="Your token called bob's token can be read in the model ada/engine",
@@ -125,8 +125,8 @@ async def test_the_owner_of_a_credential_in_a_public_repository_is_told(
             mail=PreferenceKey.secret_detected,
         )
     ]
-    assert value not in f"{told}"
-    assert await mails.told(database, "ada") == []
+    assert value not in f"{messages}"
+    assert await mails.received(database, "ada") == []
 
 
 async def test_nothing_is_told_of_what_is_private_or_does_not_work(
@@ -144,7 +144,7 @@ async def test_nothing_is_told_of_what_is_private_or_does_not_work(
     assert await mails.titles(database, "bob", "credential-detected") == []
 
 
-async def test_the_fact_holds_everything_but_the_value(
+async def test_the_event_holds_everything_but_the_value(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     value = await a_token(database, "bob")
@@ -154,14 +154,14 @@ async def test_the_fact_holds_everything_but_the_value(
     wanted = LeakSearch(repo_id=repo_id, updated_refs=(moved,), head_sha=commit)
     await leaks.search_repo(database, wanted)
 
-    (fact,) = await published_events(database, SecretDetected)
+    (event,) = await published_events(database, SecretDetected)
     bob = await a_user(database, "bob")
-    assert {name: fact[name] for name in ("user_id", "name", "hint", "path", "commit")} == {
+    assert {name: event[name] for name in ("user_id", "name", "hint", "path", "commit")} == {
         "user_id": bob.id,
         "name": "bob's token",
         "hint": f"hf_…{value[-4:]}",
         "path": "a.txt",
         "commit": commit,
     }
-    assert fact["repo"]["name"] == "ada/engine"
-    assert value not in f"{fact}"
+    assert event["repo"]["name"] == "ada/engine"
+    assert value not in f"{event}"

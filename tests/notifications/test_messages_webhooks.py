@@ -61,7 +61,7 @@ async def test_that_it_begins_to_fail_is_said_in_the_inbox_only(
 ) -> None:
     await publish_events(database, await failing(database, 0))
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="webhook-failing",
             title=f"The webhook {WEBHOOK} of ada fails",
@@ -82,7 +82,7 @@ async def test_on_the_way_to_the_suspension_there_is_a_mail_that_cannot_be_turne
         database, await failing(database, percent, status=None, reason="dns-failed")
     )
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="webhook-failing",
             title=f"The webhook {WEBHOOK} of ada keeps failing and will be suspended",
@@ -99,7 +99,7 @@ async def test_the_suspension_is_told_by_inbox_and_mail(
 ) -> None:
     await publish_events(database, await suspended(database))
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="webhook-suspended",
             title=f"The webhook {WEBHOOK} of ada is suspended",
@@ -116,7 +116,7 @@ async def test_that_it_works_again_is_said_in_the_inbox_only(
 ) -> None:
     await publish_events(database, await recovered(database))
 
-    assert await mails.told(database, "ada") == [
+    assert await mails.received(database, "ada") == [
         ReceivedMessage(
             kind="webhook-recovered",
             title=f"The webhook {WEBHOOK} of ada works again",
@@ -143,7 +143,7 @@ async def test_a_target_that_comes_and_goes_is_not_told_of_all_day(
     assert await mails.titles(database, "ada") == [fails, works, fails]
 
 
-async def test_of_an_organizations_webhook_its_administrators_hear_and_its_creator(
+async def test_of_an_organizations_webhook_its_administrators_are_notified_and_its_creator(
     database: Database, mails: MailRecorder
 ) -> None:
     engines = await an_organization(
@@ -154,14 +154,14 @@ async def test_of_an_organizations_webhook_its_administrators_hear_and_its_creat
     await disable(database, "eve")
     await publish_events(database, await failing(database, owner=engines.id))
 
-    heard = {
+    received = {
         name: await mails.titles(database, name, "webhook") for name in ("ada", "bob", "eve", "tom")
     }
     title = f"The webhook {WEBHOOK} of engines keeps failing and will be suspended"
-    assert heard == {"ada": [title], "bob": [title], "eve": [], "tom": []}
+    assert received == {"ada": [title], "bob": [title], "eve": [], "tom": []}
 
 
-async def test_a_creator_who_left_the_organization_hears_nothing(
+async def test_a_creator_who_left_the_organization_receives_nothing(
     database: Database, mails: MailRecorder
 ) -> None:
     engines = await an_organization(

@@ -143,7 +143,7 @@ BY_WATCHING, BY_TAKING_PART = "discussions_watched", "discussions_participating"
         ),
     ],
 )
-async def test_who_hears_of_a_comment(
+async def test_who_is_notified_of_a_comment(
     stage: Stage, steps: tuple[Step, ...], inbox: str | None, mail: str | None
 ) -> None:
     for step in steps:
@@ -152,44 +152,46 @@ async def test_who_hears_of_a_comment(
 
     await stage.comment("carol", "So do I.")
 
-    assert (await stage.heard()).get("sam") == inbox
+    assert (await stage.notified()).get("sam") == inbox
     assert (await stage.mailed()).get("sam") == mail
 
 
-async def test_the_owner_and_who_opened_it_hear_and_the_actor_does_not(stage: Stage) -> None:
+async def test_the_owner_and_who_opened_it_are_notified_and_the_actor_is_not(
+    stage: Stage,
+) -> None:
     comment_id = await stage.comment("carol")
 
-    assert await stage.heard() == {"ada": WATCHED, "bob": PARTICIPATING}
+    assert await stage.notified() == {"ada": WATCHED, "bob": PARTICIPATING}
     assert await stage.mailed() == {"ada": BY_WATCHING, "bob": BY_TAKING_PART}
     assert [await stage.leads_to(name) for name in ("ada", "bob")] == [comment_id] * 2
 
 
-async def test_an_owner_who_muted_the_repository_hears_nothing_of_it(stage: Stage) -> None:
+async def test_an_owner_who_muted_the_repository_receives_nothing_of_it(stage: Stage) -> None:
     await stage.mute("ada", "repo")
 
     await stage.comment("carol")
 
-    assert await stage.heard() == {"bob": PARTICIPATING}
+    assert await stage.notified() == {"bob": PARTICIPATING}
 
 
 @pytest.mark.parametrize("name", ["ada", "bob"])
-async def test_nobody_hears_of_what_they_did_themselves(stage: Stage, name: str) -> None:
+async def test_nobody_is_notified_of_what_they_did_themselves(stage: Stage, name: str) -> None:
     await stage.watch(name, "repo", stage.repo_id)
 
     await stage.comment(name, f"It is me, @{name}.")
 
-    assert await stage.heard() == {
+    assert await stage.notified() == {
         other: part for other, part in (("ada", WATCHED), ("bob", PARTICIPATING)) if other != name
     }
 
 
 async def test_who_answers_an_item_takes_part_from_then_on(stage: Stage) -> None:
     await stage.comment("carol")
-    await stage.heard()
+    await stage.notified()
 
     await stage.comment("ada")
 
-    assert await stage.heard() == {
+    assert await stage.notified() == {
         "ada": PARTICIPATING,
         "bob": PARTICIPATING,
         "carol": PARTICIPATING,
@@ -198,14 +200,14 @@ async def test_who_answers_an_item_takes_part_from_then_on(stage: Stage) -> None
 
 async def test_who_closes_a_thread_takes_part_from_then_on(stage: Stage) -> None:
     await stage.comment("carol")
-    await stage.heard()
+    await stage.notified()
 
     await stage.post("ada", "/status", status="closed")
 
-    assert (await stage.heard())["ada"] == PARTICIPATING
+    assert (await stage.notified())["ada"] == PARTICIPATING
 
 
-async def test_a_program_hears_nothing(
+async def test_a_program_receives_nothing(
     client: httpx2.AsyncClient, database: Database, ada: Headers, stage: Stage
 ) -> None:
     await an_organization(
@@ -216,11 +218,11 @@ async def test_a_program_hears_nothing(
 
     await stage.comment("carol", f"@{name}, run it.")
 
-    assert await stage.heard() == {"ada": WATCHED, "bob": PARTICIPATING}
+    assert await stage.notified() == {"ada": WATCHED, "bob": PARTICIPATING}
     assert set(await stage.mailed()) == {"ada", "bob"}
 
 
-async def test_a_new_discussion_is_told_with_its_first_message(
+async def test_a_new_discussion_notifies_with_its_first_message(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     repo_id = await a_repo(client, ada, "ada/engine")
@@ -235,14 +237,14 @@ async def test_a_new_discussion_is_told_with_its_first_message(
         thread_id=(await client.get(address)).json()["id"],
         repo_id=repo_id,
     )
-    assert await stage.heard() == {"ada": WATCHED, "sam": MENTIONED}
+    assert await stage.notified() == {"ada": WATCHED, "sam": MENTIONED}
     [first] = (await client.get(address)).json()["events"]
     assert await stage.leads_to("sam") == first["id"]
 
 
 async def test_an_item_is_of_the_type_and_place_of_its_repository(stage: Stage) -> None:
     await stage.comment("carol")
-    await stage.heard()
+    await stage.notified()
 
     async with stage.database.read() as conn:
         rows = await conn.fetch_all("SELECT DISTINCT type, place_id FROM notifications")

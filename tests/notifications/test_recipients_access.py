@@ -78,10 +78,10 @@ async def right(database: Database) -> bool:
     return await kept_counts(database) == await true_counts(database)
 
 
-async def test_a_public_repository_is_heard_of_by_everybody(stage: Stage) -> None:
+async def test_a_public_repository_notifies_everybody(stage: Stage) -> None:
     await stage.comment("boss")
 
-    assert set(await stage.heard()) == set(PEOPLE)
+    assert set(await stage.notified()) == set(PEOPLE)
 
 
 async def test_a_private_one_by_members(
@@ -91,7 +91,7 @@ async def test_a_private_one_by_members(
 
     await stage.comment("boss", "Do you hear me, @stranger?")
 
-    assert set(await stage.heard()) == {"chief", "insider", "writer"}
+    assert set(await stage.notified()) == {"chief", "insider", "writer"}
     assert set(await stage.mailed()) == {"chief", "insider", "writer"}
 
 
@@ -103,10 +103,10 @@ async def test_one_in_a_resource_group_by_its_members_and_administrators(
 
     await stage.comment("boss")
 
-    assert set(await stage.heard()) == {"chief", "insider"}
+    assert set(await stage.notified()) == {"chief", "insider"}
 
 
-async def test_who_took_part_hears_no_more_when_the_repository_is_private(
+async def test_who_took_part_is_not_notified_any_more_when_the_repository_is_private(
     client: httpx2.AsyncClient, stage: Stage, boss: Headers
 ) -> None:
     await stage.comment("stranger", "Hello, @writer.")
@@ -115,7 +115,7 @@ async def test_who_took_part_hears_no_more_when_the_repository_is_private(
 
     await stage.comment("boss")
 
-    assert await stage.heard() == {
+    assert await stage.notified() == {
         "chief": "watched",
         "insider": "watched",
         "writer": "mentioned",
@@ -128,7 +128,7 @@ async def test_the_repository_counts_as_it_is_when_the_worker_comes(
     await stage.comment("boss")
     await make_private(client, boss)
 
-    assert "stranger" not in await stage.heard()
+    assert "stranger" not in await stage.notified()
     assert "stranger" not in await stage.mailed()
 
 
@@ -136,11 +136,11 @@ async def test_a_repository_that_becomes_private_leaves_the_inboxes_of_strangers
     client: httpx2.AsyncClient, database: Database, stage: Stage, boss: Headers
 ) -> None:
     await stage.comment("boss")
-    await stage.heard()
+    await stage.notified()
 
     await make_private(client, boss)
 
-    assert set(await stage.heard()) == {"chief", "insider", "writer"}
+    assert set(await stage.notified()) == {"chief", "insider", "writer"}
     assert await right(database)
 
 
@@ -148,11 +148,11 @@ async def test_another_setting_takes_nothing_away(
     client: httpx2.AsyncClient, stage: Stage, boss: Headers
 ) -> None:
     await stage.comment("boss")
-    await stage.heard()
+    await stage.notified()
 
     await client.put(SETTINGS, headers=boss, json={"gated": "auto"})
 
-    assert set(await stage.heard()) == set(PEOPLE)
+    assert set(await stage.notified()) == set(PEOPLE)
 
 
 async def test_a_repository_that_joins_a_group_leaves_the_inboxes_of_others(
@@ -164,11 +164,11 @@ async def test_a_repository_that_joins_a_group_leaves_the_inboxes_of_others(
 ) -> None:
     await make_private(client, boss)
     await stage.comment("boss")
-    await stage.heard()
+    await stage.notified()
 
     await put_in_group(client, boss, group)
 
-    assert set(await stage.heard()) == {"chief", "insider"}
+    assert set(await stage.notified()) == {"chief", "insider"}
     assert await right(database)
 
 
@@ -178,12 +178,12 @@ async def test_a_private_repository_with_another_owner_leaves_the_inboxes_of_the
     await an_organization(database, "mill", members={"boss": Role.admin, "writer": Role.read})
     await make_private(client, boss)
     await stage.comment("boss")
-    await stage.heard()
+    await stage.notified()
 
     body = {"fromRepo": "lab/engine", "toRepo": "mill/engine", "type": "model"}
     assert (await client.post("/api/repos/move", headers=boss, json=body)).status_code == 200
 
-    assert set(await stage.heard()) == {"writer"}
+    assert set(await stage.notified()) == {"writer"}
     assert await right(database)
 
 
@@ -192,24 +192,24 @@ async def test_another_name_takes_nothing_away(
 ) -> None:
     await make_private(client, boss)
     await stage.comment("boss")
-    await stage.heard()
+    await stage.notified()
 
     body = {"fromRepo": "lab/engine", "toRepo": "lab/mill", "type": "model"}
     assert (await client.post("/api/repos/move", headers=boss, json=body)).status_code == 200
 
-    assert set(await stage.heard()) == {"chief", "insider", "writer"}
+    assert set(await stage.notified()) == {"chief", "insider", "writer"}
 
 
 async def test_a_deleted_repository_leaves_every_inbox(
     client: httpx2.AsyncClient, database: Database, stage: Stage, boss: Headers
 ) -> None:
     await stage.comment("boss")
-    await stage.heard()
+    await stage.notified()
 
     body = {"name": "lab/engine"}
     await client.request("DELETE", "/api/repos/delete", headers=boss, json=body)
 
-    assert await stage.heard() == {}
+    assert await stage.notified() == {}
     assert (await kept_counts(database), await true_counts(database)) == ({}, {})
 
 
@@ -218,11 +218,11 @@ async def test_a_deleted_discussion_leaves_every_inbox_and_its_neighbours_stay(
 ) -> None:
     address = await a_discussion(client, boss, "/api/models/lab/engine/discussions")
     await stage.comment("boss")
-    await stage.heard()
+    await stage.notified()
 
     assert (await client.delete(address, headers=boss)).status_code == 200
 
-    assert set(await stage.heard()) == set(PEOPLE)
+    assert set(await stage.notified()) == set(PEOPLE)
     async with database.read() as conn:
         rows = await conn.fetch_all("SELECT DISTINCT thread_id FROM notifications")
     assert [row["thread_id"] for row in rows] == [stage.thread_id]
@@ -293,11 +293,11 @@ async def test_what_they_may_not_see_any_more_leaves_the_inbox_of(
     await make_private(client, boss)
     await put_in_group(client, boss, group)
     await stage.comment("boss")
-    assert set(await stage.heard()) == {"chief", "insider"}
+    assert set(await stage.notified()) == {"chief", "insider"}
 
     await end(database, lab, group)
 
-    assert set(await stage.heard()) == {"chief", "insider"} - {name}
+    assert set(await stage.notified()) == {"chief", "insider"} - {name}
     assert await places_of(database, name) == {ids[repo] for repo in kept}
     assert await right(database)
 
@@ -320,10 +320,10 @@ async def test_another_role_that_sees_as_much_takes_nothing_away(
 ) -> None:
     await make_private(client, boss)
     await stage.comment("boss")
-    await stage.heard()
+    await stage.notified()
 
     user = await a_user(database, "chief")
     async with database.transaction() as conn:
         await organizations.set_member(conn, OPERATOR, lab, user, Role.read)
 
-    assert set(await stage.heard()) == {"chief", "insider", "writer"}
+    assert set(await stage.notified()) == {"chief", "insider", "writer"}

@@ -45,7 +45,7 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "BATCH", 3)
 
 
-async def told(database: Database) -> dict[str, int]:
+async def notified(database: Database) -> dict[str, int]:
     """Return how often something came into each inbox."""
     async with database.read() as conn:
         rows = await conn.fetch_all("SELECT user_id, version FROM inboxes WHERE last_at > 0")
@@ -75,20 +75,20 @@ async def until_told(database: Database, count: int) -> None:
 
 @pytest.mark.usefixtures("small_pages")
 @pytest.mark.parametrize("count", [2, 3, 4, 6, 10])
-async def test_every_page_is_told_once(database: Database, stage: Stage, count: int) -> None:
+async def test_every_page_is_notified_once(database: Database, stage: Stage, count: int) -> None:
     crowd = await a_crowd(database, count, watching=stage.repo_id)
     await stage.comment("carol")
 
     await drain(database)
 
     everybody = dict.fromkeys([*crowd, await stage.user_id("ada")], 1)
-    assert await told(database) == everybody
+    assert await notified(database) == everybody
     assert await mailed(database) == everybody
     assert await kept_counts(database) == await true_counts(database)
 
 
 @pytest.mark.usefixtures("small_pages")
-async def test_a_page_on_which_nobody_wants_to_hear_is_not_the_last(
+async def test_a_page_on_which_nobody_wants_to_be_notified_is_not_the_last(
     database: Database, stage: Stage
 ) -> None:
     deaf = await a_crowd(database, 7, watching=stage.repo_id)
@@ -104,7 +104,7 @@ async def test_a_page_on_which_nobody_wants_to_hear_is_not_the_last(
     assert await held(database) == {*crowd, await stage.user_id("ada")}
 
 
-async def test_ten_thousand_are_told_and_other_tasks_run_in_between(
+async def test_ten_thousand_are_notified_and_other_tasks_run_in_between(
     database: Database, stage: Stage
 ) -> None:
     crowd = await a_crowd(database, 10_000, watching=stage.repo_id)
@@ -174,11 +174,11 @@ async def test_a_worker_that_dies_on_the_way_loses_nothing_and_tells_nobody_twic
     await drain(database)
 
     everybody = dict.fromkeys([*crowd, await stage.user_id("ada")], 1)
-    assert (await told(database), await mailed(database)) == (everybody, everybody)
+    assert (await notified(database), await mailed(database)) == (everybody, everybody)
 
 
 @pytest.mark.usefixtures("small_pages")
-async def test_a_page_that_fails_is_told_later_and_once(
+async def test_a_page_that_fails_is_notified_later_and_once(
     database: Database, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     crowd = await a_crowd(database, 8, watching=stage.repo_id)
@@ -197,21 +197,21 @@ async def test_a_page_that_fails_is_told_later_and_once(
         await until_told(database, len(crowd) + 1)
 
     everybody = dict.fromkeys([*crowd, await stage.user_id("ada")], 1)
-    assert (await told(database), await mailed(database)) == (everybody, everybody)
+    assert (await notified(database), await mailed(database)) == (everybody, everybody)
 
 
 async def test_a_task_that_runs_twice_leaves_the_same_rows(
     database: Database, stage: Stage
 ) -> None:
     await a_crowd(database, 5, watching=stage.repo_id)
-    news = ThreadActivity(
+    activity = ThreadActivity(
         thread_id=stage.thread_id, event_id="e" * 24, actor_id=await stage.user_id("carol")
     )
 
     states = []
     for _ in range(2):
         async with database.transaction() as conn:
-            await service.notify(conn, news)
+            await service.notify(conn, activity)
         async with database.read() as conn:
             items = await conn.fetch_all(
                 "SELECT user_id, involvement, read, event_id, last_event_id FROM notifications "
@@ -235,7 +235,7 @@ async def test_two_workers_at_once_tell_everybody_of_everything(
         await _until_ended(database)
 
     everybody = dict.fromkeys([*crowd, await stage.user_id("ada")], 6)
-    assert await told(database) == everybody
+    assert await notified(database) == everybody
     assert await mailed(database) == everybody
     assert await kept_counts(database) == await true_counts(database)
     assert await parked_tasks(database) == []
@@ -272,7 +272,7 @@ async def test_what_becomes_private_leaves_the_inboxes_page_by_page(
 
 
 @pytest.mark.usefixtures("small_pages")
-async def test_what_is_deleted_while_it_is_told_stays_in_no_inbox(
+async def test_what_is_deleted_during_the_fan_out_stays_in_no_inbox(
     client: httpx2.AsyncClient, database: Database, ada: Headers, stage: Stage
 ) -> None:
     await a_crowd(database, 60, watching=stage.repo_id)

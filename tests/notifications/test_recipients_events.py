@@ -35,11 +35,11 @@ async def _watched(stage: Stage) -> Stage:
     return stage
 
 
-async def test_closing_and_opening_it_is_told_to_everybody(stage: Stage) -> None:
+async def test_closing_and_opening_it_notifies_everybody(stage: Stage) -> None:
     for status in ("closed", "open"):
         event = (await stage.post("ada", "/status", status=status))["newStatus"]
 
-        assert await stage.heard() == EVERYBODY
+        assert await stage.notified() == EVERYBODY
         assert await stage.leads_to("wanda") == event["id"]
         await stage.settle()
 
@@ -47,25 +47,25 @@ async def test_closing_and_opening_it_is_told_to_everybody(stage: Stage) -> None
 async def test_closing_it_with_a_comment_leads_to_the_comment(stage: Stage) -> None:
     await stage.post("ada", "/status", status="closed", comment="It does.")
 
-    assert await stage.heard() == EVERYBODY
+    assert await stage.notified() == EVERYBODY
     events = (await get_discussion(stage.client, stage.address))["events"]
     assert [event["type"] for event in events] == ["comment", "comment", "status-change"]
     assert await stage.leads_to("wanda") == events[1]["id"]
 
 
-async def test_another_title_is_told_to_nobody(stage: Stage) -> None:
+async def test_another_title_notifies_nobody(stage: Stage) -> None:
     await stage.post("ada", "/title", title="It runs.")
 
-    assert (await stage.heard(), await stage.mailed()) == ({}, {})
+    assert (await stage.notified(), await stage.mailed()) == ({}, {})
 
 
-async def test_a_pin_is_told_to_nobody(stage: Stage) -> None:
+async def test_a_pin_notifies_nobody(stage: Stage) -> None:
     await stage.post("ada", "/pin", pinned=True)
 
-    assert (await stage.heard(), await stage.mailed()) == ({}, {})
+    assert (await stage.notified(), await stage.mailed()) == ({}, {})
 
 
-async def test_an_edited_comment_is_told_to_those_whom_it_mentions_anew(stage: Stage) -> None:
+async def test_an_edited_comment_notifies_those_whom_it_mentions_anew(stage: Stage) -> None:
     for name in ("grace", "alan"):
         await stage.user_id(name)
     comment_id = await stage.comment("carol", "Look, @grace.")
@@ -73,18 +73,18 @@ async def test_an_edited_comment_is_told_to_those_whom_it_mentions_anew(stage: S
 
     await stage.post("carol", f"/comment/{comment_id}/edit", content="Look, @grace and @alan.")
 
-    assert await stage.heard() == {"alan": "mentioned"}
+    assert await stage.notified() == {"alan": "mentioned"}
     assert await stage.mailed() == {"alan": "discussions_participating"}
     assert await stage.leads_to("alan") == comment_id
 
 
 @pytest.mark.parametrize(
-    ("refusal", "heard"),
+    ("refusal", "notified"),
     [("thread", {}), ("repo", {"alan": "mentioned"})],
     ids=["a muted thread tells not even that", "a muted repository still does"],
 )
 async def test_who_is_mentioned_anew_and_muted(
-    stage: Stage, refusal: str, heard: dict[str, str]
+    stage: Stage, refusal: str, notified: dict[str, str]
 ) -> None:
     comment_id = await stage.comment("carol", "Look.")
     await stage.settle()
@@ -92,17 +92,17 @@ async def test_who_is_mentioned_anew_and_muted(
 
     await stage.post("carol", f"/comment/{comment_id}/edit", content="Look, @alan.")
 
-    assert await stage.heard() == heard
+    assert await stage.notified() == notified
 
 
-async def test_an_edit_that_mentions_nobody_anew_is_told_to_nobody(stage: Stage) -> None:
+async def test_an_edit_that_mentions_nobody_anew_notifies_nobody(stage: Stage) -> None:
     comment_id = await stage.comment("carol", "Look.")
     await stage.settle()
 
     await stage.post("carol", f"/comment/{comment_id}/edit", content="Look here.")
     await stage.post("carol", f"/comment/{comment_id}/hide")
 
-    assert (await stage.heard(), await stage.mailed()) == ({}, {})
+    assert (await stage.notified(), await stage.mailed()) == ({}, {})
 
 
 async def test_a_push_to_a_pull_request_leads_to_its_first_commit(
@@ -110,7 +110,7 @@ async def test_a_push_to_a_pull_request_leads_to_its_first_commit(
 ) -> None:
     await commit(client, ada, {"a.txt": "1"}, to="refs/pr/1", summary="One")
 
-    assert await pull_request.heard() == EVERYBODY
+    assert await pull_request.notified() == EVERYBODY
     [noted] = [
         event
         for event in (await get_discussion(client, pull_request.address))["events"]
@@ -119,7 +119,7 @@ async def test_a_push_to_a_pull_request_leads_to_its_first_commit(
     assert await pull_request.leads_to("wanda") == noted["id"]
 
 
-async def test_a_merge_is_told_to_everybody(
+async def test_a_merge_notifies_everybody(
     client: httpx2.AsyncClient, ada: Headers, pull_request: Stage
 ) -> None:
     await commit(client, ada, {"a.txt": "1"}, to="refs/pr/1")
@@ -127,7 +127,7 @@ async def test_a_merge_is_told_to_everybody(
 
     await pull_request.post("ada", "/merge")
 
-    assert await pull_request.heard() == EVERYBODY
+    assert await pull_request.notified() == EVERYBODY
     last = (await get_discussion(client, pull_request.address))["events"][-1]
     assert (last["type"], last["data"]) == ("status-change", {"status": "merged"})
     assert await pull_request.leads_to("wanda") == last["id"]
@@ -138,7 +138,7 @@ async def test_a_push_to_a_branch_is_no_item(
 ) -> None:
     await commit(client, ada, {"a.txt": "1"})
 
-    await stage.heard()
+    await stage.notified()
     async with stage.database.read() as conn:
         assert await conn.fetch_all("SELECT * FROM notifications") == []
 
@@ -149,7 +149,7 @@ async def test_one_item_however_much_happens_and_it_leads_to_the_first_unseen(
     first = await stage.comment("carol", "One.")
     last = await stage.comment("carol", "Two.")
 
-    await stage.heard()
+    await stage.notified()
 
     wanda = await stage.user_id("wanda")
     async with stage.database.read() as conn:
@@ -159,7 +159,7 @@ async def test_one_item_however_much_happens_and_it_leads_to_the_first_unseen(
     assert [tuple(row) for row in rows] == [(first, last)]
 
 
-async def test_what_is_deleted_before_the_worker_comes_is_told_to_nobody(
+async def test_what_is_deleted_before_the_worker_comes_notifies_nobody(
     client: httpx2.AsyncClient, database: Database, ada: Headers, stage: Stage
 ) -> None:
     await a_user(database, "carol")
@@ -168,4 +168,4 @@ async def test_what_is_deleted_before_the_worker_comes_is_told_to_nobody(
     response = await client.delete(stage.address, headers=ada)
 
     assert response.status_code == 200
-    assert (await stage.heard(), await stage.mailed()) == ({}, {})
+    assert (await stage.notified(), await stage.mailed()) == ({}, {})

@@ -35,13 +35,13 @@ async def stage(client: httpx2.AsyncClient, database: Database, ada: Headers, ki
     return stage
 
 
-async def test_those_who_take_part_hear_and_so_do_watchers_of_its_owner(
+async def test_those_who_take_part_are_notified_and_so_are_watchers_of_its_owner(
     stage: Stage, kind: str
 ) -> None:
     comment_id = await stage.comment("carol")
 
     watching = {} if kind == "paper" else {"wanda": "watched"}
-    assert await stage.heard() == {
+    assert await stage.notified() == {
         "ada": "participating",
         "sam": "participating",
         "grace": "mentioned",
@@ -66,7 +66,7 @@ async def test_the_switches_decide_inbox_and_mail_apart(stage: Stage, kind: str)
     await stage.comment("carol")
 
     people = {"ada", "sam", "grace"}
-    assert people & set(await stage.heard()) == {"sam"}
+    assert people & set(await stage.notified()) == {"sam"}
     assert people & set(await stage.mailed()) == {"ada"}
 
 
@@ -79,7 +79,7 @@ async def test_the_switches_of_discussions_do_not_matter_to_who_takes_part(
 
     await stage.comment("carol")
 
-    assert set(await stage.heard()) == {"ada", "sam", "grace"}
+    assert set(await stage.notified()) == {"ada", "sam", "grace"}
     assert set(await stage.mailed()) == {"ada", "sam", "grace"}
 
 
@@ -89,7 +89,7 @@ async def test_a_muted_thread_tells_nothing(stage: Stage) -> None:
 
     await stage.comment("carol", "And you, @grace?")
 
-    assert (await stage.heard(), await stage.mailed()) == ({}, {})
+    assert (await stage.notified(), await stage.mailed()) == ({}, {})
 
 
 async def test_a_new_one_tells_watchers_and_mentioned(
@@ -105,7 +105,7 @@ async def test_a_new_one_tells_watchers_and_mentioned(
         client=client, database=database, address=address, thread_id=await _id(client, address)
     )
     watching = {} if kind == "paper" else {"wanda": "watched"}
-    assert await stage.heard() == {"grace": "mentioned", **watching}
+    assert await stage.notified() == {"grace": "mentioned", **watching}
     assert await stage.leads_to("grace") is None
 
 
@@ -119,7 +119,7 @@ async def test_an_item_has_the_type_of_its_kind_and_a_post_the_place_of_its_owne
     stage: Stage, kind: str
 ) -> None:
     await stage.comment("carol")
-    await stage.heard()
+    await stage.notified()
 
     async with stage.database.read() as conn:
         rows = await conn.fetch_all("SELECT DISTINCT type, place_id FROM notifications")
@@ -127,7 +127,7 @@ async def test_an_item_has_the_type_of_its_kind_and_a_post_the_place_of_its_owne
     assert [tuple(row) for row in rows] == [(kind, place)]
 
 
-async def test_a_blog_of_an_organization_is_told_to_its_watchers(
+async def test_a_blog_of_an_organization_notifies_its_watchers(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     await an_organization(database, "lab", members={"ada": Role.write, "bob": Role.read})
@@ -136,7 +136,7 @@ async def test_a_blog_of_an_organization_is_told_to_its_watchers(
     blog = (await client.post("/api/blog", headers=ada, json=body)).json()
 
     stage = Stage(client=client, database=database, address="", thread_id=blog["id"])
-    assert await stage.heard() == {"bob": "watched"}
+    assert await stage.notified() == {"bob": "watched"}
 
 
 async def test_a_changed_blog_tells_only_whom_it_did_not_mention_before(
@@ -151,7 +151,7 @@ async def test_a_changed_blog_tells_only_whom_it_did_not_mention_before(
     text = {"content": "Thanks, @grace and @alan.", "title": "More thanks"}
     await client.patch(address, headers=ada, json=text)
 
-    assert await stage.heard() == {"alan": "mentioned"}
+    assert await stage.notified() == {"alan": "mentioned"}
     assert await stage.mailed() == {"alan": "posts_participating"}
 
 
@@ -162,11 +162,11 @@ async def test_a_deleted_post_leaves_every_inbox(
     other = await a_stage(client, database, await a_thread(client, ada, "blog"))
     for thread in (stage, other):
         await thread.comment("bob")
-        assert await thread.heard() == {"ada": "participating"}
+        assert await thread.notified() == {"ada": "participating"}
 
     await client.delete(stage.address, headers=ada)
 
-    assert (await stage.heard(), await in_inboxes(database, other.thread_id)) == (
+    assert (await stage.notified(), await in_inboxes(database, other.thread_id)) == (
         {},
         {"ada": "participating"},
     )
@@ -191,4 +191,4 @@ async def test_who_submitted_a_paper_for_somebody_else_tells_that_one(
     stage = Stage(
         client=client, database=database, address=address, thread_id=await _id(client, address)
     )
-    assert await stage.heard() == {"ada": "participating"}
+    assert await stage.notified() == {"ada": "participating"}

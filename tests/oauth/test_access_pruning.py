@@ -42,12 +42,12 @@ async def test_only_what_expired_a_week_ago_is_forgotten(
     assert await counts(database) == [1, 1, 3]
 
 
-async def test_it_is_planned_once_a_day(database: Database) -> None:
+async def test_both_tasks_are_added_once_a_day(database: Database) -> None:
     for _ in range(2):
         async with database.transaction() as conn:
-            await pruning.schedule_access_sweep(conn)
+            await pruning.schedule(conn)
     await drain(database)
 
     async with database.read() as conn:
-        tasks = await conn.fetch_all("SELECT kind FROM tasks")
-    assert [row["kind"] for row in tasks] == [pruning.SWEEP_ACCESSES]
+        tasks = await conn.fetch_all("SELECT kind FROM tasks ORDER BY kind")
+    assert [row["kind"] for row in tasks] == [pruning.PRUNE_APPS, pruning.SWEEP_ACCESSES]

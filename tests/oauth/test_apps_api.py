@@ -11,9 +11,11 @@ from hublet.core.clock import to_micros
 from hublet.core.database import Database
 from hublet.first_start import prepare
 from hublet.oauth.access import service as access
+from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import Origin
 from hublet.oauth.apps import administration, service
-from hublet.oauth.apps.service import find_app, resolve_app
+from hublet.oauth.apps.service import find_app
+from hublet.oauth.clients import resolve_app
 from hublet.oauth.errors import UnknownApp
 from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, AppKind, OAuthApp, Permission, Via
 from hublet.tokens import service as tokens
@@ -343,7 +345,7 @@ async def test_a_deleted_app_is_gone_with_all_access_to_it(
     assert again.status_code == 404
     async with database.read() as conn:
         assert await find_app(conn, created["clientId"]) is None
-        assert [each.id for each in await access.list_of(conn, bob.id)] == ["2" * 24]
+        assert [each.id for each in await access_store.list_of(conn, bob.id)] == ["2" * 24]
 
 
 async def test_a_bound_app_belongs_to_the_administrators(
@@ -498,7 +500,7 @@ async def test_without_the_privilege_what_came_of_exchanges_ends(
         await administration.set_token_exchange(conn, OPERATOR, app.client_id, allowed=False)
 
     async with database.read() as conn:
-        assert [each.id for each in await access.list_of(conn, bob.id)] == [kept.id]
+        assert [each.id for each in await access_store.list_of(conn, bob.id)] == [kept.id]
 
 
 @pytest.mark.parametrize("client_id", ["%00", "%ff", "a%0Ab", "%ed%a0%80", "%2e%2e"])

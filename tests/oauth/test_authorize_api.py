@@ -116,25 +116,25 @@ async def test_where_it_goes_must_not_be_said_twice(
     ("changes", "error", "description"),
     [
         pytest.param(
-            {"response_type": None}, "invalid_request", "response_type is required.", id="Z1 none"
+            {"response_type": None}, "invalid_request", "response_type is required.", id="none"
         ),
         pytest.param(
             {"response_type": "token"},
             "unsupported_response_type",
             "response_type must be code.",
-            id="Z1 token",
+            id="token",
         ),
         pytest.param(
             {"response_type": "id_token"},
             "unsupported_response_type",
             "response_type must be code.",
-            id="Z1 id_token",
+            id="id_token",
         ),
         pytest.param(
             {"response_type": "code token"},
             "unsupported_response_type",
             "response_type must be code.",
-            id="Z1 code token",
+            id="code token",
         ),
         pytest.param(
             {"response_mode": "form_post"},
@@ -149,7 +149,7 @@ async def test_where_it_goes_must_not_be_said_twice(
             {"request_uri": "https://app.example/r"},
             "request_uri_not_supported",
             "request_uri is not supported.",
-            id="Z9 by reference",
+            id="by reference",
         ),
         pytest.param(
             {"registration": "{}"},
@@ -161,13 +161,13 @@ async def test_where_it_goes_must_not_be_said_twice(
             {"resource": "https://other.example"},
             "invalid_target",
             "resource must be an address of this hub.",
-            id="Z20 foreign resource",
+            id="foreign resource",
         ),
         pytest.param(
             {"resource": "http://hub.test.evil.example/"},
             "invalid_target",
             "resource must be an address of this hub.",
-            id="Z20 resource that begins alike",
+            id="resource that begins alike",
         ),
         pytest.param(
             {"code_challenge_method": "plain"},
@@ -197,25 +197,25 @@ async def test_where_it_goes_must_not_be_said_twice(
             {"code_challenge": "x" * 42},
             "invalid_request",
             "code_challenge must be the SHA-256 of the verifier in base64url.",
-            id="P4 too short",
+            id="too short",
         ),
         pytest.param(
             {"code_challenge": "x" * 42 + "="},
             "invalid_request",
             "code_challenge must be the SHA-256 of the verifier in base64url.",
-            id="P4 padding",
+            id="padding",
         ),
         pytest.param(
             {"scope": "openid fly"},
             "invalid_scope",
             "scope has a name that is no scope of this hub.",
-            id="Z21 unknown",
+            id="unknown",
         ),
         pytest.param(
             {"scope": "openid jobs"},
             "invalid_scope",
             "scope: jobs goes beyond what the app may have.",
-            id="Z21 not of this app",
+            id="not of this app",
         ),
         pytest.param(
             {"nonce": "n" * 513},
@@ -233,7 +233,7 @@ async def test_where_it_goes_must_not_be_said_twice(
             {"prompt": "none login"},
             "invalid_request",
             "prompt: none stands alone.",
-            id="Z5 none and more",
+            id="none and more",
         ),
         pytest.param(
             {"prompt": "create"},
@@ -251,13 +251,13 @@ async def test_where_it_goes_must_not_be_said_twice(
             {"orgIds": "acme"},
             "invalid_request",
             "orgIds must be ids of organizations, separated by commas.",
-            id="Z17 malformed",
+            id="malformed",
         ),
         pytest.param(
             {"orgIds": ",".join(f"{number:024x}" for number in range(21))},
             "invalid_request",
             "orgIds must have at most 20 organizations.",
-            id="Z17 too many",
+            id="too many",
         ),
     ],
 )
@@ -378,10 +378,10 @@ async def test_without_a_state_none_comes_back(
             },
             id="Z7",
         ),
-        pytest.param({"resource": ISSUER}, id="Z20 the hub itself"),
-        pytest.param({"resource": f"{ISSUER}/mcp"}, id="Z20 an address of the hub"),
+        pytest.param({"resource": ISSUER}, id="the hub itself"),
+        pytest.param({"resource": f"{ISSUER}/mcp"}, id="an address of the hub"),
         pytest.param({"response_mode": "query"}, id="the response mode that is used anyway"),
-        pytest.param({"scope": "openid openid offline_access"}, id="Z21 twice, and offline_access"),
+        pytest.param({"scope": "openid openid offline_access"}, id="twice, and offline_access"),
         pytest.param({"signed_in_after": "1"}, id="signed in later than that"),
     ],
 )

@@ -21,7 +21,7 @@ from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
 from hublet.oauth.access import service as access
 from hublet.oauth.access.records import Origin
-from hublet.oauth.apps.service import find_app, resolve_app
+from hublet.oauth.apps.service import find_app
 from hublet.oauth.client_metadata import fetcher
 from hublet.oauth.client_metadata import service as documents
 from hublet.oauth.client_metadata.fetcher import (
@@ -30,6 +30,7 @@ from hublet.oauth.client_metadata.fetcher import (
     MAX_CONCURRENT_FETCHES,
     MAX_DOCUMENT_BYTES,
 )
+from hublet.oauth.clients import resolve_app
 from hublet.oauth.errors import UnknownApp
 from hublet.oauth.records import AppKind, OAuthApp, Permission, Via
 from hublet.tokens.records import ALL_SCOPES
@@ -194,38 +195,38 @@ _BEGIN = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
         pytest.param(
             "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1/x\r\nContent-Length: 0\r\n\r\n",
             "The document must be answered with 200, not 302.",
-            id="F2 a redirect",
+            id="a redirect",
         ),
         pytest.param(
             "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
             "The document must be answered with 200, not 404.",
-            id="F3 not found",
+            id="not found",
         ),
         pytest.param(
             "HTTP/1.1 203 Other\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
             "The document must be answered with 200, not 203.",
-            id="F3 another success",
+            id="another success",
         ),
         pytest.param(
             f"{_BEGIN}Content-Length: {MAX_DOCUMENT_BYTES + 1}\r\n\r\n"
             + " " * (MAX_DOCUMENT_BYTES + 1),
             "The document must have at most 65536 bytes.",
-            id="F5 too large",
+            id="too large",
         ),
         pytest.param(
             f"{_BEGIN}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx",
             "The document must not be compressed.",
-            id="F5 compressed",
+            id="compressed",
         ),
         pytest.param(
             "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\n{}",
             "The document must come as application/json.",
-            id="F6 another type",
+            id="another type",
         ),
         pytest.param(
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
             "The document must come as application/json.",
-            id="F6 no type",
+            id="no type",
         ),
         pytest.param(
             f"{_BEGIN}Content-Length: 2\r\n\r\n{{}}",

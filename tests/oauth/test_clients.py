@@ -16,24 +16,22 @@ def basic(text: str) -> list[str]:
     ("authorization", "parameters", "pairs"),
     [
         pytest.param([], {}, [("", None)], id="nobody"),
-        pytest.param([], {"client_id": "a"}, [("a", None)], id="A1 the client id"),
-        pytest.param(
-            [], {"client_id": "a", "client_secret": "s"}, [("a", "s")], id="A4 in the body"
-        ),
-        pytest.param(basic("a:s"), {}, [("a", "s")], id="A3 in the header"),
-        pytest.param(basic("a:s"), {"client_id": "a"}, [("a", "s")], id="A10 named twice"),
+        pytest.param([], {"client_id": "a"}, [("a", None)], id="the client id"),
+        pytest.param([], {"client_id": "a", "client_secret": "s"}, [("a", "s")], id="in the body"),
+        pytest.param(basic("a:s"), {}, [("a", "s")], id="in the header"),
+        pytest.param(basic("a:s"), {"client_id": "a"}, [("a", "s")], id="named twice"),
         pytest.param(
             basic("a:%25+%3A%20%C3%A4"),
             {},
             [("a", "% : ä"), ("a", "%25+%3A%20%C3%A4")],
-            id="A3 encoded, or meant as it stands",
+            id="encoded, or meant as it stands",
         ),
-        pytest.param(basic("a:b:c"), {}, [("a", "b:c")], id="A3 a colon in the secret"),
+        pytest.param(basic("a:b:c"), {}, [("a", "b:c")], id="a colon in the secret"),
         pytest.param(
             basic("https%3A%2F%2Fa.test%2Fx:s"),
             {"client_id": "https://a.test/x"},
             [("https://a.test/x", "s"), ("https%3A%2F%2Fa.test%2Fx", "s")],
-            id="A3 an address as the client id",
+            id="an address as the client id",
         ),
     ],
 )
@@ -51,15 +49,15 @@ def test_what_is_said(
     ("authorization", "parameters", "error"),
     [
         pytest.param(
-            basic("a:s"), {"client_secret": "s"}, "invalid_request", id="A9 two ways at once"
+            basic("a:s"), {"client_secret": "s"}, "invalid_request", id="two ways at once"
         ),
-        pytest.param(basic("a:s"), {"client_id": "b"}, "invalid_request", id="A10 another app"),
-        pytest.param(basic("a:s") * 2, {}, "invalid_request", id="A11 two headers"),
+        pytest.param(basic("a:s"), {"client_id": "b"}, "invalid_request", id="another app"),
+        pytest.param(basic("a:s") * 2, {}, "invalid_request", id="two headers"),
         pytest.param([], {"client_secret": "s"}, "invalid_request", id="a secret of nobody"),
-        pytest.param(["Bearer x"], {}, "invalid_client", id="A11 another scheme"),
-        pytest.param(["Basic a"], {}, "invalid_client", id="A11 not Base64"),
-        pytest.param(basic("a"), {}, "invalid_client", id="A11 no colon"),
-        pytest.param([""], {}, "invalid_client", id="A11 an empty header"),
+        pytest.param(["Bearer x"], {}, "invalid_client", id="another scheme"),
+        pytest.param(["Basic a"], {}, "invalid_client", id="not Base64"),
+        pytest.param(basic("a"), {}, "invalid_client", id="no colon"),
+        pytest.param([""], {}, "invalid_client", id="an empty header"),
     ],
 )
 def test_what_is_refused(authorization: list[str], parameters: dict[str, str], error: str) -> None:

@@ -10,8 +10,8 @@ from hublet.core.clock import wire
 from hublet.core.database import Database
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.records import Origin
-from hublet.oauth.apps.service import resolve_app
-from hublet.oauth.authorize import consents
+from hublet.oauth.authorize import store
+from hublet.oauth.clients import resolve_app
 from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, Access, OAuthApp, Permission, Via
 from hublet.tokens.records import ALL_SCOPES, Scope, TokenRole
 from oauth.browser_flows import (
@@ -275,7 +275,7 @@ async def test_what_was_allowed_and_is_not_in_use_can_be_forgotten(
     assert "Allowed before" not in text_of(await client.get(PAGE))
     assert "Allow Loom?" in text_of(await request_authorization(client))
     async with database.read() as conn:
-        assert await consents.find(conn, user_id=session.user_id, app_id=app.id) is None
+        assert await store.find_consent(conn, user_id=session.user_id, app_id=app.id) is None
     await signed_in(client, database, "bob")
     assert "code" in redirect_parameters(await request_authorization(client))
 

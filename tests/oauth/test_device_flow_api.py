@@ -137,11 +137,11 @@ async def test_an_app_must_say_who_it_is(
 @pytest.mark.parametrize(
     ("scope", "expected"),
     [
-        pytest.param("", (200, "read-repos webhooks"), id="D12 none: those of the app"),
-        pytest.param("webhooks", (200, "webhooks"), id="D12 fewer"),
+        pytest.param("", (200, "read-repos webhooks"), id="none: those of the app"),
+        pytest.param("webhooks", (200, "webhooks"), id="fewer"),
         pytest.param("offline_access", (200, "read-repos webhooks"), id="offline_access"),
-        pytest.param("write-repos", (400, "invalid_scope"), id="D12 more"),
-        pytest.param("nonsense", (400, "invalid_scope"), id="D12 no scope at all"),
+        pytest.param("write-repos", (400, "invalid_scope"), id="more"),
+        pytest.param("nonsense", (400, "invalid_scope"), id="no scope at all"),
         pytest.param("webhooks  read-repos", (400, "invalid_scope"), id="two spaces"),
     ],
 )
@@ -160,7 +160,7 @@ async def test_the_scopes_stay_within_those_of_the_app(
     assert given.json()["scope"] == expected[1]
 
 
-async def test_d13_an_app_with_a_secret_proves_it_at_both_calls(
+async def test_an_app_with_a_secret_proves_it_at_both_calls(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database, secret=True)
@@ -177,7 +177,7 @@ async def test_d13_an_app_with_a_secret_proves_it_at_both_calls(
     assert proven.status_code == 200
 
 
-async def test_d1_the_first_poll_may_come_at_once_and_an_approval_is_answered_at_once(
+async def test_the_first_poll_may_come_at_once_and_an_approval_is_answered_at_once(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database, scopes=["profile"])
@@ -204,7 +204,7 @@ async def test_d1_the_first_poll_may_come_at_once_and_an_approval_is_answered_at
     assert (await refreshed(client, app, given["refresh_token"])).status_code == 200
 
 
-async def test_d2_each_poll_that_comes_too_early_adds_five_seconds(
+async def test_each_poll_that_comes_too_early_adds_five_seconds(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -226,9 +226,9 @@ async def test_d2_each_poll_that_comes_too_early_adds_five_seconds(
 @pytest.mark.parametrize(
     ("wait", "error"),
     [
-        pytest.param(4.6, "authorization_pending", id="D3 half a second is forgiven"),
-        pytest.param(4.3, "slow_down", id="D3 more is not"),
-        pytest.param(-60, "authorization_pending", id="D15 a clock that was turned back"),
+        pytest.param(4.6, "authorization_pending", id="half a second is forgiven"),
+        pytest.param(4.3, "slow_down", id="more is not"),
+        pytest.param(-60, "authorization_pending", id="a clock that was turned back"),
     ],
 )
 async def test_the_interval_is_held_with_a_little_tolerance(
@@ -244,7 +244,7 @@ async def test_the_interval_is_held_with_a_little_tolerance(
     assert error_of(response) == (400, error)
 
 
-async def test_d4_a_good_poll_does_not_make_the_interval_short_again(
+async def test_a_good_poll_does_not_make_the_interval_short_again(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -280,7 +280,7 @@ async def test_a_poll_in_time_writes_nothing(
     )
 
 
-async def test_d5_of_many_polls_at_once_one_gets_the_tokens(
+async def test_of_many_polls_at_once_one_gets_the_tokens(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -379,7 +379,7 @@ async def test_a_poll_needs_a_code_of_ours(
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("second", [True, False])
-async def test_d6_the_first_decision_counts(
+async def test_the_first_decision_counts(
     client: httpx2.AsyncClient, database: Database, *, first: bool, second: bool
 ) -> None:
     app = await an_app(database)
@@ -436,7 +436,7 @@ async def test_a_user_who_was_disabled_since_gets_nothing(
     assert error_of(response) == (400, "invalid_grant")
 
 
-async def test_d14_an_app_may_have_a_thousand_open_codes(
+async def test_an_app_may_have_a_thousand_open_codes(
     client: httpx2.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(devices, "MAX_PENDING", 2)
@@ -453,7 +453,7 @@ async def test_d14_an_app_may_have_a_thousand_open_codes(
     assert again.status_code == 200
 
 
-async def test_d14_and_d17_an_address_that_starts_too_many_is_told_to_slow_down(
+async def test_an_address_that_starts_too_many_is_told_to_slow_down(
     client: httpx2.AsyncClient,
 ) -> None:
     answers = [await client.post(START, data={"client_id": "x"}) for _ in range(121)]
@@ -463,7 +463,7 @@ async def test_d14_and_d17_an_address_that_starts_too_many_is_told_to_slow_down(
     assert int(answers[-1].headers["retry-after"]) <= 900
 
 
-async def test_d16_a_user_code_that_is_taken_is_drawn_again(
+async def test_a_user_code_that_is_taken_is_generated_again(
     client: httpx2.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draws = iter(["BBBBBBBB", "BBBBBBBB", "CCCCCCCC"])
@@ -494,12 +494,12 @@ async def test_selected_organizations_and_who_asks_are_kept(
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        pytest.param("WDJB-MJHT", "WDJBMJHT", id="D7 as shown"),
-        pytest.param("wdjb-mjht", "WDJBMJHT", id="D7 lower case"),
-        pytest.param("wdjbmjht", "WDJBMJHT", id="D7 without a hyphen"),
-        pytest.param(" WDJB MJHT ", "WDJBMJHT", id="D7 with spaces"),
-        pytest.param("WDJB\u2013MJHT", "WDJBMJHT", id="D7 with a dash"),
-        pytest.param("WDJB_MJHT", "WDJBMJHT", id="D7 with an underscore"),
+        pytest.param("WDJB-MJHT", "WDJBMJHT", id="as shown"),
+        pytest.param("wdjb-mjht", "WDJBMJHT", id="lower case"),
+        pytest.param("wdjbmjht", "WDJBMJHT", id="without a hyphen"),
+        pytest.param(" WDJB MJHT ", "WDJBMJHT", id="with spaces"),
+        pytest.param("WDJB\u2013MJHT", "WDJBMJHT", id="with a dash"),
+        pytest.param("WDJB_MJHT", "WDJBMJHT", id="with an underscore"),
         pytest.param("WDJB-MJH", None, id="too short"),
         pytest.param("WDJB-MJHTT", None, id="too long"),
         pytest.param("WDJB-MJHA", None, id="a vowel"),

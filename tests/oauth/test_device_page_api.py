@@ -11,7 +11,7 @@ from hublet.app import with_edge
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.oauth.apps import store as apps
-from hublet.oauth.apps.service import resolve_app
+from hublet.oauth.clients import resolve_app
 from hublet.oauth.devices import service as devices
 from hublet.oauth.devices.records import Device, DeviceState, StartedDevice
 from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, OAuthApp

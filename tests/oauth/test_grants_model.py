@@ -222,12 +222,12 @@ async def test_whatever_the_order_each_answer_is_the_one_the_model_gives(
     database: Database,
     history: list[tuple[Any, ...]],
 ) -> None:
-    """Two desks share nothing but the database, as two processes do."""
-    desks = cycle([GrantContext(database, app.state.limiter) for _ in range(2)])
+    """Two contexts share nothing but the database, as two processes do."""
+    contexts = cycle([GrantContext(database, app.state.limiter) for _ in range(2)])
     apps = [await an_app(database) for _ in range(2)]
     model = Model(client, database, apps)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hublet.oauth.routes.desk_of", lambda _request: next(desks))
+        patch.setattr("hublet.oauth.routes.grant_context_of", lambda _request: next(contexts))
         # Codes of both kinds are there from the beginning, so that short histories say something.
         for step in [("new_code",), ("new_device",), ("decide", 0, True), *history]:
             await take(model, step)

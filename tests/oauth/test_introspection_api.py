@@ -51,7 +51,7 @@ async def test_an_app_learns_what_its_tokens_may_do(
     assert abs(told["iat"] - clock.now().timestamp()) < 60
 
 
-async def test_n1_everything_else_is_only_said_not_to_work(
+async def test_any_other_token_is_only_inactive(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app, other = [await an_app(database, secret=True) for _ in range(2)]
@@ -119,7 +119,7 @@ async def test_an_exchanged_token_works_as_long_as_the_membership(
 
 
 @pytest.mark.parametrize("proof", ["none", "client id", "wrong secret"])
-async def test_n1_only_an_app_that_proves_who_it_is_may_ask(
+async def test_only_an_app_that_proves_who_it_is_may_ask(
     client: httpx2.AsyncClient, database: Database, proof: str
 ) -> None:
     app, public = await an_app(database, secret=True), await an_app(database)

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from hublet.core.database import Database
-from hublet.oauth.apps.records import MAX_LOGO_BYTES
+from hublet.oauth.apps.logos import MAX_LOGO_BYTES
 from hublet.oauth.apps.service import find_app
 from hublet.oauth.records import OAuthApp
 from oauth.app_requests import PATH, PNG, create_app, show_app

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hublet.oauth.pkce import challenge_of, is_challenge, is_verifier, verifier_matches
+from hublet.oauth.authorize.codes import challenge_of, is_challenge, is_verifier, verifier_matches
 
 # RFC 7636, appendix B.
 VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
@@ -19,15 +19,15 @@ def test_the_example_of_the_rfc() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("a" * 42, False, id="P5 42 characters"),
-        pytest.param("a" * 43, True, id="P5 43 characters"),
-        pytest.param("a" * 128, True, id="P5 128 characters"),
-        pytest.param("a" * 129, False, id="P5 129 characters"),
-        pytest.param("aA0-._~" * 7, True, id="P5 the whole alphabet"),
-        pytest.param("a" * 43 + "+", False, id="P5 another character"),
-        pytest.param("a" * 43 + "\n", False, id="P5 a line feed"),
-        pytest.param("ä" * 43, False, id="P5 not ASCII"),
-        pytest.param("", False, id="P9 empty"),
+        pytest.param("a" * 42, False, id="42 characters"),
+        pytest.param("a" * 43, True, id="43 characters"),
+        pytest.param("a" * 128, True, id="128 characters"),
+        pytest.param("a" * 129, False, id="129 characters"),
+        pytest.param("aA0-._~" * 7, True, id="the whole alphabet"),
+        pytest.param("a" * 43 + "+", False, id="another character"),
+        pytest.param("a" * 43 + "\n", False, id="a line feed"),
+        pytest.param("ä" * 43, False, id="not ASCII"),
+        pytest.param("", False, id="empty"),
     ],
 )
 def test_what_can_be_a_verifier(text: str, *, expected: bool) -> None:
@@ -38,10 +38,10 @@ def test_what_can_be_a_verifier(text: str, *, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param(CHALLENGE, True, id="P4 43 characters of base64url"),
-        pytest.param(CHALLENGE + "=", False, id="P4 padded"),
-        pytest.param(CHALLENGE[:-1], False, id="P4 42 characters"),
-        pytest.param(CHALLENGE[:-1] + "+", False, id="P4 plain Base64"),
+        pytest.param(CHALLENGE, True, id="43 characters of base64url"),
+        pytest.param(CHALLENGE + "=", False, id="padded"),
+        pytest.param(CHALLENGE[:-1], False, id="42 characters"),
+        pytest.param(CHALLENGE[:-1] + "+", False, id="plain Base64"),
     ],
 )
 def test_what_can_be_a_challenge(text: str, *, expected: bool) -> None:

@@ -15,6 +15,7 @@ from hublet.core.sealing import SealBroken
 from hublet.events import AccessEnded
 from hublet.oauth.access import refresh_tokens
 from hublet.oauth.access import service as accesses
+from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import EndReason, IssuedTokens
 from hublet.oauth.grants.context import GrantContext
 from hublet.tokens.records import Scope
@@ -39,7 +40,7 @@ def later(**time: float) -> None:
     clock.move(timedelta(**time))
 
 
-async def test_r1_a_refresh_gives_a_new_pair_and_leaves_the_old_access_token_alone(
+async def test_a_refresh_gives_a_new_pair_and_leaves_the_old_access_token_alone(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -61,7 +62,7 @@ async def test_r1_a_refresh_gives_a_new_pair_and_leaves_the_old_access_token_alo
 
 
 @pytest.mark.parametrize("secret", [False, True], ids=["public", "with a secret"])
-async def test_r2_and_r9_who_asks_again_within_a_minute_gets_the_same_answer(
+async def test_a_token_used_again_within_a_minute_gets_the_same_response(
     client: httpx2.AsyncClient, database: Database, *, secret: bool
 ) -> None:
     app = await an_app(database, secret=secret)
@@ -76,7 +77,7 @@ async def test_r2_and_r9_who_asks_again_within_a_minute_gets_the_same_answer(
     assert (await refreshed(client, app, first.json()["refresh_token"])).status_code == 200
 
 
-async def test_r2_the_answer_of_an_older_one_is_given_again_too(
+async def test_the_response_to_an_older_token_is_repeated_too(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -89,7 +90,7 @@ async def test_r2_the_answer_of_an_older_one_is_given_again_too(
     assert again.json()["refresh_token"] == second
 
 
-async def test_r3_who_comes_again_later_ends_everything(
+async def test_a_token_used_again_later_ends_the_access(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -112,7 +113,7 @@ async def test_r3_who_comes_again_later_ends_everything(
     ]
 
 
-async def test_r3_an_older_ancestor_ends_everything_too_and_the_owner_is_told_once(
+async def test_an_older_ancestor_ends_the_access_too_and_the_owner_is_notified_once(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -141,7 +142,7 @@ async def test_the_end_of_one_access_leaves_the_others_alone(
     assert (await refreshed(client, app, other["refresh_token"])).status_code == 200
 
 
-async def test_r4_fifty_at_once_get_one_successor(
+async def test_fifty_at_once_get_one_successor(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -157,7 +158,7 @@ async def test_r4_fifty_at_once_get_one_successor(
     assert await count(database, "oauth_accesses") == 1
 
 
-async def test_r4_several_processes_agree_on_one_successor(
+async def test_several_processes_agree_on_one_successor(
     client: httpx2.AsyncClient,
     app: FastAPI,
     database: Database,
@@ -166,8 +167,8 @@ async def test_r4_several_processes_agree_on_one_successor(
     """Desks share nothing but the database, as processes do."""
     tested = await an_app(database)
     given = await tokens_of(client, database, tested)
-    desks = cycle([GrantContext(database, app.state.limiter) for _ in range(4)])
-    monkeypatch.setattr("hublet.oauth.routes.desk_of", lambda _request: next(desks))
+    contexts = cycle([GrantContext(database, app.state.limiter) for _ in range(4)])
+    monkeypatch.setattr("hublet.oauth.routes.grant_context_of", lambda _request: next(contexts))
 
     responses = await asyncio.gather(
         *(refreshed(client, tested, given["refresh_token"]) for _ in range(20))
@@ -184,7 +185,7 @@ async def count(database: Database, table: str) -> int:
     return found
 
 
-async def test_r5_another_app_can_neither_use_nor_end_it(
+async def test_another_app_can_neither_use_nor_end_it(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app, other = await an_app(database), await an_app(database)
@@ -200,7 +201,7 @@ async def test_r5_another_app_can_neither_use_nor_end_it(
 
 @pytest.mark.parametrize(
     ("days", "status"),
-    [pytest.param(29.9, 200, id="R6 29.9 days"), pytest.param(30.1, 400, id="R6 30.1 days")],
+    [pytest.param(29.9, 200, id="29.9 days"), pytest.param(30.1, 400, id="30.1 days")],
 )
 async def test_a_refresh_token_lives_for_thirty_idle_days(
     client: httpx2.AsyncClient, database: Database, days: float, status: int
@@ -214,7 +215,7 @@ async def test_a_refresh_token_lives_for_thirty_idle_days(
     assert response.status_code == status
 
 
-async def test_r6_after_ninety_days_a_person_is_asked_again(
+async def test_after_ninety_days_a_person_is_asked_again(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -239,12 +240,12 @@ async def test_r6_after_ninety_days_a_person_is_asked_again(
 @pytest.mark.parametrize(
     ("scope", "expected"),
     [
-        pytest.param(None, "profile write-repos", id="R7 none: all"),
-        pytest.param("profile", "profile", id="R7 fewer"),
-        pytest.param("read-repos", "read-repos", id="R7 what one includes"),
-        pytest.param("write-repos profile", "profile write-repos", id="R7 all of them"),
-        pytest.param("manage-repos", None, id="R7 more"),
-        pytest.param("profile webhooks", None, id="R7 another one"),
+        pytest.param(None, "profile write-repos", id="none: all"),
+        pytest.param("profile", "profile", id="fewer"),
+        pytest.param("read-repos", "read-repos", id="what one includes"),
+        pytest.param("write-repos profile", "profile write-repos", id="all of them"),
+        pytest.param("manage-repos", None, id="more"),
+        pytest.param("profile webhooks", None, id="another one"),
     ],
 )
 async def test_scopes_can_be_fewer_and_never_more(
@@ -288,7 +289,7 @@ async def disable(database: Database, _app: TestApp) -> None:
 async def end_access(database: Database, _app: TestApp) -> None:
     ada = await a_user(database, "ada")
     async with database.transaction() as conn:
-        found = await accesses.list_of(conn, ada.id)
+        found = await access_store.list_of(conn, ada.id)
         await accesses.end(conn, [each.id for each in found], EndReason.owner)
 
 
@@ -300,9 +301,9 @@ async def end_app(database: Database, app: TestApp) -> None:
 @pytest.mark.parametrize(
     "happens",
     [
-        pytest.param(disable, id="R8 the user is disabled"),
-        pytest.param(end_access, id="R8 the person ends the access"),
-        pytest.param(end_app, id="R8 the app goes"),
+        pytest.param(disable, id="the user is disabled"),
+        pytest.param(end_access, id="the person ends the access"),
+        pytest.param(end_app, id="the app goes"),
     ],
 )
 @pytest.mark.parametrize("again", [False, True], ids=["first use", "asked again"])
@@ -331,7 +332,7 @@ async def test_a_refresh_that_meets_the_end_of_its_access_gets_nothing(
     given = await tokens_of(client, database, app)
 
     async with database.transaction() as conn:
-        [access] = await accesses.list_of(conn, ada.id)
+        [access] = await access_store.list_of(conn, ada.id)
         await accesses.end(conn, [access.id], EndReason.owner)
         refresh = asyncio.create_task(refreshed(client, app, given["refresh_token"]))
         # Long enough for it to have read what is not ended yet.
@@ -369,9 +370,9 @@ async def test_an_access_is_listed_while_it_lasts(
     ada = await a_user(database, "ada")
 
     async with database.read() as conn:
-        listed = await accesses.list_of(conn, ada.id)
+        listed = await access_store.list_of(conn, ada.id)
         later(days=91)
-        afterwards = await accesses.list_of(conn, ada.id)
+        afterwards = await access_store.list_of(conn, ada.id)
 
     assert [(each.permission.app_id, each.via, each.address, each.agent) for each in listed] == [
         (app.app.id, "code", "10.0.0.1", "browser")
@@ -389,12 +390,12 @@ def test_a_kept_answer_opens_only_with_the_token_that_was_presented() -> None:
         scopes=frozenset({Scope.email}),
     )
 
-    sealed = refresh_tokens.seal_response(issued, presented="hf_rt_old")
+    sealed = refresh_tokens.seal_response(issued, used_token="hf_rt_old")
 
-    assert refresh_tokens.unseal_response(sealed, presented="hf_rt_old") == issued
+    assert refresh_tokens.unseal_response(sealed, used_token="hf_rt_old") == issued
     assert b"hf_oauth_a" not in sealed
     with pytest.raises(SealBroken):
-        refresh_tokens.unseal_response(sealed, presented="hf_rt_other")
+        refresh_tokens.unseal_response(sealed, used_token="hf_rt_other")
 
 
 async def test_a_response_that_was_lost_is_given_again(

@@ -28,7 +28,7 @@ async def can_refresh(client: httpx2.AsyncClient, app: TestApp, given: Answer) -
 
 @pytest.mark.parametrize("secret", [False, True], ids=["public", "with a secret"])
 @pytest.mark.parametrize("hint", [None, "access_token", "refresh_token", "nonsense"])
-async def test_v1_a_refresh_token_ends_everything_issued_with_it(
+async def test_a_refresh_token_ends_everything_issued_with_it(
     client: httpx2.AsyncClient, database: Database, *, secret: bool, hint: str | None
 ) -> None:
     app = await an_app(database, secret=secret)
@@ -42,7 +42,7 @@ async def test_v1_a_refresh_token_ends_everything_issued_with_it(
     assert not await can_refresh(client, app, given)
 
 
-async def test_v1_an_access_token_goes_alone(
+async def test_revoking_an_access_token_leaves_its_refresh_token(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -57,7 +57,7 @@ async def test_v1_an_access_token_goes_alone(
     assert await published_events(database, CredentialRevoked, AccessEnded) == []
 
 
-async def test_v1_the_answer_tells_nothing_and_tokens_of_others_stay(
+async def test_the_response_reveals_nothing_and_tokens_of_others_stay(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app, other = await an_app(database), await an_app(database)
@@ -85,9 +85,7 @@ async def test_v1_the_answer_tells_nothing_and_tokens_of_others_stay(
     assert await works(client, personal)
 
 
-async def test_v1_the_app_must_say_who_it_is(
-    client: httpx2.AsyncClient, database: Database
-) -> None:
+async def test_the_app_must_say_who_it_is(client: httpx2.AsyncClient, database: Database) -> None:
     app = await an_app(database, secret=True)
     given = await tokens_of(client, database, app)
     token = {"token": given["refresh_token"]}
@@ -106,7 +104,7 @@ async def test_v1_the_app_must_say_who_it_is(
     assert await works(client, given["access_token"])
 
 
-async def test_v2_when_the_database_is_away_the_answer_is_not_200(
+async def test_when_the_database_is_away_the_answer_is_not_200(
     client: httpx2.AsyncClient, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = await an_app(database)

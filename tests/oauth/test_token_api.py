@@ -34,7 +34,7 @@ from outbox_events import published_events
 from people import Headers
 
 
-async def test_a1_a_public_app_redeems_a_code_with_its_client_id_and_pkce(
+async def test_a_public_app_redeems_a_code_with_its_client_id_and_pkce(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database, scopes=["profile", "read-repos"])
@@ -59,7 +59,7 @@ async def test_a1_a_public_app_redeems_a_code_with_its_client_id_and_pkce(
     assert not await works(client, answer["refresh_token"])
 
 
-async def test_a2_a_public_app_must_not_authenticate(
+async def test_a_public_app_must_not_authenticate(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -73,7 +73,7 @@ async def test_a2_a_public_app_must_not_authenticate(
     assert response.headers["pragma"] == "no-cache"
 
 
-async def test_a3_and_a4_an_app_with_a_secret_sends_it_in_a_header_or_in_the_body(
+async def test_an_app_with_a_secret_sends_it_in_a_header_or_in_the_body(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database, secret=True)
@@ -88,7 +88,7 @@ async def test_a3_and_a4_an_app_with_a_secret_sends_it_in_a_header_or_in_the_bod
     assert (first.status_code, second.status_code) == (200, 200)
 
 
-async def test_a5_an_app_with_a_secret_must_prove_it(
+async def test_an_app_with_a_secret_must_prove_it(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database, secret=True)
@@ -99,7 +99,7 @@ async def test_a5_an_app_with_a_secret_must_prove_it(
     assert error_of(response) == (401, "invalid_client")
 
 
-async def test_a7_an_app_whose_secret_was_deleted_is_public(
+async def test_an_app_whose_secret_was_deleted_is_public(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database, secret=True)
@@ -113,7 +113,7 @@ async def test_a7_an_app_whose_secret_was_deleted_is_public(
     assert public.status_code == 200
 
 
-async def test_a8_a_code_without_pkce_is_lost_with_the_secret(
+async def test_a_code_without_pkce_is_lost_with_the_secret(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database, secret=True)
@@ -132,7 +132,7 @@ async def delete_secrets(database: Database) -> None:
         await conn.execute("DELETE FROM oauth_secrets")
 
 
-async def test_a9_two_ways_to_authenticate_at_once_are_one_too_many(
+async def test_two_ways_to_authenticate_at_once_are_one_too_many(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database, secret=True)
@@ -143,7 +143,7 @@ async def test_a9_two_ways_to_authenticate_at_once_are_one_too_many(
     assert error_of(response) == (400, "invalid_request")
 
 
-async def test_a10_header_and_body_must_name_the_same_app(
+async def test_header_and_body_must_name_the_same_app(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app, other = await an_app(database, secret=True), await an_app(database)
@@ -163,11 +163,11 @@ async def test_a10_header_and_body_must_name_the_same_app(
 @pytest.mark.parametrize(
     ("header", "expected"),
     [
-        pytest.param("Basic ?", (401, "invalid_client"), id="A11 not Base64"),
-        pytest.param("Basic YWJj", (401, "invalid_client"), id="A11 no colon"),
-        pytest.param("Basic", (401, "invalid_client"), id="A11 nothing behind it"),
-        pytest.param("Basic /zo=", (401, "invalid_client"), id="A11 not UTF-8"),
-        pytest.param("Bearer hf_x", (401, "invalid_client"), id="A11 another scheme"),
+        pytest.param("Basic ?", (401, "invalid_client"), id="not Base64"),
+        pytest.param("Basic YWJj", (401, "invalid_client"), id="no colon"),
+        pytest.param("Basic", (401, "invalid_client"), id="nothing behind it"),
+        pytest.param("Basic /zo=", (401, "invalid_client"), id="not UTF-8"),
+        pytest.param("Bearer hf_x", (401, "invalid_client"), id="another scheme"),
     ],
 )
 async def test_a_header_that_cannot_be_read_is_refused(
@@ -178,7 +178,7 @@ async def test_a_header_that_cannot_be_read_is_refused(
     assert error_of(response) == expected
 
 
-async def test_a11_the_scheme_may_be_lower_case_and_spaces_do_not_matter(
+async def test_the_scheme_may_be_lower_case_and_spaces_do_not_matter(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database, secret=True)
@@ -193,7 +193,7 @@ async def test_a11_the_scheme_may_be_lower_case_and_spaces_do_not_matter(
     assert response.status_code == 200
 
 
-async def test_a11_two_headers_are_refused(client: httpx2.AsyncClient, database: Database) -> None:
+async def test_two_headers_are_refused(client: httpx2.AsyncClient, database: Database) -> None:
     app = await an_app(database, secret=True)
     header = ("Authorization", app.basic["Authorization"])
 
@@ -204,7 +204,7 @@ async def test_a11_two_headers_are_refused(client: httpx2.AsyncClient, database:
     assert error_of(response) == (400, "invalid_request")
 
 
-async def test_a12_an_unknown_app_and_a_wrong_secret_look_the_same(
+async def test_an_unknown_app_and_a_wrong_secret_look_the_same(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database, secret=True)
@@ -221,7 +221,7 @@ async def test_a12_an_unknown_app_and_a_wrong_secret_look_the_same(
 
 
 @pytest.mark.parametrize("name", ["grant_type", "client_id", "code"])
-async def test_a13_a_parameter_must_not_be_repeated(
+async def test_a_parameter_must_not_be_repeated(
     client: httpx2.AsyncClient, database: Database, name: str
 ) -> None:
     app = await an_app(database)
@@ -238,7 +238,7 @@ async def test_a13_a_parameter_must_not_be_repeated(
     assert response.json()["error_description"] == f"{name} must not be repeated."
 
 
-async def test_a13_a_repeated_name_in_json_is_refused_too(client: httpx2.AsyncClient) -> None:
+async def test_a_repeated_name_in_json_is_refused_too(client: httpx2.AsyncClient) -> None:
     response = await client.post(
         TOKEN,
         content=b'{"grant_type": "refresh_token", "grant_type": "authorization_code"}',
@@ -248,7 +248,7 @@ async def test_a13_a_repeated_name_in_json_is_refused_too(client: httpx2.AsyncCl
     assert error_of(response) == (400, "invalid_request")
 
 
-async def test_a14_parameters_in_the_address_do_not_count_and_secrets_are_refused_there(
+async def test_parameters_in_the_address_do_not_count_and_secrets_are_refused_there(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -267,12 +267,12 @@ FORM = "application/x-www-form-urlencoded"
 @pytest.mark.parametrize(
     ("content_type", "status"),
     [
-        pytest.param(f"{FORM}; charset=utf-8", 200, id="A15 a form with a charset"),
-        pytest.param(FORM.upper(), 200, id="A15 upper case"),
-        pytest.param("application/json", 200, id="A15 JSON"),
-        pytest.param(f"application/json, {FORM}", 400, id="A15 two at once"),
-        pytest.param("multipart/form-data; boundary=x", 400, id="A15 multipart"),
-        pytest.param(None, 400, id="A15 none"),
+        pytest.param(f"{FORM}; charset=utf-8", 200, id="a form with a charset"),
+        pytest.param(FORM.upper(), 200, id="upper case"),
+        pytest.param("application/json", 200, id="JSON"),
+        pytest.param(f"application/json, {FORM}", 400, id="two at once"),
+        pytest.param("multipart/form-data; boundary=x", 400, id="multipart"),
+        pytest.param(None, 400, id="none"),
     ],
 )
 async def test_the_body_is_a_form_or_json(
@@ -293,20 +293,20 @@ async def test_the_body_is_a_form_or_json(
 @pytest.mark.parametrize(
     ("content", "headers", "status"),
     [
-        pytest.param(b"x=" + b"a" * 2_000_000, {}, 413, id="A15 refused by the edge"),
-        pytest.param(b"x=" + b"a" * 70_000, {}, 413, id="A15 too large for this endpoint"),
-        pytest.param(b"x=1", {"Content-Encoding": "gzip"}, 415, id="A15 compressed"),
-        pytest.param(b"x=%ff", {}, 400, id="A19 not UTF-8"),
-        pytest.param(b"\xff=1", {}, 400, id="A19 a name that is not UTF-8"),
-        pytest.param(b"&".join([b"x=1"] * 200), {}, 400, id="A19 too many parameters"),
-        pytest.param(b"[]", {"Content-Type": "application/json"}, 400, id="A15 an array"),
-        pytest.param(b'[["a", "b"]]', {"Content-Type": "application/json"}, 400, id="A15 pairs"),
-        pytest.param(b"{", {"Content-Type": "application/json"}, 400, id="A15 broken JSON"),
-        pytest.param(b'{"a": 1}', {"Content-Type": "application/json"}, 400, id="A15 a number"),
+        pytest.param(b"x=" + b"a" * 2_000_000, {}, 413, id="refused by the edge"),
+        pytest.param(b"x=" + b"a" * 70_000, {}, 413, id="too large for this endpoint"),
+        pytest.param(b"x=1", {"Content-Encoding": "gzip"}, 415, id="compressed"),
+        pytest.param(b"x=%ff", {}, 400, id="not UTF-8"),
+        pytest.param(b"\xff=1", {}, 400, id="a name that is not UTF-8"),
+        pytest.param(b"&".join([b"x=1"] * 200), {}, 400, id="too many parameters"),
+        pytest.param(b"[]", {"Content-Type": "application/json"}, 400, id="an array"),
+        pytest.param(b'[["a", "b"]]', {"Content-Type": "application/json"}, 400, id="pairs"),
+        pytest.param(b"{", {"Content-Type": "application/json"}, 400, id="broken JSON"),
+        pytest.param(b'{"a": 1}', {"Content-Type": "application/json"}, 400, id="a number"),
         pytest.param(
-            b'{"code": "\\ud800"}', {"Content-Type": "application/json"}, 400, id="A19 surrogate"
+            b'{"code": "\\ud800"}', {"Content-Type": "application/json"}, 400, id="surrogate"
         ),
-        pytest.param(b"[" * 60_000, {"Content-Type": "application/json"}, 400, id="A19 deep JSON"),
+        pytest.param(b"[" * 60_000, {"Content-Type": "application/json"}, 400, id="deep JSON"),
         pytest.param(b"", {}, 400, id="an empty body"),
     ],
 )
@@ -323,7 +323,7 @@ async def test_a_body_that_cannot_be_read_is_an_oauth_error(
 @pytest.mark.parametrize(
     "name", ["grant_type", "code", "redirect_uri", "code_verifier", "client_id", "scope", "other"]
 )
-async def test_a19_a_value_that_no_client_means_is_refused_and_not_repeated(
+async def test_a_value_that_no_client_means_is_refused_and_not_repeated(
     client: httpx2.AsyncClient, name: str, value: str
 ) -> None:
     response = await client.post(TOKEN, data=redemption("ac_x") | {name: value})
@@ -334,7 +334,7 @@ async def test_a19_a_value_that_no_client_means_is_refused_and_not_repeated(
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-async def test_a16_only_post_is_possible(client: httpx2.AsyncClient, method: str) -> None:
+async def test_only_post_is_possible(client: httpx2.AsyncClient, method: str) -> None:
     response = await client.request(method, TOKEN)
 
     assert response.status_code == 405
@@ -342,7 +342,7 @@ async def test_a16_only_post_is_possible(client: httpx2.AsyncClient, method: str
 
 
 @pytest.mark.parametrize("path", [TOKEN, "/oauth/device", "/oauth/revoke", "/oauth/introspect"])
-async def test_a17_scripts_of_other_origins_may_ask_without_cookies(
+async def test_scripts_of_other_origins_may_ask_without_cookies(
     client: httpx2.AsyncClient, path: str
 ) -> None:
     response = await client.options(
@@ -354,7 +354,7 @@ async def test_a17_scripts_of_other_origins_may_ask_without_cookies(
     assert "access-control-allow-credentials" not in response.headers
 
 
-async def test_a18_the_code_tells_whose_it_is_when_the_client_does_not(
+async def test_the_code_names_the_app_when_the_client_does_not(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -366,7 +366,7 @@ async def test_a18_the_code_tells_whose_it_is_when_the_client_does_not(
     assert response.headers["access-control-allow-origin"] == "*"
 
 
-async def test_a18_without_a_client_id_the_verifier_alone_must_fit(
+async def test_without_a_client_id_the_verifier_alone_must_fit(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app, with_secret = await an_app(database), await an_app(database, secret=True)
@@ -402,12 +402,12 @@ async def test_a_missing_grant_type_is_refused(client: httpx2.AsyncClient) -> No
 @pytest.mark.parametrize(
     ("verifier", "error"),
     [
-        pytest.param("v" * 42, "invalid_request", id="P5 42 characters"),
-        pytest.param("v" * 129, "invalid_request", id="P5 129 characters"),
-        pytest.param("v" * 42 + "+", "invalid_request", id="P5 another alphabet"),
-        pytest.param(None, "invalid_grant", id="P6 left out"),
-        pytest.param("", "invalid_grant", id="P9 empty"),
-        pytest.param("w" * 43, "invalid_grant", id="P8 wrong"),
+        pytest.param("v" * 42, "invalid_request", id="42 characters"),
+        pytest.param("v" * 129, "invalid_request", id="129 characters"),
+        pytest.param("v" * 42 + "+", "invalid_request", id="another alphabet"),
+        pytest.param(None, "invalid_grant", id="left out"),
+        pytest.param("", "invalid_grant", id="empty"),
+        pytest.param("w" * 43, "invalid_grant", id="wrong"),
     ],
 )
 @pytest.mark.parametrize("secret", [False, True], ids=["public", "P11 with a secret"])
@@ -430,7 +430,7 @@ async def test_the_verifier_must_fit(
     assert error_of(response) == (400, error)
 
 
-async def test_p7_a_verifier_without_a_challenge_is_refused(
+async def test_a_verifier_without_a_challenge_is_refused(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database, secret=True)
@@ -446,13 +446,13 @@ async def test_p7_a_verifier_without_a_challenge_is_refused(
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        pytest.param({"code_verifier": "w" * 43}, 400, id="P8 a wrong verifier spends it"),
-        pytest.param({"code_verifier": "short"}, 200, id="K7 a bad verifier does not"),
-        pytest.param({"code_verifier": None}, 200, id="K7 a missing verifier does not"),
-        pytest.param({"redirect_uri": "http://localhost/callback"}, 200, id="K5 another URI"),
-        pytest.param({"redirect_uri": None}, 200, id="K5 no URI"),
-        pytest.param({"client_id": "f" * 24}, 200, id="K4 an unknown app does not"),
-        pytest.param({"resource": "https://evil.test/"}, 200, id="K7 a foreign resource"),
+        pytest.param({"code_verifier": "w" * 43}, 400, id="a wrong verifier spends it"),
+        pytest.param({"code_verifier": "short"}, 200, id="a bad verifier does not"),
+        pytest.param({"code_verifier": None}, 200, id="a missing verifier does not"),
+        pytest.param({"redirect_uri": "http://localhost/callback"}, 200, id="another URI"),
+        pytest.param({"redirect_uri": None}, 200, id="no URI"),
+        pytest.param({"client_id": "f" * 24}, 200, id="an unknown app does not"),
+        pytest.param({"resource": "https://evil.test/"}, 200, id="a foreign resource"),
     ],
 )
 async def test_what_spends_a_code(
@@ -472,9 +472,9 @@ async def test_what_spends_a_code(
 @pytest.mark.parametrize(
     ("redirect_uri"),
     [
-        pytest.param("http://localhost/callback", id="K5 the registered one"),
-        pytest.param(REDIRECT_URI + "/", id="K5 another path"),
-        pytest.param(None, id="K5 none"),
+        pytest.param("http://localhost/callback", id="the registered one"),
+        pytest.param(REDIRECT_URI + "/", id="another path"),
+        pytest.param(None, id="none"),
     ],
 )
 async def test_the_redirect_uri_is_that_of_the_authorization_request(
@@ -493,7 +493,7 @@ async def test_the_redirect_uri_is_that_of_the_authorization_request(
     }
 
 
-async def test_k4_another_app_can_neither_redeem_nor_spend_a_code(
+async def test_another_app_can_neither_redeem_nor_use_up_a_code(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app, other = await an_app(database), await an_app(database)
@@ -508,7 +508,7 @@ async def test_k4_another_app_can_neither_redeem_nor_spend_a_code(
 
 @pytest.mark.parametrize(
     ("seconds", "status"),
-    [pytest.param(59, 200, id="K1 59 s"), pytest.param(61, 400, id="K1 61 s")],
+    [pytest.param(59, 200, id="59 s"), pytest.param(61, 400, id="61 s")],
 )
 async def test_a_code_lives_for_a_minute(
     client: httpx2.AsyncClient, database: Database, seconds: int, status: int
@@ -523,7 +523,7 @@ async def test_a_code_lives_for_a_minute(
 
 
 @pytest.mark.parametrize("seconds", [0, 30, 7200])
-async def test_k2_who_comes_with_a_used_code_ends_what_it_gave(
+async def test_a_code_used_again_ends_the_access_it_gave(
     client: httpx2.AsyncClient, database: Database, seconds: int
 ) -> None:
     app = await an_app(database)
@@ -542,7 +542,7 @@ async def test_k2_who_comes_with_a_used_code_ends_what_it_gave(
     ]
 
 
-async def test_k2_a_used_code_brought_by_another_app_ends_nothing(
+async def test_a_used_code_brought_by_another_app_ends_nothing(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app, other = await an_app(database), await an_app(database)
@@ -554,7 +554,7 @@ async def test_k2_a_used_code_brought_by_another_app_ends_nothing(
     assert await works(client, given["access_token"])
 
 
-async def test_k3_of_many_redemptions_at_once_one_succeeds(
+async def test_of_many_redemptions_at_once_one_succeeds(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -565,7 +565,7 @@ async def test_k3_of_many_redemptions_at_once_one_succeeds(
     assert sorted(answer.status_code for answer in answers) == [200] + [400] * 7
 
 
-async def test_k3_several_processes_agree_on_who_redeems_a_code(
+async def test_several_processes_agree_on_who_redeems_a_code(
     client: httpx2.AsyncClient,
     app: FastAPI,
     database: Database,
@@ -573,8 +573,8 @@ async def test_k3_several_processes_agree_on_who_redeems_a_code(
 ) -> None:
     """Desks share nothing but the database, as processes do."""
     tested = await an_app(database)
-    desks = cycle([GrantContext(database, app.state.limiter) for _ in range(4)])
-    monkeypatch.setattr("hublet.oauth.routes.desk_of", lambda _request: next(desks))
+    contexts = cycle([GrantContext(database, app.state.limiter) for _ in range(4)])
+    monkeypatch.setattr("hublet.oauth.routes.grant_context_of", lambda _request: next(contexts))
     body = redemption(await a_code(database, tested), client_id=tested.client_id)
 
     answers = await asyncio.gather(*(client.post(TOKEN, data=body) for _ in range(8)))
@@ -584,7 +584,7 @@ async def test_k3_several_processes_agree_on_who_redeems_a_code(
     assert len(await published_events(database, AccessEnded)) == 1
 
 
-async def test_k6_no_one_time_value_is_taken_for_another(
+async def test_no_one_time_value_is_taken_for_another(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -622,7 +622,7 @@ async def test_k6_no_one_time_value_is_taken_for_another(
     assert [error_of(answer) for answer in answers] == [(400, "invalid_grant")] * 12
 
 
-async def test_k8_a_changed_or_shortened_token_never_works(
+async def test_a_changed_or_shortened_token_never_works(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)
@@ -632,7 +632,7 @@ async def test_k8_a_changed_or_shortened_token_never_works(
         assert not await works(client, changed)
 
 
-async def test_z16_a_user_who_was_disabled_since_gets_nothing(
+async def test_a_user_who_was_disabled_since_gets_nothing(
     client: httpx2.AsyncClient, database: Database
 ) -> None:
     app = await an_app(database)

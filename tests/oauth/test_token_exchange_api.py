@@ -18,6 +18,7 @@ from hublet.accounts.users import store as users
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.oauth.access import service as accesses
+from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import EndReason
 from hublet.oauth.apps import administration as apps
 from hublet.oauth.apps import store as organization_settings
@@ -74,7 +75,7 @@ async def exchanged(client: httpx2.AsyncClient, tool: TestApp, **more: str) -> s
     return value
 
 
-async def test_e1_without_a_scope_all_scopes_of_the_app_are_given(
+async def test_without_a_scope_all_scopes_of_the_app_are_given(
     client: httpx2.AsyncClient, tool: TestApp
 ) -> None:
     response = await client.post(TOKEN, data=body(), headers=tool.basic)
@@ -97,8 +98,8 @@ async def test_e1_without_a_scope_all_scopes_of_the_app_are_given(
 @pytest.mark.parametrize(
     ("scope", "expected"),
     [
-        pytest.param("read-repos", "read-repos", id="E2 fewer, and no ID token"),
-        pytest.param("", "openid profile read-repos", id="E3 empty counts as left out"),
+        pytest.param("read-repos", "read-repos", id="fewer, and no ID token"),
+        pytest.param("", "openid profile read-repos", id="empty counts as left out"),
     ],
 )
 async def test_a_scope_narrows(
@@ -114,42 +115,42 @@ async def test_a_scope_narrows(
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        pytest.param({"scope": "nonsense"}, "invalid_scope", id="E4 unknown"),
-        pytest.param({"scope": "webhooks"}, "invalid_scope", id="E4 not one of the app"),
-        pytest.param({"scope": 'read-repos "x"'}, "invalid_scope", id="E4 bad characters"),
-        pytest.param({"subject_token": None}, "invalid_request", id="E9 no subject"),
-        pytest.param({"subject_token": ""}, "invalid_request", id="E9 an empty subject"),
-        pytest.param({"subject_token": "x" * 321}, "invalid_request", id="E9 a long subject"),
-        pytest.param({"subject_token": "x" * 9000}, "invalid_request", id="E9 a very long one"),
-        pytest.param({"subject_token": f"{ADA}\n"}, "invalid_request", id="E9 a line feed"),
-        pytest.param({"subject_token_type": None}, "invalid_request", id="E10 no type"),
-        pytest.param({"subject_token_type": "x"}, "invalid_request", id="E10 unknown"),
+        pytest.param({"scope": "nonsense"}, "invalid_scope", id="an unknown scope"),
+        pytest.param({"scope": "webhooks"}, "invalid_scope", id="not one of the app"),
+        pytest.param({"scope": 'read-repos "x"'}, "invalid_scope", id="bad characters"),
+        pytest.param({"subject_token": None}, "invalid_request", id="no subject"),
+        pytest.param({"subject_token": ""}, "invalid_request", id="an empty subject"),
+        pytest.param({"subject_token": "x" * 321}, "invalid_request", id="a long subject"),
+        pytest.param({"subject_token": "x" * 9000}, "invalid_request", id="a very long one"),
+        pytest.param({"subject_token": f"{ADA}\n"}, "invalid_request", id="a line feed"),
+        pytest.param({"subject_token_type": None}, "invalid_request", id="no type"),
+        pytest.param({"subject_token_type": "x"}, "invalid_request", id="an unknown type"),
         pytest.param(
             {"subject_token_type": token_exchange.ACCESS_TOKEN_TYPE},
             "invalid_request",
-            id="E10 an access token",
+            id="an access token",
         ),
         pytest.param(
             {"requested_token_type": "urn:ietf:params:oauth:token-type:id_token"},
             "invalid_request",
-            id="E11 an ID token",
+            id="an ID token",
         ),
         pytest.param(
             {"requested_token_type": "urn:ietf:params:oauth:token-type:refresh_token"},
             "invalid_request",
-            id="E11 a refresh token",
+            id="a refresh token",
         ),
         pytest.param(
             {"requested_token_type": "urn:ietf:params:oauth:token-type:jwt"},
             "invalid_request",
-            id="E11 a JWT",
+            id="a JWT",
         ),
-        pytest.param({"actor_token": "x"}, "invalid_request", id="E12 an actor"),
-        pytest.param({"actor_token_type": "x"}, "invalid_request", id="E12 its type"),
-        pytest.param({"audience": "https://a.test"}, "invalid_target", id="E13 another audience"),
-        pytest.param({"resource": "https://a.test"}, "invalid_target", id="E13 another resource"),
+        pytest.param({"actor_token": "x"}, "invalid_request", id="an actor"),
+        pytest.param({"actor_token_type": "x"}, "invalid_request", id="its type"),
+        pytest.param({"audience": "https://a.test"}, "invalid_target", id="another audience"),
+        pytest.param({"resource": "https://a.test"}, "invalid_target", id="another resource"),
         pytest.param(
-            {"resource": "http://hub.test.evil.test"}, "invalid_target", id="E13 looks like ours"
+            {"resource": "http://hub.test.evil.test"}, "invalid_target", id="looks like ours"
         ),
     ],
 )
@@ -165,15 +166,13 @@ async def test_a_parameter_that_breaks_a_rule_ends_the_request(
     "changes",
     [
         pytest.param(
-            {"subject_token_type": "urn:huggingface:token-type:user-email"}, id="E10 both names"
+            {"subject_token_type": "urn:huggingface:token-type:user-email"}, id="both names"
         ),
-        pytest.param(
-            {"requested_token_type": token_exchange.ACCESS_TOKEN_TYPE}, id="E11 access token"
-        ),
-        pytest.param({"resource": "http://hub.test"}, id="E13 our own resource"),
-        pytest.param({"audience": "http://hub.test/mcp"}, id="E13 a part of it"),
-        pytest.param({"subject_token": ADA.lower()}, id="E8 another case"),
-        pytest.param({"subject_token": "second@example.com"}, id="E8 a second address"),
+        pytest.param({"requested_token_type": token_exchange.ACCESS_TOKEN_TYPE}, id="access token"),
+        pytest.param({"resource": "http://hub.test"}, id="our own resource"),
+        pytest.param({"audience": "http://hub.test/mcp"}, id="a part of it"),
+        pytest.param({"subject_token": ADA.lower()}, id="another case"),
+        pytest.param({"subject_token": "second@example.com"}, id="a second address"),
     ],
 )
 async def test_what_is_fine(
@@ -184,13 +183,13 @@ async def test_what_is_fine(
     assert response.status_code == 200
 
 
-async def test_e19_json_is_fine_too(client: httpx2.AsyncClient, tool: TestApp) -> None:
+async def test_json_is_fine_too(client: httpx2.AsyncClient, tool: TestApp) -> None:
     response = await client.post(TOKEN, json=body(), headers=tool.basic)
 
     assert response.status_code == 200
 
 
-async def test_e5_only_basic_proves_who_the_app_is(
+async def test_only_basic_proves_who_the_app_is(
     client: httpx2.AsyncClient, database: Database, engines: Organization, tool: TestApp
 ) -> None:
     public = await an_app(database, organization_id=engines.id, token_exchange=True)
@@ -215,9 +214,9 @@ async def test_e5_only_basic_proves_who_the_app_is(
 @pytest.mark.parametrize(
     ("changes", "plan"),
     [
-        pytest.param({"token_exchange": False}, OrganizationPlan.enterprise, id="E6 no privilege"),
-        pytest.param({"organization_id": None}, OrganizationPlan.enterprise, id="E6 not bound"),
-        pytest.param({}, OrganizationPlan.team, id="E6 a smaller plan"),
+        pytest.param({"token_exchange": False}, OrganizationPlan.enterprise, id="no privilege"),
+        pytest.param({"organization_id": None}, OrganizationPlan.enterprise, id="not bound"),
+        pytest.param({}, OrganizationPlan.team, id="a smaller plan"),
     ],
 )
 async def test_an_app_without_the_privilege_is_no_client_for_this(
@@ -241,7 +240,7 @@ async def set_plan(database: Database, organization: Organization, plan: Organiz
         await organizations.set_plan(conn, OPERATOR, organization, plan)
 
 
-async def test_e7_whoever_is_not_found_gets_the_same_answer(
+async def test_every_subject_that_is_not_found_gets_the_same_response(
     client: httpx2.AsyncClient, database: Database, tool: TestApp
 ) -> None:
     async with database.transaction() as conn:
@@ -274,7 +273,7 @@ async def test_e7_whoever_is_not_found_gets_the_same_answer(
 
 
 @pytest.mark.parametrize(
-    "seconds", [pytest.param(3600, id="E14 1 h"), pytest.param(2_592_000, id="E14 30 d")]
+    "seconds", [pytest.param(3600, id="1 h"), pytest.param(2_592_000, id="30 d")]
 )
 async def test_the_organization_decides_how_long_a_token_lives(
     client: httpx2.AsyncClient,
@@ -296,7 +295,7 @@ async def test_the_organization_decides_how_long_a_token_lives(
     assert not await works(client, value)
 
 
-async def test_e17_every_exchange_is_in_the_organizations_audit_log(
+async def test_every_exchange_is_in_the_organizations_audit_log(
     client: httpx2.AsyncClient, database: Database, engines: Organization, tool: TestApp
 ) -> None:
     for changes in (
@@ -319,7 +318,7 @@ async def test_e17_every_exchange_is_in_the_organizations_audit_log(
     ]
 
 
-async def test_e17_a_lost_privilege_is_in_the_log_too_and_a_wrong_secret_is_not(
+async def test_a_lost_privilege_is_in_the_log_too_and_a_wrong_secret_is_not(
     client: httpx2.AsyncClient, database: Database, engines: Organization
 ) -> None:
     app = await an_app(database, secret=True, organization_id=engines.id)
@@ -332,7 +331,7 @@ async def test_e17_a_lost_privilege_is_in_the_log_too_and_a_wrong_secret_is_not(
     assert [line.details["result"] for line in lines] == ["invalid_client"]
 
 
-async def test_e18_an_app_that_looks_for_people_is_slowed_down(
+async def test_an_app_that_looks_for_people_is_slowed_down(
     client: httpx2.AsyncClient, tool: TestApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(token_exchange, "REFUSALS", replace(token_exchange.REFUSALS, quota=2))
@@ -347,7 +346,7 @@ async def test_e18_an_app_that_looks_for_people_is_slowed_down(
     assert answers[-1].json()["error"] == "slow_down"
 
 
-async def test_e18_exchanges_are_limited_for_each_app(
+async def test_exchanges_are_limited_for_each_app(
     client: httpx2.AsyncClient, tool: TestApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(token_exchange, "EXCHANGES", replace(token_exchange.EXCHANGES, quota=1))
@@ -444,7 +443,7 @@ async def test_the_person_sees_it_and_can_end_it(
     ada = await a_user(database, "ada")
 
     async with database.transaction() as conn:
-        listed = await accesses.list_of(conn, ada.id)
+        listed = await access_store.list_of(conn, ada.id)
         await accesses.end(conn, [each.id for each in listed], EndReason.owner)
 
     assert [(each.via, each.address) for each in listed] == [(Via.exchange, "127.0.0.1")]
@@ -688,7 +687,7 @@ async def test_an_address_that_only_somebody_elses_account_has_is_theirs(
     assert shown["name"] == "bob"
 
 
-async def test_e15_the_id_token_tells_of_no_sign_in(
+async def test_the_id_token_names_no_login(
     client: httpx2.AsyncClient, database: Database, tool: TestApp
 ) -> None:
     response = await client.post(TOKEN, data=body(), headers=tool.basic)

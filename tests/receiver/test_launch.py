@@ -14,6 +14,7 @@ import pytest
 
 from hublet.receiver import WebhookPayload, WebhooksServer
 from hublet.receiver.spool_store import SpoolStore
+from processes import wait_until
 from receiver.deliveries import BODY, JSON
 
 CPU_BASIC = {
@@ -110,13 +111,11 @@ def test_closing_what_was_never_launched_does_nothing(server: WebhooksServer) ->
 def test_a_launch_that_blocks_ends_with_close(server: WebhooksServer) -> None:
     blocked = threading.Thread(target=server.launch, kwargs={"server_port": 0, "quiet": True})
     blocked.start()
-    deadline = time.monotonic() + 10
-    while server.local_url is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: server.local_url is not None, seconds=30)
     assert blocked.is_alive()
 
     server.close()
-    blocked.join(10)
+    blocked.join(30)
 
     assert not blocked.is_alive()
 
@@ -201,84 +200,120 @@ def test_not_sharing_needs_no_word(
     assert [record for record in caplog.records if record.name == "hublet.receiver"] == []
 
 
+class MovableTime:
+    """The time of the receiver, which stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    @staticmethod
+    def time() -> float:
+        return time.time()
+
+
+@pytest.fixture
+def movable_time(monkeypatch: pytest.MonkeyPatch) -> MovableTime:
+    movable = MovableTime()
+    monkeypatch.setattr("hublet.receiver.environment.time", movable)
+    return movable
+
+
+IDLE_SECONDS = 60.0
+# Time for the server to look several times whether it is idle, and to stop if it were.
+SOME_LOOKS_SECONDS = 0.8
+
+
+def is_alive(server: WebhooksServer) -> bool:
+    return server._launched is not None and server._launched.is_alive  # noqa: SLF001 - it has no other sign
+
+
+def assert_it_stops(server: WebhooksServer) -> None:
+    wait_until(lambda: not is_alive(server), seconds=30)
+
+
 def test_it_stops_when_nothing_comes_for_long_enough(
-    caplog: pytest.LogCaptureFixture,
+    movable_time: MovableTime, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = a_server(idle_shutdown_seconds=0.6)
-    begun = time.monotonic()
-
-    launched = threading.Thread(target=server.launch, kwargs={"server_port": 0})
-    launched.start()
-    time.sleep(0.3)
+    server = a_server(idle_shutdown_seconds=IDLE_SECONDS)
+    launch(server, server_port=0)
+    movable_time.seconds += 50
     deliver(server)
-    launched.join(10)
-
     # The delivery put it off.
-    assert not launched.is_alive()
-    assert time.monotonic() - begun >= 0.9
+    movable_time.seconds += 50
+    time.sleep(SOME_LOOKS_SECONDS)
+    assert is_alive(server)
+
+    movable_time.seconds += 10
+    assert_it_stops(server)
+
     assert "Nothing came for so long that this server stops." in caplog.text
 
 
-def test_a_handler_at_work_is_no_rest() -> None:
-    server = WebhooksServer(webhook_secret="coal", idle_shutdown_seconds=0.1)
+def test_a_server_with_a_running_handler_is_not_idle(movable_time: MovableTime) -> None:
+    server = WebhooksServer(webhook_secret="coal", idle_shutdown_seconds=IDLE_SECONDS)
 
     @server.add_webhook
     async def hear(payload: WebhookPayload) -> str:
-        await asyncio.sleep(0.8)
-        return "well rested"
+        movable_time.seconds += 1000
+        await asyncio.sleep(SOME_LOOKS_SECONDS)
+        return "still here"
 
     launch(server, server_port=0)
-    assert deliver(server) == "well rested"
+    assert deliver(server) == "still here"
     server.close()
 
 
-def rests_after(server: WebhooksServer, begun: float) -> float:
-    """Return the seconds until a launched server stops by itself."""
-    while server._launched is not None and server._launched.is_alive:  # noqa: SLF001 - it has no other sign
-        time.sleep(0.01)
-        assert time.monotonic() - begun < 20
-    return time.monotonic() - begun
-
-
-def test_the_rest_begins_when_work_from_the_spool_has_ended(tmp_path: Path) -> None:
+def test_the_idle_time_begins_when_work_from_the_spool_has_ended(
+    tmp_path: Path, movable_time: MovableTime
+) -> None:
     server = WebhooksServer(
-        webhook_secret="coal", spool=tmp_path / "spool.db", idle_shutdown_seconds=0.6
+        webhook_secret="coal", spool=tmp_path / "spool.db", idle_shutdown_seconds=IDLE_SECONDS
     )
-    ended: list[float] = []
+    ended = threading.Event()
 
     @server.add_webhook
     def hear(payload: WebhookPayload) -> None:
-        time.sleep(1)
-        ended.append(time.monotonic())
+        movable_time.seconds += 1000
+        time.sleep(SOME_LOOKS_SECONDS)
+        ended.set()
 
     launch(server, server_port=0)
     deliver(server)
-    while not ended:
-        time.sleep(0.01)
+    assert ended.wait(30)
+    wait_until(lambda: not server._application.is_busy, seconds=30)  # noqa: SLF001 - as above
+    movable_time.seconds += 50
+    time.sleep(SOME_LOOKS_SECONDS)
+    assert is_alive(server)
 
-    assert rests_after(server, ended[0]) >= 0.55
+    movable_time.seconds += 10
+    assert_it_stops(server)
 
 
-def test_a_delivery_that_waits_for_its_next_try_is_no_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_server_whose_spool_has_a_delivery_to_retry_is_not_idle(
+    tmp_path: Path, movable_time: MovableTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hublet.receiver.spool_store.WAITS", (1.5,))
     server = WebhooksServer(
-        webhook_secret="coal", spool=tmp_path / "spool.db", idle_shutdown_seconds=0.2
+        webhook_secret="coal", spool=tmp_path / "spool.db", idle_shutdown_seconds=IDLE_SECONDS
     )
-    tries: list[float] = []
+    attempts: list[int] = []
 
     @server.add_webhook
     def hear(payload: WebhookPayload) -> None:
-        tries.append(time.monotonic())
-        if len(tries) == 1:
+        attempts.append(1)
+        movable_time.seconds += 1000
+        if len(attempts) == 1:
             raise RuntimeError("The boiler burst.")
 
     launch(server, server_port=0)
     deliver(server)
-    rests_after(server, time.monotonic())
-
-    assert len(tries) == 2
+    wait_until(lambda: len(attempts) == 2, seconds=30)
+    wait_until(lambda: not server._application.is_busy, seconds=30)  # noqa: SLF001 - as above
+    movable_time.seconds += IDLE_SECONDS
+    assert_it_stops(server)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ async def put_blob(database: Database, repo_id: str | None, content: bytes) -> B
     """Keep content in the folder of blobs, and let a repository point to it."""
     with Spool(database.hub.settings.database.data_dir) as spool:
         spool.write(content)
-        blob = spool.keep()
+        blob = spool.store()
     async with database.transaction() as conn:
         await blobs.add(conn, [blob])
         if repo_id is not None:

@@ -14,7 +14,7 @@ LFS = {
 }
 
 
-def wanted(*contents: bytes) -> list[dict[str, Any]]:
+def object_requests(*contents: bytes) -> list[dict[str, Any]]:
     return [{"oid": sha256(content), "size": len(content)} for content in contents]
 
 
@@ -39,7 +39,7 @@ async def batch(
 
 
 async def upload_href(client: httpx2.AsyncClient, headers: Headers, content: bytes) -> str:
-    [answer] = (await batch(client, headers, wanted(content))).json()["objects"]
+    [answer] = (await batch(client, headers, object_requests(content))).json()["objects"]
     href: str = answer["actions"]["upload"]["href"]
     return href
 

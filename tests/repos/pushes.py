@@ -23,8 +23,8 @@ async def a_repo(
     client: httpx2.AsyncClient, database: Database, headers: Headers, **body: object
 ) -> Repo:
     """Create a repository through the API; it is called engine unless the body says otherwise."""
-    wanted = {"name": "engine", "type": "model"} | body
-    created = await client.post("/api/repos/create", headers=headers, json=wanted)
+    repo = {"name": "engine", "type": "model"} | body
+    created = await client.post("/api/repos/create", headers=headers, json=repo)
     assert created.status_code == 200, created.text
     async with database.read() as conn:
         repo = await store.find(conn, created.json()["id"])
@@ -94,7 +94,7 @@ def push_body(
     return b"".join(map(line, lines)) + b"0000" + pack
 
 
-def told(report: bytes) -> list[str]:
+def report_lines(report: bytes) -> list[str]:
     """Return the lines of a report that came without bands."""
     lines: list[str] = []
     while report != b"0000":
@@ -145,7 +145,7 @@ class Pusher:
         response = await self.send(body)
         assert response.status_code == 200, response.text
         assert response.headers["content-type"] == RESULT
-        return told(response.content)
+        return report_lines(response.content)
 
     async def push_main(self, sha: str) -> str:
         """Push a commit as main where the first one was; return what is told about main."""

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hublet.accounts.records import Role
+from hublet.accounts.records import Owner, OwnerType, Role
 from hublet.repos import access
 from hublet.repos.records import Gated, Reach, Repo, RepoType, Right, Visibility
 from hublet.tokens.format import TokenKind
@@ -25,9 +25,7 @@ ADA, ACME, GROUP, APP = "ada" * 8, "acme" * 6, "grp1" * 6, "app1" * 6
 REPO = Repo(
     id="repo" * 6,
     type=RepoType.model,
-    owner_id=ACME,
-    owner_name="acme",
-    owner_type="org",
+    owner=Owner(id=ACME, name="acme", type=OwnerType.organization),
     name="engine",
     visibility=Visibility.private,
     creator_id="somebody else",
@@ -116,7 +114,7 @@ def test_what_somebody_may_with_what_they_created(role: Role | None, rights: set
 
 
 def test_an_owner_may_everything() -> None:
-    repo = replace(REPO, owner_id=ADA)
+    repo = replace(REPO, owner=Owner(id=ADA, name="ada", type=OwnerType.user))
 
     assert all(access.may_as_member(repo, ADA, None, right) for right in Right)
 

@@ -49,7 +49,7 @@ def test_a_spool_is_kept_under_its_digest(tmp_path: Path) -> None:
         spool.write(CONTENT[:4])
         spool.write(CONTENT[4:])
         git_name = spool.git_sha1()
-        blob = spool.keep()
+        blob = spool.store()
 
     assert blob == Blob(sha256=sha256(CONTENT), size=10)
     assert git_name == git_sha1(CONTENT)
@@ -63,7 +63,7 @@ def test_with_the_size_known_gits_name_is_found_on_the_way(tmp_path: Path) -> No
     with Spool(tmp_path, size=20) as spool:
         spool.write(CONTENT)
         spool.write_file(source)
-        blob = spool.keep()
+        blob = spool.store()
 
     assert blob == Blob(sha256=sha256(CONTENT * 2), size=20, git_sha1=git_sha1(CONTENT * 2))
 
@@ -140,7 +140,7 @@ async def test_files_that_the_database_does_not_know_go_after_a_day(database: Da
     for content in (b"old", b"new"):
         with Spool(data_dir(database)) as spool:
             spool.write(content)
-            spool.keep()
+            spool.store()
     grow_old(blob_path(data_dir(database), sha256(b"old")))
 
     await pruning.prune_blobs(database)
@@ -175,7 +175,7 @@ async def test_bytes_that_arrive_again_while_they_are_swept_stay(
     def upload_first(*arguments: object, **more: object) -> None:
         with Spool(data_dir(database)) as spool:
             spool.write(CONTENT)
-            spool.keep()
+            spool.store()
         remove(*arguments, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pruning, "remove_blobs", upload_first)

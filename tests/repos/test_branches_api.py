@@ -25,9 +25,9 @@ async def test_a_branch_begins_at_main(ada: Headers, repo: ARepo) -> None:
     response = await create(repo, ada, "feat%2Fx")
 
     assert (response.status_code, response.json()) == (200, {})
-    refs, [fact] = await repo.state()
+    refs, [event] = await repo.state()
     assert refs == {"refs/heads/main": main, "refs/heads/feat/x": main}
-    assert fact["updated_refs"] == [{"ref": "refs/heads/feat/x", "old_sha": None, "new_sha": main}]
+    assert event["updated_refs"] == [{"ref": "refs/heads/feat/x", "old_sha": None, "new_sha": main}]
 
 
 async def test_a_branch_begins_where_it_is_told(
@@ -68,14 +68,14 @@ async def test_a_branch_that_exists_is_left_alone_unless_asked(ada: Headers, rep
     assert await repo.state() == before
 
     assert (await create(repo, ada, "x", overwrite=True)).status_code == 200
-    refs, facts = await repo.state()
+    refs, events = await repo.state()
     assert refs["refs/heads/x"] == second
-    assert facts[-1]["updated_refs"] == [
+    assert events[-1]["updated_refs"] == [
         {"ref": "refs/heads/x", "old_sha": first, "new_sha": second}
     ]
     # Once more it is there already, and there is nothing to tell.
     assert (await create(repo, ada, "x", overwrite=True)).status_code == 200
-    assert await repo.state() == (refs, facts)
+    assert await repo.state() == (refs, events)
 
 
 async def test_main_can_be_set_back_with_its_card(
@@ -152,9 +152,9 @@ async def test_a_branch_is_deleted(client: httpx2.AsyncClient, ada: Headers, rep
 
     assert (response.status_code, response.json()) == (200, {})
     assert (again.status_code, again.headers["x-error-code"]) == (404, "RevisionNotFound")
-    refs, facts = await repo.state()
+    refs, events = await repo.state()
     assert refs == {"refs/heads/main": main}
-    assert facts[-1]["updated_refs"] == [
+    assert events[-1]["updated_refs"] == [
         {"ref": "refs/heads/feat/x", "old_sha": main, "new_sha": None}
     ]
 

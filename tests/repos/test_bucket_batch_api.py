@@ -68,9 +68,9 @@ async def send(
 async def files(client: httpx2.AsyncClient, headers: Headers, of: str = BOX) -> dict[str, str]:
     """The digests of all files by path; the totals must agree with them."""
     listed = (await client.get(f"{of}/tree?recursive=true", headers=headers)).json()
-    shown = (await client.get(of, headers=headers)).json()
-    assert shown["totalFiles"] == len(listed)
-    assert shown["size"] == sum(file["size"] for file in listed)
+    fetched = (await client.get(of, headers=headers)).json()
+    assert fetched["totalFiles"] == len(listed)
+    assert fetched["size"] == sum(file["size"] for file in listed)
     return {file["path"]: file["sha256"] for file in listed}
 
 
@@ -92,8 +92,8 @@ async def test_a_batch_puts_replaces_and_deletes(
     )
     assert second.json() == {"success": True, "processed": 4, "succeeded": 4, "failed": []}
     assert await files(client, ada, of) == {"a": digest(b"three"), "d": digest(b"four")}
-    facts = await published_events(database, RepoFilesUpdated)
-    assert [fact["updated_files"] for fact in facts][1:] == [
+    events = await published_events(database, RepoFilesUpdated)
+    assert [event["updated_files"] for event in events][1:] == [
         [
             {"path": "a", "action": "add", "sha256": digest(b"three"), "size": 5},
             {"path": "b/c", "action": "delete", "sha256": digest(b"two"), "size": 3},
@@ -335,8 +335,8 @@ async def test_a_long_list_of_news_is_told_in_several_facts(
 
     await send(client, ada, *(add(name) for name in "abcde"))
 
-    facts = await published_events(database, RepoFilesUpdated)
-    assert [[file["path"] for file in fact["updated_files"]] for fact in facts] == [
+    events = await published_events(database, RepoFilesUpdated)
+    assert [[file["path"] for file in event["updated_files"]] for event in events] == [
         ["a", "b"],
         ["c", "d"],
         ["e"],

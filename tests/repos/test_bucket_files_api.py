@@ -48,15 +48,15 @@ async def fill(client: httpx2.AsyncClient, headers: Headers, *paths: str) -> Non
 
 async def totals(client: httpx2.AsyncClient) -> tuple[int, int]:
     """How many files the bucket says that it has, and how large they are together."""
-    shown = (await client.get(BOX)).json()
-    return shown["totalFiles"], shown["size"]
+    fetched = (await client.get(BOX)).json()
+    return fetched["totalFiles"], fetched["size"]
 
 
-async def news(database: Database) -> list[list[tuple[str, str]]]:
-    """What the facts tell of: an action and a path for each file, a list for each fact."""
+async def updated_files(database: Database) -> list[list[tuple[str, str]]]:
+    """What the events tell of: an action and a path for each file, a list for each event."""
     return [
-        [(file["action"], file["path"]) for file in fact["updated_files"]]
-        for fact in await published_events(database, RepoFilesUpdated)
+        [(file["action"], file["path"]) for file in event["updated_files"]]
+        for event in await published_events(database, RepoFilesUpdated)
     ]
 
 
@@ -77,7 +77,7 @@ async def test_a_file_comes_back_as_it_was_put(
     )
     got = await client.get(f"/api/{kind}/ada/box/files/a/b.bin")
     resolved = await client.get(f"/{kind}/ada/box/resolve/a%2Fb.bin")
-    shown = await client.get(f"/api/{kind}/ada/box")
+    fetched = await client.get(f"/api/{kind}/ada/box")
 
     assert stored.json() == {
         "type": "file",
@@ -95,10 +95,10 @@ async def test_a_file_comes_back_as_it_was_put(
         assert answer.headers["etag"] == f'"{digest(content)}"'
         assert answer.headers["content-length"] == "2560000"
         assert answer.headers["content-security-policy"] == "default-src 'none'; sandbox"
-    assert (shown.json()["totalFiles"], shown.json()["size"]) == (1, 2_560_000)
-    [fact] = await published_events(database, RepoFilesUpdated)
-    assert (fact["repo"]["name"], fact["repo"]["type"]) == ("ada/box", kind.removesuffix("s"))
-    assert fact["updated_files"] == [
+    assert (fetched.json()["totalFiles"], fetched.json()["size"]) == (1, 2_560_000)
+    [event] = await published_events(database, RepoFilesUpdated)
+    assert (event["repo"]["name"], event["repo"]["type"]) == ("ada/box", kind.removesuffix("s"))
+    assert event["updated_files"] == [
         {"path": "a/b.bin", "action": "add", "sha256": digest(content), "size": 2_560_000}
     ]
 
@@ -163,12 +163,12 @@ async def test_a_file_that_is_put_again_is_replaced(
     for content in (b"one", b"three", b"three"):
         await client.put(f"{box}/files/a", headers=ada, content=content)
 
-    shown = (await client.get(box)).json()
+    fetched = (await client.get(box)).json()
     assert (await client.get(f"{box}/files/a")).content == b"three"
-    assert (shown["totalFiles"], shown["size"]) == (1, 5)
-    assert shown["updatedAt"] > shown["createdAt"]
+    assert (fetched["totalFiles"], fetched["size"]) == (1, 5)
+    assert fetched["updatedAt"] > fetched["createdAt"]
     # The same content once more is no news.
-    assert await news(database) == [[("add", "a")], [("add", "a")]]
+    assert await updated_files(database) == [[("add", "a")], [("add", "a")]]
 
 
 async def test_a_deleted_file_is_gone(
@@ -188,7 +188,7 @@ async def test_a_deleted_file_is_gone(
         )
         assert answer.headers["x-error-code"] == "EntryNotFound"
     assert await totals(client) == (1, 2)
-    assert (await news(database))[2:] == [[("delete", "a")]]
+    assert (await updated_files(database))[2:] == [[("delete", "a")]]
 
 
 async def test_a_path_that_is_none_is_refused(
@@ -268,7 +268,7 @@ async def test_a_bucket_that_goes_while_a_file_is_sent_is_gone(
     response = await client.put(f"{box}/files/a", headers=ada, content=content())
 
     assert (response.status_code, response.headers["x-error-code"]) == (404, "RepoNotFound")
-    assert await news(database) == []
+    assert await updated_files(database) == []
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
@@ -337,7 +337,7 @@ async def test_writes_at_the_same_moment_leave_the_totals_right(
     files = (await client.get(f"{box}/tree")).json()
     assert await totals(client) == (len(files), sum(file["size"] for file in files))
     state: dict[str, str] = {}
-    for [(action, path)] in await news(database):
+    for [(action, path)] in await updated_files(database):
         state[path] = action
     assert {path for path, action in state.items() if action == "add"} == {
         file["path"] for file in files

@@ -39,7 +39,7 @@ async def test_a_bucket_is_created_shown_and_deleted(
     path = f"/api/{kind}/ada/box"
 
     created = await client.post(path, headers=ada, json={"visibility": "private", "region": "eu"})
-    shown = await client.get(path, headers=ada)
+    fetched = await client.get(path, headers=ada)
     deleted = await client.delete(path, headers=ada)
     gone = await client.get(path, headers=ada)
 
@@ -48,20 +48,20 @@ async def test_a_bucket_is_created_shown_and_deleted(
         "name": "ada/box",
         "id": created.json()["id"],
     }
-    assert shown.json() == {
+    assert fetched.json() == {
         "id": "ada/box",
         "author": "ada",
         "private": True,
         "visibility": "private",
-        "createdAt": shown.json()["createdAt"],
-        "updatedAt": shown.json()["createdAt"],
+        "createdAt": fetched.json()["createdAt"],
+        "updatedAt": fetched.json()["createdAt"],
         "size": 0,
         "totalFiles": 0,
     }
     assert (deleted.status_code, deleted.json()) == (200, {})
     assert (gone.status_code, gone.headers["x-error-code"]) == (404, "RepoNotFound")
-    [fact, _] = await published_events(database, RepoCreated, RepoDeleted)
-    assert (fact["repo"]["type"], fact["repo"]["private"]) == (kind.removesuffix("s"), True)
+    [event, _] = await published_events(database, RepoCreated, RepoDeleted)
+    assert (event["repo"]["type"], event["repo"]["private"]) == (kind.removesuffix("s"), True)
 
 
 async def test_a_container_and_a_bucket_may_have_one_name(
@@ -285,11 +285,11 @@ async def test_a_moved_bucket_is_found_at_its_old_address(
     body = {"fromRepo": "ada/box", "toRepo": "ada/chest", "type": "bucket"}
     await client.post("/api/repos/move", headers=ada, json=body)
 
-    shown = await client.get("/api/buckets/ada/box", headers=ada)
+    fetched = await client.get("/api/buckets/ada/box", headers=ada)
     resolved = await client.get("/buckets/ada/box/resolve/a", follow_redirects=True)
 
-    assert shown.status_code == 307
-    assert shown.headers["location"] == "http://hub.test/api/buckets/ada/chest"
+    assert fetched.status_code == 307
+    assert fetched.headers["location"] == "http://hub.test/api/buckets/ada/chest"
     assert resolved.content == b"one"
 
 
@@ -314,13 +314,13 @@ async def test_who_sees_a_bucket_can_be_changed(
     hidden = await client.put(f"{path}/settings", headers=ada, json={"private": True})
     strange = await client.get(path)
     refused = await client.put(f"{path}/settings", headers=writing, json={"private": False})
-    shown = await client.put(f"{path}/settings", headers=ada, json={"visibility": "public"})
+    fetched = await client.put(f"{path}/settings", headers=ada, json={"visibility": "public"})
 
     assert (hidden.json()["private"], hidden.json()["visibility"]) == (True, "private")
     assert (strange.status_code, refused.status_code) == (404, 403)
-    assert shown.json()["private"] is False
-    facts = await published_events(database, RepoConfigUpdated)
-    assert [fact["updated_config"] for fact in facts] == [
+    assert fetched.json()["private"] is False
+    events = await published_events(database, RepoConfigUpdated)
+    assert [event["updated_config"] for event in events] == [
         {"private": True, "visibility": "private"},
         {"private": False, "visibility": "public"},
     ]

@@ -48,9 +48,9 @@ async def test_a_commit_adds_files_and_is_told(
         "hookOutput": "",
     }
     assert await repo.files() == {"a.txt": b"one", "deep/er/b.txt": b"two"}
-    [fact] = await published_events(database, RepoContentUpdated)
-    assert fact["updated_refs"] == [{"ref": "refs/heads/main", "old_sha": before, "new_sha": oid}]
-    assert fact["repo"]["head_sha"] == oid
+    [event] = await published_events(database, RepoContentUpdated)
+    assert event["updated_refs"] == [{"ref": "refs/heads/main", "old_sha": before, "new_sha": oid}]
+    assert event["repo"]["head_sha"] == oid
 
 
 async def test_a_commit_says_who_made_it_and_why(

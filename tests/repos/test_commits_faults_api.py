@@ -40,8 +40,8 @@ async def test_concurrent_commits_to_one_branch_all_arrive(
     assert await repo.files() == {f"f{n}": b"%d" % n for n in range(40)}
     line = [commit.id for commit in history.list_commits(folder_of(repo), await repo.head())]
     assert sorted(line) == sorted([*made, first])
-    facts = await published_events(database, RepoContentUpdated)
-    moves = [(ref["old_sha"], ref["new_sha"]) for fact in facts for ref in fact["updated_refs"]]
+    events = await published_events(database, RepoContentUpdated)
+    moves = [(ref["old_sha"], ref["new_sha"]) for event in events for ref in event["updated_refs"]]
     assert moves == list(zip(line[:0:-1], line[-2::-1], strict=True))
 
 

@@ -32,11 +32,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
 
     async def open_(
-        _conn: Connection, caller: Caller, repo: Repo, wanted: NewPullRequest
+        _conn: Connection, caller: Caller, repo: Repo, new: NewPullRequest
     ) -> PullRequest:
-        if wanted.title == "Refused":
+        if new.title == "Refused":
             raise InvalidRequest("No.")
-        found.append({"by": caller.user_name, "repo": repo.full_name, **asdict(wanted)})
+        found.append({"by": caller.user_name, "repo": repo.full_name, **asdict(new)})
         return PullRequest(number=len(found), url=f"http://hub.test/discussions/{len(found)}")
 
     async def check(_conn: Reader, caller: Caller, _repo: Repo, number: int) -> bool:
@@ -78,9 +78,9 @@ async def test_whoever_may_discuss_proposes_a_commit(
             "head_sha": oid,
         }
     ]
-    _, [fact] = await repo.state()
-    assert fact["updated_refs"] == [{"ref": "refs/pr/1", "old_sha": None, "new_sha": oid}]
-    assert fact["repo"]["head_sha"] == main
+    _, [event] = await repo.state()
+    assert event["updated_refs"] == [{"ref": "refs/pr/1", "old_sha": None, "new_sha": oid}]
+    assert event["repo"]["head_sha"] == main
     assert await repo.files(oid) == {"a": b"1"}
 
 
@@ -150,3 +150,20 @@ async def test_what_cannot_be_read_cannot_be_proposed_to(
 
     assert (response.status_code, response.headers["x-error-code"]) == (403, "GatedRepo")
     assert opened == []
+
+
+async def test_an_author_who_cannot_read_the_repository_any_more_cannot_commit(
+    opened: list[dict[str, Any]], repo: ARepo, database: Database, bob: Headers
+) -> None:
+    await repo.send(bob, ndjson(header("One"), file("a", "1")), query="?create_pr=1")
+    before = await repo.refs()
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE repos SET gated = 'manual'")
+
+    response = await repo.send(bob, ndjson(header(), file("c", "1")), revision="refs%2Fpr%2F1")
+
+    assert (response.status_code, response.json()) == (
+        403,
+        {"error": "You cannot do this with ada/engine: you have no write access to it."},
+    )
+    assert await repo.refs() == before

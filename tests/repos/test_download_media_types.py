@@ -2,7 +2,7 @@
 
 import pytest
 
-from hublet.repos.browse.downloads import BINARY, TEXT, media_type_of
+from hublet.repos.browse.downloads import BINARY, TEXT, safe_media_type
 
 
 @pytest.mark.parametrize(
@@ -27,11 +27,11 @@ from hublet.repos.browse.downloads import BINARY, TEXT, media_type_of
     ],
 )
 def test_what_is_harmless_may_be_shown(path: str, expected: str) -> None:
-    assert media_type_of(path) == expected
+    assert safe_media_type(path) == expected
 
 
 @pytest.mark.parametrize(
     "path", ["page.html", "PAGE.HTM", "page.xhtml", "script.js", "script.mjs", "style.css", "x.xml"]
 )
 def test_pages_and_scripts_are_plain_text(path: str) -> None:
-    assert media_type_of(path) == TEXT
+    assert safe_media_type(path) == TEXT

@@ -28,7 +28,7 @@ async def commit(database: Database, repo_id: str) -> str:
     return await put(database, repo_id, {"d/small.txt": SMALL, "model.bin": pointer(LARGE)})
 
 
-def shown(response: httpx2.Response, *names: str) -> dict[str, str]:
+def headers_of(response: httpx2.Response, *names: str) -> dict[str, str]:
     return {name: response.headers.get(name, "") for name in names}
 
 
@@ -38,7 +38,7 @@ async def test_a_small_file_comes_with_what_the_client_reads(
     response = await client.get(f"{RESOLVE}/d/small.txt")
 
     assert (response.status_code, response.content) == (200, SMALL)
-    assert shown(
+    assert headers_of(
         response, "x-repo-commit", "etag", "content-length", "accept-ranges", "x-linked-size"
     ) == {
         "x-repo-commit": commit,
@@ -55,7 +55,7 @@ async def test_a_large_file_is_named_by_its_content(
     response = await client.get(f"{RESOLVE}/model.bin")
 
     assert (response.status_code, response.content) == (200, LARGE)
-    assert shown(
+    assert headers_of(
         response, "x-repo-commit", "etag", "content-length", "x-linked-etag", "x-linked-size"
     ) == {
         "x-repo-commit": commit,
@@ -92,7 +92,7 @@ async def test_head_tells_the_same_and_reads_nothing(
 
 @pytest.mark.parametrize("name", ["d/small.txt", "model.bin"])
 @pytest.mark.parametrize(
-    ("asked", "start", "end"),
+    ("requested", "start", "end"),
     [
         pytest.param("bytes=2-4", 2, 5, id="both ends"),
         pytest.param("bytes=7-", 7, None, id="an open end"),
@@ -101,16 +101,16 @@ async def test_head_tells_the_same_and_reads_nothing(
     ],
 )
 async def test_a_part_is_sent(
-    client: httpx2.AsyncClient, commit: str, name: str, asked: str, start: int, end: int | None
+    client: httpx2.AsyncClient, commit: str, name: str, requested: str, start: int, end: int | None
 ) -> None:
     content = SMALL if name == "d/small.txt" else LARGE
     expected = content[start:end]
     first = start % len(content)
 
-    response = await client.get(f"{RESOLVE}/{name}", headers={"range": asked})
+    response = await client.get(f"{RESOLVE}/{name}", headers={"range": requested})
 
     assert (response.status_code, response.content) == (206, expected)
-    assert shown(response, "content-range", "content-length") == {
+    assert headers_of(response, "content-range", "content-length") == {
         "content-range": f"bytes {first}-{first + len(expected) - 1}/{len(content)}",
         "content-length": str(len(expected)),
     }
@@ -155,7 +155,7 @@ async def test_a_known_version_is_not_sent_again(
     response = await client.get(f"{RESOLVE}/{name}", headers={"if-none-match": f'"x", W/{etag}'})
 
     assert (response.status_code, response.content) == (304, b"")
-    assert shown(response, "etag", "x-repo-commit") == {"etag": etag, "x-repo-commit": commit}
+    assert headers_of(response, "etag", "x-repo-commit") == {"etag": etag, "x-repo-commit": commit}
 
 
 async def test_an_empty_file_is_empty(
@@ -194,7 +194,7 @@ async def test_raw_shows_the_pointer_of_a_large_file(
     response = await client.get("/ada/engine/raw/main/model.bin")
 
     assert (response.status_code, response.content) == (200, pointer(LARGE))
-    assert shown(response, "etag", "content-type", "x-repo-commit") == {
+    assert headers_of(response, "etag", "content-type", "x-repo-commit") == {
         "etag": f'"{git_sha1(pointer(LARGE))}"',
         "content-type": "text/plain; charset=utf-8",
         "x-repo-commit": commit,
@@ -208,7 +208,9 @@ async def test_nobody_can_put_a_page_on_the_hubs_own_origin(
 
     response = await client.get(f"{RESOLVE}/page.html")
 
-    assert shown(response, "content-type", "x-content-type-options", "content-security-policy") == {
+    assert headers_of(
+        response, "content-type", "x-content-type-options", "content-security-policy"
+    ) == {
         "content-type": "text/plain; charset=utf-8",
         "x-content-type-options": "nosniff",
         "content-security-policy": "default-src 'none'; sandbox",
@@ -233,11 +235,13 @@ async def test_scripts_of_other_origins_may_download(
     client: httpx2.AsyncClient, commit: str
 ) -> None:
     response = await client.get(f"{RESOLVE}/model.bin", headers={"range": "bytes=0-0"})
-    asked = await client.options(f"{RESOLVE}/model.bin", headers={"origin": "https://app.example"})
+    requested = await client.options(
+        f"{RESOLVE}/model.bin", headers={"origin": "https://app.example"}
+    )
 
     assert response.headers["access-control-allow-origin"] == "*"
     assert "X-Repo-Commit" in response.headers["access-control-expose-headers"]
-    assert "Range" in asked.headers["access-control-allow-headers"]
+    assert "Range" in requested.headers["access-control-allow-headers"]
 
 
 @pytest.mark.parametrize(

@@ -272,8 +272,8 @@ async def test_who_stops_listening_ends_git(
     endless = ["/bin/sh", "-c", f"echo $$ > {number}; exec yes"]
     monkeypatch.setattr(process, "command", lambda *_: endless)
 
-    asked = await spool_body(nothing())
-    pieces = fetch.stream_pack(slots, folder_of(database, repo), asked, protocol=None)
+    requested = await spool_body(nothing())
+    pieces = fetch.stream_pack(slots, folder_of(database, repo), requested, protocol=None)
     async with asyncio.timeout(10), aclosing(pieces):
         first = await anext(pieces)
 
@@ -290,8 +290,8 @@ async def test_git_does_not_run_for_ever(
     monkeypatch.setattr(process, "LONGEST_SECONDS", 0.05)
     monkeypatch.setattr(process, "command", lambda *_: ["/bin/sh", "-c", "exec sleep 60"])
 
-    asked = await spool_body(nothing())
-    pieces = fetch.stream_pack(GitSlots(), folder_of(database, repo), asked, protocol=None)
+    requested = await spool_body(nothing())
+    pieces = fetch.stream_pack(GitSlots(), folder_of(database, repo), requested, protocol=None)
 
     assert [piece async for piece in pieces] == []
 

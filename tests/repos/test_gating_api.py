@@ -58,14 +58,14 @@ async def handle(
 async def test_a_request_waits_until_it_is_accepted(
     client: httpx2.AsyncClient, database: Database, gated: Headers, bob: Headers
 ) -> None:
-    asked = await client.post(ASK, headers=bob, json={"company": "Acme", "over18": True})
+    requested = await client.post(ASK, headers=bob, json={"company": "Acme", "over18": True})
     [waiting] = await requests(client, gated, "pending")
     before = await may_read(client, bob)
     accepted = await handle(client, gated, "accepted")
     after = await may_read(client, bob)
 
     user = await a_user(database, "bob")
-    assert (asked.status_code, asked.json()) == (200, {"status": "pending"})
+    assert (requested.status_code, requested.json()) == (200, {"status": "pending"})
     assert waiting == {
         "requestId": waiting["requestId"],
         "status": "pending",
@@ -93,15 +93,15 @@ async def test_asking_and_deciding_are_told(
     await client.post(ASK, headers=bob)
     await handle(client, gated, "rejected")
 
-    [asked] = await published_events(database, AccessRequested)
+    [requested] = await published_events(database, AccessRequested)
     [decided] = await published_events(database, AccessDecided)
     user = await a_user(database, "bob")
-    assert (asked["repo"]["name"], asked["user_id"], asked["status"]) == (
+    assert (requested["repo"]["name"], requested["user_id"], requested["status"]) == (
         "ada/engine",
         user.id,
         "pending",
     )
-    assert decided == asked | {
+    assert decided == requested | {
         "status": "rejected",
         "actor_id": (await a_user(database, "ada")).id,
     }
@@ -114,15 +114,15 @@ async def test_an_automatic_gate_opens_at_once(
     await client.put(f"{MODEL}/settings", headers=ada, json={"gated": "auto"})
 
     before = await may_read(client, bob)
-    asked = await client.post(ASK, headers=bob)
+    requested = await client.post(ASK, headers=bob)
 
-    assert (before, asked.json(), await may_read(client, bob)) == (
+    assert (before, requested.json(), await may_read(client, bob)) == (
         False,
         {"status": "accepted"},
         True,
     )
-    [fact] = await published_events(database, AccessRequested)
-    assert fact["status"] == "accepted"
+    [event] = await published_events(database, AccessRequested)
+    assert event["status"] == "accepted"
 
 
 async def test_who_waits_at_a_gate_that_becomes_automatic_asks_again(
@@ -205,8 +205,8 @@ async def test_access_is_granted_without_asking_and_without_an_address(
     [request] = await requests(client, gated, "accepted")
     assert "email" not in request["user"]
     assert "fields" not in request
-    [fact] = await published_events(database, AccessDecided)
-    assert fact["status"] == "accepted"
+    [event] = await published_events(database, AccessDecided)
+    assert event["status"] == "accepted"
 
 
 async def test_granting_answers_a_request(
@@ -269,10 +269,10 @@ async def test_a_repository_without_a_gate_has_no_requests(
 
 
 async def test_who_can_read_anyway_does_not_ask(client: httpx2.AsyncClient, gated: Headers) -> None:
-    asked = await client.post(ASK, headers=gated)
+    requested = await client.post(ASK, headers=gated)
     granted = await client.post(GRANT, headers=gated, json={"user": "ada"})
 
-    assert (asked.status_code, granted.status_code) == (400, 400)
+    assert (requested.status_code, granted.status_code) == (400, 400)
 
 
 async def test_only_those_who_manage_a_repository_decide(

@@ -21,15 +21,15 @@ def folder(tmp_path: Path) -> Path:
 
 def refs_of_git(folder: Path) -> dict[str, str]:
     """Ask git itself."""
-    shown = subprocess.run(
+    fetched = subprocess.run(
         command(folder, "for-each-ref", "--format=%(refname) %(objectname)"),
         env=clean_environment(),
         capture_output=True,
         text=True,
         check=True,
     )
-    assert shown.stderr == ""
-    return dict(line.split(" ") for line in shown.stdout.splitlines())
+    assert fetched.stderr == ""
+    return dict(line.split(" ") for line in fetched.stdout.splitlines())
 
 
 def test_git_finds_what_was_written(folder: Path) -> None:

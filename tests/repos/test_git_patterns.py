@@ -147,7 +147,7 @@ ATTRIBUTES = [
 def test_files_are_handed_to_lfs_as_git_does(work_tree: Path, text: str) -> None:
     ours = GitAttributes(text)
 
-    assert {path for path in PATHS if ours.hands_to_lfs(path)} == handed_to_lfs_by_git(
+    assert {path for path in PATHS if ours.is_lfs(path)} == handed_to_lfs_by_git(
         work_tree, text, PATHS
     )
 
@@ -159,7 +159,7 @@ def test_a_new_line_hands_one_file_to_lfs_and_no_other(work_tree: Path, path: st
     text = add_lfs_lines("", [path])
 
     assert handed_to_lfs_by_git(work_tree, text, [*PATHS, path, "x/" + path, "y.bin"]) == {path}
-    assert GitAttributes(text).hands_to_lfs(path)
+    assert GitAttributes(text).is_lfs(path)
 
 
 def test_only_files_without_a_line_get_one() -> None:

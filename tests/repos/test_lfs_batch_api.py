@@ -8,7 +8,7 @@ import pytest
 from hublet.core.database import Database
 from people import Headers, sign_in
 from repos.content import put_blob, sha256
-from repos.lfs import basic, batch, wanted
+from repos.lfs import basic, batch, object_requests
 from repositories import a_repo
 
 CONTENT = b"large " * 100
@@ -22,7 +22,7 @@ async def repo_id(client: httpx2.AsyncClient, ada: Headers) -> str:
 async def test_a_new_object_gets_an_address_to_send_it_to(
     client: httpx2.AsyncClient, ada: Headers, repo_id: str
 ) -> None:
-    response = await batch(client, ada, wanted(CONTENT))
+    response = await batch(client, ada, object_requests(CONTENT))
 
     assert response.headers["content-type"] == "application/vnd.git-lfs+json"
     href = response.json()["objects"][0]["actions"]["upload"]["href"]
@@ -48,9 +48,9 @@ async def test_what_the_repository_has_is_not_sent_again(
 ) -> None:
     await put_blob(database, repo_id, CONTENT)
 
-    response = await batch(client, ada, wanted(CONTENT))
+    response = await batch(client, ada, object_requests(CONTENT))
 
-    assert response.json()["objects"] == wanted(CONTENT)
+    assert response.json()["objects"] == object_requests(CONTENT)
 
 
 async def test_what_another_repository_has_must_be_sent_to_prove_possession(
@@ -59,18 +59,18 @@ async def test_what_another_repository_has_must_be_sent_to_prove_possession(
     other = await a_repo(client, ada, "ada/other")
     await put_blob(database, other, CONTENT)
 
-    up = await batch(client, ada, wanted(CONTENT))
-    down = await batch(client, ada, wanted(CONTENT), operation="download")
+    up = await batch(client, ada, object_requests(CONTENT))
+    down = await batch(client, ada, object_requests(CONTENT), operation="download")
 
     assert "upload" in up.json()["objects"][0]["actions"]
     assert down.json()["objects"] == [
-        wanted(CONTENT)[0]
+        object_requests(CONTENT)[0]
         | {"error": {"code": 404, "message": "There is no such object in this repository."}}
     ]
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("requested", "message"),
     [
         pytest.param(
             {"oid": "x", "size": 1},
@@ -100,15 +100,15 @@ async def test_a_wrong_object_is_refused_alone(
     database: Database,
     ada: Headers,
     repo_id: str,
-    asked: dict[str, Any],
+    requested: dict[str, Any],
     message: str,
 ) -> None:
     await put_blob(database, repo_id, CONTENT)
 
-    response = await batch(client, ada, [asked, *wanted(b"other")])
+    response = await batch(client, ada, [requested, *object_requests(b"other")])
 
     refused, other = response.json()["objects"]
-    assert refused == asked | {"error": {"code": 422, "message": message}}
+    assert refused == requested | {"error": {"code": 422, "message": message}}
     assert "actions" in other
 
 
@@ -117,7 +117,7 @@ async def test_a_download_has_an_address_as_well(
 ) -> None:
     await put_blob(database, repo_id, CONTENT)
 
-    response = await batch(client, {}, wanted(CONTENT), operation="download", ref=None)
+    response = await batch(client, {}, object_requests(CONTENT), operation="download", ref=None)
     wrong = await batch(client, {}, [{"oid": sha256(CONTENT), "size": 1}], operation="download")
 
     [answer] = response.json()["objects"]
@@ -134,7 +134,7 @@ async def test_the_fields_of_other_clients_are_taken(
     response = await batch(
         client,
         ada,
-        [wanted(CONTENT)[0] | {"name": "a", "path": "b", "authenticated": True}],
+        [object_requests(CONTENT)[0] | {"name": "a", "path": "b", "authenticated": True}],
         hash_algo="sha_256",
         transfers=["basic", "xet"],
         ref={"name": "refs/heads/main"},
@@ -148,7 +148,7 @@ async def test_the_fields_of_other_clients_are_taken(
     [
         ({"hash_algo": "md5"}, "hash_algo must be one of 'sha256' or 'sha_256'."),
         ({"operation": "erase"}, "operation must be one of 'upload' or 'download'."),
-        ({"objects": wanted(b"") * 1001}, "objects must have at most 1000 items."),
+        ({"objects": object_requests(b"") * 1001}, "objects must have at most 1000 items."),
     ],
 )
 async def test_a_wrong_question_is_refused_as_a_whole(
@@ -168,7 +168,7 @@ async def test_every_type_with_git_has_large_files(
 ) -> None:
     await a_repo(client, ada, "ada/engine", type=kind.removesuffix("s"))
 
-    response = await batch(client, ada, wanted(CONTENT), repo=f"{kind}/ada/engine{end}")
+    response = await batch(client, ada, object_requests(CONTENT), repo=f"{kind}/ada/engine{end}")
 
     [answer] = response.json()["objects"]
     assert answer["actions"]["verify"]["href"] == (
@@ -179,7 +179,7 @@ async def test_every_type_with_git_has_large_files(
 async def test_git_may_send_its_token_as_a_password(
     client: httpx2.AsyncClient, ada: Headers, repo_id: str
 ) -> None:
-    assert (await batch(client, basic(ada), wanted(CONTENT))).status_code == 200
+    assert (await batch(client, basic(ada), object_requests(CONTENT))).status_code == 200
 
 
 async def test_who_shows_no_token_is_asked_for_one(
@@ -187,8 +187,10 @@ async def test_who_shows_no_token_is_asked_for_one(
 ) -> None:
     await a_repo(client, ada, "ada/secret", visibility="private")
 
-    up = await batch(client, {}, wanted(CONTENT))
-    down = await batch(client, {}, wanted(CONTENT), operation="download", repo="ada/secret")
+    up = await batch(client, {}, object_requests(CONTENT))
+    down = await batch(
+        client, {}, object_requests(CONTENT), operation="download", repo="ada/secret"
+    )
 
     assert (up.status_code, down.status_code) == (401, 401)
     assert up.headers["www-authenticate"].startswith("Basic")
@@ -199,15 +201,25 @@ async def test_strangers_bring_files_for_pull_requests_only(
 ) -> None:
     bob = await sign_in(database, "bob")
     reader = await sign_in(database, "ada", scopes=["read-repos"])
-    open_to_all = await batch(client, bob, wanted(CONTENT))
+    open_to_all = await batch(client, bob, object_requests(CONTENT))
     settings = {"discussionsDisabled": True}
     await client.put("/api/models/ada/engine/settings", headers=ada, json=settings)
 
-    closed = await batch(client, bob, wanted(CONTENT))
-    without_scope = await batch(client, reader, wanted(CONTENT))
+    closed = await batch(client, bob, object_requests(CONTENT))
+    without_scope = await batch(client, reader, object_requests(CONTENT))
 
     assert open_to_all.status_code == 200
     assert (closed.status_code, without_scope.status_code) == (403, 403)
+
+
+async def test_who_cannot_read_a_repository_brings_no_files_for_pull_requests(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
+) -> None:
+    await client.put("/api/models/ada/engine/settings", headers=ada, json={"gated": "manual"})
+
+    response = await batch(client, await sign_in(database, "bob"), object_requests(CONTENT))
+
+    assert response.status_code == 403
 
 
 async def test_a_private_repository_has_no_large_files_for_strangers(
@@ -218,7 +230,9 @@ async def test_a_private_repository_has_no_large_files_for_strangers(
     bob = await sign_in(database, "bob")
 
     for operation in ("upload", "download"):
-        response = await batch(client, bob, wanted(CONTENT), operation=operation, repo="ada/secret")
+        response = await batch(
+            client, bob, object_requests(CONTENT), operation=operation, repo="ada/secret"
+        )
         assert (response.status_code, response.headers["x-error-code"]) == (404, "RepoNotFound")
 
 
@@ -229,7 +243,7 @@ async def test_the_gate_stands_before_downloads(
     await client.put("/api/models/ada/engine/settings", headers=ada, json={"gated": "manual"})
     bob = await sign_in(database, "bob")
 
-    response = await batch(client, bob, wanted(CONTENT), operation="download")
+    response = await batch(client, bob, object_requests(CONTENT), operation="download")
 
     assert (response.status_code, response.headers["x-error-code"]) == (403, "GatedRepo")
 
@@ -239,10 +253,11 @@ async def test_an_upload_is_verified(
 ) -> None:
     await put_blob(database, repo_id, CONTENT)
     path = "/ada/engine.git/info/lfs/objects/verify"
-    asked = [(sha256(CONTENT), 600), (sha256(CONTENT), 1), ("ab" * 32, 1)]
+    requested = [(sha256(CONTENT), 600), (sha256(CONTENT), 1), ("ab" * 32, 1)]
 
     answers = [
-        await client.post(path, headers=ada, json={"oid": oid, "size": size}) for oid, size in asked
+        await client.post(path, headers=ada, json={"oid": oid, "size": size})
+        for oid, size in requested
     ]
     without_token = await client.post(path, json={"oid": sha256(CONTENT), "size": 600})
 

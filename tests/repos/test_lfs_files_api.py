@@ -101,8 +101,8 @@ async def test_history_is_rewritten_as_if_the_file_had_never_been(
         ("Add files.", []),
         ("initial commit", [".gitattributes"]),
     ]
-    [fact] = (await published_events(database, RepoContentUpdated))[-1:]
-    assert fact["updated_refs"] == [
+    [event] = (await published_events(database, RepoContentUpdated))[-1:]
+    assert event["updated_refs"] == [
         {
             "ref": "refs/heads/main",
             "old_sha": before["refs/heads/main"],

@@ -16,7 +16,7 @@ from hublet.repos.lfs import records, service
 from people import Headers
 from repos.content import sha256
 from repos.git_objects import git_sha1
-from repos.lfs import batch, upload_href, wanted
+from repos.lfs import batch, object_requests, upload_href
 from repositories import a_repo
 
 CONTENT = b"0123456789" * 25
@@ -202,7 +202,7 @@ async def test_a_deleted_repository_takes_no_uploads(
 
 
 async def in_parts(client: httpx2.AsyncClient, headers: Headers, content: bytes) -> dict[str, Any]:
-    response = await batch(client, headers, wanted(content))
+    response = await batch(client, headers, object_requests(content))
     assert response.json()["transfer"] == "multipart"
     action: dict[str, Any] = response.json()["objects"][0]["actions"]["upload"]
     return action
@@ -337,7 +337,7 @@ async def test_parts_of_other_content_are_refused(
 async def test_who_knows_no_parts_sends_the_whole(
     client: httpx2.AsyncClient, ada: Headers, repo_id: str
 ) -> None:
-    response = await batch(client, ada, wanted(CONTENT), transfers=["basic"])
+    response = await batch(client, ada, object_requests(CONTENT), transfers=["basic"])
 
     assert response.json()["transfer"] == "basic"
     assert "header" not in response.json()["objects"][0]["actions"]["upload"]

@@ -30,9 +30,9 @@ async def test_a_like_is_counted_once_and_taken_back_once(
 
     assert [(answer.status_code, answer.json()) for answer in answers] == [(200, {})] * 5
     assert (liked, await likes_of(client)) == (2, 1)
-    facts = await published_events(database, RepoLiked)
-    assert [fact["repo"]["name"] for fact in facts] == ["ada/engine", "ada/engine"]
-    assert facts[0]["user_id"] == (await a_user(database, "bob")).id
+    events = await published_events(database, RepoLiked)
+    assert [event["repo"]["name"] for event in events] == ["ada/engine", "ada/engine"]
+    assert events[0]["user_id"] == (await a_user(database, "bob")).id
 
 
 async def test_likes_at_the_same_moment_are_all_counted(

@@ -27,9 +27,9 @@ async def commit(client: httpx2.AsyncClient, database: Database, ada: Headers) -
 async def test_paths_are_asked_for_as_a_form_or_as_json(
     client: httpx2.AsyncClient, commit: str, form: str
 ) -> None:
-    asked: dict[str, Any] = {form: {"paths": ["d/b.txt", "none", "a.txt", "../x", ""]}}
+    requested: dict[str, Any] = {form: {"paths": ["d/b.txt", "none", "a.txt", "../x", ""]}}
 
-    response = await client.post(f"{PATH}/feat%2Fx", **asked)
+    response = await client.post(f"{PATH}/feat%2Fx", **requested)
 
     assert (response.status_code, response.json()) == (200, [B, A])
 
@@ -63,9 +63,9 @@ async def test_a_folder_may_be_written_with_a_slash(
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("requested", "sentence"),
     [
-        pytest.param({"data": {}}, "paths must have at least 1 item(s).", id="nothing asked"),
+        pytest.param({"data": {}}, "paths must have at least 1 item(s).", id="nothing requested"),
         pytest.param({"json": {}}, "paths is required.", id="an empty object"),
         pytest.param({"json": []}, "The body must be an object.", id="an array"),
         pytest.param(
@@ -89,9 +89,9 @@ async def test_a_folder_may_be_written_with_a_slash(
     ],
 )
 async def test_a_wrong_body_is_told_by_field(
-    client: httpx2.AsyncClient, commit: str, asked: dict[str, Any], sentence: str
+    client: httpx2.AsyncClient, commit: str, requested: dict[str, Any], sentence: str
 ) -> None:
-    response = await client.post(f"{PATH}/main", **asked)
+    response = await client.post(f"{PATH}/main", **requested)
 
     assert (response.status_code, response.json()) == (400, {"error": sentence})
 

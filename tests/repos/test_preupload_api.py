@@ -53,9 +53,9 @@ async def test_a_large_file_is_known_by_its_content_not_by_its_pointer(
     content = b"x" * 11_000_000
     await repo.commit(ada, file("big", content))
 
-    [shown] = (await advice(repo, ada, "big"))["files"]
+    [fetched] = (await advice(repo, ada, "big"))["files"]
 
-    assert shown["oid"] == git_sha1(content)
+    assert fetched["oid"] == git_sha1(content)
 
 
 async def test_a_large_file_of_unknown_name_has_none(
@@ -65,33 +65,33 @@ async def test_a_large_file_of_unknown_name_has_none(
     async with database.transaction() as conn:
         await conn.execute("UPDATE blobs SET git_sha1 = NULL")
 
-    [shown] = (await advice(repo, ada, "big"))["files"]
+    [fetched] = (await advice(repo, ada, "big"))["files"]
 
-    assert "oid" not in shown
+    assert "oid" not in fetched
 
 
 async def test_the_repositorys_own_rules_leave_files_out(ada: Headers, repo: ARepo) -> None:
     await repo.commit(ada, file(".gitignore", "*.log\n!keep.log\n"))
 
-    shown = await advice(repo, ada, "a.log", "keep.log", "a.txt")
+    fetched = await advice(repo, ada, "a.log", "keep.log", "a.txt")
 
-    assert [each["shouldIgnore"] for each in shown["files"]] == [True, False, False]
+    assert [each["shouldIgnore"] for each in fetched["files"]] == [True, False, False]
 
 
 async def test_the_rules_of_the_request_come_first(ada: Headers, repo: ARepo) -> None:
     await repo.commit(ada, file(".gitignore", "*.log\n"))
 
-    shown = await advice(repo, ada, "a.log", "a.txt", gitIgnore="*.txt", gitAttributes="")
+    fetched = await advice(repo, ada, "a.log", "a.txt", gitIgnore="*.txt", gitAttributes="")
 
-    assert [each["shouldIgnore"] for each in shown["files"]] == [False, True]
+    assert [each["shouldIgnore"] for each in fetched["files"]] == [False, True]
 
 
 async def test_a_call_may_have_as_many_files_as_the_client_sends(ada: Headers, repo: ARepo) -> None:
     paths = [f"folder/{number}" for number in range(256)]
 
-    shown = await advice(repo, ada, *paths)
+    fetched = await advice(repo, ada, *paths)
 
-    assert [each["path"] for each in shown["files"]] == paths
+    assert [each["path"] for each in fetched["files"]] == paths
 
 
 @pytest.mark.parametrize(

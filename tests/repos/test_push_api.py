@@ -39,8 +39,8 @@ async def test_a_push_moves_main_and_tells_of_it_like_an_upload(pusher: Pusher) 
     assert await pusher.refs() == {MAIN: new}
     [entry] = trees.list_tree(pusher.folder, new, recursive=True)
     assert entry.path == "a.txt"
-    [fact] = await published_events(pusher.database, RepoContentUpdated)
-    assert fact == {
+    [event] = await published_events(pusher.database, RepoContentUpdated)
+    assert event == {
         "repo": {
             "id": pusher.repo.id,
             "type": "model",

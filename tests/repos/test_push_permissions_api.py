@@ -8,8 +8,10 @@ import pytest
 
 from hublet.core.database import Database, Reader
 from hublet.events import UpdatedRef
+from hublet.repos.commits import pull_requests
+from hublet.repos.commits.pull_requests import AuthorCheck
 from hublet.repos.git import bare_repos
-from hublet.repos.push import permissions, unpack
+from hublet.repos.push import unpack
 from hublet.repos.records import RefTransaction, Repo
 from hublet.repos.refs import service as ref_service
 from hublet.tokens.records import Caller, TokenRole
@@ -28,6 +30,18 @@ NO_WRITER = (
     "you have no write access to ada/engine; "
     "without it you can push to your own open pull requests only"
 )
+
+
+def answer_author_check(monkeypatch: pytest.MonkeyPatch, check: AuthorCheck) -> None:
+    registered = pull_requests._Registered  # noqa: SLF001 - the seam itself
+    monkeypatch.setattr(registered, "check", staticmethod(check))
+
+
+async def a_pull_request(pusher: Pusher, ref: str) -> None:
+    async with pusher.database.transaction() as conn:
+        created = UpdatedRef(ref=ref, old_sha=None, new_sha=pusher.head)
+        transaction = RefTransaction(updates=(created,), actor_id=pusher.repo.creator_id)
+        await ref_service.update_refs(conn, pusher.repo, transaction)
 
 
 async def test_pushing_needs_a_token_that_may_write(pusher: Pusher) -> None:
@@ -74,16 +88,13 @@ async def test_a_large_push_of_a_stranger_is_not_even_listened_to(
 async def test_a_pull_request_is_pushed_to_by_its_author(
     pusher: Pusher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with pusher.database.transaction() as conn:
-        for ref in ("refs/pr/1", "refs/pr/2"):
-            created = UpdatedRef(ref=ref, old_sha=None, new_sha=pusher.head)
-            move = RefTransaction(updates=(created,), actor_id=pusher.repo.creator_id)
-            await ref_service.update_refs(conn, pusher.repo, move)
+    for ref in ("refs/pr/1", "refs/pr/2"):
+        await a_pull_request(pusher, ref)
 
     async def is_bobs_second(_conn: Reader, caller: Caller, _repo: Repo, number: int) -> bool:
         return (caller.user_name, number) == ("bob", 2)
 
-    monkeypatch.setattr(permissions, "may_commit_to", is_bobs_second)
+    answer_author_check(monkeypatch, is_bobs_second)
     new = pusher.clone.commit({"a.txt": b"one"}, pusher.head)
     bob = replace(pusher, headers=await sign_in(pusher.database, "bob"))
     reader = await sign_in(pusher.database, "bob", role=TokenRole.read)
@@ -105,20 +116,37 @@ async def test_a_pull_request_is_pushed_to_by_its_author(
 async def test_who_may_not_write_any_more_when_all_has_arrived_moves_nothing(
     pusher: Pusher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with pusher.database.transaction() as conn:
-        created = UpdatedRef(ref="refs/pr/1", old_sha=None, new_sha=pusher.head)
-        move = RefTransaction(updates=(created,), actor_id=pusher.repo.creator_id)
-        await ref_service.update_refs(conn, pusher.repo, move)
+    await a_pull_request(pusher, "refs/pr/1")
     answers = iter([True, False])
 
     async def is_open_at_first(*_: object) -> bool:
         return next(answers)
 
-    monkeypatch.setattr(permissions, "may_commit_to", is_open_at_first)
+    answer_author_check(monkeypatch, is_open_at_first)
     new = pusher.clone.commit({"a.txt": b"one"}, pusher.head)
     bob = replace(pusher, headers=await sign_in(pusher.database, "bob"))
 
     report = await bob.push(("refs/pr/1", bob.head, new), pack=bob.clone.pack(new))
 
     assert report == ["unpack ok", f"ng refs/pr/1 {NO_WRITER}"]
+    assert (await pusher.refs())["refs/pr/1"] == pusher.head
+
+
+async def test_an_author_who_cannot_read_the_repository_any_more_cannot_push(
+    pusher: Pusher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await a_pull_request(pusher, "refs/pr/1")
+
+    async def is_the_author(*_: object) -> bool:
+        return True
+
+    answer_author_check(monkeypatch, is_the_author)
+    new = pusher.clone.commit({"a.txt": b"one"}, pusher.head)
+    body = push_body(("refs/pr/1", pusher.head, new), pack=pusher.clone.pack(new))
+    async with pusher.database.transaction() as conn:
+        await conn.execute("UPDATE repos SET gated = 'manual'")
+
+    response = await pusher.send(body, await sign_in(pusher.database, "bob"))
+
+    assert response.status_code == 403
     assert (await pusher.refs())["refs/pr/1"] == pusher.head

@@ -21,7 +21,7 @@ def refusals(*commands: RefCommand, capabilities: frozenset[str] = frozenset()) 
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "moved",
     [
         pytest.param(command(MAIN, OLD), id="main moves"),
         pytest.param(command("refs/heads/c"), id="a branch is created"),
@@ -35,8 +35,8 @@ def refusals(*commands: RefCommand, capabilities: frozenset[str] = frozenset()) 
         pytest.param(command("refs/heads/größe"), id="a name with other letters"),
     ],
 )
-def test_what_a_push_may_do(wanted: RefCommand) -> None:
-    assert refusals(wanted) == [None]
+def test_what_a_push_may_do(moved: RefCommand) -> None:
+    assert refusals(moved) == [None]
 
 
 NO_NAME = (
@@ -48,7 +48,7 @@ MOVED = "fetch first: it has moved since"
 
 
 @pytest.mark.parametrize(
-    ("wanted", "reason"),
+    ("moved", "reason"),
     [
         pytest.param(command("refs/notes/x"), ELSEWHERE, id="another kind of ref"),
         pytest.param(command("HEAD"), ELSEWHERE, id="the head"),
@@ -92,8 +92,8 @@ MOVED = "fetch first: it has moved since"
         ),
     ],
 )
-def test_what_a_push_may_not_do(wanted: RefCommand, reason: str) -> None:
-    assert refusals(wanted) == [reason]
+def test_what_a_push_may_not_do(moved: RefCommand, reason: str) -> None:
+    assert refusals(moved) == [reason]
 
 
 def test_a_strange_name_that_is_there_already_may_move_and_go() -> None:
@@ -104,27 +104,27 @@ def test_a_strange_name_that_is_there_already_may_move_and_go() -> None:
 
 
 def test_a_branch_may_take_the_place_of_what_the_same_push_deletes() -> None:
-    wanted = [command("refs/heads/a/b", OLD, None), command("refs/heads/a")]
+    commands = [command("refs/heads/a/b", OLD, None), command("refs/heads/a")]
 
-    assert refusals(*wanted) == [None, None]
+    assert refusals(*commands) == [None, None]
 
 
 def test_two_new_branches_can_be_in_each_others_way() -> None:
-    wanted = [command("refs/heads/x"), command("refs/heads/x/y")]
+    commands = [command("refs/heads/x"), command("refs/heads/x/y")]
 
-    assert refusals(*wanted) == ["refs/heads/x/y is in the way", "refs/heads/x is in the way"]
+    assert refusals(*commands) == ["refs/heads/x/y is in the way", "refs/heads/x is in the way"]
 
 
 def test_no_ref_is_moved_twice() -> None:
-    wanted = [command(MAIN, OLD), command(MAIN, OLD, OTHER), command("refs/heads/c")]
+    commands = [command(MAIN, OLD), command(MAIN, OLD, OTHER), command("refs/heads/c")]
 
-    assert refusals(*wanted) == ["it is named twice", "it is named twice", None]
+    assert refusals(*commands) == ["it is named twice", "it is named twice", None]
 
 
 def test_an_atomic_push_is_refused_as_a_whole_and_says_what_is_to_blame() -> None:
-    wanted = (command(MAIN, OTHER), command("refs/heads/c"))
+    commands = (command(MAIN, OTHER), command("refs/heads/c"))
 
-    assert refusals(*wanted, capabilities=frozenset({"atomic"})) == [
+    assert refusals(*commands, capabilities=frozenset({"atomic"})) == [
         MOVED,
         "the push is atomic, and another ref was refused",
     ]

@@ -87,10 +87,10 @@ async def test_a_push_of_too_many_refs_is_refused() -> None:
 
 
 def test_a_repository_without_refs_still_says_what_it_can_do() -> None:
-    told = advertisement({})
+    published = advertisement({})
 
-    assert told.startswith(b"001f# service=git-receive-pack\n0000")
-    assert f"{'0' * 40} capabilities^{{}}\0report-status delete-refs ".encode() in told
+    assert published.startswith(b"001f# service=git-receive-pack\n0000")
+    assert f"{'0' * 40} capabilities^{{}}\0report-status delete-refs ".encode() in published
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "x-gzip"])

@@ -40,11 +40,11 @@ async def test_a_moved_repository_is_found_under_both_names(
     assert old.headers["location"] == (
         "http://hub.test/api/models/ada/Motor/revision/main?blobs=true&x=%2F"
     )
-    [fact] = await published_events(database, RepoMoved)
+    [event] = await published_events(database, RepoMoved)
     ada_id = (await a_user(database, "ada")).id
-    assert (fact["repo"]["name"], fact["moved_to_name"]) == ("ada/engine", "ada/Motor")
-    assert (fact["repo"]["owner_id"], fact["moved_to_owner_id"]) == (ada_id, ada_id)
-    assert fact["actor_id"] == ada_id
+    assert (event["repo"]["name"], event["moved_to_name"]) == ("ada/engine", "ada/Motor")
+    assert (event["repo"]["owner_id"], event["moved_to_owner_id"]) == (ada_id, ada_id)
+    assert event["actor_id"] == ada_id
 
 
 async def test_names_of_a_chain_of_moves_all_lead_to_the_repository(
@@ -184,8 +184,8 @@ async def test_a_repository_that_moves_to_an_organization_keeps_nothing_of_its_g
     response = await move(client, ada, "acme/engine", "globex/engine")
 
     assert response.json()["name"] == "globex/engine"
-    shown = await client.get("/api/models/globex/engine/resource-group", headers=ada)
-    assert shown.json() == {"resourceGroup": None}
+    fetched = await client.get("/api/models/globex/engine/resource-group", headers=ada)
+    assert fetched.json() == {"resourceGroup": None}
 
 
 async def test_a_rename_keeps_the_group(
@@ -199,8 +199,8 @@ async def test_a_rename_keeps_the_group(
 
     await move(client, ada, "acme/engine", "acme/motor")
 
-    shown = await client.get("/api/models/acme/motor/resource-group", headers=ada)
-    assert shown.json() == {"resourceGroup": {"id": group.id, "name": "rockets"}}
+    fetched = await client.get("/api/models/acme/motor/resource-group", headers=ada)
+    assert fetched.json() == {"resourceGroup": {"id": group.id, "name": "rockets"}}
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,9 @@ async def test_a_repository_of_each_type_is_created_and_deleted(
     )
     assert (deleted.status_code, deleted.json()) == (200, {})
     assert (missing.status_code, missing.headers["x-error-code"]) == (404, "RepoNotFound")
-    [fact, gone] = await published_events(database, RepoCreated, RepoDeleted)
-    assert fact == gone
-    assert (fact["repo"]["name"], fact["repo"]["type"]) == ("ada/engine", type_)
+    [event, gone] = await published_events(database, RepoCreated, RepoDeleted)
+    assert event == gone
+    assert (event["repo"]["name"], event["repo"]["type"]) == ("ada/engine", type_)
 
 
 async def test_names_that_differ_only_in_case_are_one_name(
@@ -175,8 +175,8 @@ async def test_visibility_is_said_in_either_of_two_fields(
 ) -> None:
     await create(client, ada, **body)
 
-    [fact] = await published_events(database, RepoCreated)
-    assert fact["repo"]["private"] is private
+    [event] = await published_events(database, RepoCreated)
+    assert event["repo"]["private"] is private
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ UNTOUCHED = {
 
 
 @pytest.mark.parametrize(
-    ("body", "changed", "told"),
+    ("body", "changed", "published"),
     [
         pytest.param(
             {"visibility": "private"},
@@ -57,7 +57,7 @@ async def test_a_change_is_answered_kept_and_told(
     ada: Headers,
     body: dict[str, Any],
     changed: dict[str, Any],
-    told: dict[str, Any],
+    published: dict[str, Any],
 ) -> None:
     await a_repo(client, ada, "ada/engine")
 
@@ -66,9 +66,9 @@ async def test_a_change_is_answered_kept_and_told(
 
     assert (answer.status_code, answer.json()) == (200, UNTOUCHED | changed)
     assert kept.json() == UNTOUCHED | changed
-    [fact] = await published_events(database, RepoConfigUpdated)
-    assert fact["updated_config"] == told
-    assert fact["repo"]["private"] is (UNTOUCHED | changed)["private"]
+    [event] = await published_events(database, RepoConfigUpdated)
+    assert event["updated_config"] == published
+    assert event["repo"]["private"] is (UNTOUCHED | changed)["private"]
 
 
 async def test_what_changes_nothing_is_not_told(
@@ -108,8 +108,10 @@ async def test_a_gate_can_be_taken_away(
     answer = await client.put(SETTINGS, headers=ada, json={"gated": False})
 
     assert answer.json() == UNTOUCHED
-    told = [fact["updated_config"] for fact in await published_events(database, RepoConfigUpdated)]
-    assert told == [{"gated": "manual"}, {"gated": False}]
+    published = [
+        event["updated_config"] for event in await published_events(database, RepoConfigUpdated)
+    ]
+    assert published == [{"gated": "manual"}, {"gated": False}]
 
 
 async def test_a_space_can_be_protected(
@@ -122,8 +124,8 @@ async def test_a_space_can_be_protected(
     )
 
     assert answer.json() == UNTOUCHED | {"visibility": "protected", "private": True}
-    [fact] = await published_events(database, RepoConfigUpdated)
-    assert fact["updated_config"] == {"visibility": "protected"}
+    [event] = await published_events(database, RepoConfigUpdated)
+    assert event["updated_config"] == {"visibility": "protected"}
 
 
 @pytest.mark.parametrize(
@@ -184,14 +186,16 @@ async def test_an_administrator_puts_a_repository_into_a_group_and_out_again(
 
     put = await client.post(GROUP, headers=ada, json={"resourceGroupId": group.id})
     again = await client.post(GROUP, headers=ada, json={"resourceGroupId": group.id})
-    shown = await client.get(GROUP, headers=ada)
+    fetched = await client.get(GROUP, headers=ada)
     out = await client.post(GROUP, headers=ada, json={"resourceGroupId": None})
 
     expected = {"resourceGroup": {"id": group.id, "name": "rockets"}}
-    assert put.json() == again.json() == shown.json() == expected
+    assert put.json() == again.json() == fetched.json() == expected
     assert out.json() == {"resourceGroup": None}
-    told = [fact["updated_config"] for fact in await published_events(database, RepoConfigUpdated)]
-    assert told == [{"resourceGroupId": group.id}, {"resourceGroupId": None}]
+    published = [
+        event["updated_config"] for event in await published_events(database, RepoConfigUpdated)
+    ]
+    assert published == [{"resourceGroupId": group.id}, {"resourceGroupId": None}]
     log = await client.get("/api/organizations/acme/audit-log", headers=ada)
     lines = [line for line in log.json() if line["action"] == "repo.resource-group"]
     assert [line["details"] for line in lines] == [
@@ -224,9 +228,9 @@ async def test_a_group_is_shown_to_those_who_are_in_it(
     )
     await a_repo(client, ada, "acme/engine", resourceGroupId=group.id)
 
-    shown = await client.get(GROUP, headers=bob)
+    fetched = await client.get(GROUP, headers=bob)
 
-    assert shown.status_code == status
+    assert fetched.status_code == status
 
 
 @pytest.mark.parametrize(
@@ -260,10 +264,10 @@ async def test_a_users_repository_is_in_no_group(client: httpx2.AsyncClient, ada
     await a_repo(client, ada, "ada/engine")
     path = "/api/models/ada/engine/resource-group"
 
-    shown = await client.get(path, headers=ada)
+    fetched = await client.get(path, headers=ada)
     put = await client.post(path, headers=ada, json={"resourceGroupId": "a" * 24})
 
-    assert shown.json() == {"resourceGroup": None}
+    assert fetched.json() == {"resourceGroup": None}
     assert (put.status_code, put.json()) == (
         400,
         {"error": "Only the repositories of an organization can be in a resource group."},

@@ -34,11 +34,11 @@ async def test_a_history_becomes_one_commit(database: Database, ada: Headers, re
     [only] = history.list_commits(folder, after)
     assert (only.title, only.author_name, only.parents) == ("All of it", "ada", ())
     assert await repo.files() == files
-    _, facts = await repo.state()
-    assert facts[-1]["updated_refs"] == [
+    _, events = await repo.state()
+    assert events[-1]["updated_refs"] == [
         {"ref": "refs/heads/main", "old_sha": before, "new_sha": after}
     ]
-    assert (facts[-1]["repo"]["head_sha"], facts[-1]["repo"]["tags"]) == (after, ["license:mit"])
+    assert (events[-1]["repo"]["head_sha"], events[-1]["repo"]["tags"]) == (after, ["license:mit"])
 
 
 async def test_another_branch_is_squashed_alone(

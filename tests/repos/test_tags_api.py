@@ -28,9 +28,9 @@ async def test_a_tag_stays_at_its_commit(ada: Headers, repo: ARepo) -> None:
     await repo.commit(ada, file("a", "1"))
 
     assert (response.status_code, response.json()) == (200, {})
-    refs, facts = await repo.state()
+    refs, events = await repo.state()
     assert refs["refs/tags/v1.0"] == sha
-    assert facts[0]["updated_refs"] == [{"ref": "refs/tags/v1.0", "old_sha": None, "new_sha": sha}]
+    assert events[0]["updated_refs"] == [{"ref": "refs/tags/v1.0", "old_sha": None, "new_sha": sha}]
 
 
 async def test_every_revision_can_be_tagged(ada: Headers, repo: ARepo) -> None:
@@ -107,9 +107,9 @@ async def test_a_tag_is_deleted(client: httpx2.AsyncClient, ada: Headers, repo: 
 
     assert (response.status_code, response.json()) == (200, {})
     assert (again.status_code, again.headers["x-error-code"]) == (404, "RevisionNotFound")
-    refs, facts = await repo.state()
+    refs, events = await repo.state()
     assert refs == {"refs/heads/main": sha}
-    assert facts[-1]["updated_refs"] == [
+    assert events[-1]["updated_refs"] == [
         {"ref": "refs/tags/rel/1", "old_sha": sha, "new_sha": None}
     ]
 

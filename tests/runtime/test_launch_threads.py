@@ -46,13 +46,13 @@ async def test_a_runner_starts_attempts_in_these_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runner, names = a_runner("process", tmp_path), list[str]()
-    arrange = runner.arrange  # type: ignore[attr-defined]
+    build = runner.build  # type: ignore[attr-defined]
 
     def noted(*args: object) -> object:
         names.append(threading.current_thread().name)
-        return arrange(*args)
+        return build(*args)
 
-    monkeypatch.setattr(runner, "arrange", noted)
+    monkeypatch.setattr(runner, "build", noted)
     await (await launch(runner, tmp_path, "true")).ended()
 
     assert [name.split("_")[0] for name in names] == ["launch"]

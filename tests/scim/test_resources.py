@@ -110,6 +110,6 @@ def test_members_are_shown_as_the_library_shows_them(asked: dict[str, list[str]]
             scim_ctx=Context.RESOURCE_QUERY_RESPONSE, response_parameters=parameters
         )
 
-    shown = member_attributes(parameters)
-    found = members_of(group, base_url=BASE, shown=shown) if shown else None
+    attributes = member_attributes(parameters)
+    found = members_of(group, base_url=BASE, attributes=attributes) if attributes else None
     assert found == written.get("members")

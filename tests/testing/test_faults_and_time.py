@@ -54,10 +54,10 @@ def test_the_test_itself_is_never_hit(hub: Hub, http: httpx2.Client) -> None:
 def test_a_slow_answer_is_right_in_the_end(hub: Hub, http: httpx2.Client) -> None:
     hub.slow_next(0.3, path="/healthz")
 
-    slow, quick = http.get("/healthz"), http.get("/healthz")
+    slow = http.get("/healthz")
 
-    assert (slow.status_code, quick.status_code) == (200, 200)
-    assert slow.elapsed >= timedelta(seconds=0.3) > quick.elapsed
+    assert slow.status_code == 200
+    assert slow.elapsed >= timedelta(seconds=0.3)
 
 
 def test_the_public_client_tries_again(hub: Hub) -> None:

@@ -127,21 +127,13 @@ def _runs(command: list[str]) -> bool:
     return " ".join(command) in listed.stdout.splitlines()
 
 
-def test_a_reset_is_quick_and_leaves_no_tasks_or_threads(hub: Hub, hub_process: HubProcess) -> None:
+def test_resets_leave_no_threads(hub: Hub, hub_process: HubProcess) -> None:
     hub.reset()
     threads = _threads(hub_process)
-    for _ in range(5):
+    for _ in range(10):
         hub.user("ada")
         hub.reset()
 
-    times = []
-    for _ in range(5):
-        begun = time.perf_counter()
-        hub.reset()
-        times.append(time.perf_counter() - begun)
-
-    # The aim is 50 ms; a busy machine is given more. See the benchmark for figures.
-    assert min(times) < 0.5
     assert _threads(hub_process) <= threads + 2
 
 

@@ -1,4 +1,4 @@
-"""Webhooks, deliveries and a deliverer for tests of the engine, one line each."""
+"""Webhooks, deliveries and a delivery engine for tests, one line each."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -47,7 +47,7 @@ def set_webhooks(database: Database, **changes: Any) -> None:
 
 @asynccontextmanager
 async def delivering(database: Database, **changes: Any) -> AsyncIterator[DeliveryEngine]:
-    """Run a deliverer for as long as the block takes."""
+    """Run a delivery engine for as long as the block takes."""
     set_webhooks(database, **changes)
     deliverer = DeliveryEngine(database, new_object_id())
     deliverer.start()
@@ -120,7 +120,7 @@ async def remove(database: Database, webhook_id: str) -> None:
 async def trigger(
     database: Database, *webhook_ids: str, repo: RepoSnapshot = REPO, ping: bool = False
 ) -> list[str]:
-    """Let something happen that concerns these webhooks; return the ids of the deliveries."""
+    """Add an event for these webhooks; return the ids of the deliveries."""
     return (await trigger_many(database, webhook_ids, count=1, repo=repo, ping=ping))[0]
 
 
@@ -132,8 +132,8 @@ async def trigger_many(
     repo: RepoSnapshot = REPO,
     ping: bool = False,
 ) -> list[list[str]]:
-    """Let so many things happen, in one transaction."""
-    happened = Trigger(
+    """Add so many events, in one transaction."""
+    event = Trigger(
         domain=Domain.repo,
         scope="repo.content",
         action="update",
@@ -143,13 +143,11 @@ async def trigger_many(
     )
     new = [NewDelivery(webhook_id=w, state=DeliveryState.fresh, ping=ping) for w in webhook_ids]
     async with database.transaction() as conn:
-        return [
-            await add_deliveries(conn, await add_event(conn, happened), new) for _ in range(count)
-        ]
+        return [await add_deliveries(conn, await add_event(conn, event), new) for _ in range(count)]
 
 
 async def deliveries_of(database: Database, webhook_id: str) -> list[dict[str, Any]]:
-    """Return where the deliveries of a webhook stand, oldest first."""
+    """Return the states of the deliveries of a webhook, oldest first."""
     columns = ("state", "reason", "tries", "attempts", "status")
     async with database.read() as conn:
         rows = await conn.fetch_all(
@@ -188,7 +186,7 @@ async def lane_of(database: Database, webhook_id: str) -> dict[str, Any]:
 
 
 async def events_of(database: Database, *kinds: type[Event]) -> list[str]:
-    """Return the bodies of facts that wait to be handed on, oldest first."""
+    """Return the bodies of events that wait in the outbox, oldest first."""
     async with database.read() as conn:
         rows = await conn.fetch_all("SELECT kind, body FROM outbox ORDER BY id")
     names = {kind.kind for kind in kinds}

@@ -1,4 +1,4 @@
-"""Listening to a stream of the real application, without a socket in between."""
+"""Client of the event streams of the real application, without a socket in between."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ SOON_SECONDS = 10.0
 
 @dataclass(slots=True)
 class StreamClient:
-    """What a listener has heard, event by event."""
+    """Client of an event stream: reads what was received, event by event."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
@@ -50,14 +50,14 @@ class StreamClient:
         return {name: value.strip() for name, _, value in map(_split, block.split("\n"))}
 
     async def delivery(self, *, within: float = SOON_SECONDS) -> dict[str, Any]:
-        """Return the next delivery that is told of."""
+        """Return the delivery of the next event."""
         while True:
             block = await self.block(within=within)
             assert block is not None, "The stream has ended."
             if "data" in block:
                 assert block["event"] == "delivery"
-                told: dict[str, Any] = json.loads(block["data"])
-                return told
+                delivery: dict[str, Any] = json.loads(block["data"])
+                return delivery
 
     async def ends(self) -> bool:
         """Tell whether the stream ends soon; what it says before that does not matter."""
@@ -69,7 +69,7 @@ class StreamClient:
             return False
         return True
 
-    async def hears_nothing(self) -> bool:
+    async def receives_nothing(self) -> bool:
         try:
             await self.delivery(within=0.6)
         except TimeoutError:
@@ -90,7 +90,7 @@ async def open_stream(
 ) -> AsyncIterator[StreamClient]:
     """Open a stream; leave it at the end and see that the application notices."""
     given = headers if since is None else headers | {"Last-Event-ID": since}
-    ear = StreamClient()
+    listener = StreamClient()
     scope = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -105,10 +105,11 @@ async def open_stream(
         "client": ("127.0.0.1", 9),
         "server": ("hub.test", 80),
     }
-    answering = asyncio.ensure_future(with_edge(app)(scope, ear.receive, ear._messages.put))  # noqa: SLF001 - its own
+    put = listener._messages.put  # noqa: SLF001 - its own
+    answering = asyncio.ensure_future(with_edge(app)(scope, listener.receive, put))
     try:
-        await ear.begin()
-        yield ear
+        await listener.begin()
+        yield listener
     finally:
-        ear.leave()
+        listener.leave()
         await asyncio.wait_for(answering, SOON_SECONDS)

@@ -43,7 +43,7 @@ async def refused(
     return response.status_code, response.json()["error"]
 
 
-def a_happening(item: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def an_event_of(item: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {
         "id": item["event"]["id"],
         "scope": "repo.content",
@@ -65,7 +65,7 @@ async def test_a_delivery_that_arrived_is_shown_with_its_answer(
     assert item == {
         "id": delivery_id,
         "state": "delivered",
-        "event": a_happening(item),
+        "event": an_event_of(item),
         "attempts": 2,
         "status": 204,
         "createdAt": wire(THEN),
@@ -86,7 +86,7 @@ async def test_a_delivery_that_is_to_be_tried_shows_when(
     assert item == {
         "id": delivery_id,
         "state": "pending",
-        "event": a_happening(item),
+        "event": an_event_of(item),
         "attempts": 0,
         "createdAt": wire(THEN),
         "nextAttemptAt": wire(THEN + 5 * SECOND),
@@ -107,7 +107,7 @@ async def test_what_was_not_sent_says_why(
         "id": delivery_id,
         "state": "unsent",
         "reason": "throttled",
-        "event": a_happening(item, scope="ping", repo={"type": "space", "name": "bob/mill"}),
+        "event": an_event_of(item, scope="ping", repo={"type": "space", "name": "bob/mill"}),
         "attempts": 0,
         "ping": True,
         "createdAt": wire(THEN),
@@ -282,9 +282,9 @@ async def test_administrators_see_the_deliveries_of_their_organizations_webhooks
     delivery_id = await a_delivery(database, webhook_id, at=micros() - DAY)
     bob = await sign_in(database, "bob")
 
-    shown = await client.get(f"{path}/{webhook_id}/deliveries", headers=ada)
+    response = await client.get(f"{path}/{webhook_id}/deliveries", headers=ada)
     as_own = await client.get(f"{PATH}/{webhook_id}/deliveries", headers=ada)
     of_member = await client.get(f"{path}/{webhook_id}/deliveries", headers=bob)
 
-    assert [each["id"] for each in shown.json()] == [delivery_id]
+    assert [each["id"] for each in response.json()] == [delivery_id]
     assert (as_own.status_code, of_member.status_code) == (404, 403)

@@ -20,7 +20,7 @@ async def webhook_id(client: httpx2.AsyncClient, ada: Headers) -> str:
     return webhook_id
 
 
-async def shown(
+async def show(
     client: httpx2.AsyncClient, who: Headers, webhook_id: str, delivery_id: str
 ) -> tuple[int, Any]:
     path = f"{PATH}/{webhook_id}/deliveries/{delivery_id}"
@@ -43,7 +43,7 @@ async def test_who_had_no_access_is_not_told_what_happened(
         "finishedAt": wire(THEN),
     }
 
-    status, body = await shown(client, ada, webhook_id, delivery_id)
+    status, body = await show(client, ada, webhook_id, delivery_id)
     listed = await client.get(f"{PATH}/{webhook_id}/deliveries", headers=ada)
     by_scope = await client.get(
         f"{PATH}/{webhook_id}/deliveries", headers=ada, params={"scope": "repo.content"}
@@ -94,7 +94,7 @@ async def test_everything_about_a_delivery_is_told(
         response=b"tha\xffnk\x00s",
     )
 
-    status, body = await shown(client, ada, webhook_id, delivery_id)
+    status, body = await show(client, ada, webhook_id, delivery_id)
 
     assert status == 200
     assert body == {
@@ -152,7 +152,7 @@ async def test_before_the_first_attempt_the_headers_are_told_as_far_as_they_are_
     webhook_id = (await create(client, ada))["id"]
     delivery_id = await a_delivery(database, webhook_id, state="fresh")
 
-    _, body = await shown(client, ada, webhook_id, delivery_id)
+    _, body = await show(client, ada, webhook_id, delivery_id)
 
     assert (body["attemptLog"], body["headers"]) == (
         [],
@@ -171,7 +171,7 @@ async def test_what_started_a_job_has_no_headers(
     delivery_id = await a_delivery(database, webhook_id)
     await an_attempt(database, delivery_id, target=None, job_id="c" * 24, status=None)
 
-    _, body = await shown(client, ada, webhook_id, delivery_id)
+    _, body = await show(client, ada, webhook_id, delivery_id)
 
     [attempt] = body["attemptLog"]
     assert body["headers"] == {}
@@ -189,7 +189,7 @@ async def test_a_payload_may_hold_what_no_request_may(
 ) -> None:
     delivery_id = await a_delivery(database, webhook_id, event={"payload": r'{"tag":"a\u0000b"}'})
 
-    status, body = await shown(client, ada, webhook_id, delivery_id)
+    status, body = await show(client, ada, webhook_id, delivery_id)
 
     assert (status, body["payload"]["tag"]) == (200, "a\x00b")
 
@@ -200,7 +200,7 @@ async def test_a_delivery_is_found_only_at_its_own_webhook(
     other = (await create(client, ada))["id"]
     delivery_id = await a_delivery(database, other)
 
-    assert await shown(client, ada, webhook_id, delivery_id) == (
+    assert await show(client, ada, webhook_id, delivery_id) == (
         404,
         {"error": f"The webhook has no delivery {delivery_id}."},
     )
@@ -212,7 +212,7 @@ async def test_somebody_elses_delivery_is_not_found(
     delivery_id = await a_delivery(database, webhook_id)
     bob = await sign_in(database, "bob")
 
-    assert await shown(client, bob, webhook_id, delivery_id) == (
+    assert await show(client, bob, webhook_id, delivery_id) == (
         404,
         {"error": f"There is no webhook {webhook_id}."},
     )

@@ -118,9 +118,13 @@ async def test_a_target_that_is_gone_for_good_is_suspended_at_once(database: Dat
         ("failed", "gone"),
         ("unsent", "suspended-after-failure"),
     ]
-    [fact] = await events_of(database, WebhookSuspended, WebhookFailing)
-    told = json.loads(fact)
-    assert (told["webhook_id"], told["status"], told["reason"]) == (webhook_id, 410, None)
+    [event] = await events_of(database, WebhookSuspended, WebhookFailing)
+    published = json.loads(event)
+    assert (published["webhook_id"], published["status"], published["reason"]) == (
+        webhook_id,
+        410,
+        None,
+    )
     async with database.read() as conn:
         state = await conn.fetch_value("SELECT state FROM webhooks WHERE id = $1", webhook_id)
     assert state == "suspended-after-failure"

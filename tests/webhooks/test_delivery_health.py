@@ -1,4 +1,4 @@
-"""A failing target is probed, its owner is told, and in the end it is suspended."""
+"""A failing target is probed, its owner is notified, and in the end it is suspended."""
 
 import json
 from datetime import timedelta
@@ -20,17 +20,17 @@ from webhooks.engine_rows import (
 )
 from webhooks.receivers import answer, in_turn, receiving
 
-FACTS = (WebhookFailing, WebhookRecovered, WebhookSuspended)
+EVENTS = (WebhookFailing, WebhookRecovered, WebhookSuspended)
 DAILY = 10_000_000
 
 
-async def told(database: Database) -> list[int | str]:
-    """Return what was told: percentages, and the end."""
+async def published(database: Database) -> list[int | str]:
+    """Return the percentages and the kinds of the events that were published."""
     steps: list[int | str] = []
-    for kind in FACTS:
+    for kind in EVENTS:
         for body in await events_of(database, kind):
-            fact = json.loads(body)
-            steps.append(fact["percent"] if kind is WebhookFailing else kind.kind)
+            event = json.loads(body)
+            steps.append(event["percent"] if kind is WebhookFailing else kind.kind)
     return steps
 
 
@@ -54,7 +54,7 @@ async def test_a_target_that_fails_four_times_is_only_probed(database: Database)
 
     assert probes == [(number, number + 1) for number in range(4, 12)]
     assert {each["state"] for each in await deliveries_of(database, webhook_id)} == {"pending"}
-    assert await told(database) == [0]
+    assert await published(database) == [0]
 
 
 async def test_the_first_success_opens_the_lane_and_everything_due_goes(
@@ -76,7 +76,7 @@ async def test_the_first_success_opens_the_lane_and_everything_due_goes(
     assert (lane["failures"], lane["degraded_since"], lane["probes"], lane["told"]) == (
         0, None, 0, None,
     )  # fmt: skip
-    assert await told(database) == [0, "webhook.recovered"]
+    assert await published(database) == [0, "webhook.recovered"]
 
 
 async def test_what_arrives_while_a_degraded_lane_waits_for_a_retry_is_the_next_probe(
@@ -122,7 +122,7 @@ async def test_five_days_without_success_suspend_a_webhook(database: Database) -
         await trigger_many(database, [webhook_id], count=12)
         await settle(deliverer)
         hours = 0
-        while "webhook.suspended" not in await told(database):
+        while "webhook.suspended" not in await published(database):
             hours += 2
             assert hours < 150
             clock.move(timedelta(hours=2))
@@ -130,7 +130,7 @@ async def test_five_days_without_success_suspend_a_webhook(database: Database) -
             await settle(deliverer)
 
     assert 120 <= hours <= 124
-    assert await told(database) == [0, 50, 90, "webhook.suspended"]
+    assert await published(database) == [0, 50, 90, "webhook.suspended"]
     states = await states_of(database, webhook_id)
     assert {state for state, _ in states} == {"failed", "unsent"}
     assert {reason for _, reason in states} == {"exhausted", "suspended-after-failure"}

@@ -47,7 +47,7 @@ PICK = strategies.integers(0, 9)
 
 
 class Deliveries(RuleBasedStateMachine):
-    """Webhooks, a receiver that answers as it is told, and a worker that may die."""
+    """Webhooks, a receiver that answers as it is set to, and a worker that may die."""
 
     template: Path
 
@@ -167,11 +167,11 @@ class Deliveries(RuleBasedStateMachine):
             await asyncio.sleep(pause)
             before = asyncio.all_tasks() - {asyncio.current_task()}
             mine = {task for task in before if task.get_name().startswith("webhook-")}
-            mine |= self.deliverer._carrier._running  # noqa: SLF001 - a crash asks nobody.
+            mine |= self.deliverer._dispatcher._running  # noqa: SLF001 - a crash asks nobody.
             for task in mine:
                 task.cancel()
             await asyncio.gather(*mine, return_exceptions=True)
-            await self.deliverer._carrier._sender.close()  # noqa: SLF001
+            await self.deliverer._dispatcher._sender.close()  # noqa: SLF001
             async with self.database.transaction() as conn:
                 await leases.release(conn, worker=self.worker)
             self.begin()

@@ -13,7 +13,7 @@ from hublet.core.clock import micros, now
 from hublet.core.database import Database
 from hublet.core.sealing import KeyRing
 from hublet.webhooks import sealed_secrets
-from hublet.webhooks.delivery import targets
+from hublet.webhooks.delivery import dispatcher
 from hublet.webhooks.delivery.signing import sign
 from hublet.webhooks.records import DELIVERIES_CHANNEL, WebhookSecrets, WebhookState
 from people import a_user, an_organization
@@ -87,7 +87,7 @@ async def test_the_last_trigger_is_noted_and_a_ping_is_none(database: Database) 
     assert before <= (await lane_of(database, webhook_id))["last_trigger_at"] <= micros()
 
 
-async def test_who_lost_the_access_to_a_private_repository_hears_nothing_more(
+async def test_who_lost_the_access_to_a_private_repository_receives_nothing_more(
     database: Database,
 ) -> None:
     organization = await an_organization(
@@ -249,7 +249,7 @@ async def test_a_new_url_and_a_new_secret_count_from_the_next_attempt(database: 
 async def test_a_change_in_this_process_is_seen_at_once(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(targets, "_MOMENT_SECONDS", 3600)
+    monkeypatch.setattr(dispatcher, "_MOMENT_SECONDS", 3600)
     async with receiving() as old, receiving() as new, delivering(database) as deliverer:
         webhook_id = await a_webhook(database, old.url)
         await trigger(database, webhook_id)

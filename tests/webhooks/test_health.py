@@ -27,7 +27,7 @@ HOPELESS = Health(
     exhausted=10,
     first_exhausted_at=T - 12 * HOUR,
     last_exhausted_at=T,
-    told=90,
+    notified_percent=90,
 )
 
 
@@ -44,7 +44,7 @@ def test_a_success_forgets_every_failure() -> None:
     )
 
 
-def test_a_success_after_failures_that_nobody_heard_of_is_not_told() -> None:
+def test_a_success_after_failures_that_nobody_was_notified_of_is_no_recovery() -> None:
     before = failed(Health(), times=3).health
     assert after_success(before, now=T) == Judgement(health=Health(last_success_at=T))
 
@@ -55,15 +55,15 @@ def test_three_failures_in_a_row_are_not_yet_a_pattern() -> None:
     )
 
 
-def test_the_fourth_failure_in_a_row_degrades_the_target_and_is_told() -> None:
+def test_the_fourth_failure_in_a_row_degrades_the_target_and_notifies_the_owner() -> None:
     assert failed(Health(), times=4) == Judgement(
-        health=Health(failures=4, failing_since=T, degraded_since=T, told=0), tells=0
+        health=Health(failures=4, failing_since=T, degraded_since=T, notified_percent=0), notify=0
     )
 
 
-def test_the_owner_is_told_once() -> None:
+def test_the_owner_is_notified_once() -> None:
     fifth = failed(failed(Health(), times=4).health)
-    assert fifth.tells is None
+    assert fifth.notify is None
     assert fifth.health.failures == 5
 
 
@@ -83,24 +83,28 @@ def test_probes_come_ever_more_rarely(probes: int, seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "told", "tells"),
+    ("days", "notified", "notify"),
     [
         pytest.param(1, None, 0, id="the first day"),
-        pytest.param(1, 0, None, id="the first day, told"),
+        pytest.param(1, 0, None, id="the first day, notified"),
         pytest.param(2.49, 0, None, id="before the middle"),
         pytest.param(2.5, 0, 50, id="the middle"),
-        pytest.param(3, 50, None, id="after the middle, told"),
+        pytest.param(3, 50, None, id="after the middle, notified"),
         pytest.param(4.5, 50, 90, id="shortly before the end"),
-        pytest.param(4.5, None, 90, id="only the newest step is told"),
-        pytest.param(4.9, 90, None, id="shortly before the end, told"),
+        pytest.param(4.5, None, 90, id="only the newest step is notified"),
+        pytest.param(4.9, 90, None, id="shortly before the end, notified"),
         pytest.param(30, 90, None, id="over time without enough given up"),
     ],
 )
-def test_the_owner_is_told_on_the_way(days: float, told: int | None, tells: int | None) -> None:
+def test_the_owner_is_notified_on_the_way(
+    days: float, notified: int | None, notify: int | None
+) -> None:
     since = T - round(days * DAY)
-    health = Health(failures=9, failing_since=since, degraded_since=since, told=told)
-    assert failed(health).tells == tells
-    assert failed(health).health.told == (told if tells is None else tells)
+    health = Health(
+        failures=9, failing_since=since, degraded_since=since, notified_percent=notified
+    )
+    assert failed(health).notify == notify
+    assert failed(health).health.notified_percent == (notified if notify is None else notify)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,7 @@ def test_the_owner_is_told_on_the_way(days: float, told: int | None, tells: int 
         pytest.param(
             {"exhausted": 10_000, "first_exhausted_at": T}, False, id="however many at once"
         ),
-        pytest.param({"told": None}, True, id="also when nothing was told"),
+        pytest.param({"notified_percent": None}, True, id="also when the owner was not notified"),
     ],
 )
 def test_a_target_is_suspended_after_five_days(change: dict[str, int], suspends: bool) -> None:  # noqa: FBT001 - a table.
@@ -147,7 +151,7 @@ def test_what_waited_too_long_counts_as_given_up() -> None:
 
 def test_a_clock_that_was_turned_back_counts_against_nobody() -> None:
     early = failed(failed(Health(), times=4).health, now=T - 30 * DAY)
-    assert (early.tells, early.suspends) == (None, False)
+    assert (early.notify, early.suspends) == (None, False)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +160,7 @@ def test_a_clock_that_was_turned_back_counts_against_nobody() -> None:
         pytest.param(Health(), True, id="unknown"),
         pytest.param(Health(last_success_at=T), True, id="well"),
         pytest.param(Health(failures=1, failing_since=T), False, id="one failure"),
-        pytest.param(Health(told=0), False, id="the owner was told"),
+        pytest.param(Health(notified_percent=0), False, id="the owner was notified"),
         pytest.param(Health(exhausted=1), False, id="one given up"),
     ],
 )

@@ -8,7 +8,7 @@ from hublet.webhooks.delivery.lanes import LANE_ROOM, PER_HOST, PER_WEBHOOK, Lan
 from hublet.webhooks.records import ClaimedDelivery, OutgoingEvent
 from webhooks.engine_rows import REPO
 
-HAPPENING = OutgoingEvent(id="e" * 24, payload=b"{}", repo=REPO)
+EVENT = OutgoingEvent(id="e" * 24, payload=b"{}", repo=REPO)
 
 
 def a_delivery(
@@ -17,7 +17,7 @@ def a_delivery(
     return ClaimedDelivery(
         id=f"{webhook}{number}",
         webhook_id=webhook,
-        happening=HAPPENING,
+        event=EVENT,
         tries=tries,
         attempts=tries,
         ping=ping,

@@ -1,4 +1,4 @@
-"""A ping tells whether a webhook's target answers."""
+"""A ping shows whether a webhook's target answers."""
 
 import asyncio
 from typing import Any
@@ -220,5 +220,7 @@ async def test_an_organizations_ping_shows_what_the_organization_sees(
 
     answer = (await client.post(f"{path}/{webhook_id}/ping", headers=ada)).json()
 
-    shown = await client.get(f"{path}/{webhook_id}/deliveries/{answer['deliveryId']}", headers=ada)
-    assert shown.json()["payload"]["repo"]["name"] == "engines/secret"
+    response = await client.get(
+        f"{path}/{webhook_id}/deliveries/{answer['deliveryId']}", headers=ada
+    )
+    assert response.json()["payload"]["repo"]["name"] == "engines/secret"

@@ -10,7 +10,7 @@ from hublet.core import clock
 from hublet.core.clock import micros
 from hublet.core.database import Database
 from hublet.first_start import prepare
-from hublet.webhooks.activity import pruning
+from hublet.webhooks.activity import service
 from people import Headers
 from webhooks.recorded_deliveries import DAY, SECOND, a_delivery, an_attempt, an_event
 from webhooks.webhook_calls import create
@@ -58,7 +58,7 @@ async def test_what_ended_long_ago_is_forgotten(
         database, webhook_id, at=days_ago(40), state=row["state"], finished_at=finished_at
     )
 
-    await pruning.prune(database)
+    await service.prune(database)
 
     assert await ids_in(database, "webhook_deliveries") == [delivery_id] * is_kept
     assert len(await ids_in(database, "webhook_events")) == is_kept
@@ -74,7 +74,7 @@ async def test_attempts_go_with_their_delivery(database: Database, webhook_id: s
             "UPDATE webhook_deliveries SET finished_at = $1 WHERE id = $2", days_ago(40), old
         )
 
-    await pruning.prune(database)
+    await service.prune(database)
 
     assert await ids_in(database, "webhook_attempts") == [young]
 
@@ -91,7 +91,7 @@ async def test_an_event_stays_for_as_long_as_somebody_is_told_of_it(
             "UPDATE webhook_deliveries SET event_id = $1 WHERE id = $2", event_id, waiting
         )
 
-    await pruning.prune(database)
+    await service.prune(database)
 
     assert await ids_in(database, "webhook_deliveries") == [waiting]
     assert await ids_in(database, "webhook_events") == [event_id]
@@ -103,7 +103,7 @@ async def test_an_event_without_deliveries_is_left_alone_while_it_is_young(
     await an_event(database, at=days_ago(31))
     young = await an_event(database, at=days_ago(29))
 
-    await pruning.prune(database)
+    await service.prune(database)
 
     assert await ids_in(database, "webhook_events") == [young]
 
@@ -111,12 +111,12 @@ async def test_an_event_without_deliveries_is_left_alone_while_it_is_young(
 async def test_all_batches_are_gone_through(
     database: Database, webhook_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "BATCH", 2)
+    monkeypatch.setattr(service, "PRUNE_BATCH", 2)
     kept = await a_delivery(database, webhook_id, at=days_ago(50), state="pending")
     for n in range(5):
         await a_delivery(database, webhook_id, at=days_ago(40) + n * SECOND)
 
-    await pruning.prune(database)
+    await service.prune(database)
 
     assert await ids_in(database, "webhook_deliveries") == [kept]
     assert len(await ids_in(database, "webhook_events")) == 1

@@ -150,7 +150,7 @@ async def test_of_many_the_worker_puts_back_the_rest(
     webhook_id: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(service, "BATCH", 2)
+    monkeypatch.setattr(service, "RECOVER_BATCH", 2)
     for n in range(5):
         await a_delivery(database, webhook_id, at=THEN + n * SECOND, state="failed")
 

@@ -230,7 +230,7 @@ async def test_who_waits_for_a_webhook_that_is_deleted_hears_of_it(
     webhook_id: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(service, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(service, "_POLL_SECONDS", 0.05)
     delivery_id = await a_delivery(database, webhook_id)
 
     answer = await while_waiting(

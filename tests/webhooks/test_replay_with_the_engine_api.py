@@ -72,8 +72,8 @@ async def test_a_replay_goes_under_the_same_id_to_where_the_webhook_points_now(
     assert before.headers["webhook-id"] == after.headers["webhook-id"] == item["id"]
     assert before.body == after.body
     assert after.headers["x-webhook-secret"] == "b"
-    shown = await client.get(f"{PATH}/{webhook_id}/deliveries/{item['id']}", headers=ada)
-    assert [each["target"] for each in shown.json()["attemptLog"]] == [
+    response = await client.get(f"{PATH}/{webhook_id}/deliveries/{item['id']}", headers=ada)
+    assert [each["target"] for each in response.json()["attemptLog"]] == [
         old.url,
         new.url,
     ]
@@ -123,11 +123,15 @@ async def test_a_listener_hears_what_the_engine_does(
 ) -> None:
     webhook_id = (await create(client, ada, url=receiver.url))["id"]
     path = f"{PATH}/{webhook_id}/deliveries/stream"
-    async with open_stream(app, path, ada) as ear, delivering(database):
-        await ear.block()
+    async with open_stream(app, path, ada) as listener, delivering(database):
+        await listener.block()
         await a_repo(client, ada, "ada/engine")
-        told = await ear.delivery()
-        while not told["attempts"]:
-            told = await ear.delivery()
+        received = await listener.delivery()
+        while not received["attempts"]:
+            received = await listener.delivery()
 
-    assert (told["state"], told["status"], told["lastAttempt"]["status"]) == ("pending", 500, 500)
+    assert (received["state"], received["status"], received["lastAttempt"]["status"]) == (
+        "pending",
+        500,
+        500,
+    )

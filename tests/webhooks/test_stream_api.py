@@ -47,68 +47,75 @@ async def ring(database: Database) -> None:
         conn.wake(DELIVERIES_CHANNEL)
 
 
-async def states(ear: StreamClient, count: int) -> list[tuple[str, str, int]]:
-    told = [await ear.delivery() for _ in range(count)]
-    return [(each["id"], each["state"], each["attempts"]) for each in told]
+async def states(listener: StreamClient, count: int) -> list[tuple[str, str, int]]:
+    received = [await listener.delivery() for _ in range(count)]
+    return [(each["id"], each["state"], each["attempts"]) for each in received]
 
 
 async def test_the_first_line_comes_at_once(app: FastAPI, ada: Headers, path: str) -> None:
     before = micros()
-    async with open_stream(app, path, ada) as ear:
-        first = await ear.block()
+    async with open_stream(app, path, ada) as listener:
+        first = await listener.block()
 
     assert first is not None
     assert before <= int(first["id"]) <= micros()
     assert first == {"": "listening", "retry": "1000", "id": first["id"]}
-    assert ear.headers["content-type"] == "text/event-stream; charset=utf-8"
-    assert (ear.headers["cache-control"], ear.headers["x-accel-buffering"]) == ("no-store", "no")
+    assert listener.headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert (listener.headers["cache-control"], listener.headers["x-accel-buffering"]) == (
+        "no-store",
+        "no",
+    )
 
 
 async def test_the_description_tells_of_the_stream(app: FastAPI, ada: Headers, path: str) -> None:
     contract = Contract(describe(app, base_url="http://hub.test"))
-    async with open_stream(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as listener:
         pass
 
     contract.check(
-        method="GET", path=path, status=ear.status, headers=ear.headers, body=b": listening"
+        method="GET",
+        path=path,
+        status=listener.status,
+        headers=listener.headers,
+        body=b": listening",
     )
 
 
-async def test_what_happens_is_told_of_with_its_payload(
+async def test_what_happens_is_sent_with_its_payload(
     app: FastAPI, client: httpx2.AsyncClient, ada: Headers, webhook_id: str, path: str
 ) -> None:
-    async with open_stream(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as listener:
         repo_id = await a_repo(client, ada, "ada/engine")
-        told = await ear.delivery()
+        received = await listener.delivery()
 
-    assert told == {
-        "id": told["id"],
+    assert received == {
+        "id": received["id"],
         "state": "pending",
         "event": {
-            "id": told["event"]["id"],
+            "id": received["event"]["id"],
             "scope": "repo",
             "action": "create",
             "repo": {"type": "model", "name": "ada/engine"},
-            "createdAt": told["createdAt"],
+            "createdAt": received["createdAt"],
         },
         "attempts": 0,
-        "createdAt": told["createdAt"],
-        "nextAttemptAt": told["nextAttemptAt"],
-        "payload": told["payload"],
+        "createdAt": received["createdAt"],
+        "nextAttemptAt": received["nextAttemptAt"],
+        "payload": received["payload"],
     }
-    assert told["payload"]["repo"]["id"] == repo_id
-    assert told["payload"]["webhook"] == {"id": webhook_id, "version": 3}
+    assert received["payload"]["repo"]["id"] == repo_id
+    assert received["payload"]["webhook"] == {"id": webhook_id, "version": 3}
 
 
-async def test_an_attempt_is_told_of_with_its_answer(
+async def test_an_attempt_is_sent_with_its_answer(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     delivery_id = await a_delivery(database, webhook_id, state="pending")
-    async with open_stream(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as listener:
         await an_attempt(database, delivery_id, status=500, reason="refused", state="pending")
-        first = await ear.delivery()
+        first = await listener.delivery()
         await an_attempt(database, delivery_id, number=2, response=b"thanks", started_at=5 * SECOND)
-        second = await ear.delivery()
+        second = await listener.delivery()
 
     assert (first["state"], first["attempts"], first["lastAttempt"]["status"]) == (
         "pending",
@@ -126,48 +133,48 @@ async def test_an_attempt_is_told_of_with_its_answer(
     }
 
 
-async def test_nothing_is_told_twice_and_nothing_of_before(
+async def test_nothing_is_sent_twice_and_nothing_of_before(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     await a_delivery(database, webhook_id)
-    async with open_stream(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as listener:
         new = await a_delivery(database, webhook_id)
         await ring(database)
-        assert await states(ear, 1) == [(new, "delivered", 0)]
+        assert await states(listener, 1) == [(new, "delivered", 0)]
         await ring(database)
-        assert await ear.hears_nothing()
+        assert await listener.receives_nothing()
 
 
-async def test_what_was_not_looked_at_becomes_pending_without_news(
+async def test_what_was_not_claimed_yet_becomes_pending_without_an_event(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     await a_delivery(database, webhook_id, state="fresh")
-    async with open_stream(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as listener:
         async with database.transaction() as conn:
             await conn.execute("UPDATE webhook_deliveries SET state = 'pending'")
             conn.wake(DELIVERIES_CHANNEL)
 
-        assert await ear.hears_nothing()
+        assert await listener.receives_nothing()
 
 
 async def test_what_is_committed_late_is_not_skipped(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     earlier = micros() - 10 * SECOND
-    async with open_stream(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as listener:
         for _ in range(stream.NEWEST + 1):
             await a_delivery(database, webhook_id, at=micros())
         await ring(database)
         for _ in range(stream.NEWEST + 1):
-            await ear.delivery()
+            await listener.delivery()
         # Its id was made before those of all the others.
         late = await a_delivery(database, webhook_id, id=id_at(earlier))
         await ring(database)
 
-        assert await states(ear, 1) == [(late, "delivered", 0)]
+        assert await states(listener, 1) == [(late, "delivered", 0)]
 
 
-async def test_an_old_delivery_that_is_replayed_is_told_of(
+async def test_an_old_delivery_that_is_replayed_is_sent(
     app: FastAPI,
     database: Database,
     ada: Headers,
@@ -180,21 +187,21 @@ async def test_an_old_delivery_that_is_replayed_is_told_of(
     old = await a_delivery(database, webhook_id, at=long_ago)
     for n in range(1, 5):
         await a_delivery(database, webhook_id, at=long_ago + n * SECOND)
-    async with open_stream(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as listener:
         async with database.transaction() as conn:
             await conn.execute("UPDATE webhook_deliveries SET state = 'pending' WHERE id = $1", old)
             conn.wake(DELIVERIES_CHANNEL)
-        assert await states(ear, 1) == [(old, "pending", 0)]
+        assert await states(listener, 1) == [(old, "pending", 0)]
         # While it is sent nobody else may take it, and it is still watched.
         async with database.transaction() as conn:
             await conn.execute("UPDATE webhook_deliveries SET claimed_by = 'w' WHERE id = $1", old)
             conn.wake(DELIVERIES_CHANNEL)
-        assert await ear.hears_nothing()
+        assert await listener.receives_nothing()
         await an_attempt(database, old)
-        assert await states(ear, 1) == [(old, "delivered", 1)]
+        assert await states(listener, 1) == [(old, "delivered", 1)]
 
 
-async def test_who_comes_back_is_told_what_was_missed(
+async def test_who_comes_back_gets_what_was_missed(
     app: FastAPI, database: Database, ada: Headers, webhook_id: str, path: str
 ) -> None:
     left_at = micros() - 100 * SECOND
@@ -205,16 +212,16 @@ async def test_who_comes_back_is_told_what_was_missed(
     await a_delivery(database, webhook_id, at=before, state="pending")
     ended = await a_delivery(database, webhook_id, at=before, finished_at=during)
     came = await a_delivery(database, webhook_id, at=during)
-    async with open_stream(app, path, ada, since=str(left_at)) as ear:
-        told = await states(ear, 3)
-        assert await ear.hears_nothing()
+    async with open_stream(app, path, ada, since=str(left_at)) as listener:
+        received = await states(listener, 3)
+        assert await listener.receives_nothing()
 
-    assert sorted(told) == sorted(
+    assert sorted(received) == sorted(
         [(tried, "pending", 1), (ended, "delivered", 0), (came, "delivered", 0)]
     )
 
 
-async def test_who_was_away_for_long_is_told_of_more_than_the_newest(
+async def test_who_was_away_for_long_gets_more_than_the_newest(
     app: FastAPI,
     database: Database,
     ada: Headers,
@@ -225,8 +232,8 @@ async def test_who_was_away_for_long_is_told_of_more_than_the_newest(
     monkeypatch.setattr(stream, "NEWEST", 2)
     left_at = micros() - 100 * SECOND
     made = [await a_delivery(database, webhook_id, at=left_at + n * SECOND) for n in range(1, 6)]
-    async with open_stream(app, path, ada, since=str(left_at)) as ear:
-        assert [each for each, _, _ in await states(ear, 5)] == made
+    async with open_stream(app, path, ada, since=str(left_at)) as listener:
+        assert [each for each, _, _ in await states(listener, 5)] == made
 
 
 @pytest.mark.parametrize("since", ["x", "-1", "1" * 17])
@@ -241,15 +248,15 @@ async def test_a_position_of_somebodys_own_is_refused(
     )
 
 
-async def test_other_webhooks_are_not_heard(
+async def test_other_webhooks_are_not_sent(
     app: FastAPI, client: httpx2.AsyncClient, database: Database, ada: Headers, path: str
 ) -> None:
     other = (await create(client, ada))["id"]
-    async with open_stream(app, path, ada) as ear:
+    async with open_stream(app, path, ada) as listener:
         await a_delivery(database, other)
         await ring(database)
 
-        assert await ear.hears_nothing()
+        assert await listener.receives_nothing()
 
 
 async def test_somebody_elses_webhook_is_not_found(
@@ -266,17 +273,17 @@ async def test_somebody_elses_webhook_is_not_found(
 
 
 async def test_head_does_not_wait_for_an_end(app: FastAPI, ada: Headers, path: str) -> None:
-    async with open_stream(app, path, ada, method="HEAD") as ear:
-        assert await ear.block() is None
-    assert ear.status == 200
+    async with open_stream(app, path, ada, method="HEAD") as listener:
+        assert await listener.block() is None
+    assert listener.status == 200
 
 
 async def test_silence_is_broken_now_and_then(
     app: FastAPI, ada: Headers, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.3)
-    async with open_stream(app, path, ada) as ear:
-        first, second = await ear.block(), await ear.block()
+    async with open_stream(app, path, ada) as listener:
+        first, second = await listener.block(), await listener.block()
 
     assert first is not None
     assert second is not None
@@ -287,11 +294,11 @@ async def test_silence_is_broken_now_and_then(
 async def test_the_stream_ends_when_the_webhook_is_deleted(
     app: FastAPI, client: httpx2.AsyncClient, ada: Headers, webhook_id: str, path: str
 ) -> None:
-    async with open_stream(app, path, ada) as ear:
-        await ear.block()
+    async with open_stream(app, path, ada) as listener:
+        await listener.block()
         await client.delete(f"{PATH}/{webhook_id}", headers=ada)
 
-        assert await ear.block() is None
+        assert await listener.block() is None
 
 
 async def test_the_stream_ends_when_the_token_is_revoked(
@@ -304,12 +311,12 @@ async def test_the_stream_ends_when_the_token_is_revoked(
 ) -> None:
     monkeypatch.setattr(stream, "KEEP_ALIVE_SECONDS", 0.2)
     token = ada["Authorization"].removeprefix("Bearer ")
-    async with open_stream(app, path, ada) as ear:
-        await ear.block()
+    async with open_stream(app, path, ada) as listener:
+        await listener.block()
         await client.post("/api/credentials/revoke", json={"credentials": [token]})
         await drain(database)
 
-        assert await ear.ends()
+        assert await listener.ends()
 
 
 async def test_the_stream_ends_for_who_is_no_administrator_any_more(
@@ -324,15 +331,15 @@ async def test_the_stream_ends_for_who_is_no_administrator_any_more(
         database, "engines", members={"ada": Role.admin, "bob": Role.admin}
     )
     webhook_id = (await create(client, ada, path=ORGANIZATIONS))["id"]
-    async with open_stream(app, f"{ORGANIZATIONS}/{webhook_id}/deliveries/stream", ada) as ear:
-        assert await ear.block() is not None
-        assert await ear.block() is not None
+    async with open_stream(app, f"{ORGANIZATIONS}/{webhook_id}/deliveries/stream", ada) as listener:
+        assert await listener.block() is not None
+        assert await listener.block() is not None
         async with database.transaction() as conn:
             await organizations.set_member(
                 conn, OPERATOR, engines, await a_user(database, "ada"), Role.write
             )
 
-        assert await ear.ends()
+        assert await listener.ends()
 
 
 async def test_many_commits_are_taken_together(
@@ -346,8 +353,8 @@ async def test_many_commits_are_taken_together(
         return await changes(listener)
 
     monkeypatch.setattr(stream.DeliveryListener, "changes", counted)
-    async with open_stream(app, path, ada) as ear:
-        await ear.block()
+    async with open_stream(app, path, ada) as listener:
+        await listener.block()
         for _ in range(40):
             await ring(database)
             await asyncio.sleep(0.01)

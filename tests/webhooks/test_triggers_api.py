@@ -143,7 +143,7 @@ async def test_a_change_that_is_undone_delivers_nothing(
     client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
 ) -> None:
     webhook = await a_watcher(database, await id_of(database, "bob"), repo_id)
-    fact = RepoContentUpdated(
+    event = RepoContentUpdated(
         repo=RepoSnapshot(
             id=repo_id, type="model", name="ada/engine", owner_id="a" * 24, private=False
         ),
@@ -153,7 +153,7 @@ async def test_a_change_that_is_undone_delivers_nothing(
 
     async def publish_and_fail() -> None:
         async with database.transaction() as conn:
-            await publish(conn, fact)
+            await publish(conn, event)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -304,7 +304,7 @@ class TestManyWebhooks:
         assert await list_triggered(database, late) == []
         assert len(await payloads(database)) == 1
 
-    async def test_up_to_the_limit_they_commit_with_the_fact(
+    async def test_up_to_the_limit_they_commit_with_the_event(
         self, database: Database, repo_id: str
     ) -> None:
         bob = await id_of(database, "bob")

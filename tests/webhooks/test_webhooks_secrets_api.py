@@ -264,8 +264,8 @@ async def test_no_secret_is_in_the_database_an_answer_or_the_log(
     async with database.read() as conn:
         rows = [str(tuple(row)) for row in await conn.fetch_all("SELECT * FROM webhooks")]
         rows += [str(tuple(row)) for row in await conn.fetch_all("SELECT * FROM outbox")]
-    told = "".join([*(answer.text for answer in answers), str(log), *rows])
-    assert "qx7" not in told
+    everything = "".join([*(answer.text for answer in answers), str(log), *rows])
+    assert "qx7" not in everything
 
 
 async def test_sealed_values_cannot_be_moved_to_another_webhook(

@@ -1,4 +1,4 @@
-"""The `hublet` command. Modules are imported by the command that needs them, so that help is fast."""
+"""The `hublet` command; each command imports its modules when it runs, so that help is fast."""
 
 import gc
 import sys
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     import typer
 
-# The modules in the order of the help, and the first words of their commands.
+# The modules in the order of the help, and the names of their commands.
 _MODULES = {
     "serving": ("serve", "worker", "migrate", "version"),
     "demo": ("demo",),
@@ -27,8 +27,8 @@ _MODULES = {
 }
 
 
-def application(words: Sequence[str] = ()) -> "typer.Typer":
-    """Return the command: all of it, or what these words need, which is loaded much faster."""
+def application(arguments: Sequence[str] = ()) -> "typer.Typer":
+    """Return the command with all of its parts, or only with the part that these arguments name."""
     import typer
 
     from hublet.cli.options import NOT_GIVEN
@@ -41,41 +41,41 @@ def application(words: Sequence[str] = ()) -> "typer.Typer":
         pretty_exceptions_enable=False,
         context_settings=NOT_GIVEN | {"help_option_names": ["-h", "--help"]},
     )
-    # Without it, typer would take a command that is alone for the whole.
+    # Without a callback, typer would make a single command the whole application.
     app.callback()(lambda: None)
-    named = [name for name, commands in _MODULES.items() if set(words[:1]) & set(commands)]
+    named = [name for name, commands in _MODULES.items() if set(arguments[:1]) & set(commands)]
     for name in named or _MODULES:
         import_module(f"hublet.cli.{name}").register(app)
-    _narrow(app, words)
+    _narrow(app, arguments)
     return app
 
 
-def _narrow(app: "typer.Typer", words: Sequence[str]) -> None:
-    """Leave only the command that is named: typer would read the parameters of all of them."""
-    if not words:
+def _narrow(app: "typer.Typer", arguments: Sequence[str]) -> None:
+    """Keep only the command that is named: typer would read the parameters of all of them."""
+    if not arguments:
         return
-    commands = [each for each in app.registered_commands if each.name == words[0]]
-    groups = [each for each in app.registered_groups if each.name == words[0]]
+    commands = [each for each in app.registered_commands if each.name == arguments[0]]
+    groups = [each for each in app.registered_groups if each.name == arguments[0]]
     if commands or groups:
         app.registered_commands, app.registered_groups = commands, groups
     for group in groups:
         if group.typer_instance is not None:
-            _narrow(group.typer_instance, words[1:])
+            _narrow(group.typer_instance, arguments[1:])
 
 
-def _load_application(words: Sequence[str]) -> "typer.Typer":
-    # Most of a short command is importing, and all that this makes stays until the end, when it
-    # need not be looked through either: together a fifth of the time.
+def _load_application(arguments: Sequence[str]) -> "typer.Typer":
+    # Most of a short command is importing, and what that allocates lives until the end: without
+    # garbage collection a command takes a fifth less time.
     gc.disable()
     try:
-        return application(words)
+        return application(arguments)
     finally:
         gc.freeze()
         gc.enable()
 
 
 def main() -> NoReturn:
-    """Run the command; what a person can mend is told in a sentence, without a traceback."""
+    """Run the command; an error that a person can correct is printed without a traceback."""
     try:
         _load_application(sys.argv[1:])()
     except Exception as error:
@@ -100,6 +100,6 @@ def _expected_errors() -> tuple[type[Exception], ...]:
 
 
 def _sentence(error: Exception) -> str:
-    # For the operator the reason is the useful part; a caller over HTTP never sees it.
+    # The reason is for the operator; a caller over HTTP never sees it.
     reason = getattr(error, "reason", None)
     return f"{error} ({reason})" if reason else str(error)

@@ -1,6 +1,4 @@
-"""Credentials file of `hublet login`: one login for each hub, readable only by its owner, renewed
-before it expires.
-"""
+"""Credentials file of `hublet login`: one login per hub, readable only by its owner, renewed in time."""
 
 import os
 import stat
@@ -15,10 +13,12 @@ from hublet.cli.output import say
 
 _FILE = "credentials.json"
 _OTHER_USERS = stat.S_IRWXG | stat.S_IRWXO
+# A day, as in the public command line.
+_RENEW_AHEAD_SECONDS = 86_400
 
 
 class CredentialsError(Exception):
-    """The file cannot be used; the sentence says why."""
+    """The file cannot be used; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +36,13 @@ def find(endpoint: str) -> Credential | None:
 
 
 def find_last_endpoint() -> str | None:
-    """Return the hub of the last login that still stands."""
+    """Return the hub of the last login that was not ended."""
     last: str | None = _read()["endpoint"]
     return last
 
 
 def save(endpoint: str, credential: Credential, *, as_last: bool = True) -> None:
-    """Remember who one is at a hub, in place of what was known."""
+    """Save the login at a hub, in place of an earlier one."""
     with _edit_document() as document:
         document["hubs"][endpoint] = asdict(credential)
         if as_last:
@@ -53,7 +53,7 @@ def remove(endpoint: str) -> None:
     with _edit_document() as document:
         document["hubs"].pop(endpoint, None)
         if document["endpoint"] == endpoint:
-            # Another hub that one knows is a better guess than none.
+            # Another known hub is a better default than none.
             document["endpoint"] = next(reversed(document["hubs"]), None)
 
 
@@ -63,7 +63,7 @@ def path() -> Path:
 
 @contextmanager
 def _edit_document() -> Iterator[dict[str, Any]]:
-    """Give what is known to be changed, while no other command does so, and write it."""
+    """Yield the document to be changed under a lock, then write it."""
     import fcntl
 
     folder = path().parent
@@ -110,7 +110,7 @@ def _write(document: dict[str, Any]) -> None:
 
     file, written = path(), None
     try:
-        # The new file is for its owner alone from the first byte on.
+        # `mkstemp` creates a file that only its owner can read.
         handle, written = tempfile.mkstemp(dir=file.parent, prefix=f".{_FILE}.")
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             json.dump(document, stream, indent=2)
@@ -123,12 +123,8 @@ def _write(document: dict[str, Any]) -> None:
         raise CredentialsError(f"{file} cannot be written: {error.strerror}.") from None
 
 
-# A day, as the public command line has it.
-_RENEW_AHEAD_SECONDS = 86_400
-
-
 def current_token(endpoint: str) -> str | None:
-    """Return the token that a login left for this hub, if there is one that may work."""
+    """Return the token of the login at this hub, renewed if it expires soon."""
     from hublet.core.clock import micros
 
     known = find(endpoint)
@@ -140,7 +136,7 @@ def current_token(endpoint: str) -> str | None:
     return _renew(endpoint, known).token
 
 
-def _renew(endpoint: str, known: "Credential") -> "Credential":
+def _renew(endpoint: str, known: Credential) -> Credential:
     from hublet.client import ClientError, Hub, Refused
     from hublet.client.device_login import refresh
 
@@ -153,7 +149,7 @@ def _renew(endpoint: str, known: "Credential") -> "Credential":
             say(f"The login at {endpoint} has ended; log in again with `hublet login`.")
         return known
     except ClientError:
-        # The command itself will tell why the hub does not answer.
+        # The command itself reports why the hub does not answer.
         return known
     renewed = Credential(
         user=known.user,

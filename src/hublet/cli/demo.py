@@ -27,7 +27,7 @@ async def demo(conn: "Connection") -> CommandResult:
     return CommandResult(
         data={"added": [_row(addition) for addition in additions]},
         text=_summary(additions) if additions else None,
-        words=_next_steps(conn) if additions else "The demo is there already: nothing added.",
+        message=_next_steps(conn) if additions else "The demo is there already: nothing added.",
     )
 
 

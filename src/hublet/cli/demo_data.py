@@ -54,7 +54,6 @@ TOKENS = (
     ("engine-robot", "demo: only jobs", TokenRole.fine_grained, Scope.jobs),
 )
 
-
 _METADATA_KEY = "demo"
 
 
@@ -63,12 +62,12 @@ class Addition:
     what: str
     name: str
     detail: str
-    # A password or token: after this nobody can tell it again.
+    # A password or token, which is not stored in plain text.
     secret: str | None = None
 
 
 async def fill(conn: Connection) -> list[Addition]:
-    """Add what is missing of the demo, or refuse a hub whose people are not of the demo."""
+    """Add what is missing of the demo data, or refuse a hub that has other users of these names."""
     if await metadata.find(conn, _METADATA_KEY) is None:
         await _refuse_taken_names(conn)
         await metadata.set_value(conn, _METADATA_KEY, wire(now()))
@@ -165,7 +164,7 @@ async def _add_tokens(conn: Connection) -> list[Addition]:
     return added
 
 
-# In the order in which they need each other.
+# In the order of their dependencies.
 STEPS: tuple[Callable[[Connection], Awaitable[list[Addition]]], ...] = (
     _add_people,
     _add_organizations,

@@ -1,4 +1,4 @@
-"""Environment variables of a command, beside the settings, which only `core/config` reads."""
+"""Environment variables of a command; those of settings are read by `core/config`."""
 
 import os
 from pathlib import Path
@@ -6,12 +6,12 @@ from typing import TextIO
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Tell whether colours help here: on a terminal, unless NO_COLOR asks for none."""
+    """Return whether to use colours: on a terminal, unless NO_COLOR is set."""
     return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
 def variables_in_use() -> dict[str, str]:
-    """Return the variables that begin like our settings, in the order of their names."""
+    """Return the variables of settings, in the order of their names."""
     return {name: os.environ[name] for name in sorted(os.environ) if name.startswith("HUBLET_")}
 
 
@@ -26,7 +26,7 @@ def first_variable_set(*names: str) -> str | None:
 
 
 def config_folder() -> Path:
-    """Return where this person's programs keep what they remember."""
-    named = os.environ.get("XDG_CONFIG_HOME", "")
-    # The standard asks for a full path, and to pass over any other.
-    return Path(named) if Path(named).is_absolute() else Path.home() / ".config"
+    """Return the folder of this user's configuration files (XDG)."""
+    folder = os.environ.get("XDG_CONFIG_HOME", "")
+    # The standard says to ignore a relative path.
+    return Path(folder) if Path(folder).is_absolute() else Path.home() / ".config"

@@ -1,4 +1,4 @@
-"""Local commands: make a command of a function that reads or changes the hub's own data."""
+"""Local commands: turn a function on the hub's database into a command."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -40,9 +40,8 @@ def add_change_command(
 ) -> None:
     """Add a command that changes something.
 
-    `work` gets a transaction and then its own arguments, which become those of the command.
-    What it answers is printed after the commit: nothing is told that was not kept. Where there
-    is no hub yet, `prepare` makes one; all others say so.
+    `work` gets a transaction and then its own arguments, which become those of the command. Its
+    result is printed after the commit. Without a hub the command fails, or `prepare` creates one.
     """
 
     def command(
@@ -62,7 +61,7 @@ def add_change_command(
 def add_list_command(
     group: typer.Typer, name: str, work: Callable[..., Awaitable[Table]], *, example: str
 ) -> None:
-    """Add a command that shows a list; `work` gets a reader and then its own arguments."""
+    """Add a command that prints a list; `work` gets a reader and then its own arguments."""
 
     def command(
         *,
@@ -111,9 +110,9 @@ def attach_command(
     options: tuple[inspect.Parameter, ...],
     example: str,
 ) -> None:
-    """Add a command with the arguments of its work, but for the first, and these options."""
-    _given, *own = inspect.signature(work).parameters.values()
+    """Add a command with the arguments of `work` after its first one, and these options."""
+    _first, *own = inspect.signature(work).parameters.values()
     arguments = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
-    # Typer reads the signature, so the command shows the arguments of the work.
+    # Typer reads the signature to find the arguments.
     command.__dict__["__signature__"] = inspect.Signature([*arguments, *options])
     group.command(name, help=work.__doc__, epilog=f"Example: {example}")(command)

@@ -1,4 +1,4 @@
-"""Local hub of a command: opens its database, runs the event loop, reads whole lists."""
+"""Local hub of a command: its event loop, its database, and lists read page by page."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def run_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end on uvloop where it exists, else on the standard loop."""
+    """Run a coroutine to its end, on uvloop if it is installed."""
     import asyncio
 
     try:
@@ -26,9 +26,9 @@ def run_loop(work: Coroutine[Any, Any, T]) -> T:
 
 @asynccontextmanager
 async def open_local_hub(settings: "Settings", *, prepare: bool) -> AsyncIterator["Database"]:
-    """Open the data; an empty place is prepared or refused, an old one is left to its operator.
+    """Open the database; an empty one is prepared or refused, an outdated one always refused.
 
-    No administrator is created: that is for the first `hublet serve` without one.
+    No administrator is created: the first `hublet serve` does that.
     """
     import hublet.reactions  # noqa: F401 - a command may publish events, and some react at once
     from hublet.core.database.migrations import (
@@ -41,7 +41,7 @@ async def open_local_hub(settings: "Settings", *, prepare: bool) -> AsyncIterato
     from hublet.core.startup import open_hub
     from hublet.first_start import claim
 
-    # Before that a record would go to standard output, among the data.
+    # Without this, log records would go to standard output, among the data.
     configure(settings.logs, prefix=settings.tokens.prefix)
     if not prepare and _is_empty(settings):
         raise _no_hub_error(settings)
@@ -62,7 +62,7 @@ async def open_local_hub(settings: "Settings", *, prepare: bool) -> AsyncIterato
 
 
 def _is_empty(settings: "Settings") -> bool:
-    """Tell whether no hub is here, as far as the disk knows: looking must leave nothing behind."""
+    """Return whether no hub is here, without creating a file."""
     folder = settings.database.data_dir
     if settings.database.url is not None or (folder.exists() and not folder.is_dir()):
         return False
@@ -74,9 +74,9 @@ def _no_hub_error(settings: "Settings") -> Exception:
     from hublet.core.startup import CannotStart
 
     database = settings.database.url
-    place = settings.database.data_dir if database is None else safe_database_url(database)
+    location = settings.database.data_dir if database is None else safe_database_url(database)
     return CannotStart(
-        f"There is no hub in {place}: name the place of another with --data-dir or --database-url, "
+        f"There is no hub in {location}: name the place of another with --data-dir or --database-url, "
         "or start one here with `hublet serve`."
     )
 
@@ -84,8 +84,8 @@ def _no_hub_error(settings: "Settings") -> Exception:
 async def read_all_pages(
     page: Callable[[str], Awaitable[list[T]]], id_of: Callable[[T], str]
 ) -> list[T]:
-    """Read on after the last id until a page is empty."""
-    found: list[T] = []
-    while batch := await page(id_of(found[-1]) if found else ""):
-        found += batch
-    return found
+    """Return all items, read page by page until one is empty."""
+    items: list[T] = []
+    while batch := await page(id_of(items[-1]) if items else ""):
+        items += batch
+    return items

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hublet.cli.identity import find_overriding_variable
 from hublet.cli.output import CommandResult, replace_unprintable, say, show_progress
-from hublet.cli.remote_command import add_remote_command, fail
+from hublet.cli.remote_command import add_remote_command, fail, find_overriding_variable
 
 if TYPE_CHECKING:
     from hublet.cli.credentials import Credential
@@ -41,16 +40,16 @@ def login(
     """Log in at a hub, by allowing it in a browser on any device or with a token."""
     from hublet.cli import credentials
 
-    before = credentials.find(hub.endpoint)
-    found = _log_in_with_token(hub) if token_stdin else _log_in_by_device(hub, browser=browser)
-    credentials.save(hub.endpoint, found)
-    if before is not None and before.refresh_token is not None:
-        _revoke_previous_login(hub, before.refresh_token)
+    previous = credentials.find(hub.endpoint)
+    credential = _log_in_with_token(hub) if token_stdin else _log_in_by_device(hub, browser=browser)
+    credentials.save(hub.endpoint, credential)
+    if previous is not None and previous.refresh_token is not None:
+        _revoke_previous_login(hub, previous.refresh_token)
     if (variable := find_overriding_variable(hub.endpoint)) is not None:
         say(f"The variable {variable} is set and goes before this login: unset it.")
     return CommandResult(
-        data={"endpoint": hub.endpoint, "user": found.user},
-        words=f"You are {replace_unprintable(found.user)} at {hub.endpoint}, until you log out.",
+        data={"endpoint": hub.endpoint, "user": credential.user},
+        message=f"You are {replace_unprintable(credential.user)} at {hub.endpoint}, until you log out.",
     )
 
 
@@ -63,26 +62,28 @@ def logout(hub: "Hub") -> CommandResult:
     known = credentials.find(hub.endpoint)
     data = {"endpoint": hub.endpoint, "user": None if known is None else known.user}
     if known is None:
-        return CommandResult(data=data, words=f"You are not logged in at {hub.endpoint}.")
+        return CommandResult(data=data, message=f"You are not logged in at {hub.endpoint}.")
     credentials.remove(hub.endpoint)
     if known.refresh_token is None:
-        words = f"Forgot your token for {hub.endpoint}. The token itself still works."
-        return CommandResult(data=data, words=words)
+        message = f"Forgot your token for {hub.endpoint}. The token itself still works."
+        return CommandResult(data=data, message=message)
     try:
         revoke(hub, known.refresh_token)
     except ClientError:
         say("The login is forgotten here, but the hub could not be told, where it works on.")
         raise
-    return CommandResult(data=data, words=f"You are logged out from {hub.endpoint}.")
+    return CommandResult(data=data, message=f"You are logged out from {hub.endpoint}.")
 
 
 def whoami(hub: "Hub") -> CommandResult:
     """Show who you are at a hub."""
-    seen = hub.get(_WHOAMI)
-    organizations = ", ".join(replace_unprintable(each["name"]) for each in seen.get("orgs", []))
-    words = f"at {hub.endpoint}" + (f", in {organizations}" if organizations else "")
+    caller = hub.get(_WHOAMI)
+    organizations = ", ".join(replace_unprintable(each["name"]) for each in caller.get("orgs", []))
+    message = f"at {hub.endpoint}" + (f", in {organizations}" if organizations else "")
     return CommandResult(
-        data={"endpoint": hub.endpoint, **seen}, text=replace_unprintable(seen["name"]), words=words
+        data={"endpoint": hub.endpoint, **caller},
+        text=replace_unprintable(caller["name"]),
+        message=message,
     )
 
 
@@ -99,18 +100,18 @@ def _log_in_with_token(hub: "Hub") -> "Credential":
 
 
 def _log_in_by_device(hub: "Hub", *, browser: bool) -> "Credential":
-    """Let a person allow it, and wait for that."""
+    """Start a device login, and wait until the user allows it in a browser."""
     from hublet.client.device_login import start, wait
 
-    begun = start(hub)
-    say(f"Open {replace_unprintable(begun.address)}")
-    say(f"and allow the code {replace_unprintable(begun.user_code)}.")
+    device_login = start(hub)
+    say(f"Open {replace_unprintable(device_login.address)}")
+    say(f"and allow the code {replace_unprintable(device_login.user_code)}.")
     if browser:
         import webbrowser
 
-        webbrowser.open(begun.address)
+        webbrowser.open(device_login.address)
     with show_progress("Waiting for you to allow it"):
-        tokens = wait(hub, begun)
+        tokens = wait(hub, device_login)
     return _credential(
         hub,
         tokens.access_token,
@@ -125,14 +126,14 @@ def _credential(
     from hublet.cli.credentials import Credential
     from hublet.client import Hub
 
-    seen = Hub(endpoint=hub.endpoint, token=token).get(_WHOAMI)
+    caller = Hub(endpoint=hub.endpoint, token=token).get(_WHOAMI)
     return Credential(
-        user=seen["name"], token=token, refresh_token=refresh_token, expires_at=expires_at
+        user=caller["name"], token=token, refresh_token=refresh_token, expires_at=expires_at
     )
 
 
 def _revoke_previous_login(hub: "Hub", refresh_token: str) -> None:
-    """Revoke the login that a new one replaces; that this fails is no reason to fail."""
+    """Revoke the login that a new one replaces; a failure is only reported."""
     from hublet.client import ClientError
     from hublet.client.device_login import revoke
 

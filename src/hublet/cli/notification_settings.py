@@ -12,20 +12,23 @@ if TYPE_CHECKING:
     from hublet.client import Hub
     from hublet.client.notifications import Inbox, WatchEntry, WatchTarget
 
-
-# Repositories of the other types have no discussions to hear of.
+# Repositories of the other types have no discussions.
 _REPO_TYPES = ("model", "dataset", "space")
 _WATCHED_TYPES = (*_REPO_TYPES, "user", "org")
 _ID_LENGTH = 24
 
 _Remove = Annotated[bool, typer.Option("--remove", help="No longer, instead of from now on.")]
+_SWITCHES = {"on": True, "off": False}
 
 
-def register_watches(group: typer.Typer) -> None:
+def register(group: typer.Typer) -> None:
     add_remote_command(
         group, "watch", watch, example="hublet notifications watch model:ada/engine org:acme"
     )
     add_remote_command(group, "mute", mute, example="hublet notifications mute model:ada/engine")
+    add_remote_command(
+        group, "settings", settings, example="hublet notifications settings job_status=off"
+    )
 
 
 def watch(
@@ -65,6 +68,31 @@ def mute(
         _thread_target(item) or _find_target(inbox, item, _REPO_TYPES) for item in items or []
     ]
     return _table(_change_entries(inbox, "mute", targets, remove=remove), "Nothing is muted.")
+
+
+def settings(
+    hub: "Hub",
+    choices: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME=on|off", help="What to change.")
+    ] = None,
+) -> Table:
+    """Show what you hear of, after changing what is named. `web_…` is the inbox, the rest mail."""
+    from hublet.client.notifications import Inbox
+
+    inbox = Inbox(hub=hub)
+    changes = dict(_parse_choice(each) for each in choices or [])
+    current = inbox.set(changes) if changes else inbox.settings()
+    rows = [
+        {"name": name, "value": value if isinstance(value, str) else _format_switch(value)}
+        for name, value in current.items()
+    ]
+    return Table(
+        rows=rows,
+        columns={"name": "name", "value": "value"},
+        name="name",
+        empty="There are no settings.",
+        data=[current],
+    )
 
 
 def _change_entries(
@@ -109,43 +137,9 @@ def _table(entries: Sequence["WatchEntry"], empty: str) -> Table:
     )
 
 
-_SWITCHES = {"on": True, "off": False}
-
-
-def register_settings(group: typer.Typer) -> None:
-    add_remote_command(
-        group, "settings", settings, example="hublet notifications settings job_status=off"
-    )
-
-
-def settings(
-    hub: "Hub",
-    choices: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME=on|off", help="What to change.")
-    ] = None,
-) -> Table:
-    """Show what you hear of, after changing what is named. `web_…` is the inbox, the rest mail."""
-    from hublet.client.notifications import Inbox
-
-    inbox = Inbox(hub=hub)
-    wanted = dict(_parse_choice(each) for each in choices or [])
-    shown = inbox.set(wanted) if wanted else inbox.settings()
-    rows = [
-        {"name": name, "value": value if isinstance(value, str) else _format_switch(value)}
-        for name, value in shown.items()
-    ]
-    return Table(
-        rows=rows,
-        columns={"name": "name", "value": "value"},
-        name="name",
-        empty="There are no settings.",
-        data=[shown],
-    )
-
-
 def _parse_choice(text: str) -> tuple[str, bool | str]:
     name, equals, value = text.partition("=")
-    # One is a time; the hub knows which, and what else it does not take.
+    # One setting is a time; the hub knows which, and refuses other values.
     if not (name and equals and value):
         raise typer.BadParameter(f"{text} is not of the form NAME=on or NAME=off.")
     return name, _SWITCHES.get(value.lower(), value)

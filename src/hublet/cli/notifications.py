@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from hublet.cli import notification_settings
-from hublet.cli.options import Yes, new_group
+from hublet.cli.options import EXAMPLE_ID, Yes, new_group
 from hublet.cli.output import CommandResult, Table, align, format_cell, parse_time, say
 from hublet.cli.remote_command import add_remote_command, confirm
 from hublet.cli.times import parse_past_time
@@ -15,35 +15,7 @@ if TYPE_CHECKING:
     from hublet.client import Hub
     from hublet.client.notifications import Inbox, Notification
 
-
-def _item_row(item: "Notification") -> dict[str, object]:
-    thread, where = _thread_of(item)
-    return {
-        "id": thread["id"],
-        "updatedAt": parse_time(item["updatedAt"]),
-        "unread": "" if item["read"] else "●",
-        "where": where,
-        "title": thread.get("title") or item["paper"]["title"],
-    }
-
-
-def _thread_of(item: "Notification") -> tuple[dict[str, Any], str]:
-    """Return what the item's id stands in, and where that is."""
-    match item["type"]:
-        case "repo":
-            repo, discussion = item["repo"], item["discussion"]
-            return discussion, f"{repo['type']}:{repo['name']}#{discussion['num']}"
-        case "paper":
-            return item["paperDiscussion"], "paper"
-        case "post":
-            return item["post"], f"post of {item['post']['authorName']}"
-        case _:
-            author = item["blog"].get("authorName")
-            return item["blog"], f"blog of {author}" if author else "blog"
-
-
-_ID = "6a5f0c2e9d1b4a7788990011"
-# Interface 4.1: as many as the hub gives at once.
+# Interface 4.1: the largest page of the hub.
 _PAGE = 25
 
 _Ids = Annotated[
@@ -62,15 +34,20 @@ _Before = Annotated[
     str | None,
     typer.Option(metavar="WHEN", help="Nothing newer: 2h ago, or 2026-11-15T01:44:56Z."),
 ]
+_LISTEN_COLUMNS = ("updatedAt", "where", "title")
 
 
-def register_inbox(group: typer.Typer) -> None:
+def register(app: typer.Typer) -> None:
+    group = new_group("Read the inbox, and choose what reaches it.")
     add_remote_command(group, "list", list_items, example="hublet notifications list --unread")
-    add_remote_command(group, "read", read, example=f"hublet notifications read {_ID}")
-    add_remote_command(group, "unread", unread, example=f"hublet notifications unread {_ID}")
+    add_remote_command(group, "read", read, example=f"hublet notifications read {EXAMPLE_ID}")
+    add_remote_command(group, "unread", unread, example=f"hublet notifications unread {EXAMPLE_ID}")
     add_remote_command(
         group, "done", done, example="hublet notifications done --all --before 30d --yes"
     )
+    add_remote_command(group, "listen", listen, example="hublet notifications listen")
+    notification_settings.register(group)
+    app.add_typer(group, name="notifications")
 
 
 def list_items(
@@ -102,29 +79,14 @@ def list_items(
         "paperId": paper,
         "articleId": blog,
     }
-    found = list(_list_pages(Inbox(hub=hub), query, limit=limit))
+    items = list(_list_pages(Inbox(hub=hub), query, limit=limit))
     return Table(
-        rows=[_item_row(item) for item in found],
+        rows=[_item_row(item) for item in items],
         columns={"id": "id", "": "unread", "when": "updatedAt", "where": "where", "title": "title"},
         name="id",
         empty="There is nothing in the inbox." if not any(query.values()) else "Nothing matches.",
-        data=found,
+        data=items,
     )
-
-
-def _list_pages(
-    inbox: "Inbox", query: dict[str, object], *, limit: int
-) -> Iterator["Notification"]:
-    left = limit
-    # What comes meanwhile would move everything to later pages, and items would come twice.
-    bound: object = query.get("lastUpdate")
-    for number in range(-(-limit // _PAGE)):
-        page = inbox.page(query | {"p": number, "lastUpdate": bound})["notifications"]
-        yield from page[:left]
-        left -= len(page)
-        if len(page) < _PAGE or left <= 0:
-            return
-        bound = bound or page[0]["updatedAt"]
 
 
 def read(
@@ -155,16 +117,6 @@ def unread(
     return _mark(hub, ids, query, every=every, as_read=False)
 
 
-def _mark(
-    hub: "Hub", ids: list[str] | None, query: dict[str, object], *, every: bool, as_read: bool
-) -> CommandResult:
-    from hublet.client.notifications import Inbox
-
-    query |= _read_selection(ids, every=every)
-    count = Inbox(hub=hub).mark(ids or [], read=as_read, query=query)
-    return _count_result(count, "marked as read" if as_read else "marked as unread")
-
-
 def done(
     hub: "Hub",
     ids: _Ids = None,
@@ -186,6 +138,49 @@ def done(
     return _count_result(Inbox(hub=hub).delete(ids or [], query=query), "taken out of the inbox")
 
 
+def listen(hub: "Hub") -> Generator[CommandResult]:
+    """Show what reaches the inbox, as it happens, until Ctrl-C."""
+    from hublet.client.notifications import Inbox
+
+    events = Inbox(hub=hub).follow(
+        on_connect=lambda: say("Listening; Ctrl-C ends it."),
+        on_disconnect=lambda reason: say(
+            f"The hub is gone ({reason}); waiting for it to come back."
+        ),
+    )
+    for event in events:
+        if event.name == "notification":
+            item = event.read()
+            row = _item_row(item)
+            [line] = align([[format_cell(row[name]) for name in _LISTEN_COLUMNS]], width=None)
+            yield CommandResult(data=item, text=line)
+
+
+def _list_pages(
+    inbox: "Inbox", query: dict[str, object], *, limit: int
+) -> Iterator["Notification"]:
+    left = limit
+    # New items would move the others to later pages, where they would come twice.
+    bound: object = query.get("lastUpdate")
+    for number in range(-(-limit // _PAGE)):
+        page = inbox.page(query | {"p": number, "lastUpdate": bound})["notifications"]
+        yield from page[:left]
+        left -= len(page)
+        if len(page) < _PAGE or left <= 0:
+            return
+        bound = bound or page[0]["updatedAt"]
+
+
+def _mark(
+    hub: "Hub", ids: list[str] | None, query: dict[str, object], *, every: bool, as_read: bool
+) -> CommandResult:
+    from hublet.client.notifications import Inbox
+
+    query |= _read_selection(ids, every=every)
+    count = Inbox(hub=hub).mark(ids or [], read=as_read, query=query)
+    return _count_result(count, "marked as read" if as_read else "marked as unread")
+
+
 def _read_selection(ids: list[str] | None, *, every: bool) -> dict[str, object]:
     if bool(ids) is every:
         raise typer.BadParameter("Give the ids of items, or --all, and not both.")
@@ -193,8 +188,8 @@ def _read_selection(ids: list[str] | None, *, every: bool) -> dict[str, object]:
 
 
 def _count_result(count: int, what: str) -> CommandResult:
-    words = f"{count} item{' was' if count == 1 else 's were'} {what}."
-    return CommandResult(data={"count": count}, words=words)
+    message = f"{count} item{' was' if count == 1 else 's were'} {what}."
+    return CommandResult(data={"count": count}, message=message)
 
 
 def _read_filters(
@@ -213,33 +208,27 @@ def _read_filters(
     }
 
 
-_LISTEN_COLUMNS = ("updatedAt", "where", "title")
+def _item_row(item: "Notification") -> dict[str, object]:
+    thread, where = _thread_of(item)
+    return {
+        "id": thread["id"],
+        "updatedAt": parse_time(item["updatedAt"]),
+        "unread": "" if item["read"] else "●",
+        "where": where,
+        "title": thread.get("title") or item["paper"]["title"],
+    }
 
 
-def register_listen(group: typer.Typer) -> None:
-    add_remote_command(group, "listen", listen, example="hublet notifications listen")
-
-
-def listen(hub: "Hub") -> Generator[CommandResult]:
-    """Show what reaches the inbox, as it happens, until Ctrl-C."""
-    from hublet.client.notifications import Inbox
-
-    heard = Inbox(hub=hub).follow(
-        begun=lambda: say("Listening; Ctrl-C ends it."),
-        lost=lambda reason: say(f"The hub is gone ({reason}); waiting for it to come back."),
-    )
-    for event in heard:
-        if event.name == "notification":
-            item = event.read()
-            shown = _item_row(item)
-            [line] = align([[format_cell(shown[name]) for name in _LISTEN_COLUMNS]], width=None)
-            yield CommandResult(data=item, text=line)
-
-
-def register(app: typer.Typer) -> None:
-    notifications = new_group("Read the inbox, and choose what reaches it.")
-    register_inbox(notifications)
-    register_listen(notifications)
-    notification_settings.register_watches(notifications)
-    notification_settings.register_settings(notifications)
-    app.add_typer(notifications, name="notifications")
+def _thread_of(item: "Notification") -> tuple[dict[str, Any], str]:
+    """Return the thread of an item, and its location."""
+    match item["type"]:
+        case "repo":
+            repo, discussion = item["repo"], item["discussion"]
+            return discussion, f"{repo['type']}:{repo['name']}#{discussion['num']}"
+        case "paper":
+            return item["paperDiscussion"], "paper"
+        case "post":
+            return item["post"], f"post of {item['post']['authorName']}"
+        case _:
+            author = item["blog"].get("authorName")
+            return item["blog"], f"blog of {author}" if author else "blog"

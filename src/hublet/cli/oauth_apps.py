@@ -6,7 +6,7 @@ import typer
 
 from hublet.cli.local_command import add_change_command, add_list_command
 from hublet.cli.local_hub import read_all_pages
-from hublet.cli.options import Yes, new_group
+from hublet.cli.options import Yes, new_group, parse_scopes
 from hublet.cli.output import CommandResult, Table, format_cell
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ async def list_apps(conn: "Reader") -> Table:
     """List all apps, oldest first."""
     from hublet.oauth.apps import store
 
-    found = await read_all_pages(
+    apps = await read_all_pages(
         lambda after: store.list_all(conn, after=after), lambda each: each.app.id
     )
     return Table(
-        rows=[_row(each) for each in found],
+        rows=[_row(each) for each in apps],
         columns={
             "client id": "clientId",
             "name": "name",
@@ -107,16 +107,16 @@ async def create(
         name, redirect_uris=redirect_uri or [], scopes=scope, dynamic_query=dynamic_query
     )
     user = None if owner is None else await get_user(conn, owner)
-    bound = None if org is None else await organizations.get(conn, org)
-    found = await service.register(
-        conn, OPERATOR, request, owner_id=user.id if user else None, bound=bound
+    organization = None if org is None else await organizations.get(conn, org)
+    managed = await service.register(
+        conn, OPERATOR, request, owner_id=user.id if user else None, bound=organization
     )
-    value = (await issue(conn, found.app.id))[1] if secret else None
-    row = _row(await service.get_any(conn, found.app.client_id))
+    value = (await issue(conn, managed.app.id))[1] if secret else None
+    row = _row(await service.get_any(conn, managed.app.client_id))
     return CommandResult(
         data=row if value is None else row | {"secret": value},
-        text=value or found.app.client_id,
-        words=_creation_message(found, has_secret=secret),
+        text=value or managed.app.client_id,
+        message=_creation_message(managed, has_secret=secret),
     )
 
 
@@ -126,12 +126,12 @@ async def delete(conn: "Connection", client_id: _ClientId, *, yes: Yes = False) 
     from hublet.cli.remote_command import confirm
     from hublet.oauth.apps import administration
 
-    # Nothing was asked of the database yet, so nobody else waits for the answer.
+    # Asked before the first statement, so that no lock is held meanwhile.
     confirm(f"Delete the app {format_cell(client_id)}, and with it all access to it?", yes=yes)
-    found = await administration.delete_app(conn, OPERATOR, client_id)
+    managed = await administration.delete_app(conn, OPERATOR, client_id)
     return CommandResult(
         data={"clientId": client_id, "deleted": True},
-        words=f"Deleted the app {found.app.name}. All access to it has ended.",
+        message=f"Deleted the app {managed.app.name}. All access to it has ended.",
     )
 
 
@@ -144,11 +144,11 @@ async def allow_exchange(
     from hublet.accounts.records import OPERATOR
     from hublet.oauth.apps import administration
 
-    found = await administration.set_token_exchange(conn, OPERATOR, client_id, allowed=not off)
-    may = f"may exchange e-mail addresses of {found.organization} for tokens"
+    managed = await administration.set_token_exchange(conn, OPERATOR, client_id, allowed=not off)
+    may = f"may exchange e-mail addresses of {managed.organization} for tokens"
     return CommandResult(
-        data=_row(found),
-        words=f"{found.app.name} {'may no longer exchange tokens' if off else may}.",
+        data=_row(managed),
+        message=f"{managed.app.name} {'may no longer exchange tokens' if off else may}.",
     )
 
 
@@ -159,11 +159,7 @@ def _read_request(
     from hublet.oauth.apps.schemas import MAX_REDIRECT_URIS, CreateApp
     from hublet.tokens.records import Scope
 
-    if unknown := sorted(set(scopes or []) - set(Scope)):
-        raise typer.BadParameter(
-            f"There is no scope {unknown[0]}; the scopes are {', '.join(Scope)}.",
-            param_hint="--scope",
-        )
+    requested = [Scope.openid, Scope.profile] if scopes is None else parse_scopes(scopes)
     if len(redirect_uris) > MAX_REDIRECT_URIS:
         raise typer.BadParameter(
             f"An app has at most {MAX_REDIRECT_URIS} redirect URIs.", param_hint="--redirect-uri"
@@ -172,28 +168,27 @@ def _read_request(
         clean = clean_name(name)
     except ValueError as error:
         raise typer.BadParameter(f"{error}.", param_hint="NAME") from None
-    asked = [Scope.openid, Scope.profile] if scopes is None else list(map(Scope, scopes))
     return CreateApp(
-        name=clean, redirectUris=redirect_uris, scopes=asked, dynamicQuery=dynamic_query
+        name=clean, redirectUris=redirect_uris, scopes=requested, dynamicQuery=dynamic_query
     )
 
 
-def _creation_message(found: "ManagedApp", *, has_secret: bool) -> str:
-    app = found.app
+def _creation_message(managed: "ManagedApp", *, has_secret: bool) -> str:
+    app = managed.app
     created = f"Created the app {app.name}"
     if has_secret:
         return f"{created} with the client id {app.client_id}. Its secret is shown this once."
     return f"{created}. It is public: it has no secret."
 
 
-def _row(found: "ManagedApp") -> dict[str, object]:
-    app = found.app
+def _row(managed: "ManagedApp") -> dict[str, object]:
+    app = managed.app
     return {
         "clientId": app.client_id,
         "name": app.name,
         "kind": app.kind,
-        "owner": found.owner,
-        "organization": found.organization,
+        "owner": managed.owner,
+        "organization": managed.organization,
         "redirectUris": list(app.redirect_uris),
         "scopes": sorted(app.scopes),
         "isPublic": not app.confidential,

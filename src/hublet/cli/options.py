@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share, and the parsers of their values."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +9,10 @@ from hublet.cli.environment import first_variable
 
 if TYPE_CHECKING:
     from hublet.core.config import Settings
+    from hublet.tokens.records import Scope
 
+# An id for the examples in the help.
+EXAMPLE_ID = "6a5f0c2e9d1b4a7788990011"
 
 DataDir = Annotated[
     Path | None,
@@ -46,14 +49,14 @@ Silent = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")]
 
-# Typer loads pydantic to read a flag that was not given, unless its value stands here: then
-# help and version do without. The last two are flags that typer adds.
+# Defaults of flags: without them typer imports pydantic even for help and version. The last two are
+# flags that typer adds itself.
 NOT_GIVEN = {"default_map": dict.fromkeys(("help", "install_completion", "show_completion"), False)}
 
 
-def new_group(words: str) -> typer.Typer:
-    """Return a command that only has commands under it."""
-    return typer.Typer(help=words, no_args_is_help=True, context_settings=NOT_GIVEN)
+def new_group(help_text: str) -> typer.Typer:
+    """Return a group of commands."""
+    return typer.Typer(help=help_text, no_args_is_help=True, context_settings=NOT_GIVEN)
 
 
 def load_settings(
@@ -63,7 +66,7 @@ def load_settings(
     config: Path | None = None,
     **more: object,
 ) -> "Settings":
-    """Load the settings with these flags on top; further flags are named like `server__port`."""
+    """Load the settings, overridden by flags; further flags are named like `server__port`."""
     from hublet.core.config import load
 
     flags: dict[str, object] = {name.replace("__", "."): value for name, value in more.items()}
@@ -73,23 +76,38 @@ def load_settings(
 
 
 def read_variables(given: list[str] | None, file: Path | None, *, option: str) -> dict[str, str]:
-    """Return those of a file and, over them, those of the command line.
+    """Return the variables of a file, overridden by those of the command line.
 
-    `option` takes one, and the option that ends in `-file` takes the file.
+    `option` names one variable, and the option `{option}-file` a file of them.
     """
     from_file = f"{option}-file"
-    lines = [] if file is None else _read_file_lines(file, from_file)
+    lines = [] if file is None else _variable_lines(file, from_file)
     return dict(_parse_file_line(line, from_file) for line in lines) | dict(
         _parse_variable(item, option) for item in given or []
     )
 
 
-def _read_file_lines(file: Path, option: str) -> list[str]:
+def read_lines(file: Path, option: str) -> list[str]:
     try:
-        # Some editors put a mark at the start, which is no part of the first name.
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        # Some editors put a byte order mark at the start, which belongs to no line.
+        return file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise typer.BadParameter(f"{file} cannot be read as text.", param_hint=option) from None
+
+
+def parse_scopes(names: list[str]) -> "list[Scope]":
+    from hublet.tokens.records import Scope
+
+    if unknown := sorted(set(names) - set(Scope)):
+        raise typer.BadParameter(
+            f"There is no scope {unknown[0]}; the scopes are {', '.join(Scope)}.",
+            param_hint="--scope",
+        )
+    return [Scope(name) for name in names]
+
+
+def _variable_lines(file: Path, option: str) -> list[str]:
+    lines = read_lines(file, option)
     return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
@@ -101,16 +119,16 @@ def _parse_file_line(line: str, option: str) -> tuple[str, str]:
 
 
 def _parse_variable(item: str, option: str) -> tuple[str, str]:
-    # Of what may be a secret in the wrong place nothing is repeated.
+    # The item may be a misplaced secret, so no message repeats it.
     name, equals, value = item.partition("=")
     if not name:
         raise typer.BadParameter("It needs a name, as in NAME=VALUE.", param_hint=option)
     if equals:
         return name, value
-    found = first_variable(name)
-    if found is None:
+    value_in_environment = first_variable(name)
+    if value_in_environment is None:
         raise typer.BadParameter(
             "A name without a value is taken from the environment, where it is not set.",
             param_hint=option,
         )
-    return name, found
+    return name, value_in_environment

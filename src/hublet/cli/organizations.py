@@ -23,12 +23,16 @@ _User = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
 
 
 def register(app: typer.Typer) -> None:
-    groups = new_group("Add, list and change organizations.")
+    organizations = new_group("Add, list and change organizations.")
     add_change_command(
-        groups, "add", add, example="hublet org add acme --plan team --owner ada", prepare=True
+        organizations,
+        "add",
+        add,
+        example="hublet org add acme --plan team --owner ada",
+        prepare=True,
     )
-    add_list_command(groups, "list", list_organizations, example="hublet org list --json")
-    add_change_command(groups, "plan", set_plan, example="hublet org plan acme enterprise")
+    add_list_command(organizations, "list", list_organizations, example="hublet org list --json")
+    add_change_command(organizations, "plan", set_plan, example="hublet org plan acme enterprise")
     members = new_group("Who belongs to an organization, as what.")
     add_change_command(
         members, "add", add_member, example="hublet org member add acme ada --role admin"
@@ -38,8 +42,8 @@ def register(app: typer.Typer) -> None:
         members, "remove", remove_member, example="hublet org member remove acme ada"
     )
     add_list_command(members, "list", list_members, example="hublet org member list acme")
-    groups.add_typer(members, name="member")
-    app.add_typer(groups, name="org")
+    organizations.add_typer(members, name="member")
+    app.add_typer(organizations, name="org")
 
 
 async def add(
@@ -60,18 +64,18 @@ async def add(
     created = await service.create(
         conn, OPERATOR, name, fullname=fullname, plan=OrganizationPlan(plan), owner=user
     )
-    return _plan_result(created, words=f"Created the organization {created.name}.")
+    return _plan_result(created, message=f"Created the organization {created.name}.")
 
 
 async def list_organizations(conn: "Reader") -> Table:
     """List all organizations, oldest first."""
     from hublet.accounts.organizations import store
 
-    found = await read_all_pages(
+    organizations = await read_all_pages(
         lambda after: store.list_all(conn, after=after), lambda each: each.id
     )
     return Table(
-        rows=[_row(organization) for organization in found],
+        rows=[_row(organization) for organization in organizations],
         columns={"name": "name", "full name": "fullname", "plan": "plan", "created": "createdAt"},
         name="name",
         empty="There are no organizations yet.",
@@ -89,7 +93,7 @@ async def set_plan(
 
     organization = await service.get(conn, name)
     changed = await service.set_plan(conn, OPERATOR, organization, OrganizationPlan(plan))
-    return _plan_result(changed, words=f"{changed.name} is on the plan {changed.plan}.")
+    return _plan_result(changed, message=f"{changed.name} is on the plan {changed.plan}.")
 
 
 async def add_member(
@@ -101,14 +105,14 @@ async def add_member(
     """Add a member to an organization."""
     from hublet.core.errors import Conflict
 
-    place, person, before = await _find(conn, organization, user)
-    if before is not None and before != role:
+    target, member, current = await _find(conn, organization, user)
+    if current is not None and current != role:
         # The default role must not take rights away from somebody who has them already.
         raise Conflict(
-            f"{person.name} is a member of {place.name} already, with the role {before}: change "
+            f"{member.name} is a member of {target.name} already, with the role {current}: change "
             "that with hublet org member role."
         )
-    return await _set_role(conn, place, person, role)
+    return await _set_role(conn, target, member, role)
 
 
 async def set_role(
@@ -120,10 +124,10 @@ async def set_role(
     """Give a member another role."""
     from hublet.accounts.errors import NotAMember
 
-    place, person, before = await _find(conn, organization, user)
-    if before is None:
-        raise NotAMember(person.name, place.name)
-    return await _set_role(conn, place, person, role)
+    target, member, current = await _find(conn, organization, user)
+    if current is None:
+        raise NotAMember(member.name, target.name)
+    return await _set_role(conn, target, member, role)
 
 
 async def remove_member(
@@ -133,11 +137,11 @@ async def remove_member(
     from hublet.accounts.organizations import service
     from hublet.accounts.records import OPERATOR
 
-    place, person, _ = await _find(conn, organization, user)
-    await service.remove_member(conn, OPERATOR, place, person)
+    target, member, _ = await _find(conn, organization, user)
+    await service.remove_member(conn, OPERATOR, target, member)
     return CommandResult(
-        data={"organization": place.name, "user": person.name, "role": None},
-        words=f"{person.name} is no longer a member of {place.name}.",
+        data={"organization": target.name, "user": member.name, "role": None},
+        message=f"{member.name} is no longer a member of {target.name}.",
     )
 
 
@@ -145,9 +149,9 @@ async def list_members(conn: "Reader", organization: _Organization) -> Table:
     """List the members of an organization."""
     from hublet.accounts.organizations import service, store
 
-    place = await service.get(conn, organization)
+    target = await service.get(conn, organization)
     members = await read_all_pages(
-        lambda after: store.list_members(conn, place.id, after=after),
+        lambda after: store.list_members(conn, target.id, after=after),
         lambda member: member.user.id,
     )
     return Table(
@@ -158,7 +162,7 @@ async def list_members(conn: "Reader", organization: _Organization) -> Table:
         ],
         columns={"name": "name", "full name": "fullname", "role": "role", "disabled": "disabled"},
         name="name",
-        empty=f"{place.name} has no members.",
+        empty=f"{target.name} has no members.",
     )
 
 
@@ -168,9 +172,9 @@ async def _find(
     from hublet.accounts.organizations import service, store
     from hublet.accounts.users.service import get_user
 
-    place = await service.get(conn, organization)
-    person = await get_user(conn, user)
-    return place, person, await store.role_of(conn, place.id, user_id=person.id)
+    target = await service.get(conn, organization)
+    member = await get_user(conn, user)
+    return target, member, await store.role_of(conn, target.id, user_id=member.id)
 
 
 async def _set_role(
@@ -182,14 +186,14 @@ async def _set_role(
     await service.set_member(conn, OPERATOR, organization, user, Role(role))
     return CommandResult(
         data={"organization": organization.name, "user": user.name, "role": role},
-        words=f"{user.name} is a member of {organization.name} with the role {role}.",
+        message=f"{user.name} is a member of {organization.name} with the role {role}.",
     )
 
 
-def _plan_result(organization: "Organization", *, words: str) -> CommandResult:
+def _plan_result(organization: "Organization", *, message: str) -> CommandResult:
     return CommandResult(
         data={"id": organization.id, "name": organization.name, "plan": organization.plan},
-        words=words,
+        message=message,
     )
 
 

@@ -15,25 +15,25 @@ _EMPTY_CELL = "-"
 _MIN_WIDTH = 8
 
 
-# Named tuples, because a dataclass takes ten times as long to make: two of them were a twentieth of
-# the time of a short command.
+# Both are named tuples: a dataclass takes ten times as long to create, and two of them were a
+# twentieth of the time of a short command.
 
 
 class CommandResult(NamedTuple):
-    """What a change has to say once it is committed."""
+    """The result of a command that is not a list."""
 
     # Printed with --json.
     data: Mapping[str, object]
-    # Printed on stdout without --json: what a script wants, and nothing else.
+    # Printed on stdout without --json: only what a script needs.
     text: str | None = None
-    # A sentence for whoever watches, on stderr.
-    words: str | None = None
-    # Whether what was asked for was done, and did not go well.
+    # A sentence for people, printed on stderr.
+    message: str | None = None
+    # Whether the command ends with an exit code of failure.
     failed: bool = False
 
 
 class Table(NamedTuple):
-    """A list: each row as --json shows it, and which parts of it a person sees."""
+    """A list: its rows as --json prints them, and the columns of the table."""
 
     rows: Sequence[Mapping[str, object]]
     # The heading of each column, and the key of its values.
@@ -43,18 +43,18 @@ class Table(NamedTuple):
     # The sentence for a list without rows.
     empty: str
     note: str | None = None
-    # Printed with --json instead of the rows, when there is more to tell.
+    # Printed with --json instead of the rows.
     data: Sequence[object] | None = None
 
 
-def show(answer: CommandResult, *, as_json: bool, quiet: bool = False) -> None:
+def show(result: CommandResult, *, as_json: bool, quiet: bool = False) -> None:
     if as_json:
-        show_json(answer.data)
+        show_json(result.data)
         return
-    if answer.text is not None:
-        typer.echo(answer.text)
-    if answer.words is not None and not quiet:
-        say(answer.words)
+    if result.text is not None:
+        typer.echo(result.text)
+    if result.message is not None and not quiet:
+        say(result.message)
 
 
 def show_table(table: Table, *, as_json: bool, quiet: bool) -> None:
@@ -69,8 +69,8 @@ def show_table(table: Table, *, as_json: bool, quiet: bool) -> None:
         rows = [[format_cell(row[key]) for key in table.columns.values()] for row in table.rows]
         heading, *lines = align([list(table.columns), *rows], width=_terminal_width())
         typer.echo("\n".join([paint(heading, bold=True), *lines]))
-    for words in filter(None, (None if table.rows else table.empty, table.note)):
-        say(words)
+    for message in filter(None, (None if table.rows else table.empty, table.note)):
+        say(message)
 
 
 def show_json(data: object) -> None:
@@ -79,17 +79,17 @@ def show_json(data: object) -> None:
     typer.echo(json.dumps(data, default=_encode_time))
 
 
-def say(words: str) -> None:
-    typer.echo(words, err=True)
+def say(message: str) -> None:
+    typer.echo(message, err=True)
 
 
 @contextmanager
-def show_progress(words: str) -> Iterator[None]:
-    """Show on a terminal what is waited for, and take it away again."""
+def show_progress(message: str) -> Iterator[None]:
+    """Show a message on a terminal while something takes time, then erase it."""
     if not sys.stderr.isatty():
         yield
         return
-    sys.stderr.write(f"{words}…")
+    sys.stderr.write(f"{message}…")
     sys.stderr.flush()
     try:
         yield
@@ -99,17 +99,17 @@ def show_progress(words: str) -> Iterator[None]:
 
 
 def parse_time(text: str | None) -> datetime | None:
-    """Read a time as a hub writes it."""
+    """Parse a time of the hub's API."""
     return None if text is None else datetime.fromisoformat(text)
 
 
 def paint(text: str, *, colour: str | None = None, bold: bool = False) -> str:
-    """Return the text for stdout, in colour where somebody sees it."""
+    """Return the text in colour, if stdout is a terminal that shows colours."""
     return typer.style(text, fg=colour, bold=bold or None) if has_colours(sys.stdout) else text
 
 
 def format_cell(value: object) -> str:
-    """Write a value on one line; never empty, so that columns can be counted."""
+    """Format a value on one line; never empty, so that columns can be counted."""
     if value is None:
         return _EMPTY_CELL
     if isinstance(value, bool):
@@ -122,7 +122,7 @@ def format_cell(value: object) -> str:
 
 
 def replace_unprintable(text: str) -> str:
-    """Replace what would move the cursor or break the line: users choose some of these texts."""
+    """Replace control characters: some texts are chosen by users, and could move the cursor."""
     if text.isprintable():
         return text
     return "".join(
@@ -179,7 +179,7 @@ def _width(text: str) -> int:
 
 
 def _terminal_width() -> int | None:
-    # What goes into a pipe or a file is not cut: somebody searches it.
+    # Output into a pipe or a file is not cut, so that it can be searched.
     return typer.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

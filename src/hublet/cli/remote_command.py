@@ -1,32 +1,35 @@
-"""Remote commands: make a command of a function that calls a hub over HTTP."""
+"""Remote commands: turn a function on a hub's API into a command, and choose its hub and token."""
 
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import typer
 
-from hublet.cli.identity import choose_identity
+from hublet.cli.environment import first_variable, first_variable_set
 from hublet.cli.local_command import attach_command, option
 from hublet.cli.options import AsJson, Endpoint, Silent, Token
 from hublet.cli.output import CommandResult, Table, say, show, show_table
 
 if TYPE_CHECKING:
-    from hublet.cli.identity import Identity
-    from hublet.client import Refused
+    from hublet.client import Hub, Refused
 
 REFUSED = 1
 WRONG_USAGE = 2
 NOT_REACHABLE = 3
 
+DEFAULT_ENDPOINT = "http://127.0.0.1:8000"
+
+_ENDPOINT_VARIABLES = ("HUBLET_ENDPOINT", "HF_ENDPOINT")
+_TOKEN_VARIABLES = ("HUBLET_TOKEN", "HF_TOKEN")
 _UNAUTHORIZED = 401
 
 _ENDPOINT = option("endpoint", Endpoint, None)
 _TOKEN = option("token", Token, None)
 _OUTPUT_OPTIONS = (option("as_json", AsJson, False), option("quiet", Silent, False))
 
-# A stream of answers is printed as they come.
+# The results of a generator are printed as they come.
 CommandOutput = CommandResult | Table | Generator[CommandResult]
 
 
@@ -38,10 +41,10 @@ def add_remote_command(
     example: str,
     anonymously: bool = False,
 ) -> None:
-    """Add a command that asks a hub.
+    """Add a command that calls a hub.
 
-    `work` gets the hub, as whoever is logged in, and then its own arguments, which become those
-    of the command. Anonymously no token goes along, and none is asked for.
+    `work` gets the hub and then its own arguments, which become those of the command. An anonymous
+    command sends no token and has no option for one.
     """
 
     def command(
@@ -63,22 +66,79 @@ def add_remote_command(
     attach_command(group, name, work, command, options=options, example=example)
 
 
-def _show(shown: CommandOutput, *, as_json: bool, quiet: bool) -> None:
-    if isinstance(shown, Table):
-        show_table(shown, as_json=as_json, quiet=quiet)
+def _show(output: CommandOutput, *, as_json: bool, quiet: bool) -> None:
+    if isinstance(output, Table):
+        show_table(output, as_json=as_json, quiet=quiet)
         return
     failed = False
-    with nullcontext([shown]) if isinstance(shown, CommandResult) else closing(shown) as answers:
-        for answer in answers:
-            show(answer, as_json=as_json, quiet=quiet)
-            failed = failed or answer.failed
+    with nullcontext([output]) if isinstance(output, CommandResult) else closing(output) as results:
+        for result in results:
+            show(result, as_json=as_json, quiet=quiet)
+            failed = failed or result.failed
     if failed:
         raise typer.Exit(REFUSED)
 
 
+class Identity(NamedTuple):
+    hub: "Hub"
+    # What the user can do if the hub refuses the token, or requires one.
+    advice: str
+
+
+def choose_identity(
+    endpoint: str | None = None, *, token: str | None = None, anonymously: bool = False
+) -> Identity:
+    """Return the hub and the token of a command: flags first, then variables, then the login.
+
+    A token in a variable does not replace a login unless a hub is named too: it may belong to the
+    public service, and must not be sent to this hub.
+    """
+    from hublet.cli import credentials
+    from hublet.cli.credentials import current_token
+    from hublet.client import Hub, read_endpoint
+
+    named_endpoint = endpoint or first_variable(*_ENDPOINT_VARIABLES)
+    address = read_endpoint(named_endpoint or credentials.find_last_endpoint() or DEFAULT_ENDPOINT)
+    if anonymously:
+        return Identity(Hub(endpoint=address), _advice_to_log_in())
+    if token:
+        return Identity(Hub(endpoint=address, token=token), "That token came from --token.")
+    variable = first_variable_set(*_TOKEN_VARIABLES)
+    if variable is not None and (named_endpoint or credentials.find(address) is None):
+        return Identity(
+            Hub(endpoint=address, token=first_variable(variable)), _advice_for_variable(variable)
+        )
+    saved = current_token(address)
+    return Identity(
+        Hub(endpoint=address, token=saved),
+        _advice_to_log_in() if saved is None else _advice_for_login(),
+    )
+
+
+def find_overriding_variable(endpoint: str) -> str | None:
+    """Return the variable whose token takes precedence over a login at this hub."""
+    named_endpoint = first_variable(*_ENDPOINT_VARIABLES) or ""
+    is_named = named_endpoint.strip().rstrip("/") == endpoint
+    return first_variable_set(*_TOKEN_VARIABLES) if is_named else None
+
+
+def _advice_to_log_in() -> str:
+    return "Log in with `hublet login`, or give a token with --token or HUBLET_TOKEN."
+
+
+def _advice_for_variable(variable: str) -> str:
+    return f"That token came from the variable {variable}: unset it, or set one of this hub."
+
+
+def _advice_for_login() -> str:
+    from hublet.cli.credentials import path
+
+    return f"That token is the one of your login in {path()}: log in again with `hublet login`."
+
+
 @contextmanager
-def _explain_errors(identity: "Identity") -> Iterator[None]:
-    """Add what only this command knows: whose token it was, and who gave an answer like that."""
+def _explain_errors(identity: Identity) -> Iterator[None]:
+    """Add where a refused token came from, and which hub sent an unexpected response."""
     from hublet.client import NotUnderstood, Refused
 
     try:
@@ -88,7 +148,7 @@ def _explain_errors(identity: "Identity") -> Iterator[None]:
             raise
         fail(f"{_sentence(error)} {identity.advice}")
     except UnicodeError:
-        # A terminal that has no such letter.
+        # The terminal cannot print a character; the hub is not to blame.
         raise
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise NotUnderstood(identity.hub.endpoint, error) from error
@@ -96,7 +156,7 @@ def _explain_errors(identity: "Identity") -> Iterator[None]:
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Tell what went wrong in a sentence on stderr, and end with the code that stands for it."""
+    """Print an error of the client on stderr, and exit with its code."""
     from hublet.cli.credentials import CredentialsError
     from hublet.client import (
         ClientError,
@@ -129,7 +189,7 @@ def fail(sentence: str, *, code: int = REFUSED) -> NoReturn:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Go on only when it is wanted: asked on a terminal, said with --yes elsewhere."""
+    """Exit unless the user confirms, on a terminal or with --yes."""
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

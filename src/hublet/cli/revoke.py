@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hublet.cli.options import read_lines
 from hublet.cli.output import CommandResult, say, show_progress
 from hublet.cli.remote_command import add_remote_command
 
@@ -40,15 +41,15 @@ def revoke(
     Whoever has the value may do so; the owners are told. Arguments stay in the history of the
     shell: a file or standard input does not.
     """
-    found = list(dict.fromkeys(_read_credentials(credentials or [], file)))
-    if not found:
+    unique = list(dict.fromkeys(_read_credentials(credentials or [], file)))
+    if not unique:
         raise typer.BadParameter("There is no credential: give some, or --file, or - to read them.")
     with show_progress("Handing them in"):
-        _send_in_batches(hub, found)
-    count = len(found)
+        _send_in_batches(hub, unique)
+    count = len(unique)
     return CommandResult(
         data={"count": count},
-        words=f"Handed in {count} credential{'' if count == 1 else 's'}. What existed is revoked "
+        message=f"Handed in {count} credential{'' if count == 1 else 's'}. What existed is revoked "
         "within a second, and its owner is told.",
     )
 
@@ -67,29 +68,21 @@ def _send_in_batches(hub: "Hub", credentials: Sequence[str]) -> None:
 
 
 def _read_credentials(given: Sequence[str], file: Path | None) -> Iterator[str]:
-    shown = [each for each in given if each != "-"]
-    if shown:
+    arguments = [each for each in given if each != "-"]
+    if arguments:
         say("What stands in a command stays in the history of the shell; a file does not.")
-    yield from _check_lines(shown, "Argument")
+    yield from _check_lines(arguments, "Argument")
     if "-" in given:
         yield from _check_lines(sys.stdin.read().removeprefix("\ufeff").splitlines(), "Line")
     if file is not None:
-        yield from _check_lines(_read_lines(file), "Line")
-
-
-def _read_lines(file: Path) -> list[str]:
-    try:
-        # Some editors put a mark at the start, which would be taken for a part of the first.
-        return file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise typer.BadParameter(f"{file} cannot be read as text.", param_hint="--file") from None
+        yield from _check_lines(read_lines(file, "--file"), "Line")
 
 
 def _check_lines(lines: Sequence[str], what: str) -> Iterator[str]:
     for number, line in enumerate(lines, start=1):
         credential = line.strip()
         if len(credential) > _MAX_CHARACTERS:
-            # What it is stays unsaid: it may be one, with something beside it.
+            # The line may hold a credential beside other text, so the message does not repeat it.
             raise typer.BadParameter(
                 f"{what} {number} has more than {_MAX_CHARACTERS} characters; no credential has."
             )

@@ -150,15 +150,15 @@ def _announce(settings: "Settings", first: "FirstAdministrator | None") -> None:
 
 
 def _announce_as_json(settings: "Settings", first: "FirstAdministrator | None") -> None:
-    told: dict[str, object] = {"address": settings.base_url}
+    announcement: dict[str, object] = {"address": settings.base_url}
     if first is not None:
-        told |= {"user": first.name, "password": first.password, "token": first.token}
-    show_json(told)
+        announcement |= {"user": first.name, "password": first.password, "token": first.token}
+    show_json(announcement)
     sys.stdout.flush()
 
 
 def _first_start_box(settings: "Settings", first: "FirstAdministrator") -> str:
-    """Show the secrets of the first start; they are printed this once and stored nowhere."""
+    """Return a box with the secrets of the first start, which are stored nowhere in plain text."""
     lines = [
         "Your hub is ready. This is shown once: keep it.",
         "",
@@ -183,7 +183,7 @@ _PLAIN_FRAME = str.maketrans("╭╮╰╯─│", "++++-|")
 
 
 def _is_encodable(text: str) -> bool:
-    # A terminal may know only Latin-1; failing here would lose the secrets for good.
+    # A terminal may know only Latin-1, and a failure here would lose the secrets.
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:

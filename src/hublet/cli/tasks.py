@@ -11,7 +11,7 @@ from hublet.cli.output import CommandResult, Table
 if TYPE_CHECKING:
     from hublet.core.database import Connection, Reader
 
-_SHOWN = 1000
+_MAX_ROWS = 1000
 
 
 def register(app: typer.Typer) -> None:
@@ -27,7 +27,7 @@ async def list_parked(conn: "Reader") -> Table:
     from hublet.core.queue import count_parked
     from hublet.core.queue import list_parked as parked
 
-    tasks = await parked(conn, limit=_SHOWN)
+    tasks = await parked(conn, limit=_MAX_ROWS)
     total = await count_parked(conn)
     return Table(
         rows=[
@@ -58,5 +58,5 @@ async def retry(
         raise NotFound(f"There is no parked task {task_id}.")
     return CommandResult(
         data={"retried": count},
-        words=f"{count} task{'' if count == 1 else 's'} will be tried again.",
+        message=f"{count} task{'' if count == 1 else 's'} will be tried again.",
     )

@@ -1,4 +1,4 @@
-"""Times as a person writes them: durations such as `90m` or `12h`, and points in time."""
+"""Parsers and formats of times: durations such as `90m` or `12h`, and points in time."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ _MAX_DURATION = timedelta(days=36_500)
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """Return the length, or None for what is none, is nothing, or is longer than a century."""
+    """Return the duration, or None if the text is none, is zero, or exceeds a century."""
     match = re.fullmatch(r"([0-9]{1,8})([mhdw])", text)
     if match is None:
         return None
@@ -20,7 +20,7 @@ def parse_duration(text: str) -> timedelta | None:
 
 
 def format_duration(length: timedelta) -> str:
-    """Name a length by its greatest unit, as one would say it: `3 hours`."""
+    """Format a duration in its greatest unit, as in `3 hours`."""
     seconds = max(0, int(length.total_seconds()))
     for unit, size in _SIZES.items():
         if count := seconds // size:
@@ -29,7 +29,7 @@ def format_duration(length: timedelta) -> str:
 
 
 def parse_past_time(text: str, *, option: str) -> str:
-    """Return the moment in the form of the wire; `2h` means two hours ago."""
+    """Return a point in time as the API writes it; `2h` means two hours ago."""
     from hublet.core.clock import now, wire
 
     length = parse_duration(text)
@@ -43,5 +43,5 @@ def parse_past_time(text: str, *, option: str) -> str:
             "2026-11-15T01:44:56Z.",
             param_hint=option,
         ) from None
-    # Tables show UTC, and what is copied from them must mean the same.
+    # Tables show UTC, so a copied time without a zone means UTC.
     return wire(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hublet.cli.local_command import add_change_command, add_list_command
-from hublet.cli.options import new_group
+from hublet.cli.options import new_group, parse_scopes
 from hublet.cli.output import CommandResult, Table
 from hublet.cli.times import parse_duration
 
@@ -78,7 +78,7 @@ async def create(
     return CommandResult(
         data={"user": owner.name} | _row(token) | {"token": text},
         text=text,
-        words=f"Created the token {token.id} of {owner.name}. It is shown this once.",
+        message=f"Created the token {token.id} of {owner.name}. It is shown this once.",
     )
 
 
@@ -129,19 +129,14 @@ async def revoke(
         value = sys.stdin.read().strip()
         token_id = (await service.revoke_by_value(conn, value, reason=OPERATOR.name)).id
     return CommandResult(
-        data={"id": token_id, "revoked": True}, words=f"Revoked the token {token_id}."
+        data={"id": token_id, "revoked": True}, message=f"Revoked the token {token_id}."
     )
 
 
 def _scopes(names: list[str], *, role: str | None) -> "frozenset[Scope]":
-    from hublet.tokens.records import Grants, Scope, TokenRole, scopes_of
+    from hublet.tokens.records import Grants, TokenRole, scopes_of
 
-    if unknown := sorted(set(names) - set(Scope)):
-        raise typer.BadParameter(
-            f"There is no scope {unknown[0]}; the scopes are {', '.join(Scope)}.",
-            param_hint="--scope",
-        )
-    scopes = frozenset(map(Scope, names))
+    scopes = frozenset(parse_scopes(names))
     if role == "read" and (beyond := sorted(scopes - scopes_of(TokenRole.read, Grants()))):
         raise typer.BadParameter(
             f"The scope {beyond[0]} goes beyond --role read.", param_hint="--scope"
@@ -152,7 +147,7 @@ def _scopes(names: list[str], *, role: str | None) -> "frozenset[Scope]":
 async def _grants(
     conn: "Connection", owner: "User", scopes: "frozenset[Scope]", *, organizations: list[str]
 ) -> "Grants | None":
-    """Return what a fine-grained token is given, or None when it is none."""
+    """Return the grants of a fine-grained token, or None for a token with a role."""
     from hublet.accounts.errors import NotAMember
     from hublet.accounts.organizations import service, store
     from hublet.tokens.records import Grants, ScopedGrant
@@ -161,12 +156,15 @@ async def _grants(
         raise typer.BadParameter("It narrows scopes: name them with --scope.", param_hint="--org")
     scoped: list[ScopedGrant] = []
     for name in dict.fromkeys(organizations):
-        place = await service.get(conn, name)
-        if await store.role_of(conn, place.id, user_id=owner.id) is None:
-            raise NotAMember(owner.name, place.name)
+        organization = await service.get(conn, name)
+        if await store.role_of(conn, organization.id, user_id=owner.id) is None:
+            raise NotAMember(owner.name, organization.name)
         scoped.append(
             ScopedGrant(
-                entity_id=place.id, entity_type="org", entity_name=place.name, scopes=scopes
+                entity_id=organization.id,
+                entity_type="org",
+                entity_name=organization.name,
+                scopes=scopes,
             )
         )
     if scoped:
@@ -195,7 +193,7 @@ def _row(token: "TokenRecord") -> dict[str, object]:
         "id": token.id,
         "name": token.name,
         "role": token.role,
-        # The other roles say it all.
+        # Any other role implies its scopes.
         "scopes": sorted(scopes_of(token.role, token.grants)) if fine_grained else None,
         "organizations": [grant.entity_name for grant in token.grants.scoped],
         "hint": token.hint,

@@ -60,7 +60,7 @@ async def add(
         conn, name, fullname=fullname, email=email, password=chosen, is_admin=admin
     )
     return _password_result(
-        user, chosen if given is None else None, words=f"Created the user {user.name}."
+        user, chosen if given is None else None, message=f"Created the user {user.name}."
     )
 
 
@@ -92,8 +92,10 @@ async def disable(conn: "Connection", name: _Name) -> CommandResult:
 
     user = await service.get_user(conn, name)
     await service.disable_user(conn, user)
-    words = "was disabled already" if user.disabled_at else "is disabled: tokens and password fail"
-    return _disabled_result(user, disabled=True, words=f"{user.name} {words}.")
+    outcome = (
+        "was disabled already" if user.disabled_at else "is disabled: tokens and password fail"
+    )
+    return _disabled_result(user, disabled=True, message=f"{user.name} {outcome}.")
 
 
 async def enable(conn: "Connection", name: _Name) -> CommandResult:
@@ -102,8 +104,8 @@ async def enable(conn: "Connection", name: _Name) -> CommandResult:
 
     user = await service.get_user(conn, name)
     await service.enable_user(conn, user)
-    words = "is enabled again" if user.disabled_at else "was not disabled"
-    return _disabled_result(user, disabled=False, words=f"{user.name} {words}.")
+    outcome = "is enabled again" if user.disabled_at else "was not disabled"
+    return _disabled_result(user, disabled=False, message=f"{user.name} {outcome}.")
 
 
 async def set_password(
@@ -117,7 +119,7 @@ async def set_password(
     user = await service.get_user(conn, name)
     await service.set_password(conn, user, chosen)
     return _password_result(
-        user, chosen if given is None else None, words=f"{user.name} has a new password."
+        user, chosen if given is None else None, message=f"{user.name} has a new password."
     )
 
 
@@ -137,20 +139,22 @@ def _new_password() -> str:
     return new_password()
 
 
-def _password_result(user: "User", made_up: str | None, *, words: str) -> CommandResult:
-    """Answer with a password only if nobody knows it yet."""
+def _password_result(user: "User", generated: str | None, *, message: str) -> CommandResult:
+    """Return a result with the password only if it was generated here."""
     data = {"id": user.id, "name": user.name}
-    if made_up is None:
-        return CommandResult(data=data, words=words)
+    if generated is None:
+        return CommandResult(data=data, message=message)
     return CommandResult(
-        data=data | {"password": made_up},
-        text=f"password  {made_up}",
-        words=f"{words} The password is shown this once.",
+        data=data | {"password": generated},
+        text=f"password  {generated}",
+        message=f"{message} The password is shown this once.",
     )
 
 
-def _disabled_result(user: "User", *, disabled: bool, words: str) -> CommandResult:
-    return CommandResult(data={"id": user.id, "name": user.name, "disabled": disabled}, words=words)
+def _disabled_result(user: "User", *, disabled: bool, message: str) -> CommandResult:
+    return CommandResult(
+        data={"id": user.id, "name": user.name, "disabled": disabled}, message=message
+    )
 
 
 def _row(user: "User") -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""A small client of a hub's own API: the standard library alone, so that commands start fast."""
+"""Client of a hub's API on the standard library alone, so that commands start fast."""
 
 from hublet.client.errors import (
     ClientError,
@@ -7,9 +7,8 @@ from hublet.client.errors import (
     NotUnderstood,
     Refused,
 )
-from hublet.client.events import Event
+from hublet.client.events import Event, follow
 from hublet.client.hub import Hub, path_of, read_endpoint
-from hublet.client.streaming import follow
 
 __all__ = [
     "ClientError",

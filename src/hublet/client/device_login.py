@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from hublet.client.errors import ClientError, NotReachable, Refused
+from hublet.client.errors import LoginFailed, NotReachable, Refused
+from hublet.client.events import FIRST_SERVER_ERROR, pause
 from hublet.client.hub import Hub
-from hublet.client.streaming import pause
 from hublet.core.clock import micros, monotonic
 
-# Every hub knows this app without any set-up: it is the one of the public command line.
+# The app of the public command line, which every hub knows without any set-up.
 CLIENT_ID = "26be6b09-91c5-47da-9861-d2d2bb7a7e36"
 
 _DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code"
@@ -16,11 +16,6 @@ _DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code"
 _INTERVAL_SECONDS = 5
 _LIFE_SECONDS = 900
 _SLOWER_SECONDS = 5
-_FIRST_SERVER_ERROR = 500
-
-
-class LoginFailed(ClientError):
-    """Nobody allowed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,21 +26,21 @@ class Tokens:
     expires_at: int | None = None
 
     @classmethod
-    def of(cls, answer: dict[str, Any]) -> "Tokens":
-        seconds = answer.get("expires_in")
+    def of(cls, response: dict[str, Any]) -> "Tokens":
+        seconds = response.get("expires_in")
         return cls(
-            access_token=answer["access_token"],
-            refresh_token=answer.get("refresh_token"),
+            access_token=response["access_token"],
+            refresh_token=response.get("refresh_token"),
             expires_at=None if seconds is None else micros() // 1_000_000 + int(seconds),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceLogin:
-    """What a person is shown, and what the command polls with."""
+    """A started login: what the person is shown, and what the command polls with."""
 
     user_code: str
-    # With the code in it where the hub offers that.
+    # With the code in it, if the hub offers that.
     address: str
     device_code: str = field(repr=False)
     interval: float = _INTERVAL_SECONDS
@@ -53,18 +48,18 @@ class DeviceLogin:
 
 
 def start(hub: Hub) -> DeviceLogin:
-    answer = hub.post_form("/oauth/device", {"client_id": CLIENT_ID})
+    response = hub.post_form("/oauth/device", {"client_id": CLIENT_ID})
     return DeviceLogin(
-        user_code=answer["user_code"],
-        address=answer.get("verification_uri_complete") or answer["verification_uri"],
-        device_code=answer["device_code"],
-        interval=answer.get("interval", _INTERVAL_SECONDS),
-        life=answer.get("expires_in", _LIFE_SECONDS),
+        user_code=response["user_code"],
+        address=response.get("verification_uri_complete") or response["verification_uri"],
+        device_code=response["device_code"],
+        interval=response.get("interval", _INTERVAL_SECONDS),
+        life=response.get("expires_in", _LIFE_SECONDS),
     )
 
 
 def wait(hub: Hub, login: DeviceLogin) -> Tokens:
-    """Ask until the person has decided; what the network does meanwhile is passed over."""
+    """Poll until the person has decided; network failures meanwhile are ignored."""
     deadline, interval = monotonic() + login.life, login.interval
     form = {"grant_type": _DEVICE_CODE, "device_code": login.device_code, "client_id": CLIENT_ID}
     while monotonic() < deadline:
@@ -79,10 +74,10 @@ def wait(hub: Hub, login: DeviceLogin) -> Tokens:
 
 
 def _extra_wait(error: Refused) -> int:
-    """Return by how much to slow down after an answer without a token; raise what ends it."""
+    """Return by how many seconds to slow down; raise if the login has failed."""
     if error.code == "slow_down":
         return _SLOWER_SECONDS
-    if error.code == "authorization_pending" or error.status >= _FIRST_SERVER_ERROR:
+    if error.code == "authorization_pending" or error.status >= FIRST_SERVER_ERROR:
         return 0
     if error.code == "access_denied":
         raise LoginFailed("The login was refused in the browser.")

@@ -1,17 +1,18 @@
-"""What can go wrong between a command and a hub; no message ever holds a token.
+"""Errors of the client; no message ever contains a token.
 
 ClientError
-├── InvalidEndpoint   the address is none that a hub can have
+├── InvalidEndpoint   the address cannot be that of a hub
 ├── NotReachable      no hub answered
 ├── NotUnderstood     something answered, but not as a hub does
-└── Refused           the hub answered, and said no
+├── Refused           the hub answered with an error
+└── LoginFailed       a device login was refused or not allowed in time
 """
 
-_LONGEST = 2000
+_MAX_CHARACTERS = 2000
 
 
 class ClientError(Exception):
-    """Anything that keeps a command from its answer, told in a sentence."""
+    """A request failed; the message is a sentence for the user."""
 
 
 class InvalidEndpoint(ClientError):
@@ -24,7 +25,7 @@ class InvalidEndpoint(ClientError):
 
 
 class NotReachable(ClientError):
-    """Also what answers, but in a form that no hub has."""
+    """No hub answers: no connection, or a response that no hub sends."""
 
     def __init__(self, endpoint: str, reason: str) -> None:
         self.endpoint = endpoint
@@ -36,7 +37,7 @@ class NotReachable(ClientError):
 
 
 class NotUnderstood(ClientError):
-    """What was found missing stays in the sentence: the hub, or this command, may have a fault."""
+    """A response lacks something; what is in the message, as the hub or the command may be wrong."""
 
     def __init__(self, endpoint: str, error: Exception) -> None:
         self.endpoint = endpoint
@@ -48,7 +49,7 @@ class NotUnderstood(ClientError):
 
 
 class Refused(ClientError):
-    """The hub's own sentence, and what else it said."""
+    """The hub refused the request, with its own sentence."""
 
     def __init__(
         self,
@@ -69,9 +70,13 @@ class Refused(ClientError):
         super().__init__(self.sentence)
 
 
+class LoginFailed(ClientError):
+    """The login was refused, or nobody allowed it in time."""
+
+
 def _clean(sentence: str) -> str:
-    """Keep what a stranger wrote from moving the cursor of a terminal."""
+    """Replace control characters, which could move the cursor of a terminal."""
     return "".join(
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}"
-        for letter in " ".join(sentence.split())[:_LONGEST]
+        for letter in " ".join(sentence.split())[:_MAX_CHARACTERS]
     )

@@ -6,12 +6,12 @@ from itertools import islice
 from typing import Any
 
 from hublet.client.errors import NotReachable, Refused
-from hublet.client.events import Event
+from hublet.client.events import FIRST_SERVER_ERROR, Event, backoff, pause
 from hublet.client.hub import Hub, path_of
-from hublet.client.streaming import backoff, pause
 
 # Interface 3: a job that is over stays so.
 TERMINAL = frozenset({"COMPLETED", "CANCELED", "ERROR", "DELETED"})
+_POLL_SECONDS = 1.0
 
 Job = dict[str, Any]
 ScheduledJob = dict[str, Any]
@@ -28,7 +28,7 @@ class Jobs:
         return _as_object(self.hub.post(self._path(), body))
 
     def list(self, *, stages: Sequence[str] = (), labels: Sequence[str] = ()) -> Iterator[Job]:
-        """Yield jobs, newest first, fetching as many as are wanted."""
+        """Yield jobs, newest first, fetched page by page."""
         return self.hub.pages(self._path(), {"stage": list(stages), "label": list(labels)})
 
     def get(self, job_id: str) -> Job:
@@ -59,7 +59,7 @@ class Jobs:
     ) -> Iterator[Event]:
         """Yield the lines that the job has printed, or only the last of them.
 
-        Who follows gets those that come too, until the job is over or the connection breaks.
+        With `follow` also those that come, until the job is over or the connection is lost.
         """
         query = {"tail": tail, "follow": follow}
         return self.hub.events(self._path(job_id, "logs"), query)
@@ -71,7 +71,7 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledJobs:
-    """What a user or an organization has run by the clock."""
+    """The scheduled jobs of a user or of an organization."""
 
     hub: Hub
     owner: str
@@ -80,8 +80,8 @@ class ScheduledJobs:
         return _as_object(self.hub.post(self._path(), body))
 
     def list(self) -> list[ScheduledJob]:
-        found: list[ScheduledJob] = self.hub.get(self._path())
-        return found
+        scheduled: list[ScheduledJob] = self.hub.get(self._path())
+        return scheduled
 
     def get(self, scheduled_job_id: str) -> ScheduledJob:
         return _as_object(self.hub.get(self._path(scheduled_job_id)))
@@ -108,31 +108,27 @@ class ScheduledJobs:
 
 
 def list_hardware(hub: Hub) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = hub.get("/api/jobs/hardware")
-    return found
+    flavors: list[dict[str, Any]] = hub.get("/api/jobs/hardware")
+    return flavors
 
 
-def _as_object(answer: Any) -> dict[str, Any]:
-    found: dict[str, Any] = answer
-    return found
-
-
-_FIRST_SERVER_ERROR = 500
-_POLL_SECONDS = 1.0
+def _as_object(response: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = response
+    return fields
 
 
 def follow_logs(
-    jobs: Jobs, job_id: str, *, tail: int | None = None, lost: Callable[[str], None]
+    jobs: Jobs, job_id: str, *, tail: int | None = None, on_disconnect: Callable[[str], None]
 ) -> Iterator[Event]:
-    """Yield each line once until the job is over; `lost` is told why a connection broke.
+    """Yield each line once until the job is over, also across lost connections.
 
-    A hub that does not answer at first is an error, as is a refusal at any time.
+    A failure of the first request is an error, as is a refusal at any time.
     """
     jobs.get(job_id)
-    place, waits = _LogPosition(tail), backoff()
+    position, waits = _LogPosition(tail), backoff()
     while True:
         try:
-            for event in place.behind(jobs.logs(job_id, tail=place.tail, follow=True)):
+            for event in position.unread(jobs.logs(job_id, tail=position.tail, follow=True)):
                 waits = backoff()
                 yield event
             if jobs.get(job_id)["status"]["stage"] in TERMINAL:
@@ -140,53 +136,53 @@ def follow_logs(
             reason = "the hub ended the stream"
         except (NotReachable, Refused) as error:
             reason = _temporary_reason(error)
-        lost(reason)
+        on_disconnect(reason)
         pause(next(waits))
 
 
-def wait_for_end(jobs: Jobs, job: Job, *, lost: Callable[[str], None]) -> Job:
-    """Return the job once it is over; as `follow`, also across restarts of the hub."""
+def wait_for_end(jobs: Jobs, job: Job, *, on_disconnect: Callable[[str], None]) -> Job:
+    """Return the job once it is over, also across restarts of the hub."""
     waits = backoff()
     while job["status"]["stage"] not in TERMINAL:
         pause(_POLL_SECONDS)
         try:
             job, waits = jobs.get(job["id"]), backoff()
         except (NotReachable, Refused) as error:
-            lost(_temporary_reason(error))
+            on_disconnect(_temporary_reason(error))
             pause(next(waits))
     return job
 
 
 def _temporary_reason(error: NotReachable | Refused) -> str:
-    """Return why there is no answer for now; raise what will not go by."""
+    """Return the reason of a temporary failure; raise any other."""
     if isinstance(error, NotReachable):
         return error.reason
-    if error.status < _FIRST_SERVER_ERROR:
+    if error.status < FIRST_SERVER_ERROR:
         raise error
     return error.sentence
 
 
 class _LogPosition:
-    """How far a log was read. Every connection tells it from the start again."""
+    """Position in a log; every connection sends the log from its start."""
 
     def __init__(self, tail: int | None) -> None:
-        # Asked for until the first line has come.
+        # Requested until the first line has come.
         self.tail = tail
         self._from_start = tail is None
         self._count = 0
         self._last: str | None = None
 
-    def behind(self, told: Iterator[Event]) -> Iterator[Event]:
-        """Yield what was not read yet."""
-        for event in self._skipped(told):
+    def unread(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Yield the lines that were not read yet."""
+        for event in self._skip_read(events):
             self._count += 1
             self._last, self.tail = event.data, None
             yield event
 
-    def _skipped(self, told: Iterator[Event]) -> Iterator[Event]:
+    def _skip_read(self, events: Iterator[Event]) -> Iterator[Event]:
         if self._from_start:
-            return islice(told, self._count, None)
+            return islice(events, self._count, None)
         if self._last is not None:
-            # How many came before the tail is not known, but its last line is, with its time.
-            any(event.data == self._last for event in told)
-        return told
+            # The number of lines before the tail is unknown, but its last line is known, with its time.
+            any(event.data == self._last for event in events)
+        return events

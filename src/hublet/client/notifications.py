@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
-from hublet.client.events import Event
+from hublet.client.events import Event, follow
 from hublet.client.hub import Hub, Query, path_of
-from hublet.client.streaming import follow
 
 _INBOX = "/api/notifications"
 _OVERVIEW_PATHS = {
@@ -14,7 +13,7 @@ _OVERVIEW_PATHS = {
     "org": "/api/organizations/{name}/overview",
 }
 
-# An item as the hub shows it: one of four forms, told by `type`.
+# An item as the hub sends it: one of four forms, named by `type`.
 Notification = dict[str, Any]
 
 
@@ -50,8 +49,8 @@ class Inbox:
     hub: Hub
 
     def page(self, query: Query) -> InboxPage:
-        found: InboxPage = self.hub.get(_INBOX, query)
-        return found
+        page: InboxPage = self.hub.get(_INBOX, query)
+        return page
 
     def mark(self, ids: Sequence[str], *, read: bool, query: Query) -> int:
         """Return how many items changed."""
@@ -62,14 +61,18 @@ class Inbox:
         return count
 
     def delete(self, ids: Sequence[str], *, query: Query) -> int:
-        """Return how many items are gone."""
+        """Return how many items were deleted."""
         body = {"discussionIds": list(ids)} if ids else None
         count: int = self.hub.delete(_INBOX, body, query=query)["count"]
         return count
 
-    def follow(self, *, begun: Callable[[], None], lost: Callable[[str], None]) -> Iterator[Event]:
-        """Yield an event for each item that comes or changes, for as long as one likes."""
-        return follow(self.hub, f"{_INBOX}/stream", begun=begun, lost=lost)
+    def follow(
+        self, *, on_connect: Callable[[], None], on_disconnect: Callable[[str], None]
+    ) -> Iterator[Event]:
+        """Yield an event for each item that comes or changes, for ever."""
+        return follow(
+            self.hub, f"{_INBOX}/stream", on_connect=on_connect, on_disconnect=on_disconnect
+        )
 
     def entries(self, verb: Literal["watch", "mute"]) -> list[WatchEntry]:
         return _entries(self.hub.get(f"/api/settings/{verb}"))
@@ -81,32 +84,34 @@ class Inbox:
         add: Sequence[WatchTarget] = (),
         delete: Sequence[WatchTarget] = (),
     ) -> list[WatchEntry]:
-        """Watch or mute more and less; return all that is watched or muted then."""
+        """Add and remove watches or mutes; return all that remain."""
         body = {"add": list(add), "delete": list(delete)}
         return _entries(self.hub.patch(f"/api/settings/{verb}", body))
 
     def target(self, kind: str, name: str) -> WatchTarget:
-        """Return a user, an organization or a repository as lists name it: by its id."""
+        """Return the target of a watch: a user, an organization or a repository by its id."""
         if kind in _OVERVIEW_PATHS:
             return {
                 "id": self.hub.get(path_of(_OVERVIEW_PATHS[kind], name=name))["_id"],
                 "type": kind,
             }
         owner, _, rest = name.partition("/")
-        found = self.hub.get(path_of(f"/api/{kind}s/{{owner}}/{{name}}", owner=owner, name=rest))
-        return {"id": found["_id"], "type": "repo"}
+        repo = self.hub.get(path_of(f"/api/{kind}s/{{owner}}/{{name}}", owner=owner, name=rest))
+        return {"id": repo["_id"], "type": "repo"}
 
     def settings(self) -> dict[str, bool | str]:
-        shown: dict[str, bool | str] = self.hub.get("/api/settings/notifications")["notifications"]
-        return shown
+        settings: dict[str, bool | str] = self.hub.get("/api/settings/notifications")[
+            "notifications"
+        ]
+        return settings
 
     def set(self, choices: Mapping[str, bool | str]) -> dict[str, bool | str]:
-        """Change some settings; return all as they are then."""
-        answer = self.hub.patch("/api/settings/notifications", {"notifications": dict(choices)})
-        shown: dict[str, bool | str] = answer["notifications"]
-        return shown
+        """Change some settings; return all of them."""
+        response = self.hub.patch("/api/settings/notifications", {"notifications": dict(choices)})
+        settings: dict[str, bool | str] = response["notifications"]
+        return settings
 
 
-def _entries(answer: Mapping[str, list[WatchEntry]]) -> list[WatchEntry]:
-    [found] = answer.values()
-    return found
+def _entries(response: Mapping[str, list[WatchEntry]]) -> list[WatchEntry]:
+    [entries] = response.values()
+    return entries

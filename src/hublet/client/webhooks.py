@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
-from hublet.client.events import Event
+from hublet.client.events import Event, follow
 from hublet.client.hub import Hub, Query, path_of
-from hublet.client.streaming import follow
 
 
 class WatchedItem(TypedDict):
@@ -50,13 +49,13 @@ class Delivery(TypedDict):
     status: NotRequired[int]
     ping: NotRequired[bool]
     createdAt: str
-    # Only in a stream, and where the event is there.
+    # Only in a stream, and together with the event.
     payload: NotRequired[dict[str, Any]]
 
 
 class DeliveryOutcome(TypedDict):
     deliveryId: str
-    # 0 when no answer came.
+    # 0 without a response.
     status: int
     reason: NotRequired[str]
     jobId: NotRequired[str]
@@ -70,8 +69,8 @@ class Webhooks:
     organization: str | None = None
 
     def list(self) -> list[Webhook]:
-        found: list[Webhook] = self.hub.get(self._path())
-        return found
+        webhooks: list[Webhook] = self.hub.get(self._path())
+        return webhooks
 
     def get(self, webhook_id: str) -> Webhook:
         return self._webhook(self.hub.get(self._path(webhook_id)))
@@ -92,7 +91,7 @@ class Webhooks:
         self.hub.delete(self._path(webhook_id))
 
     def deliveries(self, webhook_id: str, query: Query) -> Iterator[Delivery]:
-        """Yield deliveries, newest first, fetching as many as are wanted."""
+        """Yield deliveries, newest first, fetched page by page."""
         return self.hub.pages(self._path(webhook_id, "deliveries"), query)
 
     def replay(self, webhook_id: str, delivery_id: str) -> DeliveryOutcome:
@@ -113,12 +112,14 @@ class Webhooks:
         webhook_id: str,
         *,
         last_id: str | None = None,
-        begun: Callable[[], None],
-        lost: Callable[[str], None],
+        on_connect: Callable[[], None],
+        on_disconnect: Callable[[str], None],
     ) -> Iterator[Event]:
-        """Yield an event for each delivery that comes or changes, for as long as one likes."""
+        """Yield an event for each delivery that comes or changes, for ever."""
         path = self._path(webhook_id, "deliveries", "stream")
-        return follow(self.hub, path, last_id=last_id, begun=begun, lost=lost)
+        return follow(
+            self.hub, path, last_id=last_id, on_connect=on_connect, on_disconnect=on_disconnect
+        )
 
     def _path(self, *parts: str) -> str:
         start = "/api/settings/webhooks"
@@ -127,6 +128,6 @@ class Webhooks:
         return start + "".join(path_of("/{part}", part=part) for part in parts)
 
     @staticmethod
-    def _webhook(answer: dict[str, Any]) -> Webhook:
-        found: Webhook = answer["webhook"]
-        return found
+    def _webhook(response: dict[str, Any]) -> Webhook:
+        webhook: Webhook = response["webhook"]
+        return webhook

@@ -17,9 +17,9 @@ from hublet.community.comment_schemas import (
 from hublet.community.threads import store
 from hublet.community.threads.records import Thread
 from hublet.core.database import Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
-from hublet.core.light_dataclasses import dataclass
 from hublet.tokens.auth import DiscussionWriter
 from hublet.tokens.records import Caller
 

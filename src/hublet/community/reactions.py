@@ -12,7 +12,7 @@ from hublet.community.threads.service import ThreadContext
 from hublet.core import queue
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.outbox import reacts_to
 from hublet.core.queue import NewTask, handles_slowly
 from hublet.events import RepoContentUpdated, RepoSnapshot

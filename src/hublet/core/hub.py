@@ -1,7 +1,7 @@
 """Hub: the settings and keys that every part of one running hub shares."""
 
 from hublet.core.config import Settings
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.sealing import KeyRing
 
 

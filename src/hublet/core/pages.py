@@ -13,11 +13,11 @@ from fastapi.exceptions import RequestValidationError
 from markupsafe import Markup, escape
 
 from hublet.core.clock import wire
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, InvalidRequest
 from hublet.core.http.conditional_requests import etag_of, has_version
 from hublet.core.http.routers import DeferredRoute, Router
 from hublet.core.http.validation import describe_problems
-from hublet.core.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from jinja2 import Environment

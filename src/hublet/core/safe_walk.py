@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 # What is nested deeper is left out: those who copy folders, or hand them over, call themselves.
 MAX_DEPTH = 255

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.hmac import HMAC
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from hublet.core import ids
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.description.error_responses import (
     error_response,
     header_references,

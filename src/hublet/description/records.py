@@ -1,6 +1,6 @@
 """Records of the outline, from which the Markdown and the page are rendered."""
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

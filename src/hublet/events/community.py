@@ -1,6 +1,6 @@
 """Events of discussions, pull requests, papers, posts and blogs."""
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.outbox import Event
 from hublet.events.repos import RepoSnapshot
 

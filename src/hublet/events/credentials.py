@@ -1,6 +1,6 @@
 """Events of credentials and of apps' access. The value of a credential is never part of an event."""
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.outbox import Event
 from hublet.events.repos import RepoSnapshot
 

@@ -1,6 +1,6 @@
 """Events of repositories and their content."""
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.outbox import Event
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import field
 from ipaddress import IPv4Address, IPv6Address
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.gateway.errors import CannotJoinNetwork, NothingListens
 from hublet.gateway.namespace_sockets import NamespaceSockets
 from hublet.runtime.records import AttachPoint

@@ -1,6 +1,6 @@
 """Records of the gateway: jobs that are reached, and who may reach them by cookie or SSH key."""
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs.records import JobRecord
 
 

@@ -1,4 +1,4 @@
-"""Access to the jobs of an owner: who may see, run and change them."""
+"""Access to jobs: who may see, run and change those of an owner, and what a creator may mount."""
 
 from hublet.accounts.access import effective_role
 from hublet.accounts.errors import OrganizationNotFound, RoleNeeded, UserNotFound
@@ -10,9 +10,21 @@ from hublet.accounts.resource_groups import service as resource_groups
 from hublet.accounts.users import service as accounts
 from hublet.core.clock import now
 from hublet.core.database import Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs import store
-from hublet.jobs.errors import CreatorGone, GroupNotForUsers, GroupRoleNeeded, NamespaceNotFound
+from hublet.jobs.errors import (
+    CreatorGone,
+    GroupNotForUsers,
+    GroupRoleNeeded,
+    NamespaceNotFound,
+    SpaceNotFound,
+    VolumeNotFound,
+    VolumeNotWritable,
+)
+from hublet.jobs.records import Mount
+from hublet.repos import service as repos
+from hublet.repos.errors import AccessNotGranted, RepoMoved, RepoNotFound, RightNeeded
+from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.format import TokenKind
 from hublet.tokens.records import ALL_SCOPES, Caller, Scope, TokenRecord, TokenRole
@@ -115,3 +127,35 @@ def _caller_for(user: User) -> Caller:
     return Caller(
         user_id=user.id, user_name=user.name, is_admin=False, token=token, scopes=ALL_SCOPES
     )
+
+
+async def get_mounted(conn: Reader, creator: Caller, place: int, mount: Mount) -> Repo:
+    """Return the repository of the volume in this place, if the creator may mount it so."""
+    repo = await find_mounted(conn, creator, mount)
+    if repo is None:
+        raise VolumeNotFound(place, mount.type, mount.source)
+    if not mount.read_only and not await repos.may(conn, creator, repo, Right.write):
+        raise VolumeNotWritable(place, mount.source)
+    return repo
+
+
+async def find_mounted(conn: Reader, creator: Caller, mount: Mount) -> Repo | None:
+    """Return the repository of a volume if the creator may read it."""
+    return await _find_readable(conn, creator, RepoType(mount.type), mount.source)
+
+
+async def get_space(conn: Reader, creator: Caller, name: str) -> Repo:
+    """Return the space that a job runs, if the creator may read it."""
+    space = await _find_readable(conn, creator, RepoType.space, name)
+    if space is None:
+        raise SpaceNotFound(name)
+    return space
+
+
+async def _find_readable(conn: Reader, creator: Caller, kind: RepoType, source: str) -> Repo | None:
+    namespace, _, name = source.partition("/")
+    address = RepoAddress(type=kind, namespace=namespace, name=name)
+    try:
+        return await repos.get(conn, creator, address, Right.read)
+    except (RepoNotFound, RepoMoved, AccessNotGranted, RightNeeded):
+        return None

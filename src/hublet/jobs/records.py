@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 # The channel that wakes supervisors and followers of jobs.
 JOBS = "jobs"

@@ -1,20 +1,28 @@
-"""Requests for jobs: checks that need no database, the spec, and the request for a rerun."""
+"""Requests for jobs: what is refused, the volumes and their commits, the spec, and reruns."""
 
+import asyncio
 import platform
-from collections.abc import Iterator, Mapping
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import MISSING, TypeAdapter
 
 from hublet.core.config import Settings
+from hublet.core.database import Database, Reader
 from hublet.jobs import hardware
+from hublet.jobs.access import get_mounted
 from hublet.jobs.addresses import why_no_ssh
 from hublet.jobs.errors import (
     ArchNotOffered,
     FlavorNotOffered,
+    InvalidVolume,
     OneSourceNeeded,
     SshNotOffered,
     TextTooLong,
     TimeoutTooLong,
+    TooManyVolumes,
+    VolumeRevisionNotFound,
 )
 from hublet.jobs.records import (
     MAX_VARIABLE_BYTES,
@@ -24,11 +32,20 @@ from hublet.jobs.records import (
     NetworkGroup,
     Ports,
     Spec,
+    VolumeType,
 )
-from hublet.jobs.request_schemas import Expose, JobRequest, Network, or_none
+from hublet.jobs.request_schemas import Expose, JobRequest, Network, Volume, or_none
+from hublet.repos.git import bare_repos, history
+from hublet.repos.records import Repo
+from hublet.repos.refs import service as refs
+from hublet.tokens.records import Caller
 
 REQUEST_ADAPTER: TypeAdapter[JobRequest] = TypeAdapter(JobRequest)
 
+MAX_VOLUMES = 100
+# Filled by the kernel; a job could not begin without them.
+_RESERVED = ("/proc", "/sys", "/dev")
+_MAIN = "main"
 _ARCHS = {"x86_64": Arch.amd64, "amd64": Arch.amd64, "aarch64": Arch.arm64, "arm64": Arch.arm64}
 
 
@@ -112,6 +129,91 @@ def _network_group(network: Network | None) -> NetworkGroup | None:
     if network is None:
         return None
     return NetworkGroup(group=network.group, aliases=tuple(network.aliases))
+
+
+def _place_volumes(volumes: Sequence[Volume]) -> tuple[Mount, ...]:
+    """Return the mount of each volume, before it is checked whether there is such a volume."""
+    if len(volumes) > MAX_VOLUMES:
+        raise TooManyVolumes(MAX_VOLUMES)
+    mounts = tuple(_mount(place, volume) for place, volume in enumerate(volumes))
+    seen = set[str]()
+    for place, mount in enumerate(mounts):
+        if mount.mount_path in seen:
+            raise InvalidVolume(place, "mountPath is that of another volume")
+        seen.add(mount.mount_path)
+    return mounts
+
+
+def _mount(place: int, volume: Volume) -> Mount:
+    is_bucket = volume.type is VolumeType.bucket
+    read_only = or_none(volume.readOnly)
+    return Mount(
+        type=volume.type,
+        source=volume.source,
+        mount_path=_mount_path(place, volume.mountPath),
+        revision=None if is_bucket else or_none(volume.revision) or _MAIN,
+        read_only=bool(read_only) if is_bucket else True,
+        path=_inner_path(place, or_none(volume.path) or ""),
+    )
+
+
+def _mount_path(place: int, path: str) -> str:
+    if ".." in path.split("/") or not path.isprintable():
+        raise InvalidVolume(place, "mountPath must have no '..' and no control characters")
+    # Two slashes at the start would stay two.
+    normal = posixpath.normpath("/" + path.lstrip("/"))
+    if normal == "/" or any(
+        normal == taken or normal.startswith(f"{taken}/") for taken in _RESERVED
+    ):
+        raise InvalidVolume(place, "mountPath must not be /, nor /proc, /sys, /dev or below them")
+    return normal
+
+
+def _inner_path(place: int, path: str) -> str | None:
+    if path.startswith("/") or ".." in path.split("/") or not path.isprintable():
+        rule = "path must be a folder inside the volume, without '..' and no '/' at its start"
+        raise InvalidVolume(place, rule)
+    normal = posixpath.normpath(path)
+    return None if normal == "." else normal
+
+
+async def resolve_mounts(
+    conn: Reader, creator: Caller, volumes: Sequence[Volume]
+) -> tuple[Mount, ...]:
+    """Return the mount of each volume with its commit; refuse what the creator may not mount.
+
+    Only git knows whether a commit named by its id exists: see `check_commits`.
+    """
+    resolved = list[Mount]()
+    for place, mount in enumerate(_place_volumes(volumes)):
+        repo = await get_mounted(conn, creator, place, mount)
+        resolved.append(replace(mount, commit=await _get_commit(conn, repo, place, mount)))
+    return tuple(resolved)
+
+
+async def _get_commit(conn: Reader, repo: Repo, place: int, mount: Mount) -> str | None:
+    if mount.revision is None:
+        return None
+    commit = await refs.find_sha(conn, repo, mount.revision)
+    if commit is None:
+        raise VolumeRevisionNotFound(place, mount.source, mount.revision)
+    return commit
+
+
+async def check_commits(database: Database, creator: Caller, volumes: Sequence[Volume]) -> None:
+    """Refuse a revision that is the id of a commit which the repository lacks.
+
+    Git is read, so no transaction may be open; all other rules are left to `resolve_mounts`.
+    """
+    data_dir = database.hub.settings.database.data_dir
+    for place, mount in enumerate(_place_volumes(volumes)):
+        if mount.revision is None or refs.COMMIT_ID.fullmatch(mount.revision) is None:
+            continue
+        async with database.read() as conn:
+            repo = await get_mounted(conn, creator, place, mount)
+        folder = bare_repos.folder_of(data_dir, repo.id)
+        if not await asyncio.to_thread(history.commit_exists, folder, mount.revision):
+            raise VolumeRevisionNotFound(place, mount.source, mount.revision)
 
 
 def request_from(job: JobRecord, *, with_volumes: bool) -> JobRequest:

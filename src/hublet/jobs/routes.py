@@ -20,11 +20,10 @@ from hublet.jobs.auth import (
 from hublet.jobs.event_stream import follow_events
 from hublet.jobs.logs.routes import router as logs_router
 from hublet.jobs.metrics import follow_metrics
-from hublet.jobs.mounts import check_commits
 from hublet.jobs.presenter import render, render_all
 from hublet.jobs.records import Initiator, InitiatorType
 from hublet.jobs.request_schemas import Expose, JobRequest, or_none
-from hublet.jobs.requests import request_from
+from hublet.jobs.requests import check_commits, request_from
 from hublet.jobs.schedules.routes import router as schedules_router
 from hublet.jobs.schemas import Hardware, Job, JobCount, UpdateLabels
 

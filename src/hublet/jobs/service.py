@@ -16,8 +16,8 @@ from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.core.sealing import KeyRing
 from hublet.events import JobEnded
-from hublet.jobs import mounts, requests, store
-from hublet.jobs.access import JobAccess, check_may_run, role_in_group
+from hublet.jobs import requests, store
+from hublet.jobs.access import JobAccess, check_may_run, get_space, role_in_group
 from hublet.jobs.errors import (
     JobGoesOn,
     JobIsDeleted,
@@ -86,9 +86,9 @@ async def check(conn: Reader, access: JobAccess, request: JobRequest) -> Spec:
     requests.check_request(request, conn.hub.settings)
     await check_may_run(conn, access, or_none(request.resourceGroupId))
     if space := or_none(request.spaceId):
-        await mounts.check_space(conn, access.caller, space)
-    placed = mounts.place_volumes(or_none(request.volumes) or ())
-    return requests.spec_of(request, await mounts.resolve_mounts(conn, access.caller, placed))
+        await get_space(conn, access.caller, space)
+    mounts = await requests.resolve_mounts(conn, access.caller, or_none(request.volumes) or ())
+    return requests.spec_of(request, mounts)
 
 
 async def create(  # noqa: PLR0913 - the one way to create a job; each is named.
@@ -104,7 +104,7 @@ async def create(  # noqa: PLR0913 - the one way to create a job; each is named.
     """Add a job to the queue; the caller of the access is its creator.
 
     `secrets` come over those of the request. The same key never makes a second job: the first
-    is returned. Volumes that name a commit by its id need `mounts.check_commits` before.
+    is returned. Volumes that name a commit by its id need `requests.check_commits` before.
     """
     if key is not None and (first := await store.find_by_key(conn, key)) is not None:
         return first

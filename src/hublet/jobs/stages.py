@@ -3,7 +3,7 @@
 from enum import StrEnum
 from signal import Signals
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs.records import Observation, Phase, Stage
 
 TIMEOUT = "Job timeout"

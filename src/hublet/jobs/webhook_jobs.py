@@ -5,14 +5,13 @@ from dataclasses import field
 from typing import Any
 
 from hublet.core.database import Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs import service
 from hublet.jobs.access import JobAccess, get_access_of_creator, get_creator
 from hublet.jobs.errors import NamespaceNotFound, RightsGone, SourceNotFound
-from hublet.jobs.mounts import check_commits
 from hublet.jobs.records import Initiator, InitiatorType
 from hublet.jobs.request_schemas import JobRequest, or_none
-from hublet.jobs.requests import REQUEST_ADAPTER, request_from
+from hublet.jobs.requests import REQUEST_ADAPTER, check_commits, request_from
 
 # The variables that the owner of a webhook sees in its jobs; the others may be private to the
 # repository, or large, and are stored like secrets.

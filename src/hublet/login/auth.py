@@ -1,8 +1,8 @@
 """Authentication of pages, as types that a route names: the session in the cookie, the visitor,
 the form.
 
-Only pages look at the cookie. The API knows bearer tokens alone, so no other site can use it
-through somebody's browser.
+Only pages read the cookie. The API accepts bearer tokens alone, so no other site can use it through
+a person's browser.
 """
 
 import re
@@ -35,7 +35,7 @@ __all__ = [
     "set_session_cookie",
 ]
 
-# Who changes how an account is signed in to has shown who they are within this time.
+# A change of how an account is signed in to needs a login within this time.
 FRESH_LOGIN = timedelta(minutes=15)
 
 _MAX_FIELDS = 100
@@ -71,21 +71,21 @@ async def need_fresh_session(request: Request, session: SignedIn) -> Session:
     return session
 
 
-# Somebody who signed in some time ago is asked once more.
+# A person who signed in longer ago has to sign in again.
 JustSignedIn = Annotated[Session, Depends(need_fresh_session)]
 
 
 def _return_path(request: Request) -> str:
-    """Return where to come back to: a form is not sent again, its page is shown instead."""
+    """Return where to come back to: a form is not sent again, its page opens instead."""
     if request.method != "GET":
-        shown = re.fullmatch(r"https?://[^/]+(/.*)", request.headers.get("referer", ""))
-        return safe_path(shown[1] if shown else None)
+        referer = re.fullmatch(r"https?://[^/]+(/.*)", request.headers.get("referer", ""))
+        return safe_path(referer[1] if referer else None)
     query = request.url.query
     return quote(request.url.path) + (f"?{query}" if query else "")
 
 
 async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
-    """Return the fields of a form; `getlist` has all values of one that is there more than once."""
+    """Return the fields of a form; `getlist` has all values of a repeated one."""
     try:
         form = await request.form(max_files=0, max_fields=_MAX_FIELDS)
     except HTTPException:
@@ -118,7 +118,7 @@ CurrentAttempts = Annotated[LoginAttempts, Depends(attempts_of)]
 
 
 def set_session_cookie(response: Response, settings: Settings, value: str) -> None:
-    """Keep a session in the browser for as long as it can last."""
+    """Set the cookie of a session, for as long as the session can last."""
     response.set_cookie(
         cookie_name(settings, SESSION_COOKIE),
         value,

@@ -1,4 +1,4 @@
-"""Browsers: the cookies they keep, the paths they may be sent to, and their names in words."""
+"""Browsers: names and rules of cookies, safe redirect paths, and readable names of user agents."""
 
 import re
 from typing import Literal, TypedDict
@@ -7,29 +7,6 @@ from hublet.core.config import Settings
 
 SESSION_COOKIE = "hublet_session"
 CHALLENGE_COOKIE = "hublet_challenge"
-
-
-class CookieRules(TypedDict):
-    path: str
-    secure: bool
-    httponly: bool
-    samesite: Literal["lax"]
-
-
-def cookie_name(settings: Settings, name: str) -> str:
-    # With this prefix browsers take the cookie only over TLS, and from no neighbour domain.
-    return f"__Host-{name}" if _is_https(settings) else name
-
-
-def cookie_rules(settings: Settings) -> CookieRules:
-    # Lax: who follows a link of an app to the consent page is still signed in there.
-    return {"path": "/", "secure": _is_https(settings), "httponly": True, "samesite": "lax"}
-
-
-def _is_https(settings: Settings) -> bool:
-    return settings.base_url.startswith("https://")
-
-
 START_PATH = "/settings/sessions"
 
 # An authorization request comes back from the login with its state, of 8 KiB before encoding.
@@ -38,15 +15,7 @@ _MAX_PATH_LENGTH = 40_000
 # lead to other hosts just as `//host` does. What is not printable ASCII has to be %-encoded.
 _PATH = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
 
-
-def safe_path(asked: str | None) -> str:
-    """Return the path and query that was asked for if it is one of this hub, else the start."""
-    if asked is None or len(asked) > _MAX_PATH_LENGTH or _PATH.fullmatch(asked) is None:
-        return START_PATH
-    return asked
-
-
-# The first that is found counts: most browsers also name those they once wanted to be taken for.
+# The first match counts: most browsers also name the ones that they imitate.
 _BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -67,8 +36,36 @@ _SYSTEMS = (
 _MAX_AGENT_LENGTH = 60
 
 
+class CookieRules(TypedDict):
+    path: str
+    secure: bool
+    httponly: bool
+    samesite: Literal["lax"]
+
+
+def cookie_name(settings: Settings, name: str) -> str:
+    # With this prefix browsers accept the cookie only over TLS, and from no neighbour domain.
+    return f"__Host-{name}" if _is_https(settings) else name
+
+
+def cookie_rules(settings: Settings) -> CookieRules:
+    # Lax: a link of an app to the consent page carries the cookie.
+    return {"path": "/", "secure": _is_https(settings), "httponly": True, "samesite": "lax"}
+
+
+def _is_https(settings: Settings) -> bool:
+    return settings.base_url.startswith("https://")
+
+
+def safe_path(requested: str | None) -> str:
+    """Return the requested path and query if it is one of this hub, else the start page."""
+    if requested is None or len(requested) > _MAX_PATH_LENGTH or not _PATH.fullmatch(requested):
+        return START_PATH
+    return requested
+
+
 def browser_of(agent: str | None) -> str:
-    """Return such as `Firefox on Linux`; of what is no browser, what it says of itself."""
+    """Return a name such as `Firefox on Linux`; for other programs, the beginning of the header."""
     if agent is None:
         return "Unknown browser"
     browser = next((name for sign, name in _BROWSERS if sign in agent), None)

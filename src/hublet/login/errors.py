@@ -1,4 +1,26 @@
-"""Errors of the login: forms, passwords, passkeys, sessions."""
+"""Errors of the login.
+
+LoginNeeded                303, to the login page
+NotAllowed                 403
+├── ForeignForm
+├── StaleForm
+├── LoginRefused
+├── PasswordRefused
+└── PasskeyRefused
+InvalidRequest             400
+├── UnreadableForm
+├── PasswordsDiffer
+├── PasskeyNameInvalid
+├── PasskeyNotAdded
+└── PasskeysUnavailable
+NotFound                   404
+├── SessionNotFound
+└── PasskeyNotFound
+TooManyRequests            429
+└── TooManyAttempts
+
+InvalidCredential          control flow: the response of an authenticator is not valid
+"""
 
 from urllib.parse import quote
 
@@ -6,7 +28,7 @@ from hublet.core.errors import HubError, InvalidRequest, NotAllowed, NotFound, T
 
 
 class LoginNeeded(HubError):
-    """No failure of anybody's: the browser is sent to the login page and comes back."""
+    """Not a failure: the browser is sent to the login page and comes back."""
 
     status = 303
 
@@ -35,7 +57,7 @@ class UnreadableForm(InvalidRequest):
 
 
 class LoginRefused(NotAllowed):
-    """The same for every reason, so that it tells nobody which accounts there are."""
+    """The same for every reason, so that it does not reveal which accounts exist."""
 
     def __init__(self) -> None:
         super().__init__("The name or the password is wrong.")
@@ -75,7 +97,7 @@ class PasskeyNameInvalid(InvalidRequest):
 
 
 class PasskeyRefused(NotAllowed):
-    """The same for every reason: to the log-in page a passkey fits or it does not."""
+    """The same for every reason: on the login page a passkey fits or it does not."""
 
     def __init__(self) -> None:
         super().__init__("The passkey was not accepted. Try again, or use your password.")
@@ -84,6 +106,10 @@ class PasskeyRefused(NotAllowed):
 class PasskeyNotAdded(InvalidRequest):
     def __init__(self, reason: str) -> None:
         super().__init__(f"The passkey was not added: {reason}.")
+
+
+class InvalidCredential(Exception):
+    """The response of an authenticator is not valid."""
 
 
 class PasskeysUnavailable(InvalidRequest):

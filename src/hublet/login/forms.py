@@ -13,10 +13,11 @@ from hublet.login.records import Session
 
 # The hidden field in which every form of a session carries its token.
 FIELD = "form_token"
+SIGN_OUT_PURPOSE = "sign out"
 
 
 class Submission(Protocol):
-    """What is looked at of a request; the framework's own type stays at the rim."""
+    """The part of a request that is checked; the framework's own type stays in the routes."""
 
     @property
     def headers(self) -> Mapping[str, str]: ...
@@ -26,7 +27,7 @@ class Submission(Protocol):
 
 
 def form_token(hub: Hub, session: Session, purpose: str) -> str:
-    """Return what a form of this session carries: it fits no other session and no other purpose."""
+    """Return the token for a form of this session and purpose; it fits no other."""
     return hub.keys.digest("form", f"{purpose} {session.digest}").hex()
 
 
@@ -36,17 +37,17 @@ def check_form(
     """Refuse a form that another site sent, or that belongs to another session or purpose."""
     check_origin(request)
     hub: Hub = request.app.state.database.hub
-    given = form.get(FIELD, "").encode()
+    token = form.get(FIELD, "").encode()
     expected = hub.keys.digests("form", f"{purpose} {session.digest}")
-    if not any(hmac.compare_digest(given, each.hex().encode()) for each in expected):
+    if not any(hmac.compare_digest(token, each.hex().encode()) for each in expected):
         raise StaleForm
 
 
 def check_origin(request: Submission) -> None:
     """Refuse what a browser sent on behalf of another site.
 
-    Browsers say so themselves, in headers that no page can set. Without either of them it is not
-    a browser, and has no cookie that somebody else could abuse.
+    Browsers say so in headers that no page can set. A client that sends neither is no browser, and
+    has no cookie that another site could abuse.
     """
     headers = request.headers
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
@@ -64,11 +65,8 @@ def _is_own_origin(request: Submission, origin: str) -> bool:
     return origin == hub.settings.base_url or host == request.headers.get("host")
 
 
-SIGN_OUT_PURPOSE = "sign out"
-
-
 def frame_of(hub: Hub, session: Session | None, *, current: str | None = None) -> Frame | None:
-    """Return what `page.html` takes as `frame`; `current` is the path of a settings page."""
+    """Return the `frame` of the template `page.html`; `current` is the path of a settings page."""
     if session is None:
         return None
     return Frame(

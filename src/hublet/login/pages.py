@@ -1,4 +1,4 @@
-"""The pages of the login, as HTML."""
+"""HTML of the login pages and of the settings pages about the login."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def logout_page(hub: Hub, session: Session) -> bytes:
 
 
 def settings_page(hub: Hub, session: Session, current: str, **values: Any) -> bytes:
-    """Render the template that is called like the last part of the path."""
+    """Render the template that is named like the last segment of the path."""
     return _templates.render(
         f"{current.rpartition('/')[2]}.html",
         frame=frame_of(hub, session, current=current),

@@ -1,4 +1,4 @@
-"""Rules of passkeys: a device shows who somebody is, without a password."""
+"""Rules of passkeys: registered by a signed-in person, and used to sign in without a password."""
 
 import asyncio
 
@@ -10,6 +10,7 @@ from hublet.core.ids import new_object_id
 from hublet.login import service as login
 from hublet.login import store, webauthn
 from hublet.login.errors import (
+    InvalidCredential,
     PasskeyNameInvalid,
     PasskeyNotAdded,
     PasskeyNotFound,
@@ -18,14 +19,14 @@ from hublet.login.errors import (
 )
 from hublet.login.records import Passkey, Session, Visitor
 from hublet.login.service import LoginAttempts
-from hublet.login.webauthn import Challenge, InvalidCredential
+from hublet.login.webauthn import Challenge
 
 MAX_PASSKEYS = 20
 MAX_NAME_LENGTH = 100
 
 
 async def begin_registration(database: Database, session: Session) -> tuple[str, str]:
-    """Return what the browser is asked for, and the sealed challenge that it keeps."""
+    """Return the options for the browser, and the sealed challenge for its cookie."""
     hub = database.hub
     _check_possible(hub)
     async with database.read() as conn:
@@ -39,27 +40,27 @@ async def begin_registration(database: Database, session: Session) -> tuple[str,
 
 
 async def add(
-    database: Database, session: Session, *, name: str, answer: str, sealed: str | None
+    database: Database, session: Session, *, name: str, response: str, sealed: str | None
 ) -> Passkey:
-    """Keep the passkey that the browser has made."""
+    """Verify and store the passkey that the browser has created."""
     hub = database.hub
     name = _validate_name(name)
     challenge = webauthn.unseal_challenge(hub, sealed, webauthn.registration_purpose(session))
     if challenge is None:
         raise PasskeyNotAdded("it took too long, so begin again")
     try:
-        key = await asyncio.to_thread(
-            webauthn.verify_registration, hub.settings, answer, challenge=challenge.value
+        credential = await asyncio.to_thread(
+            webauthn.verify_registration, hub.settings, response, challenge=challenge.value
         )
     except InvalidCredential:
         raise PasskeyNotAdded("the browser's answer does not hold") from None
     passkey = Passkey(
         id=new_object_id(),
-        credential_id=key.credential_id,
+        credential_id=credential.credential_id,
         user_id=session.user_id,
         name=name,
-        public_key=key.public_key,
-        sign_count=key.sign_count,
+        public_key=credential.public_key,
+        sign_count=credential.sign_count,
         created_at=now(),
     )
     async with database.transaction() as conn:
@@ -77,7 +78,7 @@ async def _save(conn: Connection, passkey: Passkey, challenge: Challenge) -> Non
 
 
 async def begin_sign_in(hub: Hub) -> tuple[str, str]:
-    """Return what the browser is asked for, and the sealed challenge that it keeps."""
+    """Return the options for the browser, and the sealed challenge for its cookie."""
     _check_possible(hub)
     challenge = webauthn.new_challenge()
     options = await asyncio.to_thread(
@@ -92,20 +93,24 @@ async def sign_in(
     current: Session | None,
     attempts: LoginAttempts,
     *,
-    answer: str,
+    response: str,
     sealed: str | None,
 ) -> str:
-    """Sign in whoever's passkey answered; return the value of the session's cookie."""
+    """Sign in the owner of the passkey; return the value of the session's cookie."""
     attempts.count()
     hub = database.hub
     challenge = webauthn.unseal_challenge(hub, sealed, webauthn.SIGN_IN_PURPOSE)
     async with database.read() as reading:
-        passkey = await _find_claimed(reading, answer)
+        passkey = await _find_claimed(reading, response)
     if challenge is None or passkey is None:
         raise PasskeyRefused
     try:
         sign_count = await asyncio.to_thread(
-            webauthn.verify_authentication, hub.settings, passkey, answer, challenge=challenge.value
+            webauthn.verify_authentication,
+            hub.settings,
+            passkey,
+            response,
+            challenge=challenge.value,
         )
     except InvalidCredential:
         raise PasskeyRefused from None
@@ -139,13 +144,13 @@ async def remove(conn: Connection, session: Session, passkey_id: str) -> None:
 
 
 async def remove_all(conn: Connection, *, user_id: str) -> None:
-    """Remove the passkeys of somebody who is not to sign in by them any more."""
+    """Remove all passkeys of a user, who then cannot sign in with them any more."""
     for passkey in await store.list_passkeys(conn, user_id=user_id):
         await store.remove_passkey(conn, passkey.id, user_id=user_id)
 
 
-async def _find_claimed(conn: Reader, answer: str) -> Passkey | None:
-    credential_id = webauthn.credential_id_of(answer)
+async def _find_claimed(conn: Reader, response: str) -> Passkey | None:
+    credential_id = webauthn.credential_id_of(response)
     if credential_id is None:
         return None
     return await store.find_passkey(conn, credential_id)

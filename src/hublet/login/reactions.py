@@ -8,11 +8,11 @@ from hublet.login import sessions
 
 @reacts_in_transaction_to(PasswordChanged)
 async def end_sessions(conn: Connection, event: PasswordChanged) -> None:
-    """Whoever knew the old password is out; the browser that set the new one begins anew."""
+    """End all sessions: others may know the old password. The browser that set the new one renews its."""
     await sessions.end_all(conn, user_id=event.user_id)
 
 
 @reacts_in_transaction_to(UserDisabled)
 async def end_sessions_of_disabled_user(conn: Connection, event: UserDisabled) -> None:
-    """They are dead anyway; a user who is enabled again signs in again."""
+    """End sessions for good: they do not work anyway, and a user who is enabled again signs in."""
     await sessions.end_all(conn, user_id=event.user_id)

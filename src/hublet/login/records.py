@@ -4,31 +4,31 @@ from dataclasses import field
 from datetime import datetime
 
 from hublet.accounts.records import User
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A browser in which a person showed who they are."""
+    """A browser in which a person is signed in."""
 
     id: str
     user_id: str
     user_name: str
     created_at: datetime
-    # When the person last showed a password or a passkey.
+    # When the person last signed in with a password or a passkey.
     authenticated_at: datetime
     last_used_at: datetime
     expires_at: datetime
-    # From where and with what, as its owner recognizes it.
+    # Address and browser, by which its owner recognizes it.
     address: str | None = None
     agent: str | None = None
-    # Of the cookie's value; the forms of the session are bound to it.
+    # Digest of the cookie's value; the forms of the session are bound to it.
     digest: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Whose browser it is, before anybody showed anything."""
+    """Address and browser of a request, signed in or not."""
 
     address: str
     agent: str | None
@@ -36,7 +36,7 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """Who somebody claims to be."""
+    """The user that a login attempt names."""
 
     user: User
     password_hash: str | None = field(repr=False)

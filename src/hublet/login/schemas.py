@@ -1,4 +1,4 @@
-"""Sessions on the wire."""
+"""Wire shape of a session."""
 
 from typing import Self
 

@@ -1,4 +1,4 @@
-"""Rules of signing in: limited attempts, the password, and the session that follows."""
+"""Rules of the login by password: limited attempts, the check, and the session that follows."""
 
 from hublet.accounts.names import MAX_EMAIL_LENGTH, email_key, name_key
 from hublet.accounts.passwords import MAX_LENGTH, hash_password, needs_rehash, verify_password
@@ -13,10 +13,11 @@ from hublet.login.records import Candidate, Session, Visitor
 
 
 class LoginAttempts:
-    """Those of one address: each is counted before it is judged, and taken back if it succeeds.
+    """Limit on the login attempts of one address and of one name.
 
-    The name counts as it was typed, whether or not there is such an account: what is refused,
-    and when, tells nobody which accounts exist.
+    An attempt is counted before it is checked, and taken back if it succeeds. The name counts as
+    it was typed, whether or not there is such an account: a refusal does not reveal which accounts
+    exist.
     """
 
     def __init__(self, limiter: Limiter, settings: Settings, *, address: str) -> None:
@@ -49,8 +50,8 @@ class LoginAttempts:
 
 
 def _attempt_key(name: str) -> str:
-    # As the account is looked up, or another spelling would have a budget of its own. What is
-    # longer than any name or address is not kept in memory whole.
+    # Normalized as for the look-up, or another spelling would have a limit of its own. What is longer
+    # than any name or address is not kept in memory whole.
     name = name[:MAX_EMAIL_LENGTH]
     return email_key(name) if "@" in name else name_key(name)
 
@@ -71,14 +72,14 @@ async def sign_in(
     attempts.count(name=name)
     async with database.read() as reading:
         candidate = await store.find_candidate(reading, name)
-    shown = await _matching_hash(candidate, password)
-    if candidate is None or shown is None or candidate.user.disabled_at is not None:
+    verified = await _matching_hash(candidate, password)
+    if candidate is None or verified is None or candidate.user.disabled_at is not None:
         raise LoginRefused
-    kept = await hash_password(password) if needs_rehash(shown) else shown
+    new_hash = await hash_password(password) if needs_rehash(verified) else verified
     async with database.transaction() as conn:
-        # Somebody may have set another password while this one was checked.
+        # The password may have been changed while it was verified.
         if not await store.confirm_password(
-            conn, candidate.user.id, shown=shown, password_hash=kept
+            conn, candidate.user.id, verified_hash=verified, password_hash=new_hash
         ):
             raise LoginRefused
         value = await enter_session(conn, candidate.user, visitor, current)
@@ -89,9 +90,9 @@ async def sign_in(
 async def enter_session(
     conn: Connection, user: User, visitor: Visitor, current: Session | None
 ) -> str:
-    """Let somebody in who has shown who they are; return the value of the session's cookie.
+    """Begin or renew the session of an authenticated user; return the value of its cookie.
 
-    The browser's session goes on if it is theirs, with another value, and ends if it is not.
+    The browser's current session is renewed if it is the user's own, and ends if it is not.
     """
     if current is not None and current.user_id == user.id:
         _, value = await sessions.renew(conn, current)
@@ -105,7 +106,7 @@ async def enter_session(
 async def change_password(
     database: Database, session: Session, attempts: LoginAttempts, *, current: str, new: str
 ) -> str:
-    """Set another password and end all other sessions; return this one's new value."""
+    """Set another password and end all other sessions; return the new value of this one's cookie."""
     attempts.count(name=session.user_name)
     async with database.read() as reading:
         candidate = await store.find_candidate(reading, session.user_name)
@@ -113,13 +114,13 @@ async def change_password(
         raise PasswordRefused
     attempts.forgive(name=session.user_name)
     async with database.transaction() as conn:
-        # The fact that it publishes ends every session, this one too.
+        # The event that it publishes ends every session, this one too.
         await accounts.set_password(conn, candidate.user, new)
         _, value = await sessions.renew(conn, session)
         return value
 
 
 async def _matching_hash(candidate: Candidate | None, password: str) -> str | None:
-    """Return the hash that the password fits."""
+    """Return the candidate's hash if it is that of the password."""
     hashed = candidate.password_hash if candidate and len(password) <= MAX_LENGTH else None
     return hashed if await verify_password(hashed, password[:MAX_LENGTH]) else None

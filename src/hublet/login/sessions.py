@@ -1,4 +1,4 @@
-"""Sessions of browsers: how long they last, and what ends them."""
+"""Rules of browser sessions: how long they last, and what ends them."""
 
 import string
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _LONGEST_AGENT = 300
 
 
 async def begin(conn: Connection, user: User, visitor: Visitor) -> tuple[Session, str]:
-    """Begin a session; return it with the value of its cookie, this once."""
+    """Begin a session; return it with the value of its cookie, which is not stored."""
     value = random_text(_VALUE_LENGTH, _VALUE_ALPHABET)
     moment = now()
     session = Session(
@@ -44,10 +44,9 @@ async def begin(conn: Connection, user: User, visitor: Visitor) -> tuple[Session
 
 
 async def renew(conn: Connection, session: Session) -> tuple[Session, str]:
-    """Give a session another value, because its person has shown who they are once more.
+    """Give a session another value, because its person has signed in again.
 
-    It stays the same session, also when what happened in between has removed it. It lasts no
-    longer than before.
+    It stays the same session, even if it was removed in between, and lasts no longer than before.
     """
     value = random_text(_VALUE_LENGTH, _VALUE_ALPHABET)
     moment = now()
@@ -59,7 +58,7 @@ async def renew(conn: Connection, session: Session) -> tuple[Session, str]:
 
 
 async def find(database: Database, value: str) -> Session | None:
-    """Return the session of this cookie unless it has ended, and note that it is in use."""
+    """Return the session of this cookie unless it has ended, and store that it is in use."""
     digests = [digest.hex() for digest in database.hub.keys.digests(_DIGEST, value)]
     async with database.read() as conn:
         session = await store.find_session(conn, digests, used_since=_used_since(conn.hub))
@@ -80,13 +79,14 @@ async def end(conn: Connection, session_id: str, *, user_id: str) -> None:
 
 
 async def drop(conn: Connection, session: Session) -> None:
-    """End a session whether or not something else has ended it meanwhile."""
+    """End a session, also when it has ended already."""
     await store.remove_session(conn, session.id, user_id=session.user_id)
 
 
-async def end_all(conn: Connection, *, user_id: str, but: Session | None = None) -> None:
-    """Sign a user out everywhere, or everywhere but in one browser."""
-    await store.remove_sessions_of(conn, user_id=user_id, but="" if but is None else but.id)
+async def end_all(conn: Connection, *, user_id: str, except_for: Session | None = None) -> None:
+    """End the sessions of a user, all or all but one."""
+    spared = "" if except_for is None else except_for.id
+    await store.remove_sessions_of(conn, user_id=user_id, except_for=spared)
 
 
 def _digest(hub: Hub, value: str) -> str:

@@ -1,6 +1,4 @@
-"""SQL of sessions, of passkeys, and of who wants to sign in. Values of cookies never come here,
-only their digests.
-"""
+"""SQL of sessions, of passkeys, and of the users who sign in; of cookies only digests are stored."""
 
 import json
 from collections.abc import Sequence
@@ -11,6 +9,15 @@ from hublet.accounts.users.store import USER_COLUMNS, user_record
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.login.records import Candidate, Passkey, Session
+
+_SESSION_COLUMNS = (
+    "s.id, s.digest, s.user_id, u.name AS user_name, s.created_at, s.authenticated_at, "
+    "s.last_used_at, s.expires_at, s.address, s.agent"
+)
+_ALIVE = "s.expires_at > $2 AND s.last_used_at > $3 AND u.disabled_at IS NULL"
+_PASSKEY_COLUMNS = (
+    "id, credential_id, user_id, name, public_key, sign_count, created_at, last_used_at"
+)
 
 
 async def find_candidate(conn: Reader, name: str) -> Candidate | None:
@@ -32,20 +39,13 @@ async def find_candidate(conn: Reader, name: str) -> Candidate | None:
 
 
 async def confirm_password(
-    conn: Connection, user_id: str, *, shown: str, password_hash: str
+    conn: Connection, user_id: str, *, verified_hash: str, password_hash: str
 ) -> bool:
-    """Store the hash of the password that was shown; False when it is another one by now."""
+    """Store a hash of the verified password; False when the password was changed meanwhile."""
     return await conn.execute(
         "UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3",
-        password_hash, user_id, shown,
+        password_hash, user_id, verified_hash,
     ) == 1  # fmt: skip
-
-
-_SESSION_COLUMNS = (
-    "s.id, s.digest, s.user_id, u.name AS user_name, s.created_at, s.authenticated_at, "
-    "s.last_used_at, s.expires_at, s.address, s.agent"
-)
-_ALIVE = "s.expires_at > $2 AND s.last_used_at > $3 AND u.disabled_at IS NULL"
 
 
 async def put_session(conn: Connection, session: Session) -> None:
@@ -100,9 +100,9 @@ async def remove_session(conn: Connection, session_id: str, *, user_id: str) -> 
     ) == 1  # fmt: skip
 
 
-async def remove_sessions_of(conn: Connection, *, user_id: str, but: str = "") -> None:
-    """Remove the sessions of a user, but for one."""
-    await conn.execute("DELETE FROM sessions WHERE user_id = $1 AND id <> $2", user_id, but)
+async def remove_sessions_of(conn: Connection, *, user_id: str, except_for: str = "") -> None:
+    """Remove the sessions of a user, except for the one of this id."""
+    await conn.execute("DELETE FROM sessions WHERE user_id = $1 AND id <> $2", user_id, except_for)
 
 
 async def remove_expired_sessions(conn: Connection) -> None:
@@ -124,13 +124,8 @@ def _session_record(row: Row) -> Session:
     )
 
 
-_PASSKEY_COLUMNS = (
-    "id, credential_id, user_id, name, public_key, sign_count, created_at, last_used_at"
-)
-
-
 async def add_passkey(conn: Connection, passkey: Passkey) -> bool:
-    """Add a passkey; False when somebody has it already."""
+    """Add a passkey; False when an account has it already."""
     return await conn.execute(
         """
         INSERT INTO passkeys (id, credential_id, user_id, name, public_key, sign_count, created_at)
@@ -156,7 +151,7 @@ async def list_passkeys(conn: Reader, *, user_id: str) -> list[Passkey]:
 
 
 async def set_passkey_used(conn: Connection, passkey: Passkey, *, sign_count: int) -> bool:
-    """Note a use; False when the passkey was removed or used otherwise in the meantime."""
+    """Store a use; False when the passkey was removed or used elsewhere meanwhile."""
     return await conn.execute(
         """
         UPDATE passkeys SET sign_count = $1, last_used_at = $2
@@ -179,7 +174,7 @@ async def remove_passkey(conn: Connection, passkey_id: str, *, user_id: str) -> 
 
 
 async def use_challenge(conn: Connection, digest: str, *, expires_at: datetime) -> bool:
-    """Note that a challenge was answered; False when it was before."""
+    """Mark a challenge as used; False when it was used before."""
     await conn.execute("DELETE FROM passkey_challenges WHERE expires_at <= $1", micros())
     return await conn.execute(
         """

@@ -1,4 +1,11 @@
-"""WebAuthn (level 3): challenges, what the browser is asked for, and whether its response holds."""
+"""WebAuthn (level 3): challenges, options for the browser, and verification of its responses.
+
+The browser keeps the challenge, sealed, so that showing a page writes nothing. Only when a challenge is
+answered is its digest stored, so that it cannot be used a second time.
+
+The library takes 300 ms to import: it is imported where it is used, in a thread.
+"""
+# ruff: noqa: PLC0415
 
 import json
 import re
@@ -13,20 +20,20 @@ from urllib.parse import urlsplit
 from hublet.accounts.records import User
 from hublet.core.clock import from_micros, now, to_micros
 from hublet.core.config import Settings
+from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
 from hublet.core.ids import random_bytes
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import SealBroken
+from hublet.login.errors import InvalidCredential
 from hublet.login.records import Passkey, Session
-
-# The browser keeps the challenge, sealed, so that showing a page writes nothing. Only when one is
-# answered its digest is stored, and it is not taken a second time.
 
 CHALLENGE_LIFE = timedelta(minutes=5)
 SIGN_IN_PURPOSE = "sign in"
 
 _TIME_BYTES = 8
 _CHALLENGE_BYTES = 32
+_TIMEOUT_MILLISECONDS = 300_000
+_CREDENTIAL_ID = re.compile(r"[A-Za-z0-9_-]{1,1400}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,22 +72,11 @@ def _context(purpose: str) -> str:
     return f"passkey challenge {purpose}"
 
 
-# The library takes 300 ms to import: it is imported where it is used, in a thread.
-# ruff: noqa: PLC0415
-
-_TIMEOUT_MILLISECONDS = 300_000
-_CREDENTIAL_ID = re.compile(r"[A-Za-z0-9_-]{1,1400}")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCredential:
     credential_id: str
     public_key: bytes
     sign_count: int
-
-
-class InvalidCredential(Exception):
-    """The browser's answer does not hold."""
 
 
 def is_available(settings: Settings) -> bool:
@@ -95,7 +91,7 @@ def is_available(settings: Settings) -> bool:
 def registration_options(
     settings: Settings, user: User, *, known: Sequence[Passkey], challenge: bytes
 ) -> str:
-    """Return what `navigator.credentials.create` takes, as JSON."""
+    """Return the options of `navigator.credentials.create`, as JSON."""
     from webauthn import base64url_to_bytes, generate_registration_options, options_to_json
     from webauthn.helpers.structs import (
         AuthenticatorSelectionCriteria,
@@ -125,14 +121,14 @@ def registration_options(
     )
 
 
-def verify_registration(settings: Settings, answer: str, *, challenge: bytes) -> NewCredential:
+def verify_registration(settings: Settings, response: str, *, challenge: bytes) -> NewCredential:
     from webauthn import verify_registration_response
     from webauthn.helpers import bytes_to_base64url
     from webauthn.helpers.exceptions import WebAuthnException
 
     try:
-        found = verify_registration_response(
-            credential=answer,
+        verified = verify_registration_response(
+            credential=response,
             expected_challenge=challenge,
             expected_rp_id=_host(settings),
             expected_origin=settings.base_url,
@@ -141,14 +137,14 @@ def verify_registration(settings: Settings, answer: str, *, challenge: bytes) ->
     except (WebAuthnException, ValueError, KeyError, TypeError) as error:
         raise InvalidCredential from error
     return NewCredential(
-        credential_id=bytes_to_base64url(found.credential_id),
-        public_key=found.credential_public_key,
-        sign_count=found.sign_count,
+        credential_id=bytes_to_base64url(verified.credential_id),
+        public_key=verified.credential_public_key,
+        sign_count=verified.sign_count,
     )
 
 
 def authentication_options(settings: Settings, *, challenge: bytes) -> str:
-    """Return what `navigator.credentials.get` takes, as JSON; any passkey of the hub will do."""
+    """Return the options of `navigator.credentials.get`, as JSON, for any passkey of the hub."""
     from webauthn import generate_authentication_options, options_to_json
     from webauthn.helpers.structs import UserVerificationRequirement
 
@@ -162,27 +158,27 @@ def authentication_options(settings: Settings, *, challenge: bytes) -> str:
     )
 
 
-def credential_id_of(answer: str) -> str | None:
-    """Return which passkey the answer claims to come from."""
+def credential_id_of(response: str) -> str | None:
+    """Return the id of the passkey that a response claims to come from."""
     try:
-        parsed: Any = json.loads(answer)
+        parsed: Any = json.loads(response)
     except ValueError:
         return None
-    found = parsed.get("id") if isinstance(parsed, dict) else None
-    return found if isinstance(found, str) and _CREDENTIAL_ID.fullmatch(found) else None
+    claimed = parsed.get("id") if isinstance(parsed, dict) else None
+    return claimed if isinstance(claimed, str) and _CREDENTIAL_ID.fullmatch(claimed) else None
 
 
 def verify_authentication(
-    settings: Settings, passkey: Passkey, answer: str, *, challenge: bytes
+    settings: Settings, passkey: Passkey, response: str, *, challenge: bytes
 ) -> int:
-    """Return the new count of signatures; a count that does not grow is a copied key."""
+    """Return the new count of signatures; a count that does not grow means a copied key."""
     from webauthn import verify_authentication_response
     from webauthn.helpers import parse_authentication_credential_json
     from webauthn.helpers.exceptions import WebAuthnException
 
     try:
-        credential = parse_authentication_credential_json(answer)
-        found = verify_authentication_response(
+        credential = parse_authentication_credential_json(response)
+        verified = verify_authentication_response(
             credential=credential,
             expected_challenge=challenge,
             expected_rp_id=_host(settings),
@@ -193,10 +189,10 @@ def verify_authentication(
         )
     except (WebAuthnException, ValueError, KeyError, TypeError) as error:
         raise InvalidCredential from error
-    # The device found the passkey by itself, so it has to say whose it is (7.2, step 6).
+    # The authenticator chose the passkey, so its response has to name the user (7.2, step 6).
     if credential.response.user_handle != passkey.user_id.encode():
         raise InvalidCredential
-    return found.new_sign_count
+    return verified.new_sign_count
 
 
 def _host(settings: Settings) -> str:

@@ -6,6 +6,7 @@ from hublet.mcp.schemas import McpTools, UpdateMcpTools
 from hublet.tokens.auth import AccountOwner, AccountReader
 
 router = Router(prefix="/api/settings/mcp", tags=["mcp"])
+ROUTERS: tuple[Router, ...] = (router,)
 
 
 @router.get("")

@@ -1,18 +1,20 @@
-"""MCP tools of a user, as a record and on the wire."""
+"""MCP tools of a user: the record and the wire shapes."""
 
 import re
 from typing import Annotated, Self
 
 from pydantic import MISSING, AfterValidator, Field
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.schema import ObjectId, Schema
 from hublet.repos.records import Repo
 
-# Shown for a space whose card has none.
+# For a space whose card has none.
 DEFAULT_EMOJI = "🚀"
 # The longest emoji, a family of four with skin tones, has eleven code points.
 _MAX_EMOJI_LENGTH = 16
+
+MAX_TOOLS = 100
 
 _NOT_IN_A_DOMAIN = re.compile("[^a-z0-9]")
 
@@ -24,7 +26,7 @@ class ChosenTools:
 
 
 def emoji_of(space: Repo) -> str:
-    """Return the emoji of the space's card; whoever writes a card may have put anything there."""
+    """Return the emoji of the space's card, where an author may have written anything."""
     emoji = (space.card or {}).get("emoji")
     if not isinstance(emoji, str) or not 0 < len(emoji.strip()) <= _MAX_EMOJI_LENGTH:
         return DEFAULT_EMOJI
@@ -32,11 +34,8 @@ def emoji_of(space: Repo) -> str:
 
 
 def subdomain_of(space: Repo) -> str:
-    """Return what stands in front of the domain of spaces, as the public hub writes it."""
+    """Return the label in front of the domain of spaces, as the public hub writes it."""
     return _NOT_IN_A_DOMAIN.sub("-", f"{space.owner_name}-{space.name}".lower())
-
-
-MAX_TOOLS = 100
 
 
 def _reject_duplicates(names: list[str]) -> list[str]:
@@ -45,7 +44,7 @@ def _reject_duplicates(names: list[str]) -> list[str]:
     return names
 
 
-# The letters that the protocol knows in the name of a tool.
+# The characters that the protocol allows in the name of a tool.
 ToolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=128)]
 ToolNames = Annotated[
     list[ToolName],

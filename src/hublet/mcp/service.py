@@ -1,4 +1,4 @@
-"""Rules of MCP tools: a space is one as long as it exists and its user may see it."""
+"""Rules of MCP tools: a space is a tool of a user as long as it exists and the user may see it."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ from hublet.tokens.records import Caller
 
 
 class SpaceToolNotFound(NotFound):
-    """It does not exist, or the caller may not know that it does."""
+    """The space does not exist, or the caller may not see it."""
 
-    def __init__(self, place: int, full_name: str) -> None:
+    def __init__(self, index: int, full_name: str) -> None:
         super().__init__(
-            f"spaceTools[{place}]: there is no space {full_name}, or you cannot see it."
+            f"spaceTools[{index}]: there is no space {full_name}, or you cannot see it."
         )
 
 
@@ -32,8 +32,8 @@ async def tools_of(conn: Reader, caller: Caller) -> ChosenTools:
 
 
 async def update(conn: Connection, caller: Caller, request: UpdateMcpTools) -> ChosenTools:
-    """Set what the request names; what it leaves out stays."""
-    # Two requests at once would both put their spaces beside those of the other.
+    """Replace the lists that the request names; the other stays."""
+    # Without a lock two requests at once would mix their spaces.
     await conn.lock(f"tools of {caller.user_id}")
     if request.spaceTools is not MISSING:
         spaces = await _find_spaces(conn, caller, request.spaceTools)
@@ -44,14 +44,14 @@ async def update(conn: Connection, caller: Caller, request: UpdateMcpTools) -> C
 
 
 async def _find_spaces(conn: Reader, caller: Caller, names: Sequence[str]) -> list[Repo]:
-    """Return each space once, though two names may mean it: of today, and of before a rename."""
-    found: dict[str, Repo] = {}
-    for place, full_name in enumerate(names):
+    """Return each space once; two names may mean the same one, after a rename."""
+    spaces: dict[str, Repo] = {}
+    for index, full_name in enumerate(names):
         namespace, _, name = full_name.partition("/")
         address = RepoAddress(type=RepoType.space, namespace=namespace, name=name)
         try:
             space = await repos.get(conn, caller, address, Right.see)
         except RepoNotFound:
-            raise SpaceToolNotFound(place, full_name) from None
-        found[space.id] = space
-    return list(found.values())
+            raise SpaceToolNotFound(index, full_name) from None
+        spaces[space.id] = space
+    return list(spaces.values())

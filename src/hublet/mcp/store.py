@@ -28,7 +28,7 @@ async def set_built_in(conn: Connection, names: Iterable[str], *, user_id: str) 
 
 
 async def list_spaces(conn: Reader, *, user_id: str) -> list[Repo]:
-    """Return the spaces that a user chose, seen or not, in the order of the choice."""
+    """Return the chosen spaces of a user in their order, also those that the user cannot see."""
     rows = await conn.fetch_all(
         f"""
         SELECT {COLUMNS} FROM mcp_space_tools t JOIN repos r ON r.id = t.repo_id {OWNER}

@@ -1,4 +1,15 @@
-"""Errors of notifications."""
+"""Errors of notifications.
+
+InvalidRequest (400)
+    EitherIdsOrAll, PrepaidAmountNeeded
+NotFound (404)
+    MessageNotFound, WatchTargetNotFound
+    LinkBroken, LinkExpired, AddressGone: of a link in a mail
+Conflict (409)
+    WatchListTooLong
+TooManyRequests (429)
+    TooManyStreams
+"""
 
 from hublet.core.errors import Conflict, InvalidRequest, NotFound, TooManyRequests
 
@@ -33,7 +44,7 @@ class PrepaidAmountNeeded(InvalidRequest):
 
 
 class WatchTargetNotFound(NotFound):
-    """It does not exist, is of another type, or the caller may not know that it exists."""
+    """It does not exist, is of another type, or the caller may not see it."""
 
     def __init__(self, place: int, type: str, target_id: str) -> None:  # noqa: A002 - the interface's word
         super().__init__(

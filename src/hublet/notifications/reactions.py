@@ -47,9 +47,14 @@ from hublet.notifications.recipients.records import (
     ThreadActivity,
     ThreadRemoval,
 )
+from hublet.notifications.records import SubscriptionTarget, WatchType
 from hublet.notifications.watches import store as watches_store
-from hublet.notifications.watches.records import SubscriptionTarget, WatchType
 
+SEARCH_FOR_LEAKS = "notifications.look-for-credentials"
+
+_DAY = timedelta(days=1)
+# Somebody who follows, unfollows and follows again, or asks again, causes one message.
+_MONTH = timedelta(days=30)
 # Settings of a repository that decide who sees it.
 _VISIBILITY_SETTINGS = {"private", "visibility", "resourceGroupId"}
 
@@ -75,28 +80,28 @@ async def notify_of_comment(conn: Connection, event: CommentCreated) -> None:
 
 @reacts_to(CommentUpdated)
 async def notify_of_edited_comment(conn: Connection, event: CommentUpdated) -> None:
-    news = ThreadActivity(
+    activity = ThreadActivity(
         thread_id=event.thread.id, event_id=event.comment.id, actor_id=event.actor_id
     )
-    await service.notify_mentioned(conn, news, event.mentioned_ids)
+    await service.notify_mentioned(conn, activity, event.mentioned_ids)
 
 
 @reacts_to(ThreadUpdated)
 async def notify_of_change(conn: Connection, event: ThreadUpdated) -> None:
     await service.record_participation(conn, event.thread.id, event.actor_id)
-    news = ThreadActivity(
+    activity = ThreadActivity(
         thread_id=event.thread.id, event_id=event.event_id, actor_id=event.actor_id
     )
     pushed = "content" in event.changed and event.thread.is_pull_request
     if pushed or "status" in event.changed:
-        await service.notify(conn, news)
+        await service.notify(conn, activity)
     else:
-        await service.notify_mentioned(conn, news, event.mentioned_ids)
+        await service.notify_mentioned(conn, activity, event.mentioned_ids)
 
 
 @handles(service.NOTIFY, reads=ThreadActivity)
-async def notify_next_page(conn: Connection, news: ThreadActivity) -> None:
-    await service.notify(conn, news)
+async def notify_next_page(conn: Connection, activity: ThreadActivity) -> None:
+    await service.notify(conn, activity)
 
 
 @reacts_to(ThreadDeleted)
@@ -105,8 +110,8 @@ async def remove_thread(conn: Connection, event: ThreadDeleted) -> None:
 
 
 @handles(cleanup.REMOVE_THREAD, reads=ThreadRemoval)
-async def remove_thread_next_page(conn: Connection, gone: ThreadRemoval) -> None:
-    await cleanup.remove_thread(conn, gone)
+async def remove_thread_next_page(conn: Connection, removal: ThreadRemoval) -> None:
+    await cleanup.remove_thread(conn, removal)
 
 
 @reacts_to(RepoDeleted)
@@ -180,8 +185,8 @@ async def queue_new_tags(conn: Connection, event: RepoContentUpdated) -> None:
 
 
 @handles(tags.NOTIFY_OF_TAGS, reads=tags.NewTags)
-async def notify_of_tags(conn: Connection, news: tags.NewTags) -> None:
-    await tags.notify_watchers(conn, news)
+async def notify_of_tags(conn: Connection, new_tags: tags.NewTags) -> None:
+    await tags.notify_watchers(conn, new_tags)
 
 
 @reacts_to(EmailAdded)
@@ -194,66 +199,58 @@ async def send_verification(database: Database, body: dict[str, Any]) -> None:
     await links.send_verification(database, email_id=body["email_id"])
 
 
-SEARCH_FOR_LEAKS = "notifications.look-for-credentials"
-
-
 @reacts_to(RepoContentUpdated)
 async def queue_leak_search(conn: Connection, event: RepoContentUpdated) -> None:
-    wanted = LeakSearch(
+    search = LeakSearch(
         repo_id=event.repo.id, updated_refs=event.updated_refs, head_sha=event.repo.head_sha
     )
-    if not event.repo.private and wanted.starts:
-        await add(conn, NewTask(kind=SEARCH_FOR_LEAKS, body=msgspec.json.encode(wanted).decode()))
+    if not event.repo.private and search.starts:
+        await add(conn, NewTask(kind=SEARCH_FOR_LEAKS, body=msgspec.json.encode(search).decode()))
 
 
 @handles_slowly(SEARCH_FOR_LEAKS, reads=LeakSearch)
-async def search_for_leaks(database: Database, wanted: LeakSearch) -> None:
-    await leaks.search_repo(database, wanted)
-
-
-_DAY = timedelta(days=1)
-# Who follows, leaves and follows again, or asks again and again, is heard of once.
-_MONTH = timedelta(days=30)
+async def search_for_leaks(database: Database, search: LeakSearch) -> None:
+    await leaks.search_repo(database, search)
 
 
 @reacts_to(WebhookFailing)
 async def notify_webhook_failing(conn: Connection, event: WebhookFailing) -> None:
-    """Somebody who is told by mail can still prevent the suspension; that it began may pass."""
-    people = await _webhook_recipients(conn, event)
-    said = texts.webhook_failing(event, whose=await _account_name(conn, event.owner_id))
+    """Mail only from the second step on: a first failure may pass, later ones lead to suspension."""
+    recipients = await _webhook_recipients(conn, event)
+    text = texts.webhook_failing(event, whose=await _account_name(conn, event.owner_id))
     if event.percent == 0:
-        await notify_in_inbox(conn, people, said, not_again_within=_DAY)
+        await notify_in_inbox(conn, recipients, text, not_again_within=_DAY)
     else:
-        await notify(conn, people, said, key=None)
+        await notify(conn, recipients, text, key=None)
 
 
 @reacts_to(WebhookSuspended)
 async def notify_webhook_suspended(conn: Connection, event: WebhookSuspended) -> None:
-    said = texts.webhook_suspended(event, whose=await _account_name(conn, event.owner_id))
-    await notify(conn, await _webhook_recipients(conn, event), said, key=None)
+    text = texts.webhook_suspended(event, whose=await _account_name(conn, event.owner_id))
+    await notify(conn, await _webhook_recipients(conn, event), text, key=None)
 
 
 @reacts_to(WebhookRecovered)
 async def notify_webhook_recovered(conn: Connection, event: WebhookRecovered) -> None:
-    said = texts.webhook_recovered(event, whose=await _account_name(conn, event.owner_id))
-    await notify_in_inbox(conn, await _webhook_recipients(conn, event), said, not_again_within=_DAY)
+    text = texts.webhook_recovered(event, whose=await _account_name(conn, event.owner_id))
+    await notify_in_inbox(conn, await _webhook_recipients(conn, event), text, not_again_within=_DAY)
 
 
 @reacts_to(CredentialRevoked)
 async def notify_credential_revoked(conn: Connection, event: CredentialRevoked) -> None:
     if event.reason == "owner":
         return
-    people, owner = await _credential_recipients(conn, event)
+    recipients, owner = await _credential_recipients(conn, event)
     key = PreferenceKey.secret_detected if event.reason == "reported" else None
-    await notify(conn, people, texts.credential_revoked(event, owner=owner), key=key)
+    await notify(conn, recipients, texts.credential_revoked(event, owner=owner), key=key)
 
 
 @reacts_to(SecretDetected)
 async def notify_credential_leaked(conn: Connection, event: SecretDetected) -> None:
-    people, owner = await _credential_recipients(conn, event)
-    said = texts.credential_detected(event, owner=owner)
-    # A file that holds it is changed again and again; its owner is told once.
-    await notify(conn, people, said, key=PreferenceKey.secret_detected, not_again_within=_MONTH)
+    recipients, owner = await _credential_recipients(conn, event)
+    text = texts.credential_detected(event, owner=owner)
+    # A file that contains it may change often; its owner is notified once.
+    await notify(conn, recipients, text, key=PreferenceKey.secret_detected, not_again_within=_MONTH)
 
 
 @reacts_to(AccessEnded)
@@ -270,10 +267,10 @@ async def notify_account_disabled(conn: Connection, event: UserDisabled) -> None
 
 @reacts_to(UserFollowed)
 async def notify_new_follower(conn: Connection, event: UserFollowed) -> None:
-    said = texts.new_follower(follower=await _account_name(conn, event.follower_id))
-    # An organization has followers too, but nobody in particular who would be told.
+    text = texts.new_follower(follower=await _account_name(conn, event.follower_id))
+    # Also sent for organizations, of which `notify` makes nothing: they are no person.
     await notify(
-        conn, [event.account_id], said, key=PreferenceKey.user_follows, not_again_within=_MONTH
+        conn, [event.account_id], text, key=PreferenceKey.user_follows, not_again_within=_MONTH
     )
 
 
@@ -282,12 +279,12 @@ async def notify_access_requested(conn: Connection, event: AccessRequested) -> N
     # With an automatic gate there is nothing to decide.
     if event.status != "pending":
         return
-    people = set(await store.list_responsible(conn, event.repo.owner_id))
+    recipients = set(await store.list_responsible(conn, event.repo.owner_id))
     if event.repo.resource_group_id is not None:
-        people.update(await store.list_group_administrators(conn, event.repo.resource_group_id))
-    said = texts.access_requested(event.repo, requester=await _account_name(conn, event.user_id))
+        recipients.update(await store.list_group_administrators(conn, event.repo.resource_group_id))
+    text = texts.access_requested(event.repo, requester=await _account_name(conn, event.user_id))
     key = PreferenceKey.gated_user_access_request
-    await notify(conn, people, said, key=key, not_again_within=_DAY)
+    await notify(conn, recipients, text, key=key, not_again_within=_DAY)
 
 
 @reacts_to(AccessDecided)
@@ -305,40 +302,42 @@ async def notify_member_added(conn: Connection, event: MemberAdded) -> None:
         return
     by = None if event.actor_id is None else await _account_name(conn, event.actor_id)
     organization = await _account_name(conn, event.organization_id)
-    said = texts.added_to_organization(organization=organization, role=event.role, by=by)
-    await notify(conn, [event.user_id], said, key=PreferenceKey.org_request)
+    text = texts.added_to_organization(organization=organization, role=event.role, by=by)
+    await notify(conn, [event.user_id], text, key=PreferenceKey.org_request)
 
 
 @reacts_to(JobEnded)
 async def notify_job_ended(conn: Connection, event: JobEnded) -> None:
-    """Whoever asked for it hears of it; of one that was cancelled they know already."""
+    """Notify the creator, unless the job was cancelled: that is known."""
     if event.stage not in texts.JOB_ENDINGS:
         return
     is_own = event.owner_id == event.creator_id
     if is_own or await store.is_member(conn, event.owner_id, user_id=event.creator_id):
-        said = texts.job_ended(event, owner=await _account_name(conn, event.owner_id))
-        await notify(conn, [event.creator_id], said, key=PreferenceKey.job_status)
+        text = texts.job_ended(event, owner=await _account_name(conn, event.owner_id))
+        await notify(conn, [event.creator_id], text, key=PreferenceKey.job_status)
 
 
 async def _credential_recipients(
     conn: Reader, event: CredentialRevoked | SecretDetected
 ) -> tuple[list[str], str | None]:
-    """Return who is to hear of a credential, and whose it is unless that is the one who hears."""
-    people = await store.list_responsible(conn, event.user_id)
-    return people, None if event.user_id in people else await _account_name(conn, event.user_id)
+    """Return the recipients, and the credential's owner unless that is the recipient."""
+    recipients = await store.list_responsible(conn, event.user_id)
+    return recipients, None if event.user_id in recipients else await _account_name(
+        conn, event.user_id
+    )
 
 
 async def _webhook_recipients(
     conn: Reader, event: WebhookFailing | WebhookSuspended | WebhookRecovered
 ) -> set[str]:
-    """Return whom a webhook's troubles concern: its owner, or the administrators, and its creator.
+    """Return the recipients: the webhook's owner, or the administrators, and its creator.
 
-    A creator who has left the organization hears nothing of it any more.
+    A creator who has left the organization is not notified any more.
     """
-    people = set(await store.list_responsible(conn, event.owner_id))
+    recipients = set(await store.list_responsible(conn, event.owner_id))
     if await store.is_member(conn, event.owner_id, user_id=event.creator_id):
-        people.add(event.creator_id)
-    return people
+        recipients.add(event.creator_id)
+    return recipients
 
 
 async def _account_name(conn: Reader, account_id: str) -> str:

@@ -1,34 +1,37 @@
-"""Records of notifications: an item of an inbox, and a message of the hub."""
+"""Records of notifications: items of an inbox, messages of the hub, watches and mutes."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
-from enum import IntEnum
+from enum import IntEnum, StrEnum
+from typing import Self
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
-# Rung when an inbox changed.
+# The channel that is woken when an inbox changes.
 INBOXES_CHANNEL = "inboxes"
-
 # The author of the hub's own messages, and their place: they are posts of the hub.
 HUB = "hublet"
-
 PAPER = "paper"
 POST = "post"
 BLOG = "blog"
+# A time after everything.
+END_OF_TIME = 2**62
 
 
 class Involvement(IntEnum):
-    """How a user has to do with a thread; the higher one includes the lower."""
+    """How a user is involved in a thread; the higher one includes the lower."""
 
     watched = 0
     # Opened it, commented, or changed its state.
     participating = 1
-    # Was mentioned in it, once: that sticks.
+    # Was mentioned in it, once for all.
     mentioned = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxItem:
-    """What happened, as an inbox keeps it."""
+    """An item as it is put into inboxes."""
 
     # The id of the thread, or of a message of the hub.
     thread_id: str
@@ -41,8 +44,56 @@ class InboxItem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """A selection of items, which have all of this in common; None stands for any."""
+
+    type: str | None = None
+    places: frozenset[str] | None = None
+    threads: frozenset[str] | None = None
+    # The user's involvement in the thread, at least or exactly.
+    least: Involvement = Involvement.watched
+    exactly: bool = False
+    unread: bool = False
+    # No item that is newer, in microseconds.
+    until: int = END_OF_TIME
+    # The filters contradict each other, or have a name that nobody has.
+    empty: bool = False
+
+    def of_type(self, type: str) -> Self:  # noqa: A002 - the word of the interface
+        return replace(self, type=type, empty=self.empty or self.type not in {None, type})
+
+    def in_places(self, places: Iterable[str]) -> Self:
+        found = frozenset(places) if self.places is None else self.places.intersection(places)
+        return replace(self, places=found, empty=self.empty or not found)
+
+    def of_threads(self, threads: Iterable[str]) -> Self:
+        found = frozenset(threads) if self.threads is None else self.threads.intersection(threads)
+        return replace(self, threads=found, empty=self.empty or not found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxEntry:
+    """An item as it is in one inbox."""
+
+    thread_id: str
+    place_id: str | None
+    read: bool
+    updated_at: int
+    event_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxPage:
+    """A page of a selection, newest first, and its counts, read items included."""
+
+    entries: list[InboxEntry]
+    total: int
+    unread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MessageText:
-    """What the hub has to say: plain text, in which names that users chose are nothing more."""
+    """Text of a message of the hub: plain text, also where it contains names that users chose."""
 
     # For programs, as in `webhook-suspended`.
     kind: str
@@ -52,9 +103,42 @@ class MessageText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubMessage:
-    """A text that one user was told."""
+    """A message of the hub to one user."""
 
     id: str
     user_id: str
     text: MessageText
     created_at: datetime
+
+
+class WatchType(StrEnum):
+    org = "org"
+    user = "user"
+    repo = "repo"
+
+
+class MuteType(StrEnum):
+    """A muted repository still lets mentions and participation through, a muted thread nothing."""
+
+    repo = "repo"
+    thread = "thread"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionTarget:
+    """An account, repository or thread that a user watches or mutes."""
+
+    type: WatchType | MuteType
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionEntry:
+    """One entry of the list of what a user watches, or muted."""
+
+    id: str
+    type: str
+    # Of an account its name, of a repository owner/name, of a thread its title.
+    name: str
+    repo_type: str | None = None
+    thread_kind: str | None = None

@@ -1,5 +1,5 @@
-"""Requests to OAuth endpoints: parameters from a form or from JSON, and the credentials of the
-app.
+"""Parser of requests to the OAuth endpoints: parameters from a form or from JSON, and the credentials
+of the app.
 """
 
 import json
@@ -28,6 +28,51 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PLAIN_NAME = re.compile(r"[a-z_]{1,40}")
 # RFC 8693 and RFC 8707 let these stand several times; no address contains a space.
 _MAY_REPEAT = frozenset({"resource", "audience"})
+# Addresses end up in logs and histories.
+_NEVER_IN_QUERY = ("client_secret", "code", "refresh_token", "subject_token", "token")
+_LONGEST_AGENT = 200
+
+# For the description only: `hublet.oauth.clients` reads what is sent.
+_client_scheme = HTTPBasic(
+    auto_error=False,
+    scheme_name="app",
+    description="The client id and the secret of an app; one without a secret sends `client_id`.",
+)
+CLIENT_AUTHENTICATION: list[Any] = [Security(_client_scheme)]
+
+
+async def read_request(request: Request) -> TokenRequest:
+    headers = request.headers
+    if headers.get("content-encoding", "identity") != "identity":
+        raise UnsupportedEncoding
+    if request.scope["query_string"]:
+        _check_query(request)
+    parameters = parse_parameters(headers.get("content-type"), await _body(request))
+    agent = headers.get("user-agent")
+    return TokenRequest(
+        parameters=parameters,
+        credentials=read_credentials(headers.getlist("authorization"), parameters),
+        address=exchange_of(request).address,
+        agent=None if agent is None else agent[:_LONGEST_AGENT],
+    )
+
+
+def _check_query(request: Request) -> None:
+    for name in _NEVER_IN_QUERY:
+        if name in request.query_params:
+            raise invalid_request(f"{name} must be sent in the body, never in the address.")
+
+
+async def _body(request: Request) -> bytes:
+    try:
+        return await request.body()
+    except ClientDisconnect:
+        raise invalid_request("The body ended too early.") from None
+
+
+def grant_context_of(request: Request) -> GrantContext:
+    context: GrantContext = request.app.state.grant_context
+    return context
 
 
 def parse_parameters(content_type: str | None, body: bytes) -> dict[str, str]:
@@ -91,61 +136,14 @@ def _check_parameter(name: str, value: str) -> None:
 
 
 def _is_encodable(value: str) -> bool:
-    """Tell whether it can be written: JSON can hold half a surrogate pair."""
+    """Tell whether UTF-8 can hold the value: JSON can hold half a surrogate pair."""
     return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def _safe_name(name: str) -> str:
-    """A name may be anything, so only one that is plain is repeated in the answer."""
+    """Return the name to quote in an error; it may be anything, so only a plain one is repeated."""
     return name if _PLAIN_NAME.fullmatch(name) else "A parameter"
 
 
 def _too_many() -> OAuthError:
     return invalid_request(f"At most {MOST_PARAMETERS} parameters can be sent.")
-
-
-# For the description only: `hublet.oauth.clients` reads what is sent.
-_client_scheme = HTTPBasic(
-    auto_error=False,
-    scheme_name="app",
-    description="The client id and the secret of an app; one without a secret sends `client_id`.",
-)
-CLIENT_AUTHENTICATION: list[Any] = [Security(_client_scheme)]
-
-# Addresses end up in logs and histories.
-_NEVER_IN_QUERY = ("client_secret", "code", "refresh_token", "subject_token", "token")
-_LONGEST_AGENT = 200
-
-
-async def read_request(request: Request) -> TokenRequest:
-    headers = request.headers
-    if headers.get("content-encoding", "identity") != "identity":
-        raise UnsupportedEncoding
-    if request.scope["query_string"]:
-        _check_query(request)
-    parameters = parse_parameters(headers.get("content-type"), await _body(request))
-    agent = headers.get("user-agent")
-    return TokenRequest(
-        parameters=parameters,
-        presented=read_credentials(headers.getlist("authorization"), parameters),
-        address=exchange_of(request).address,
-        agent=None if agent is None else agent[:_LONGEST_AGENT],
-    )
-
-
-def _check_query(request: Request) -> None:
-    for name in _NEVER_IN_QUERY:
-        if name in request.query_params:
-            raise invalid_request(f"{name} must be sent in the body, never in the address.")
-
-
-async def _body(request: Request) -> bytes:
-    try:
-        return await request.body()
-    except ClientDisconnect:
-        raise invalid_request("The body ended too early.") from None
-
-
-def desk_of(request: Request) -> GrantContext:
-    desk: GrantContext = request.app.state.desk
-    return desk

@@ -15,7 +15,7 @@ async def claims_of(
 ) -> dict[str, Any]:
     """Return the claims about a user as far as the scopes reach.
 
-    With `read-memberships` all organizations are shown, with the role in each; without it, only
+    With `read-memberships` all organizations are included, with the role in each; without it, only
     the selected ones, by name.
     """
     rows = await users.whoami_rows(conn, user_id)
@@ -53,16 +53,16 @@ def _profile_claims(user: Row, base_url: str) -> dict[str, Any]:
 def _organization_claims(
     row: Row, scopes: frozenset[Scope], base_url: str, *, selected: bool
 ) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    claims: dict[str, Any] = {
         "sub": row["organization_id"],
         "name": row["organization_fullname"],
         "preferred_username": row["organization_name"],
         "picture": avatar_url(base_url, row["organization_id"]),
     }
     if plan := WIRE_PLANS.get(row["plan"]):
-        shown["plan"] = plan
+        claims["plan"] = plan
     if Scope.read_memberships in scopes:
-        shown["roleInOrg"] = row["role"]
+        claims["roleInOrg"] = row["role"]
     if Scope.read_billing in scopes and selected:
-        shown["canPay"] = False
-    return shown
+        claims["canPay"] = False
+    return claims

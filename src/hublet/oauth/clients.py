@@ -1,15 +1,18 @@
-"""Client authentication: which app sends a request, and how it proves that (RFC 6749, 2.3)."""
+"""Clients: which app a client id means, which app sends a request, and how it proves that
+(RFC 6749, 2.3).
+"""
 
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote_plus
 
 from hublet.core.clock import from_micros
-from hublet.core.database import Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.database import Database, Reader
+from hublet.core.dataclasses import dataclass
 from hublet.oauth.apps import service as apps
+from hublet.oauth.client_metadata.service import resolve_document_app
 from hublet.oauth.errors import InvalidClient, invalid_request
-from hublet.oauth.records import AppKind, OAuthApp
+from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, AppKind, OAuthApp
 
 _EPOCH = from_micros(0)
 # Stands in for an app that does not exist, so that looking at its secrets takes as long.
@@ -26,12 +29,12 @@ _UNKNOWN_APP = OAuthApp(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCredentials:
-    """What a request says about the app that sends it."""
+    """Client id and secret as a request states them."""
 
     client_id: str | None = None
     secret: str | None = None
     by_header: bool = False
-    # The header as it stands, when decoding it once more made a difference.
+    # The header without form-decoding, where that makes a difference.
     undecoded: tuple[str, str] | None = None
 
     @property
@@ -39,7 +42,7 @@ class ClientCredentials:
         return self.client_id is not None
 
     def pairs(self) -> list[tuple[str, str | None]]:
-        """Return what may be meant; many clients do not encode before they write the header."""
+        """Return each pair that may be meant: many clients do not form-encode the header."""
         given = [(self.client_id or "", self.secret)]
         return given if self.undecoded is None else [*given, self.undecoded]
 
@@ -47,7 +50,7 @@ class ClientCredentials:
 def read_credentials(
     authorization: Sequence[str], parameters: Mapping[str, str]
 ) -> ClientCredentials:
-    """Read the headers and the body; both at once must say the same, and one secret is enough."""
+    """Read the credentials from header and body: both must name the same app, one has the secret."""
     client_id, secret = parameters.get("client_id"), parameters.get("client_secret")
     if not authorization:
         if secret is not None and client_id is None:
@@ -57,10 +60,10 @@ def read_credentials(
         raise invalid_request("Authorization must be sent once.")
     if secret is not None:
         raise invalid_request("client_secret must not be sent beside an Authorization header.")
-    presented = _parse_basic(authorization[0])
-    if client_id is not None and client_id not in [each for each, _ in presented.pairs()]:
+    credentials = _parse_basic(authorization[0])
+    if client_id is not None and client_id not in [stated for stated, _ in credentials.pairs()]:
         raise invalid_request("client_id must be the one of the Authorization header.")
-    return presented
+    return credentials
 
 
 def _parse_basic(header: str) -> ClientCredentials:
@@ -85,16 +88,37 @@ def _parse_basic(header: str) -> ClientCredentials:
     )
 
 
-async def authenticate(conn: Reader, presented: ClientCredentials) -> OAuthApp:
-    """Return the app; one with a secret must prove it, one without must not try to.
+async def authenticate(conn: Reader, credentials: ClientCredentials) -> OAuthApp:
+    """Return the app that sends a request.
 
-    An unknown app, a wrong secret and a missing one are the same answer after the same work.
+    An app with a secret must prove it, one without must not try to. An unknown app, a wrong secret
+    and a missing one get the same response after the same work.
     """
-    if not presented.is_given:
+    if not credentials.is_given:
         raise InvalidClient("client_id is required.")
-    for client_id, secret in presented.pairs():
+    for client_id, secret in credentials.pairs():
         app = await apps.find_app(conn, client_id)
         fits = secret is not None and await apps.is_secret_of(conn, app or _UNKNOWN_APP, secret)
         if app is not None and (fits if app.confidential else secret is None):
             return app
     raise InvalidClient
+
+
+async def resolve_app(
+    database: Database, client_id: str, *, may_be_stale: bool = False
+) -> OAuthApp:
+    """Return the app, with the metadata document that it may have as it is now.
+
+    Do not call it in a transaction. `may_be_stale` is for token requests: when the document is
+    out of reach, a copy of the last day will do for them, and never for a new consent.
+    """
+    async with database.read() as conn:
+        app = await apps.find_app(conn, client_id)
+    if app is None and client_id == COMMAND_LINE_CLIENT_ID:
+        # A hub that has not started anew since it learned of this app gets it now.
+        async with database.transaction() as conn:
+            await apps.provision_command_line(conn)
+            app = await apps.find_app(conn, client_id)
+    if app is not None and app.kind is not AppKind.document:
+        return app
+    return await resolve_document_app(database, client_id, may_be_stale=may_be_stale)

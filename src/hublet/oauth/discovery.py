@@ -1,6 +1,4 @@
-"""Discovery document of the hub (OpenID Connect Discovery, RFC 8414), as a function of its
-address.
-"""
+"""Discovery document of the hub (OpenID Connect Discovery, RFC 8414), built from its address."""
 
 from typing import Any
 

@@ -1,5 +1,48 @@
-"""Errors of OAuth: those that an endpoint answers with a code of RFC 6749, 5.2, those of a page,
-and those of the API.
+"""Errors of OAuth.
+
+OAuthError                     400, with an error code that clients know (RFC 6749, 5.2)
+├── InvalidClient              401, with a challenge
+├── UnsupportedEncoding        415
+├── RegistrationClosed         403
+└── TranslatedError            an error of the hub, with its own status, in this form
+
+RedirectedError                sent to the app, at its redirect URI
+
+AuthorizationRefused           400, shown on a page of the hub: nobody has proven yet where
+│                              a response may go
+├── UnreadableRequest
+├── ClientIdNeeded
+├── ClientIdUnknown
+├── RedirectUriNeeded
+└── RedirectUriUnknown
+
+NotFound                       404
+├── UnknownApp
+├── AppNotFound
+├── SecretNotFound
+├── LogoNotFound
+└── AccessNotFound
+InvalidRequest                 400
+├── InvalidApp
+├── AppNotBound
+├── RedirectUriRefused
+├── ApplicationFormRefused
+├── InvalidLogo
+└── TicketInvalid
+Conflict                       409
+├── TooManyApps
+├── TooManySecrets
+└── DeviceAlreadyDecided
+NotAllowed                     403
+└── FirstPartyAppProtected
+TooLarge                       413
+└── LogoTooLarge
+TooManyRequests                429
+├── TooManyDevices
+└── TooManyGuesses
+
+InvalidMetadata                control flow: client metadata breaks a rule
+DocumentRefused                control flow: a metadata document cannot be used
 """
 
 from hublet.core.errors import (
@@ -11,12 +54,7 @@ from hublet.core.errors import (
     TooLarge,
     TooManyRequests,
 )
-from hublet.oauth.redirect_uris import RedirectTarget
-
-# OAuthError             400, with the error code that clients know
-# ├── InvalidClient      401, with a challenge
-# ├── UnsupportedEncoding 415
-# └── Translated         an error of the edge, with its own status, in this form
+from hublet.oauth.records import RedirectTarget
 
 # What an error of another feature is called here, by its status.
 _CODES_BY_STATUS = {
@@ -26,6 +64,7 @@ _CODES_BY_STATUS = {
     500: "server_error",
     503: "temporarily_unavailable",
 }
+_MAX_QUOTED_URI = 500
 
 
 class OAuthError(HubError):
@@ -59,6 +98,15 @@ class UnsupportedEncoding(OAuthError):
         super().__init__("invalid_request", "Content-Encoding: the body must not be compressed.")
 
 
+class RegistrationClosed(OAuthError):
+    status = 403
+
+    def __init__(self) -> None:
+        super().__init__(
+            "access_denied", "Apps cannot register by themselves at this hub: ask a user of it."
+        )
+
+
 class TranslatedError(OAuthError):
     def __init__(self, error: HubError) -> None:
         super().__init__(_CODES_BY_STATUS.get(error.status, "invalid_request"), error.message)
@@ -68,7 +116,7 @@ class TranslatedError(OAuthError):
 
 
 def to_oauth_error(error: HubError) -> OAuthError:
-    """Tell any error in the form that OAuth clients read."""
+    """Return any error in the form that OAuth clients read."""
     return error if isinstance(error, OAuthError) else TranslatedError(error)
 
 
@@ -88,8 +136,16 @@ def invalid_target(description: str) -> OAuthError:
     return OAuthError("invalid_target", description)
 
 
+def invalid_redirect_uri(description: str) -> OAuthError:
+    return OAuthError("invalid_redirect_uri", description)
+
+
+def invalid_client_metadata(description: str) -> OAuthError:
+    return OAuthError("invalid_client_metadata", description)
+
+
 class UnknownApp(NotFound):
-    """No app has this client id. `reason` tells a developer more than a caller may need to know."""
+    """No app has this client id; `reason` tells the developer more than the message does."""
 
     def __init__(self, reason: str = "No app has this client id.") -> None:
         super().__init__("No app has this client id.")
@@ -110,6 +166,17 @@ class TooManyApps(Conflict):
 
 class InvalidApp(InvalidRequest):
     """The message names the field and the rule."""
+
+
+class RedirectUriRefused(InvalidRequest):
+    """The message names the field, then the rule."""
+
+    def __init__(self, rule: str, *, field: str = "redirectUris") -> None:
+        super().__init__(f"{field}: {rule}")
+
+
+class ApplicationFormRefused(InvalidRequest):
+    """The fields of the form break a rule of the API's own shapes; the message says which."""
 
 
 class AppNotBound(InvalidRequest):
@@ -151,19 +218,8 @@ class LogoTooLarge(TooLarge):
         super().__init__(f"A logo must have at most {limit} bytes.")
 
 
-# AuthorizationRefused   told on a page of ours: nobody has proven yet where the answer may go
-# ├── NotReadable
-# ├── ClientIdNeeded
-# ├── ClientIdUnknown
-# ├── RedirectUriNeeded
-# └── RedirectUriUnknown
-# Returned               told to the app, at its redirect URI
-
-_MAX_QUOTED_URI = 500
-
-
 class AuthorizationRefused(InvalidRequest):
-    """`advice` tells who wrote the app what to change."""
+    """The request cannot be trusted; `advice` tells the app's developer what to change."""
 
     def __init__(self, message: str, *, advice: str = "") -> None:
         super().__init__(message)
@@ -208,6 +264,13 @@ class RedirectedError(Exception):
         self.target = target
 
 
+class TicketInvalid(InvalidRequest):
+    def __init__(self) -> None:
+        super().__init__(
+            "The page is too old, or belongs to another session. Go back to the app and start again."
+        )
+
+
 class AccessNotFound(NotFound):
     def __init__(self, access_id: str) -> None:
         super().__init__(f"There is no access {access_id}, or it has ended.")
@@ -237,26 +300,17 @@ class DeviceAlreadyDecided(Conflict):
         )
 
 
-class DocumentRefused(Exception):
-    """The sentence is for the app's developer: a page shows it, a token request never does."""
+class InvalidMetadata(Exception):
+    """The reason names the field of the client metadata and the rule."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class RegistrationClosed(OAuthError):
-    status = 403
+class DocumentRefused(Exception):
+    """The sentence is for the app's developer: a page shows it, a token request never does."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "access_denied", "Apps cannot register by themselves at this hub: ask a user of it."
-        )
-
-
-def invalid_redirect_uri(description: str) -> OAuthError:
-    return OAuthError("invalid_redirect_uri", description)
-
-
-def invalid_client_metadata(description: str) -> OAuthError:
-    return OAuthError("invalid_client_metadata", description)
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

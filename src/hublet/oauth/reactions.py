@@ -13,40 +13,36 @@ from hublet.events import (
     OrganizationPlanChanged,
 )
 from hublet.oauth import pruning
-from hublet.oauth.access import service, store
+from hublet.oauth.access import service as accesses
+from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import EndReason
 from hublet.oauth.apps import client_secrets
-from hublet.oauth.keys import service as keys_service
+from hublet.oauth.keys import service as keys
 
 
 @reacts_in_transaction_to(CredentialRevoked)
 async def end_access(conn: Connection, event: CredentialRevoked) -> None:
-    """Who lost one credential of an app has lost the others beside it: all of them end.
+    """End the access of a credential that leaked: the other credentials of it are as unsafe.
 
-    The owner is told of the credential, so nobody is told of the access once more.
+    The owner is notified of the credential, so there is no second message about the access.
     """
-    access_id = await store.find_id_of_token(conn, event.token_id)
+    access_id = await access_store.find_id_of_token(conn, event.token_id)
     if access_id is not None:
         reason = EndReason.owner if event.reason == "owner" else EndReason.reported
-        await service.end(conn, [access_id], reason)
+        await accesses.end(conn, [access_id], reason)
 
 
 @reacts_in_transaction_to(OrganizationPlanChanged)
 async def end_exchanged(conn: Connection, event: OrganizationPlanChanged) -> None:
-    """Interface 5.4: token exchange is part of the Enterprise plans."""
+    """End accesses from token exchange, which is part of the Enterprise plans (interface 5.4)."""
     if not OrganizationPlan(event.plan).has_service_accounts:
-        await service.end_exchanged(conn, event.organization_id)
+        await accesses.end_exchanged(conn, event.organization_id)
 
 
 @reacts_in_transaction_to(MemberRemoved)
 async def end_exchanged_of_member(conn: Connection, event: MemberRemoved) -> None:
-    """What an app got for a member does not come back when the member does."""
-    await service.end_exchanged(conn, event.organization_id, user_id=event.user_id)
-
-
-@handles_slowly(pruning.SWEEP_ACCESSES)
-async def sweep_accesses(database: Database, _body: dict[str, Any]) -> None:
-    await pruning.sweep_accesses(database)
+    """End the member's accesses from token exchange; they do not come back with the member."""
+    await accesses.end_exchanged(conn, event.organization_id, user_id=event.user_id)
 
 
 @reacts_to(CredentialsReported)
@@ -54,9 +50,14 @@ async def expire_reported(conn: Connection, event: CredentialsReported) -> None:
     await client_secrets.expire_reported(conn, event.digests, address=event.address)
 
 
-@handles_slowly(keys_service.REPLACE)
+@handles_slowly(pruning.SWEEP_ACCESSES)
+async def sweep_accesses(database: Database, _body: dict[str, Any]) -> None:
+    await pruning.sweep_accesses(database)
+
+
+@handles_slowly(keys.REPLACE)
 async def replace_keys(database: Database, _body: dict[str, Any]) -> None:
-    await keys_service.replace_keys(database)
+    await keys.replace_keys(database)
 
 
 @handles_slowly(pruning.PRUNE_APPS)

@@ -1,15 +1,19 @@
-"""Records of OAuth: an app, what a person allows it (permission), and a permission in use
-(access).
+"""Records of OAuth: an app, what a person allows it (permission), a permission in use (access),
+and where a response to an authorization request goes.
 """
 
 from datetime import datetime
 from enum import StrEnum
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.tokens.records import Scope
 
 # The public command line's own client id: it signs people in by device code.
 COMMAND_LINE_CLIENT_ID = "26be6b09-91c5-47da-9861-d2d2bb7a7e36"
+# How long the access tokens of an app live unless it was given another time.
+TOKEN_SECONDS = 8 * 3600
+# Interface 5.4: how long a token from a token exchange lives unless the organization says otherwise.
+DEFAULT_EXCHANGE_SECONDS = 8 * 3600
 
 
 class AppKind(StrEnum):
@@ -79,3 +83,11 @@ class Access:
     last_used_at: datetime
     expires_at: datetime
     ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedirectTarget:
+    """Where the response to an authorization request goes; proven to be the app's."""
+
+    redirect_uri: str
+    state: str | None = None

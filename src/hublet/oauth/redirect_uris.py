@@ -1,22 +1,22 @@
 """Redirect URIs: which ones an app may register, when a requested one matches, and where a
 response goes.
+
+Everything is decided on the text as it was sent. A lenient parser would read some of it in another
+way than the browser that follows it does.
 """
 
 import re
 from collections.abc import Mapping
 from urllib.parse import quote, unquote_plus
 
-from hublet.core.errors import InvalidRequest
-from hublet.core.light_dataclasses import dataclass
-
-# Everything is decided on the text as it was sent. A lenient parser would read some of it in
-# another way than the browser that follows it does.
+from hublet.oauth.errors import RedirectUriRefused
+from hublet.oauth.records import OAuthApp
 
 MAX_REDIRECT_URI = 2000
 
 # Interface 5.2, each in this one spelling.
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
-# What the answer to an authorization request carries; a second one would be read by mistake.
+# What the response to an authorization request adds; a second one would be read by mistake.
 RESERVED_PARAMETERS = frozenset(
     {
         "access_token",
@@ -68,17 +68,11 @@ _USERINFO = r"(?:(?P<userinfo>(?:[A-Za-z0-9._~!$&'()+,;=:-]|%[0-9A-Fa-f]{2})*)@)
 _PORT = r"(?::(?P<port>[1-9][0-9]{0,4}))?"
 _LABEL = r"[A-Za-z0-9_-]+"
 _AUTHORITY = re.compile(rf"{_USERINFO}(?P<host>(?:{_LABEL}\.)*{_LABEL}|\[[0-9A-Fa-f:.]+\]){_PORT}")
+_LEADING_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):")
 _LOOPBACK = re.compile(
     rf"http://{_USERINFO}(?P<host>localhost|127\.0\.0\.1|\[::1\]){_PORT}(?P<rest>[/?#].*)?",
     re.DOTALL,
 )
-
-
-class RedirectUriRefused(InvalidRequest):
-    """The message names the field, then the rule."""
-
-    def __init__(self, rule: str, *, field: str = "redirectUris") -> None:
-        super().__init__(f"{field}: {rule}")
 
 
 def matches(registered: str, requested: str, *, dynamic_query: bool = False) -> bool:
@@ -168,12 +162,12 @@ def _reserved_in(query: str) -> str | None:
 
 
 def is_loopback(uri: str) -> bool:
-    """Tell whether it leads to whatever program listens on the person's own machine."""
+    """Tell whether a URI leads to a program on the person's own machine."""
     return _without_loopback_port(uri) is not None
 
 
 def host_of(uri: str) -> str:
-    """Return the host that a person is sent to, or `myapp:` where an app on the machine opens."""
+    """Return the host that a URI leads to, or `myapp:` where an app on the machine opens it."""
     parts = _split(uri)
     if parts["scheme"] not in {"http", "https"}:
         return f"{parts['scheme']}:"
@@ -181,8 +175,13 @@ def host_of(uri: str) -> str:
     return where["host"].lower() if where else ""
 
 
+def redirect_hosts(app: OAuthApp) -> set[str]:
+    """Return the hosts of an app's redirect URIs: people judge the app by them."""
+    return set(map(host_of, app.redirect_uris))
+
+
 def with_parameters(uri: str, parameters: Mapping[str, str]) -> str:
-    """Add parameters to a URI that keeps every character it has."""
+    """Return the URI with these parameters added; every character that it has stays."""
     joint = "&" if "?" in uri else "?"
     added = "&".join(f"{name}={quote(value, safe='')}" for name, value in parameters.items())
     return f"{uri}{joint}{added}"
@@ -192,23 +191,24 @@ def describe_difference(registered: str, requested: str) -> str:
     """Say in one sentence where a requested URI leaves the registered one."""
     if not requested.isprintable() or not requested.isascii():
         return "The requested redirect URI has a character that no URI may have."
-    known, asked = _named_parts(registered), _named_parts(requested)
-    for name, before in known.items():
-        if before != asked[name]:
-            return f"The {name} differs: {_abbreviate(before)} is registered, {_abbreviate(asked[name])} was asked for."
+    requested_parts = _named_parts(requested)
+    for name, known in _named_parts(registered).items():
+        if known != requested_parts[name]:
+            was = _abbreviate(requested_parts[name])
+            return f"The {name} differs: {_abbreviate(known)} is registered, {was} was asked for."
     return "The requested redirect URI is written in another way than the registered one."
 
 
 def _named_parts(uri: str) -> dict[str, str | None]:
     parts = _split(uri)
     authority = parts["authority"] or ""
-    before, at, place = authority.rpartition("@")
-    host, colon, port = place.rpartition(":")
-    if not colon or place.endswith("]"):
-        host, colon, port = place, "", ""
+    user, at, address = authority.rpartition("@")
+    host, colon, port = address.rpartition(":")
+    if not colon or address.endswith("]"):
+        host, colon, port = address, "", ""
     return {
         "scheme": parts["scheme"],
-        "user name": before if at else None,
+        "user name": user if at else None,
         "host": host,
         "path": parts["path"],
         "query": parts["query"],
@@ -223,19 +223,8 @@ def _abbreviate(part: str | None) -> str:
     return part if len(part) <= _MAX_QUOTED_PART else f"{part[:_MAX_QUOTED_PART]}…"
 
 
-_LEADING_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RedirectTarget:
-    """Where an answer goes, now that it is proven to be the app's."""
-
-    redirect_uri: str
-    state: str | None = None
-
-
 def form_action_source(redirect_uri: str) -> str:
-    """Return the source of a policy that lets an answer reach the app.
+    """Return the source for `form-action` that lets the response reach the app.
 
     Chromium holds a form to the policy of its page through every redirect that follows, also
     those that the app makes after the first. So it is the scheme that is allowed, not one host:

@@ -1,5 +1,5 @@
-"""HTTP for the OAuth endpoints that apps call: tokens, device logins, introspection, revocation,
-registration, discovery, keys, userinfo.
+"""HTTP for the OAuth endpoints that apps call: discovery, keys, userinfo, tokens, device logins,
+revocation, introspection, registration. `ROUTERS` are all routers of the feature.
 """
 
 from typing import Annotated, Any
@@ -16,13 +16,23 @@ from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
 from hublet.core.pages import Document, document_response
 from hublet.core.schema import Done
 from hublet.oauth import service
-from hublet.oauth.auth import CLIENT_AUTHENTICATION, desk_of, read_request
+from hublet.oauth.apps.routes import logos_router as app_logos
+from hublet.oauth.apps.routes import organizations_router as organization_apps
+from hublet.oauth.apps.routes import router as apps
+from hublet.oauth.apps.routes import secrets_router as app_secrets
+from hublet.oauth.auth import CLIENT_AUTHENTICATION, grant_context_of, read_request
+from hublet.oauth.authorize.routes import router as authorize
 from hublet.oauth.claims import claims_of
 from hublet.oauth.client_metadata import registration
 from hublet.oauth.client_metadata.registration import METADATA_BODY, RegisteredClient
 from hublet.oauth.discovery import Discovery, Jwks, discovery_document
 from hublet.oauth.errors import to_oauth_error
 from hublet.oauth.keys import service as keys
+from hublet.oauth.pages.applications import router as application_pages
+from hublet.oauth.pages.connected_apps import api_router as accesses_api
+from hublet.oauth.pages.connected_apps import pages_router as connected_apps_pages
+from hublet.oauth.pages.device import router as device_page
+from hublet.oauth.pages.end_session import router as end_session
 from hublet.oauth.schemas import (
     REFUSALS,
     TOKEN_FORM,
@@ -36,11 +46,120 @@ from hublet.tokens.auth import Credentials, OpenIdUser, caller_of
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope, TokenRole
 
-token_router = Router(tags=["oauth"])
-
-
-# RFC 6749, 5.1: nothing on the way keeps a token.
+REGISTRATION_PATH = "/oauth/register"
+REGISTRATIONS = RateLimit(name="register", quota=20, window_seconds=3600)
+_REGISTRATION_REFUSALS: dict[int | str, dict[str, Any]] = {
+    **{status: REFUSALS[status] for status in (400, 413, 429, 503)},
+    403: REFUSALS[400] | {"description": "Apps cannot register by themselves at this hub."},
+}
+_NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "The version in `If-None-Match` is current."}
+}
+# RFC 6749, 5.1: no cache may store a token.
 _NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+
+router = Router(tags=["oauth"])
+registration_router = Router(tags=["oauth"])
+
+ROUTERS: tuple[Router, ...] = (
+    router,
+    end_session,
+    apps,
+    app_secrets,
+    app_logos,
+    organization_apps,
+    registration_router,
+    authorize,
+    device_page,
+    accesses_api,
+    connected_apps_pages,
+    application_pages,
+)
+
+for path in (
+    "/oauth/token",
+    "/oauth/device",
+    "/oauth/revoke",
+    "/oauth/introspect",
+    REGISTRATION_PATH,
+):
+    set_error_form(path, to_oauth_error)
+
+
+def _discovery_of(request: Request) -> Document:
+    # Settings do not change while a hub runs, so the document is built once.
+    if not hasattr(request.app.state, "discovery"):
+        settings = request.app.state.settings
+        body = discovery_document(settings.base_url, registration=settings.oauth.registration)
+        request.app.state.discovery = Document(
+            body=msgspec.json.encode(body), media_type="application/json"
+        )
+    document: Document = request.app.state.discovery
+    return document
+
+
+_DiscoveryDocument = Annotated[Document, Depends(_discovery_of)]
+
+
+@router.get("/.well-known/openid-configuration", response_model=Discovery, responses=_NOT_MODIFIED)
+async def get_openid_configuration(request: Request, document: _DiscoveryDocument) -> Response:
+    """Tell OpenID Connect clients where everything is, and what this hub can do."""
+    return document_response(request, document)
+
+
+@router.get(
+    "/.well-known/oauth-authorization-server", response_model=Discovery, responses=_NOT_MODIFIED
+)
+async def get_authorization_server(request: Request, document: _DiscoveryDocument) -> Response:
+    """Tell OAuth clients the same, at the address of RFC 8414."""
+    return document_response(request, document)
+
+
+@router.get("/oauth/jwks", response_model=Jwks, responses=_NOT_MODIFIED)
+async def get_jwks(request: Request, database: Db) -> Response:
+    """Get the public keys that check ID tokens; the next one is shown a day before it signs."""
+    body = msgspec.json.encode({"keys": await keys.public_keys(database)})
+    return document_response(request, Document(body=body, media_type="application/json"))
+
+
+async def _caller_of_form(request: Request, _credentials: Credentials) -> Caller:
+    """Return the caller of the token in the header, or in a form as RFC 6750, 2.2, allows."""
+    exchange = exchange_of(request)
+    if exchange.authorization is None:
+        async with request.form() as form:
+            if isinstance(token := form.get("access_token"), str):
+                exchange.authorization = f"Bearer {token}"
+    caller = await caller_of(request)
+    if Scope.openid not in caller.scopes:
+        raise ScopeNeeded([Scope.openid])
+    return caller
+
+
+_FormUser = Annotated[Caller, Depends(_caller_of_form)]
+
+
+@router.get("/oauth/userinfo", response_model=Userinfo)
+async def get_userinfo(conn: ReadConn, caller: OpenIdUser) -> dict[str, Any]:
+    """Tell who the token acts for, as far as its scopes reach."""
+    return await _claims_of_caller(conn, caller)
+
+
+@router.post("/oauth/userinfo", response_model=Userinfo)
+async def post_userinfo(conn: ReadConn, caller: _FormUser) -> dict[str, Any]:
+    """Tell the same; the token may stand in a form as `access_token`."""
+    return await _claims_of_caller(conn, caller)
+
+
+async def _claims_of_caller(conn: Reader, caller: Caller) -> dict[str, Any]:
+    selected = [grant.entity_id for grant in caller.token.grants.scoped]
+    scopes = caller.scopes
+    if caller.token.organization_id is not None:
+        # A token that is confined to an organization shows no other.
+        scopes = scopes - {Scope.read_memberships}
+    if caller.token.role is not TokenRole.fine_grained:
+        # A person's own token selects nothing: it reaches every organization of its user.
+        scopes = scopes | {Scope.read_memberships}
+    return await claims_of(conn, caller.user_id, scopes, selected)
 
 
 async def issue_tokens(request: Request) -> Response:
@@ -49,13 +168,15 @@ async def issue_tokens(request: Request) -> Response:
     Apps with a secret send `Authorization: Basic`, or `client_secret` in the body; others send
     `client_id`, or nothing where a code with PKCE tells who they are.
     """
-    return _json_response(await service.issue_tokens(desk_of(request), await read_request(request)))
+    return _json_response(
+        await service.issue_tokens(grant_context_of(request), await read_request(request))
+    )
 
 
 async def start_device_login(request: Request) -> Response:
     """Start a login on a device without a browser: a code for the app, a short one for a person."""
     return _json_response(
-        await service.start_device_login(desk_of(request), await read_request(request))
+        await service.start_device_login(grant_context_of(request), await read_request(request))
     )
 
 
@@ -65,7 +186,7 @@ def _json_response(body: dict[str, Any]) -> Response:
     )
 
 
-token_router.add_api_route(
+router.add_api_route(
     "/oauth/token",
     issue_tokens,
     methods=["POST"],
@@ -75,7 +196,7 @@ token_router.add_api_route(
     dependencies=CLIENT_AUTHENTICATION,
     route_class_override=FastRoute,
 )
-token_router.add_api_route(
+router.add_api_route(
     "/oauth/device",
     start_device_login,
     methods=["POST"],
@@ -86,46 +207,17 @@ token_router.add_api_route(
     route_class_override=FastRoute,
 )
 
-for path in ("/oauth/token", "/oauth/device"):
-    set_error_form(path, to_oauth_error)
-
-
-introspection_router = Router(tags=["oauth"])
-
-
-async def introspect_oauth_token(request: Request) -> bytes:
-    """Tell an app with a secret whether a token of its own works, and what it may do."""
-    database = desk_of(request).database
-    return msgspec.json.encode(await service.introspect(database, await read_request(request)))
-
-
-introspection_router.add_api_route(
-    "/oauth/introspect",
-    introspect_oauth_token,
-    methods=["POST"],
-    response_model=Introspection,
-    responses=REFUSALS,
-    openapi_extra=form_body("token", "token_type_hint", required=["token"]),
-    dependencies=CLIENT_AUTHENTICATION,
-    route_class_override=FastRoute,
-)
-
-set_error_form("/oauth/introspect", to_oauth_error)
-
-
-revocation_router = Router(tags=["oauth"])
-
 
 async def revoke_oauth_token(request: Request) -> bytes:
     """Revoke a token that the app got; with a refresh token, everything issued with it.
 
     The answer is the same for a token that is unknown, expired or somebody else's.
     """
-    await service.revoke(desk_of(request), await read_request(request))
+    await service.revoke(grant_context_of(request), await read_request(request))
     return b"{}"
 
 
-revocation_router.add_api_route(
+router.add_api_route(
     "/oauth/revoke",
     revoke_oauth_token,
     methods=["POST"],
@@ -136,18 +228,23 @@ revocation_router.add_api_route(
     route_class_override=FastRoute,
 )
 
-set_error_form("/oauth/revoke", to_oauth_error)
+
+async def introspect_oauth_token(request: Request) -> bytes:
+    """Tell an app with a secret whether a token of its own works, and what it may do."""
+    database = grant_context_of(request).database
+    return msgspec.json.encode(await service.introspect(database, await read_request(request)))
 
 
-REGISTRATION_PATH = "/oauth/register"
-REGISTRATIONS = RateLimit(name="register", quota=20, window_seconds=3600)
-_REGISTRATION_REFUSALS: dict[int | str, dict[str, Any]] = {
-    **{status: REFUSALS[status] for status in (400, 413, 429, 503)},
-    403: REFUSALS[400] | {"description": "Apps cannot register by themselves at this hub."},
-}
-
-registration_router = Router(tags=["oauth"])
-set_error_form(REGISTRATION_PATH, to_oauth_error)
+router.add_api_route(
+    "/oauth/introspect",
+    introspect_oauth_token,
+    methods=["POST"],
+    response_model=Introspection,
+    responses=REFUSALS,
+    openapi_extra=form_body("token", "token_type_hint", required=["token"]),
+    dependencies=CLIENT_AUTHENTICATION,
+    route_class_override=FastRoute,
+)
 
 
 @registration_router.post(
@@ -164,91 +261,3 @@ async def register_oauth_client(request: Request, conn: Conn) -> RegisteredClien
     limiter: Limiter = request.app.state.limiter
     raise_when_exceeded(limiter.count(REGISTRATIONS, exchange_of(request).address))
     return RegisteredClient.of(await registration.register(conn, await request.body()))
-
-
-discovery_router = Router(tags=["oauth"])
-
-_NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "The version in `If-None-Match` is current."}
-}
-
-
-def _discovery_of(request: Request) -> Document:
-    # Settings do not change while a hub runs, so its first reader pays for all.
-    if not hasattr(request.app.state, "discovery"):
-        settings = request.app.state.settings
-        body = discovery_document(settings.base_url, registration=settings.oauth.registration)
-        request.app.state.discovery = Document(
-            body=msgspec.json.encode(body), media_type="application/json"
-        )
-    document: Document = request.app.state.discovery
-    return document
-
-
-_DiscoveryDocument = Annotated[Document, Depends(_discovery_of)]
-
-
-@discovery_router.get(
-    "/.well-known/openid-configuration", response_model=Discovery, responses=_NOT_MODIFIED
-)
-async def get_openid_configuration(request: Request, document: _DiscoveryDocument) -> Response:
-    """Tell OpenID Connect clients where everything is, and what this hub can do."""
-    return document_response(request, document)
-
-
-@discovery_router.get(
-    "/.well-known/oauth-authorization-server", response_model=Discovery, responses=_NOT_MODIFIED
-)
-async def get_authorization_server(request: Request, document: _DiscoveryDocument) -> Response:
-    """Tell OAuth clients the same, at the address of RFC 8414."""
-    return document_response(request, document)
-
-
-@discovery_router.get("/oauth/jwks", response_model=Jwks, responses=_NOT_MODIFIED)
-async def get_jwks(request: Request, database: Db) -> Response:
-    """Get the public keys that check ID tokens; the next one is shown a day before it signs."""
-    body = msgspec.json.encode({"keys": await keys.public_keys(database)})
-    return document_response(request, Document(body=body, media_type="application/json"))
-
-
-userinfo_router = Router(tags=["oauth"])
-
-
-async def _caller_of_form(request: Request, _shown: Credentials) -> Caller:
-    """Take the token from the header, or from a form, where RFC 6750, 2.2, allows it too."""
-    exchange = exchange_of(request)
-    if exchange.authorization is None:
-        async with request.form() as form:
-            if isinstance(token := form.get("access_token"), str):
-                exchange.authorization = f"Bearer {token}"
-    caller = await caller_of(request)
-    if Scope.openid not in caller.scopes:
-        raise ScopeNeeded([Scope.openid])
-    return caller
-
-
-_FormUser = Annotated[Caller, Depends(_caller_of_form)]
-
-
-@userinfo_router.get("/oauth/userinfo", response_model=Userinfo)
-async def get_userinfo(conn: ReadConn, caller: OpenIdUser) -> dict[str, Any]:
-    """Tell who the token acts for, as far as its scopes reach."""
-    return await _claims_of_caller(conn, caller)
-
-
-@userinfo_router.post("/oauth/userinfo", response_model=Userinfo)
-async def post_userinfo(conn: ReadConn, caller: _FormUser) -> dict[str, Any]:
-    """Tell the same; the token may stand in a form as `access_token`."""
-    return await _claims_of_caller(conn, caller)
-
-
-async def _claims_of_caller(conn: Reader, caller: Caller) -> dict[str, Any]:
-    selected = [grant.entity_id for grant in caller.token.grants.scoped]
-    scopes = caller.scopes
-    if caller.token.organization_id is not None:
-        # A token that is confined to an organization tells of no other.
-        scopes = scopes - {Scope.read_memberships}
-    if caller.token.role is not TokenRole.fine_grained:
-        # A person's own token selects nothing: it reaches every organization of its user.
-        scopes = scopes | {Scope.read_memberships}
-    return await claims_of(conn, caller.user_id, scopes, selected)

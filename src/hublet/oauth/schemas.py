@@ -1,11 +1,11 @@
-"""Requests and responses of the OAuth endpoints on the wire; their names are those of the RFCs."""
+"""Wire shapes of the OAuth endpoints; their names are those of the RFCs."""
 
 from typing import Any, Literal, Self
 
 from pydantic import MISSING
 
 from hublet.core.schema import ObjectId, Schema, Timestamp
-from hublet.oauth.apps.store import logo_url
+from hublet.oauth.apps.records import logo_url
 from hublet.oauth.authorize import records
 from hublet.oauth.records import Via
 from hublet.tokens.records import Scope

@@ -1,4 +1,4 @@
-"""Scopes of OAuth: parsed from a request, turned into the grants of a token, and stored with a
+"""Scopes of OAuth: parsed from a request, mapped to the grants of a token, and stored with a
 permission.
 """
 
@@ -13,19 +13,29 @@ from hublet.tokens.records import ALL_SCOPES, Grants, Scope, ScopedGrant, with_i
 
 # RFC 6749, 3.3.
 _SCOPE_TEXT = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*")
-# Refresh tokens come anyway, so this scope of OpenID Connect asks for nothing.
+# Refresh tokens are always issued, so this scope of OpenID Connect is ignored.
 _OFFLINE_ACCESS = "offline_access"
-
-
-# What an app that nobody registered gets when it does not say what it wants.
+# Scopes of an app that nobody registered, when its request names none.
 _DEFAULT_SCOPES = frozenset({Scope.openid, Scope.profile})
 _REGISTERED_KINDS = frozenset({AppKind.registered, AppKind.first_party})
+# Scopes about the person, or about things without an owner: these hold everywhere.
+PERSONAL_SCOPES = frozenset(
+    {
+        Scope.openid,
+        Scope.profile,
+        Scope.email,
+        Scope.read_memberships,
+        Scope.gated_repos,
+        Scope.write_discussions,
+        Scope.inference_api,
+    }
+)
 
 
 def scopes_requested_by(app: OAuthApp, text: str | None) -> frozenset[Scope]:
-    """Return what an app asks a person for; without a word, all that it was registered with.
+    """Return the scopes that an app requests; if it names none, all that it was registered with.
 
-    An app that registered itself may ask for nearly everything, but must say so.
+    An app that registered itself may request nearly everything, but must name it.
     """
     default = app.scopes if app.kind in _REGISTERED_KINDS else app.scopes & _DEFAULT_SCOPES
     return requested_scopes(text, allowed=app.scopes, default=default)
@@ -34,9 +44,9 @@ def scopes_requested_by(app: OAuthApp, text: str | None) -> frozenset[Scope]:
 def requested_scopes(
     text: str | None, *, allowed: frozenset[Scope], default: frozenset[Scope] | None = None
 ) -> frozenset[Scope]:
-    """Return what is asked for; the default, else all that is allowed, when nothing is.
+    """Return the requested scopes; if none is named, the default, else all that is allowed.
 
-    What an allowed scope includes may be asked for alone: that is less, never more.
+    A scope that an allowed one includes may be requested alone: that is less, never more.
     """
     if text and _SCOPE_TEXT.fullmatch(text) is None:
         raise invalid_scope("scope must be names of scopes with one space between two.")
@@ -52,27 +62,13 @@ def requested_scopes(
 
 
 def format_scopes(scopes: Iterable[Scope]) -> str:
-    """Write scopes as answers show them, in the order of interface 5.3."""
-    given = frozenset(scopes)
-    return " ".join(scope for scope in Scope if scope in given)
-
-
-# About the person, or about what no owner has: these hold everywhere.
-PERSONAL_SCOPES = frozenset(
-    {
-        Scope.openid,
-        Scope.profile,
-        Scope.email,
-        Scope.read_memberships,
-        Scope.gated_repos,
-        Scope.write_discussions,
-        Scope.inference_api,
-    }
-)
+    """Return scopes as responses list them, in the order of interface 5.3."""
+    granted = frozenset(scopes)
+    return " ".join(scope for scope in Scope if scope in granted)
 
 
 def reaches_inbox(client_id: str, scopes: frozenset[Scope]) -> bool:
-    """No scope does: only the command line, when it is given everything."""
+    """Tell whether a token reaches the inbox: only the command line's does, with all scopes."""
     return client_id == COMMAND_LINE_CLIENT_ID and scopes == ALL_SCOPES
 
 
@@ -83,7 +79,7 @@ def grants_of(
     organizations: Mapping[str, str],
     inbox: bool = False,
 ) -> Grants:
-    """Return what a token may do: for the person (id and name), and in these organizations.
+    """Return the grants of a token: for the person (id and name), and in these organizations.
 
     Interface 5.3: what is owned is reached on the user's own account and on the selected
     organizations (names by id) only.
@@ -100,7 +96,7 @@ def grants_of(
 
 
 def confined_grants_of(scopes: frozenset[Scope], *, organization: tuple[str, str]) -> Grants:
-    """Return what an exchanged token may do: nothing but in its organization (id and name).
+    """Return the grants of an exchanged token: only in its organization (id and name).
 
     Interface 5.4, rule 3: public gated repositories that the user was granted are read anywhere.
     """

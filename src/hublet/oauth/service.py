@@ -9,11 +9,10 @@ from typing import Any
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.database.engine import CREDENTIALS_CHANNEL
 from hublet.core.limits import RateLimit, raise_when_exceeded
-from hublet.oauth.access import refresh_tokens as refreshes
+from hublet.oauth.access import refresh_tokens
 from hublet.oauth.access import service as accesses
 from hublet.oauth.access.records import EndReason
-from hublet.oauth.apps.service import resolve_app
-from hublet.oauth.clients import authenticate
+from hublet.oauth.clients import authenticate, resolve_app
 from hublet.oauth.devices import service as devices
 from hublet.oauth.devices.records import StartedDevice
 from hublet.oauth.errors import InvalidClient, OAuthError, UnknownApp
@@ -27,62 +26,60 @@ from hublet.tokens import store as token_store
 from hublet.tokens.format import TokenKind
 from hublet.tokens.records import Scope, TokenRecord
 
+DEVICE_PAGE = "/device"
+DEVICE_LOGINS = RateLimit(name="device", quota=120, window_seconds=900)
+INACTIVE: dict[str, Any] = {"active": False}
 
-async def issue_tokens(desk: GrantContext, request: TokenRequest) -> dict[str, Any]:
+
+async def issue_tokens(context: GrantContext, request: TokenRequest) -> dict[str, Any]:
     grant = GRANTS.get(request.get("grant_type"))
     if grant is None:
-        raise OAuthError("unsupported_grant_type", "grant_type must be one of: " + _grant_names())
-    answer = await grant(desk, request)
-    shown = _token_response(answer)
-    if Scope.openid in answer.issued.scopes:
-        shown["id_token"] = await _issue_id_token(desk, answer)
-    return shown
+        raise OAuthError(
+            "unsupported_grant_type", f"grant_type must be one of: {', '.join(GRANTS)}"
+        )
+    result = await grant(context, request)
+    response = _token_response(result)
+    if Scope.openid in result.issued.scopes:
+        response["id_token"] = await _issue_id_token(context, result)
+    return response
 
 
-def _grant_names() -> str:
-    return ", ".join(GRANTS)
-
-
-def _token_response(answer: GrantResult) -> dict[str, Any]:
-    issued = answer.issued
-    shown: dict[str, Any] = {
+def _token_response(result: GrantResult) -> dict[str, Any]:
+    issued = result.issued
+    response: dict[str, Any] = {
         "access_token": issued.access_token,
         "token_type": "bearer",
         "expires_in": issued.expires_in,
         "scope": format_scopes(issued.scopes),
     }
     if issued.refresh_token is not None:
-        shown["refresh_token"] = issued.refresh_token
-    if answer.issued_token_type is not None:
-        shown["issued_token_type"] = answer.issued_token_type
-    return shown
+        response["refresh_token"] = issued.refresh_token
+    if result.issued_token_type is not None:
+        response["issued_token_type"] = result.issued_token_type
+    return response
 
 
-async def _issue_id_token(desk: GrantContext, answer: GrantResult) -> str:
+async def _issue_id_token(context: GrantContext, result: GrantResult) -> str:
     # After the commit: signing takes longer than everything else together.
     return await issue_id_token(
-        desk.database,
-        app=answer.app,
-        user_id=answer.user_id,
-        scopes=answer.issued.scopes - answer.untold,
-        organization_ids=answer.organization_ids,
-        nonce=answer.nonce,
-        authenticated_at=answer.authenticated_at,
-        access_token=answer.issued.access_token,
-        session_id=answer.session_id,
+        context.database,
+        app=result.app,
+        user_id=result.user_id,
+        scopes=result.issued.scopes - result.omitted_scopes,
+        organization_ids=result.organization_ids,
+        nonce=result.nonce,
+        authenticated_at=result.authenticated_at,
+        access_token=result.issued.access_token,
+        session_id=result.session_id,
     )
 
 
-DEVICE_PAGE = "/device"
-DEVICE_LOGINS = RateLimit(name="device", quota=120, window_seconds=900)
-
-
-async def start_device_login(desk: GrantContext, request: TokenRequest) -> dict[str, Any]:
-    raise_when_exceeded(desk.limiter.count(DEVICE_LOGINS, request.address))
-    if request.presented.client_id is not None:
-        await _resolve_client(desk, request.presented.client_id)
-    started = await desk.write(partial(_start_device_login, request))
-    address = desk.database.hub.settings.base_url + DEVICE_PAGE
+async def start_device_login(context: GrantContext, request: TokenRequest) -> dict[str, Any]:
+    raise_when_exceeded(context.limiter.count(DEVICE_LOGINS, request.address))
+    if request.credentials.client_id is not None:
+        await _resolve_client(context, request.credentials.client_id)
+    started = await context.write(partial(_start_device_login, request))
+    address = context.database.hub.settings.base_url + DEVICE_PAGE
     return {
         "device_code": started.device_code,
         "user_code": started.user_code,
@@ -93,28 +90,25 @@ async def start_device_login(desk: GrantContext, request: TokenRequest) -> dict[
     }
 
 
-async def _resolve_client(desk: GrantContext, client_id: str) -> None:
-    """Make the app known, which may be a document on the web, before a transaction is open."""
+async def _resolve_client(context: GrantContext, client_id: str) -> None:
+    """Load the app before a transaction is open: it may be a document on the web."""
     try:
-        await resolve_app(desk.database, client_id)
+        await resolve_app(context.database, client_id)
     except UnknownApp:
         raise InvalidClient from None
 
 
 async def _start_device_login(request: TokenRequest, conn: Connection) -> StartedDevice:
-    app = await authenticate(conn, request.presented)
+    app = await authenticate(conn, request.credentials)
     scopes = scopes_requested_by(app, request.find("scope"))
     return await devices.start(conn, app, scopes, address=request.address, agent=request.agent)
 
 
-INACTIVE: dict[str, Any] = {"active": False}
-
-
 async def introspect(database: Database, request: TokenRequest) -> dict[str, Any]:
-    """Tell what a token of the app's own may do; of any other, that it does not work."""
+    """Return what a token of the app's own may do; any other one is inactive."""
     value = request.get("token")
     async with database.read() as conn:
-        app = await authenticate(conn, request.presented)
+        app = await authenticate(conn, request.credentials)
         if not app.confidential:
             raise InvalidClient("Introspection is for apps with a secret.")
         return await _introspect_access_token(conn, app, value) or await _introspect_refresh_token(
@@ -145,14 +139,14 @@ async def _introspect_access_token(
 def _granted_scopes(token: TokenRecord) -> frozenset[Scope]:
     """Return the scopes as they were granted.
 
-    What a token that is confined to an organization may do elsewhere follows from those.
+    Of a token that is confined to an organization, the scopes elsewhere follow from those.
     """
     everywhere = token.grants.everywhere if token.organization_id is None else frozenset[Scope]()
     return everywhere.union(*(grant.scopes for grant in token.grants.scoped))
 
 
 async def _introspect_refresh_token(conn: Reader, app: OAuthApp, value: str) -> dict[str, Any]:
-    refresh = await refreshes.find(conn, value)
+    refresh = await refresh_tokens.find(conn, value)
     if refresh is None or not refresh.is_alive or refresh.replaced_at is not None:
         return INACTIVE
     permission = refresh.access.permission
@@ -191,14 +185,14 @@ def _active_response(
     }
 
 
-async def revoke(desk: GrantContext, request: TokenRequest) -> None:
-    """Revoke a token of the app's own; any other is left alone, and the answer is the same."""
+async def revoke(context: GrantContext, request: TokenRequest) -> None:
+    """Revoke a token of the app's own; any other stays, and the response is the same."""
     value = request.get("token")
-    await desk.write(partial(_revoke, request, value))
+    await context.write(partial(_revoke, request, value))
 
 
 async def _revoke(request: TokenRequest, value: str, conn: Connection) -> None:
-    app = await authenticate(conn, request.presented)
+    app = await authenticate(conn, request.credentials)
     token = await tokens.find_by_value(conn, value)
     if token is None or token.app_id != app.id:
         return

@@ -5,9 +5,9 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 
 import hublet
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import NotFound
 from hublet.core.http.routers import Router
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.pages import PAGE_POLICY, STATIC_FILES, Document, Templates, document_response
 from hublet.description import describe, to_json, to_markdown
 from hublet.description.outline import outline_of

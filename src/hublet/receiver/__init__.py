@@ -1,4 +1,4 @@
-"""Receives webhooks of a hub, with the names of the public library and without gradio."""
+"""Receiver of webhooks, with the public names of `huggingface_hub` and without gradio."""
 
 from hublet.receiver.endpoint import webhook_endpoint
 from hublet.receiver.schemas import (

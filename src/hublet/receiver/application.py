@@ -1,43 +1,49 @@
-"""ASGI application of the receiver: routes a request to its handler or page."""
+"""ASGI application of the receiver: routes a request to its handler, or to the page."""
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import quote
 
 from pydantic_core import to_json
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hublet.receiver.checks import Rules, accept
 from hublet.receiver.environment import monotonic
 from hublet.receiver.handlers import Handler, HandlerCall, respond, run_background, run_to_end
-from hublet.receiver.pages import address_of, landing_page
-from hublet.receiver.requests import ReceivedRequest, SenderDisconnected, path_in
+from hublet.receiver.pages import landing_page, public_address, serve_at_root
+from hublet.receiver.requests import (
+    Rules,
+    check_request,
+    path_in,
+)
 from hublet.receiver.responses import (
-    AnyResponse,
-    PlainResponse,
-    RecentDeliveries,
+    RecentDelivery,
     RequestRefused,
     TimedResponder,
-    not_allowed,
-    not_found,
+    json_response,
     server_error,
 )
-from hublet.receiver.spool import Spool, from_spooled, to_spooled
+from hublet.receiver.spool import Spool, spooled_delivery, spooled_scope
 from hublet.receiver.spool_store import SpooledDelivery
 
 log = logging.getLogger("hublet.receiver")
+
+# How many deliveries the landing page lists.
+_RECENT = 20
 
 
 class ReceiverApplication:
     def __init__(self, rules: Rules, ui: ASGIApp | None, spool: Path | None) -> None:
         self.rules = rules
-        self._ui = ui
+        self._page = serve_at_root(self._serve_landing_page) if ui is None else ui
         self._handlers: dict[str, Handler] = {}
-        self._activity = RecentDeliveries()
+        self._recent: deque[RecentDelivery] = deque(maxlen=_RECENT)
         self._in_flight = 0
-        self.spool = None if spool is None else Spool(spool, self._work)
+        self.spool = None if spool is None else Spool(spool, self._handle_spooled)
         # When the last request or the last work ended, on the monotonic clock.
         self.active_at = monotonic()
 
@@ -64,84 +70,75 @@ class ReceiverApplication:
             await self._receive(handler, scope, receive, send)
         elif path.rstrip("/") in self._handlers:
             await _redirect_without_slash(scope)(scope, receive, send)
-        elif self._ui is not None:
-            await self._ui(scope, receive, send)
-        elif path not in {"", "/"}:
-            await not_found()(scope, receive, send)
-        elif scope["method"] not in {"GET", "HEAD"}:
-            await not_allowed("GET")(scope, receive, send)
         else:
-            await self._landing_page(scope)(scope, receive, send)
+            await self._page(scope, receive, send)
 
-    def _landing_page(self, scope: Scope) -> PlainResponse:
-        return landing_page(
-            address_of(scope),
+    async def _serve_landing_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        page = landing_page(
+            public_address(Request(scope)),
             self._handlers,
-            self._activity.newest_first(),
+            reversed(self._recent),
             is_open=not self.rules.secrets,
         )
+        await page(scope, receive, send)
 
     async def _receive(self, handler: Handler, scope: Scope, receive: Receive, send: Send) -> None:
-        answering = TimedResponder(
-            handler.path, (scope, receive, send), self._activity, self.rules.timeout_seconds
+        responder = TimedResponder(
+            handler.path, (scope, receive, send), self._recent, self.rules.timeout_seconds
         )
         call: HandlerCall | None = None
         try:
-            received = await accept(self.rules, handler, scope, receive)
-            answering.has_body = True
-            if answering.is_over:
+            body = await check_request(self.rules, scope, receive, expects_json=handler.reads_body)
+            responder.has_body = True
+            if responder.is_timed_out:
                 return
-            call = handler.prepare(received)
-            reply = await self._answer(call, received)
+            call = handler.prepare(scope, body)
+            response = await self._respond(call, scope, body)
         except RequestRefused as refused:
-            reply = refused.answer
-        except SenderDisconnected:
-            answering.stop()
+            response = refused.response
+        except ClientDisconnect:
+            responder.cancel_timer()
             return
-        await answering.send(reply)
+        await responder.send(response)
         if self.spool is None and call is not None:
             await run_background(call)
 
-    async def _answer(self, call: HandlerCall, received: ReceivedRequest) -> AnyResponse:
+    async def _respond(self, call: HandlerCall, scope: Scope, body: bytes) -> Response:
         if self.spool is None:
             return await respond(call)
+        path = call.handler.path
         try:
-            delivery = to_spooled(received)
+            delivery = spooled_delivery(path, scope, body)
             is_new = await self.spool.put(delivery)
         except Exception:
-            log.exception("A delivery to %s could not be kept.", received.path)
+            log.exception("A delivery to %s could not be kept.", path)
             return server_error()
-        return accepted(delivery, is_new=is_new)
+        accepted = {"accepted": True, "id": delivery.delivery_id, "duplicate": not is_new}
+        return json_response(to_json(accepted), HTTPStatus.ACCEPTED)
 
-    async def _work(self, spooled: SpooledDelivery) -> bool:
-        """Do the work of a delivery out of the spool."""
+    async def _handle_spooled(self, delivery: SpooledDelivery) -> bool:
+        """Run the handler of a delivery from the spool; return whether all of it went well."""
         try:
-            return await self._work_off(spooled)
+            return await self._run_spooled(delivery)
         finally:
             self.active_at = monotonic()
 
-    async def _work_off(self, spooled: SpooledDelivery) -> bool:
-        handler = self._handlers.get(spooled.path)
+    async def _run_spooled(self, delivery: SpooledDelivery) -> bool:
+        handler = self._handlers.get(delivery.path)
         if handler is None:
-            log.error("There is no handler for %s any more.", spooled.path)
+            log.error("There is no handler for %s any more.", delivery.path)
             return False
+        scope = spooled_scope(delivery)
         try:
-            received = from_spooled(spooled)
-            call = handler.prepare(received)
+            call = handler.prepare(scope, delivery.body)
         except RequestRefused:
-            log.exception("The handler of %s cannot read what was kept for it.", spooled.path)
+            log.exception("The handler of %s cannot read what was kept for it.", delivery.path)
             return False
-        return await run_to_end(call, received.scope)
+        return await run_to_end(call, scope)
 
 
-def accepted(delivery: SpooledDelivery, *, is_new: bool) -> PlainResponse:
-    told = {"accepted": True, "id": delivery.delivery_id, "duplicate": not is_new}
-    return PlainResponse(HTTPStatus.ACCEPTED, to_json(told))
-
-
-def _redirect_without_slash(scope: Scope) -> PlainResponse:
+def _redirect_without_slash(scope: Scope) -> Response:
     # Client contract 2.3; the query goes along.
-    place = quote(scope["path"].rstrip("/")).encode()
-    query: bytes = scope["query_string"]
-    location = place + (b"?" + query if query else b"")
-    return PlainResponse(HTTPStatus.TEMPORARY_REDIRECT, b"", headers=[(b"location", location)])
+    path = quote(scope["path"].rstrip("/"))
+    query: str = scope["query_string"].decode("latin-1")
+    return RedirectResponse(f"{path}?{query}" if query else path)

@@ -43,47 +43,47 @@ def webhook_endpoint(path: Any = None) -> Any:
 
 
 class _Script:
-    """Serves once the main thread has come to its end, unless that was done by hand before.
+    """Serves when the main thread has ended, unless the script launched the server itself.
 
-    All threads start now: after the end of a script, newer Pythons allow none.
+    All threads start now: after the end of the main thread, newer Pythons start none.
     """
 
     def __init__(self) -> None:
         self.server = WebhooksServer()
         self._threads = Threads()
-        self._is_wanted = True
+        self._serves_at_the_end = True
         self._launch: Launch | None = None
-        # No daemon: Python waits for it before it ends.
+        # No daemon: Python waits for this thread before the process ends.
         threading.Thread(target=self._serve_at_the_end, name="webhooks").start()
         if threading.current_thread() is threading.main_thread():
-            self._hear(signal.SIGINT)
-            self._hear(signal.SIGTERM)
+            self._handle(signal.SIGINT)
+            self._handle(signal.SIGTERM)
 
     def launch_now(self) -> None:
-        self._is_wanted = False
+        self._serves_at_the_end = False
         self.server.launch()
 
     def _serve_at_the_end(self) -> None:
         threading.main_thread().join()
-        # A script that failed should end, not serve what it did not finish.
-        if self._is_wanted and not hasattr(sys, "last_value"):
+        # A script that failed ends, and does not serve half of its webhooks.
+        if self._serves_at_the_end and not hasattr(sys, "last_value"):
             self._launch = self.server.prepare_launch({}, threads=self._threads)
             self._launch.serve()
 
-    def _hear(self, number: signal.Signals) -> None:
-        """Stop well at a signal while serving; until then it means what it meant before."""
-        before = signal.getsignal(number)
+    def _handle(self, number: signal.Signals) -> None:
+        """Stop the server at a signal while it serves; before that, call the previous handler."""
+        previous = signal.getsignal(number)
 
-        def hear(_number: int, frame: FrameType | None) -> None:
+        def handle(_number: int, frame: FrameType | None) -> None:
             if self._launch is not None:
                 self._launch.ask_to_stop()
-            elif callable(before):
-                before(number, frame)
+            elif callable(previous):
+                previous(number, frame)
             else:
-                signal.signal(number, before)
+                signal.signal(number, previous)
                 signal.raise_signal(number)
 
-        signal.signal(number, hear)
+        signal.signal(number, handle)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Environment of the receiver: its one door to time, randomness and variables."""
+"""Environment of the receiver: the only module that reads time, randomness and variables."""
 
 import os
 import secrets
@@ -8,7 +8,7 @@ _TWO_DAYS = 48 * 3600.0
 _FIRST_PORT = 7860
 _LOOPBACK = "127.0.0.1"
 _ALL_INTERFACES = "0.0.0.0"  # noqa: S104 - a space is reached from outside or not at all.
-# What the environment of a space says of its hardware when that is cpu-basic.
+# The variables of a space on cpu-basic hardware.
 _CPU_BASIC = {"ACCELERATOR": "none", "CPU_CORES": "2", "MEMORY": "16Gi"}
 
 
@@ -34,18 +34,18 @@ def webhook_secret() -> str | None:
 
 
 def space_host() -> str | None:
-    """Return the name under which a space is reached over TLS, if this is one."""
+    """Return the public host name of the space, if this is one."""
     return _variable("SPACE_HOST")
 
 
 def idle_shutdown_seconds() -> float | None:
-    """Return how long a server may rest here; interface 6.2: 48 hours on a cpu-basic space."""
-    said = {name: os.environ.get(name) for name in _CPU_BASIC}
-    return _TWO_DAYS if _variable("SPACE_ID") and said == _CPU_BASIC else None
+    """Return how long a server may be idle; interface 6.2: 48 hours on a cpu-basic space."""
+    hardware = {name: os.environ.get(name) for name in _CPU_BASIC}
+    return _TWO_DAYS if _variable("SPACE_ID") and hardware == _CPU_BASIC else None
 
 
 def server_name() -> str:
-    # The names of these variables are those of the server that this one stands in for.
+    # The variables of gradio, whose server this one replaces.
     default = _ALL_INTERFACES if _variable("SPACE_ID") else _LOOPBACK
     return _variable("GRADIO_SERVER_NAME") or default
 

@@ -1,5 +1,7 @@
-"""Handlers: their parameters from a request (dependency injection by annotation), the call, and
-work after the response.
+"""Handlers: dependency injection by annotation, the call, and the work after the response.
+
+FastAPI itself would carry the injection, but at half the deliveries per second and with an import
+that costs every script 0.4 s (docs/decisions/0027).
 """
 
 import asyncio
@@ -12,24 +14,20 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from http import HTTPStatus
 from typing import Annotated, Any, Self, Union, get_args, get_origin, get_type_hints
-from urllib.parse import parse_qs
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.background import BackgroundTasks
+from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Scope
 
-from hublet.receiver.requests import ReceivedRequest
-from hublet.receiver.responses import (
-    AnyResponse,
-    RequestRefused,
-    detail_response,
-    response_of,
-    server_error,
-)
+from hublet.receiver.requests import request_with_body
+from hublet.receiver.responses import RequestRefused, detail_response, response_of, server_error
 from hublet.receiver.schemas import WebhookPayload
+
+log = logging.getLogger("hublet.receiver")
 
 _SCALARS = (str, int, float, bool)
 _EMPTY = inspect.Parameter.empty
@@ -49,27 +47,27 @@ class Parameter:
     source: Source
     adapter: TypeAdapter[Any]
     default: Any = _EMPTY
-    # The class that is to be made; a framework may have its own.
-    kind: Any = None
+    # The class of background tasks to create; FastAPI has its own.
+    factory: Any = None
 
     @property
-    def is_needed(self) -> bool:
+    def is_required(self) -> bool:
         return self.default is _EMPTY
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """Read the signature; what a handler cannot be given is said when it is registered."""
+    """Read the signature; a parameter that no request can supply is a TypeError."""
     hints = _type_hints(function)
-    found = [
+    parameters = [
         _parameter(each, hints.get(name, each.annotation), function)
         for name, each in inspect.signature(function).parameters.items()
         if each.kind not in {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
     ]
-    kept = [each for each in found if each is not None]
-    bodies = [each.name for each in kept if each.source is Source.body]
+    supplied = [each for each in parameters if each is not None]
+    bodies = [each.name for each in supplied if each.source is Source.body]
     if len(bodies) > 1:
         raise TypeError(f"A handler takes one payload, {_function_name(function)} wants {bodies}.")
-    return tuple(kept)
+    return tuple(supplied)
 
 
 def _type_hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -77,7 +75,7 @@ def _type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(called, include_extras=True)
     except (NameError, TypeError):
-        # Names that only a type checker sees: the names of the parameters tell enough.
+        # Names that only a type checker can resolve; the parameters' names are enough then.
         return {}
 
 
@@ -86,7 +84,7 @@ def _parameter(
 ) -> Parameter | None:
     if given.kind not in _BY_NAME:
         raise TypeError(f"{_function_name(function)} cannot be given {given.name} by its name.")
-    for each in (given.default, *_annotated_notes(annotation)):
+    for each in (given.default, *_annotated_metadata(annotation)):
         if type(each).__module__.partition(".")[0] == "fastapi":
             marker = type(each).__name__
             raise TypeError(
@@ -98,13 +96,16 @@ def _parameter(
         annotation = Request if given.name == "request" else WebhookPayload
     plain = _bare_type(annotation)
     source = _source(plain, given.name)
-    made = plain if source is Source.background else None
-    # What is not validated needs no adapter that could do it.
+    # Only what is validated needs an adapter of its own.
     adapter: TypeAdapter[Any] = TypeAdapter(
         annotation if source in {Source.body, Source.query} else Any
     )
     return Parameter(
-        name=given.name, source=source, adapter=adapter, default=given.default, kind=made
+        name=given.name,
+        source=source,
+        adapter=adapter,
+        default=given.default,
+        factory=plain if source is Source.background else None,
     )
 
 
@@ -121,7 +122,7 @@ def _source(plain: Any, name: str) -> Source:
 
 
 def _bare_type(annotation: Any) -> Any:
-    """Return the class itself of `Annotated[X, …]` and `X | None`."""
+    """Return X for `Annotated[X, …]` and `X | None`."""
     if get_origin(annotation) is Annotated:
         return _bare_type(get_args(annotation)[0])
     if get_origin(annotation) in {Union, types.UnionType}:
@@ -130,26 +131,21 @@ def _bare_type(annotation: Any) -> Any:
     return annotation
 
 
-def _annotated_notes(annotation: Any) -> Iterator[Any]:
-    """Yield what stands beside the class in `Annotated[X, …]`, wherever in an annotation."""
+def _annotated_metadata(annotation: Any) -> Iterator[Any]:
+    """Yield the metadata of every `Annotated[X, …]` inside an annotation."""
     if get_origin(annotation) is Annotated:
         yield from annotation.__metadata__
     for each in get_args(annotation):
-        yield from _annotated_notes(each)
+        yield from _annotated_metadata(each)
 
 
 def _function_name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", None) or type(function).__name__
 
 
-log = logging.getLogger("hublet.receiver")
-
-_Errors = list[dict[str, Any]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlerCall:
-    """A handler with its arguments; `background` is to run after the answer."""
+    """A handler with its arguments; `background` runs after the response."""
 
     handler: "Handler"
     arguments: dict[str, Any]
@@ -176,68 +172,50 @@ class Handler:
             or inspect.iscoroutinefunction(getattr(function, "__call__", None)),  # noqa: B004 - an object may be a coroutine function too
         )
 
-    def prepare(self, received: ReceivedRequest) -> HandlerCall:
-        """Find every argument; what is wrong with the request is told at once, as a whole."""
+    def prepare(self, scope: Scope, body: bytes) -> HandlerCall:
+        """Build the arguments; refuse the request with everything that is wrong with it at once."""
         arguments: dict[str, Any] = {}
-        wrong: _Errors = []
+        errors: list[dict[str, Any]] = []
         background = None
         for each in self.parameters:
             if each.source is Source.request:
-                arguments[each.name] = received.as_request()
+                arguments[each.name] = request_with_body(scope, body)
             elif each.source is Source.background:
-                arguments[each.name] = background = background or each.kind()
+                arguments[each.name] = background = background or each.factory()
             else:
-                _validate(each, received, arguments, wrong)
-        if wrong:
-            raise RequestRefused(detail_response(HTTPStatus.UNPROCESSABLE_ENTITY, wrong))
+                try:
+                    arguments[each.name] = _validate(each, scope, body)
+                except ValidationError as invalid:
+                    errors.extend(_described(each, invalid))
+        if errors:
+            raise RequestRefused(detail_response(HTTPStatus.UNPROCESSABLE_ENTITY, errors))
         return HandlerCall(handler=self, arguments=arguments, background=background)
 
 
-def _validate(
-    parameter: Parameter, received: ReceivedRequest, arguments: dict[str, Any], wrong: _Errors
-) -> None:
-    place = "body" if parameter.source is Source.body else "query"
-    try:
-        if place == "body":
-            arguments[parameter.name] = _from_body(parameter, received.body)
-        else:
-            arguments[parameter.name] = _from_query(parameter, received)
-    except ValidationError as found:
-        at = [place] if place == "body" else [place, parameter.name]
-        wrong.extend(
-            {"type": each["type"], "loc": [*at, *each["loc"]], "msg": each["msg"]}
-            for each in found.errors(include_url=False, include_input=False)
-        )
-    except _Missing:
-        loc = [place] if place == "body" else [place, parameter.name]
-        wrong.append({"type": "missing", "loc": loc, "msg": "Field required"})
-
-
-class _Missing(Exception):
-    pass
-
-
-def _from_body(parameter: Parameter, body: bytes) -> Any:
-    if body:
-        return parameter.adapter.validate_json(body)
-    return _default(parameter)
-
-
-def _from_query(parameter: Parameter, received: ReceivedRequest) -> Any:
-    query = parse_qs(received.scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    if parameter.name in query:
-        return parameter.adapter.validate_python(query[parameter.name][-1])
-    return _default(parameter)
-
-
-def _default(parameter: Parameter) -> Any:
-    if parameter.is_needed:
-        raise _Missing
+def _validate(parameter: Parameter, scope: Scope, body: bytes) -> Any:
+    if parameter.source is Source.body:
+        if body:
+            return parameter.adapter.validate_json(body)
+    elif (value := QueryParams(scope["query_string"]).get(parameter.name)) is not None:
+        return parameter.adapter.validate_python(value)
+    if parameter.is_required:
+        raise _missing()
     return parameter.default
 
 
-async def respond(call: HandlerCall) -> AnyResponse:
-    """Run the handler to its end; whatever it raises becomes an answer that says no reason."""
+def _missing() -> ValidationError:
+    """Return Pydantic's own error for a missing value: "Field required"."""
+    return ValidationError.from_exception_data("request", [{"type": "missing", "input": None}])
+
+
+def _described(parameter: Parameter, invalid: ValidationError) -> Iterator[dict[str, Any]]:
+    at = ["body"] if parameter.source is Source.body else ["query", parameter.name]
+    for each in invalid.errors(include_url=False, include_input=False):
+        yield {"type": each["type"], "loc": [*at, *each["loc"]], "msg": each["msg"]}
+
+
+async def respond(call: HandlerCall) -> Response:
+    """Run the handler; an exception of it becomes a response without the reason."""
     try:
         return response_of(await run_handler(call))
     except HTTPException as refusal:
@@ -248,7 +226,7 @@ async def respond(call: HandlerCall) -> AnyResponse:
 
 
 async def run_handler(call: HandlerCall) -> Any:
-    """Return what the handler returns, and raise what it raises."""
+    """Call the handler, in a thread if it blocks."""
     handler = call.handler
     if handler.is_async:
         return await handler.function(**call.arguments)
@@ -256,9 +234,9 @@ async def run_handler(call: HandlerCall) -> Any:
 
 
 async def run_to_end(call: HandlerCall, scope: Scope) -> bool:
-    """Run the handler and what it left for later; tell whether all of that went well.
+    """Run the handler and its background tasks; return whether all of that succeeded.
 
-    What it returns goes nowhere, so its form does not matter: only what is still to be done in it.
+    The result is sent to nobody, so its form does not matter, but work inside of it is done.
     """
     try:
         result = await run_handler(call)
@@ -275,7 +253,7 @@ async def run_to_end(call: HandlerCall, scope: Scope) -> bool:
 
 
 async def run_background(call: HandlerCall) -> bool:
-    """Do what the handler left for later, and tell whether that went well."""
+    """Run the handler's background tasks; return whether they succeeded."""
     try:
         if call.background is not None:
             await call.background()
@@ -291,7 +269,7 @@ def _is_success(result: Any) -> bool:
 
 async def _drain_result(result: Any, scope: Scope) -> bool:
     if isinstance(result, Response):
-        # Sent to nobody: a body is made to its end, and the task behind the answer runs.
+        # Sent to nobody: a stream is read to its end, and the response's background task runs.
         await result(scope, _receive_nothing, _drop_message)
     elif isinstance(result, Generator):
         await asyncio.to_thread(deque, result, 0)

@@ -18,53 +18,19 @@ from starlette.types import ASGIApp
 from hublet.receiver import environment
 from hublet.receiver.threads import Threads
 
-_BACKLOG = 2048
-
-
-def listen(name: str | None, port: int | None) -> socket.socket:
-    """Return a socket that listens; what was not asked for is as usual in these surroundings."""
-    host = (name or environment.server_name()).strip("[]")
-    ports = environment.server_ports() if port is None else range(port, port + 1)
-    family, *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
-    failure: OSError | None = None
-    for each in ports:
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host, each))
-            listener.listen(_BACKLOG)
-        except OSError as error:
-            listener.close()
-            failure = error
-        else:
-            return listener
-    raise OSError(
-        f"{host} has no free port in {ports[0]}-{ports[-1]}: name another in launch(server_port=…) "
-        "or GRADIO_SERVER_PORT (0 is any free one)."
-    ) from failure
-
-
-def address_of_socket(listener: socket.socket) -> str:
-    """Return the host and port under which this machine reaches it."""
-    address: tuple[str, int] = listener.getsockname()[:2]
-    host, port = address
-    # An address that means every one of this machine is no place to go to.
-    reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound.
-    return f"[{reached}]:{port}" if ":" in reached else f"{reached}:{port}"
-
-
 log = logging.getLogger("hublet.receiver")
 
+_BACKLOG = 2048
 _START_SECONDS = 30.0
-# How often somebody looks whether the server rested long enough.
+# How often the idle time of the server is checked.
 _POLL_SECONDS = 0.25
-# How long requests in hand may take when the server stops.
+# How long requests in flight may take when the server stops.
 _STOP_SECONDS = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchOptions:
-    """Those options of gradio that mean something here."""
+    """The options of gradio that the receiver honours."""
 
     server_name: str | None = None
     server_port: int | None = None
@@ -94,43 +60,45 @@ class Launch:
         options: LaunchOptions,
         *,
         paths: Sequence[str],
-        rested_enough: Callable[[], bool] | None = None,
+        is_idle: Callable[[], bool] | None = None,
         threads: Threads | None = None,
     ) -> None:
         self._options = options
         self._paths = paths
-        self._rested_enough = rested_enough
+        self._is_idle = is_idle
         self._threads = threads or Threads()
-        self._socket = listen(options.server_name, options.server_port)
+        self._socket = _listen(options.server_name, options.server_port)
         self._server = uvicorn.Server(_config(app, options))
-        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
+        self._thread = threading.Thread(target=self._serve_in_thread, name="webhooks", daemon=True)
         self._ready = threading.Event()
         self._failure: BaseException | None = None
 
     @property
     def url(self) -> str:
         scheme = "http" if self._options.ssl_certfile is None else "https"
-        return f"{scheme}://{address_of_socket(self._socket)}"
+        return f"{scheme}://{_socket_address(self._socket)}"
 
     @property
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Serve in a thread; return when the first request can come."""
+        """Serve in a thread; return when requests are accepted."""
         self._thread.start()
         self._ready.wait(_START_SECONDS)
         if self._failure is not None:
             raise self._failure
 
-    def wait(self) -> None:
-        """Wait for the end: a signal, too long a rest, or `stop` from elsewhere."""
+    def run(self) -> None:
+        """Serve until the end: a signal, too long an idle time, or `stop` from another thread."""
+        # The handlers come first: whoever reads that the server is ready may send a signal.
         with _stop_on_signals(self.ask_to_stop, signal.SIGINT, signal.SIGTERM):
+            self.start()
             while self._thread.is_alive():
                 self._thread.join(_POLL_SECONDS)
 
     def ask_to_stop(self) -> None:
-        """Answer what is in hand, then stop; when asked again, do not wait for that."""
+        """Stop after the requests in flight; when called again, stop at once."""
         self._server.force_exit = self._server.should_exit
         self._server.should_exit = True
 
@@ -139,10 +107,10 @@ class Launch:
         if self._thread.is_alive():
             self._thread.join(_START_SECONDS)
 
-    def _run(self) -> None:
+    def _serve_in_thread(self) -> None:
         try:
             self.serve()
-        except Exception as error:  # noqa: BLE001 - whoever waits for the start is told.
+        except Exception as error:  # noqa: BLE001 - `start` raises it.
             self._failure = error
         finally:
             self._ready.set()
@@ -159,41 +127,41 @@ class Launch:
             loop.close()
 
     async def _serve(self) -> None:
-        watching = asyncio.create_task(self._watch())
+        watch = asyncio.create_task(self._watch())
         try:
             await self._server.serve(sockets=[self._socket])
         except SystemExit:
-            # How uvicorn says that the lifespan could not begin, after it wrote down why.
+            # uvicorn exits when the lifespan fails to start, after it has logged why.
             sentence = "The server could not start; the reason stands in the log."
             raise RuntimeError(sentence) from None
         finally:
-            watching.cancel()
+            watch.cancel()
             self._socket.close()
 
     async def _watch(self) -> None:
         while not self._server.started:  # noqa: ASYNC110 - uvicorn has no event for it.
             await asyncio.sleep(0.001)
-        self._tell()
+        self._print_endpoints()
         self._ready.set()
-        if self._rested_enough is None:
+        if self._is_idle is None:
             return
-        while not self._rested_enough():  # noqa: ASYNC110 - time itself is waited for.
+        while not self._is_idle():  # noqa: ASYNC110 - time itself is waited for.
             await asyncio.sleep(_POLL_SECONDS)
         log.warning("Nothing came for so long that this server stops.")
         self.ask_to_stop()
 
-    def _tell(self) -> None:
+    def _print_endpoints(self) -> None:
         if self._options.quiet:
             return
         host = environment.space_host()
         address = self.url if host is None else f"https://{host}"
         lines = [f"  - POST {address}{path}" for path in self._paths]
-        said = "\n".join(["\nWebhooks are correctly setup and ready to use:", *lines])
-        print(f"{said}\nCreate webhooks that point there: hf webhooks create --help", flush=True)  # noqa: T201 - as the public library does
+        text = "\n".join(["\nWebhooks are correctly setup and ready to use:", *lines])
+        print(f"{text}\nCreate webhooks that point there: hf webhooks create --help", flush=True)  # noqa: T201 - as the public library does
 
 
 async def _cancel_all_tasks() -> None:
-    """End what a handler or a page left running."""
+    """Cancel the tasks that a handler or a page left running."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
     for task in left:
         task.cancel()
@@ -204,13 +172,13 @@ def _config(app: ASGIApp, options: LaunchOptions) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         lifespan="on",
-        # Whoever launches has logging as they like it; requests stand on the landing page.
+        # The script configures logging itself; requests are listed on the landing page.
         log_config=None,
         access_log=False,
         server_header=False,
-        # The landing page alone is interested, and looks for itself.
+        # Only the landing page needs them, and reads them itself.
         proxy_headers=False,
-        # Gradio takes a whole address too.
+        # Gradio accepts a whole URL too.
         root_path=urlsplit(options.root_path or "").path.rstrip("/"),
         timeout_graceful_shutdown=_STOP_SECONDS,
         ssl_keyfile=options.ssl_keyfile,
@@ -221,17 +189,49 @@ def _config(app: ASGIApp, options: LaunchOptions) -> uvicorn.Config:
 
 @contextmanager
 def _stop_on_signals(stop: Callable[[], None], *numbers: signal.Signals) -> Iterator[None]:
-    """Stop well at a signal, where this is the thread that hears of them."""
+    """Call `stop` at a signal, if this is the main thread, which alone receives signals."""
 
-    def hear(_number: int, _frame: FrameType | None) -> None:
+    def handle(_number: int, _frame: FrameType | None) -> None:
         stop()
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, hear) for number in numbers}
+    before = {number: signal.signal(number, handle) for number in numbers}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _listen(name: str | None, port: int | None) -> socket.socket:
+    """Return a listening socket; a missing name or port comes from the environment."""
+    host = (name or environment.server_name()).strip("[]")
+    ports = environment.server_ports() if port is None else range(port, port + 1)
+    family, *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    failure: OSError | None = None
+    for each in ports:
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, each))
+            listener.listen(_BACKLOG)
+        except OSError as error:
+            listener.close()
+            failure = error
+        else:
+            return listener
+    raise OSError(
+        f"{host} has no free port in {ports[0]}-{ports[-1]}: name another in launch(server_port=…) "
+        "or GRADIO_SERVER_PORT (0 is any free one)."
+    ) from failure
+
+
+def _socket_address(listener: socket.socket) -> str:
+    """Return the host and port under which this machine reaches a listening socket."""
+    address: tuple[str, int] = listener.getsockname()[:2]
+    host, port = address
+    # Nobody can connect to the address that means every interface.
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound.
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

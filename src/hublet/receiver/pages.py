@@ -1,4 +1,4 @@
-"""Pages of the receiver: the landing page, or an application of the user's own with its lifespan."""
+"""Pages of the receiver: the landing page, or a `ui` of the user's own with its lifespan."""
 
 import asyncio
 import base64
@@ -6,7 +6,7 @@ import hashlib
 import importlib
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from html import escape
 from typing import Any, cast
@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hublet.receiver.environment import space_host
 from hublet.receiver.requests import path_in
-from hublet.receiver.responses import PlainResponse, RecentDelivery, not_allowed, not_found
+from hublet.receiver.responses import RecentDelivery, not_allowed, not_found
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem;
@@ -30,34 +30,33 @@ th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px s
 """
 _STYLE_DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 # Nothing is fetched and nothing runs; a space shows its page in a frame of the hub.
-_HEADERS = [
-    (
-        b"content-security-policy",
+_HEADERS = {
+    "content-security-policy": (
         f"default-src 'none'; style-src 'sha256-{_STYLE_DIGEST}'; base-uri 'none'; "
-        "form-action 'none'".encode(),
+        "form-action 'none'"
     ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-]
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+_ASGI_PARAMETERS = 3
 
 
-def address_of(scope: Scope) -> str:
-    """Return where the visitor found this server, without a slash at the end."""
-    root = scope.get("root_path", "")
+def public_address(request: Request) -> str:
+    """Return the address under which the visitor reached this server, without a final slash."""
+    root = request.scope.get("root_path", "")
     if (host := space_host()) is not None:
         return f"https://{host}{root}"
-    said = {name: value.decode("latin-1") for name, value in scope["headers"]}
-    # Only shown to whoever says it, so nobody has to be trusted.
-    is_safe = said.get(b"x-forwarded-proto") == "https" or scope.get("scheme") == "https"
-    return f"{'https' if is_safe else 'http'}://{said.get(b'host', 'localhost')}{root}"
+    # These headers are rendered only for the visitor who sent them, so they need no trust.
+    is_tls = "https" in {request.headers.get("x-forwarded-proto"), request.scope.get("scheme")}
+    return f"{'https' if is_tls else 'http'}://{request.headers.get('host', 'localhost')}{root}"
 
 
 def landing_page(
-    address: str, paths: Iterable[str], seen: Iterable[RecentDelivery], *, is_open: bool
-) -> PlainResponse:
-    hooks = "".join(f"<li><code>POST {escape(address + path)}</code></li>" for path in paths)
-    listed = f"<ul>{hooks}</ul>" if hooks else "<p>There is no endpoint yet.</p>"
+    address: str, paths: Iterable[str], recent: Iterable[RecentDelivery], *, is_open: bool
+) -> Response:
+    items = "".join(f"<li><code>POST {escape(address + path)}</code></li>" for path in paths)
+    endpoints = f"<ul>{items}</ul>" if items else "<p>There is no endpoint yet.</p>"
     page = f"""<!doctype html>
 <html lang="en">
 <head>
@@ -73,42 +72,37 @@ request. Create one that points to an endpoint below, with the secret that this 
 <p><code>hf webhooks create --watch model:NAME --url URL --secret SECRET</code></p>
 {"<p><strong>No secret is set: these endpoints are open to everyone.</strong></p>" if is_open else ""}
 <h2>Endpoints</h2>
-{listed}
+{endpoints}
 <h2>Last deliveries</h2>
-{_deliveries_table(seen)}
+{_deliveries_table(recent)}
 </body>
 </html>
 """
-    return PlainResponse(
-        200, page.encode(), media_type=b"text/html; charset=utf-8", headers=_HEADERS
-    )
+    return HTMLResponse(page, headers=_HEADERS)
 
 
-def _deliveries_table(seen: Iterable[RecentDelivery]) -> str:
-    rows = "".join(_delivery_row(each) for each in seen)
+def _deliveries_table(recent: Iterable[RecentDelivery]) -> str:
+    rows = "".join(_delivery_row(each) for each in recent)
     if not rows:
         return "<p>None since this server started.</p>"
     head = "<tr><th>Time (UTC)</th><th>Endpoint</th><th>Status</th><th>Milliseconds</th></tr>"
     return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
-def _delivery_row(seen: RecentDelivery) -> str:
-    moment = datetime.fromtimestamp(seen.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+def _delivery_row(delivery: RecentDelivery) -> str:
+    at = datetime.fromtimestamp(delivery.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
     return (
-        f"<tr><td>{moment}</td><td><code>{escape(seen.path)}</code></td>"
-        f"<td>{seen.status}</td><td>{seen.milliseconds:.1f}</td></tr>"
+        f"<tr><td>{at}</td><td><code>{escape(delivery.path)}</code></td>"
+        f"<td>{delivery.status}</td><td>{delivery.milliseconds:.1f}</td></tr>"
     )
 
 
-_ASGI_PARAMETERS = 3
-
-
-def application_of(ui: Any) -> ASGIApp:
-    """Return an application for all that is no webhook; what cannot be shown is a TypeError."""
+def application_for(ui: Any) -> ASGIApp:
+    """Return the ASGI application of a `ui`, which serves every path that is no webhook."""
     if isinstance(ui, str):
-        return _serve_at_root(HTMLResponse(ui))
+        return serve_at_root(HTMLResponse(ui))
     if isinstance(ui, Response):
-        return _serve_at_root(ui)
+        return serve_at_root(ui)
     if any(each.__module__.partition(".")[0] == "gradio" for each in type(ui).__mro__):
         return _mount_gradio(ui)
     if not callable(ui):
@@ -119,11 +113,13 @@ def application_of(ui: Any) -> ASGIApp:
     count = len(inspect.signature(ui).parameters)
     if count == _ASGI_PARAMETERS:
         return cast("ASGIApp", ui)
-    return _serve_at_root(_render_with(ui, takes_request=count == 1))
+    return serve_at_root(_render_with(ui, takes_request=count == 1))
 
 
-def _serve_at_root(page: ASGIApp) -> ASGIApp:
-    async def show(scope: Scope, receive: Receive, send: Send) -> None:
+def serve_at_root(page: ASGIApp) -> ASGIApp:
+    """Return an application that serves the page for `GET /` and refuses everything else."""
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         if path_in(scope) not in {"", "/"}:
             await not_found()(scope, receive, send)
         elif scope["method"] not in {"GET", "HEAD"}:
@@ -131,68 +127,53 @@ def _serve_at_root(page: ASGIApp) -> ASGIApp:
         else:
             await page(scope, receive, send)
 
-    return show
+    return serve
 
 
 def _render_with(function: Callable[..., Any], *, takes_request: bool) -> ASGIApp:
-    async def show(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         arguments = [Request(scope, receive)] if takes_request else []
         if inspect.iscoroutinefunction(function):
-            shown = await function(*arguments)
+            page = await function(*arguments)
         else:
-            shown = await asyncio.to_thread(function, *arguments)
-        response = shown if isinstance(shown, Response) else HTMLResponse(str(shown))
+            page = await asyncio.to_thread(function, *arguments)
+        response = page if isinstance(page, Response) else HTMLResponse(str(page))
         await response(scope, receive, send)
 
-    return show
+    return serve
 
 
 def _mount_gradio(blocks: Any) -> ASGIApp:
-    """Mount an interface of gradio, which brings FastAPI along."""
+    """Mount an interface of gradio, which depends on FastAPI."""
     gradio, fastapi = (importlib.import_module(name) for name in ("gradio", "fastapi"))
     mounted: ASGIApp = gradio.mount_gradio_app(fastapi.FastAPI(), blocks, path="/")
     return mounted
 
 
-async def serve_lifespan(
-    lifespan: AbstractAsyncContextManager[None], receive: Receive, send: Send
-) -> None:
-    """Hold a lifespan open for as long as the server says."""
-    await receive()
-    try:
-        async with lifespan:
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-    except Exception as error:
-        await send({"type": "lifespan.startup.failed", "message": str(error)})
-        raise
-    await send({"type": "lifespan.shutdown.complete"})
-
-
 @asynccontextmanager
 async def run_lifespan(application: ASGIApp) -> AsyncIterator[None]:
-    """Start an application and stop it at the end; one that knows no lifespan is left alone."""
-    told: asyncio.Queue[Message] = asyncio.Queue()
-    heard: asyncio.Queue[Message | None] = asyncio.Queue()
+    """Start an application and stop it at the end; one without a lifespan is left alone."""
+    requests: asyncio.Queue[Message] = asyncio.Queue()
+    replies: asyncio.Queue[Message | None] = asyncio.Queue()
 
-    async def live() -> None:
+    async def run() -> None:
         scope = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
         try:
-            await application(scope, told.get, heard.put)
+            await application(scope, requests.get, replies.put)
         finally:
-            await heard.put(None)
+            await replies.put(None)
 
-    task = asyncio.create_task(live())
-    await told.put({"type": "lifespan.startup"})
-    started = await heard.get()
+    task = asyncio.create_task(run())
+    await requests.put({"type": "lifespan.startup"})
+    started = await replies.get()
     if started is not None and started["type"] == "lifespan.startup.failed":
         await task
         raise RuntimeError(f"The page could not be started: {started.get('message', '')}")
     yield
-    await told.put({"type": "lifespan.shutdown"})
-    # Whoever does not know it has raised long ago.
+    await requests.put({"type": "lifespan.shutdown"})
     await asyncio.wait({task})
     if started is not None:
         task.result()
     else:
+        # An application without a lifespan raised when it was asked to start.
         task.exception()

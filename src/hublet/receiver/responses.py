@@ -1,19 +1,27 @@
-"""Responses of the receiver, their deadline, and the list of recent ones."""
+"""Responses of the receiver, the deadline of a handler, and the record of recent deliveries."""
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from pydantic_core import PydanticSerializationError, to_json
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hublet.receiver.environment import monotonic, now
 
-_KEPT = 20
+log = logging.getLogger("hublet.receiver")
+
+
+class RequestRefused(Exception):
+    """A request is refused; the response says why."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.status_code)
+        self.response = response
 
 
 class RecentDelivery(NamedTuple):
@@ -24,156 +32,98 @@ class RecentDelivery(NamedTuple):
     milliseconds: float
 
 
-class RecentDeliveries:
-    def __init__(self) -> None:
-        self._seen: deque[RecentDelivery] = deque(maxlen=_KEPT)
-
-    def note(self, seen: RecentDelivery) -> None:
-        self._seen.append(seen)
-
-    def newest_first(self) -> Iterator[RecentDelivery]:
-        return reversed(self._seen)
+def json_response(
+    content: bytes, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    return Response(content, status, headers, media_type="application/json")
 
 
-log = logging.getLogger("hublet.receiver")
-
-_JSON = b"application/json"
-# Looking it up in the enumeration takes as long as all the rest of an answer.
-_OK = int(HTTPStatus.OK)
+def error_response(status: int, sentence: str) -> Response:
+    return json_response(to_json({"error": sentence}), status)
 
 
-class PlainResponse:
-    """A whole body with its status; a good deal lighter than a `Response`."""
-
-    __slots__ = ("body", "headers", "status_code")
-
-    def __init__(
-        self,
-        status_code: int,
-        body: bytes,
-        *,
-        media_type: bytes = _JSON,
-        headers: Iterable[tuple[bytes, bytes]] = (),
-    ) -> None:
-        self.status_code = status_code
-        self.body = body
-        self.headers = [
-            (b"content-type", media_type),
-            (b"content-length", b"%d" % len(body)),
-            *headers,
-        ]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
-        await send(
-            {"type": "http.response.start", "status": self.status_code, "headers": self.headers}
-        )
-        body = b"" if scope["method"] == "HEAD" else self.body
-        await send({"type": "http.response.body", "body": body})
+def detail_response(status: int, detail: Any, headers: Mapping[str, str] | None = None) -> Response:
+    """Respond as FastAPI does: senders may know that from the public library's server."""
+    return json_response(to_json({"detail": detail}), status, headers)
 
 
-AnyResponse = PlainResponse | Response
-
-
-class RequestRefused(Exception):
-    """A request that goes no further. The answer says why."""
-
-    def __init__(self, answer: PlainResponse) -> None:
-        super().__init__(answer.status_code)
-        self.answer = answer
-
-
-def error_response(status: int, sentence: str) -> PlainResponse:
-    return PlainResponse(status, to_json({"error": sentence}))
-
-
-def detail_response(
-    status: int, told: Any, headers: Mapping[str, str] | None = None
-) -> PlainResponse:
-    """Answer as FastAPI does, whose answers senders may know from the public library's server."""
-    pairs = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-    return PlainResponse(status, to_json({"detail": told}), headers=pairs)
-
-
-def not_found() -> PlainResponse:
+def not_found() -> Response:
     return detail_response(HTTPStatus.NOT_FOUND, "Not Found")
 
 
-def not_allowed(allowed: str) -> PlainResponse:
+def not_allowed(allowed: str) -> Response:
     return detail_response(HTTPStatus.METHOD_NOT_ALLOWED, "Method Not Allowed", {"allow": allowed})
 
 
-def server_error() -> PlainResponse:
-    """Say nothing of the reason: it stands in the log."""
-    body = b"Internal Server Error"
-    return PlainResponse(
-        HTTPStatus.INTERNAL_SERVER_ERROR, body, media_type=b"text/plain; charset=utf-8"
-    )
+def server_error() -> Response:
+    """Respond without the reason, which stands in the log."""
+    return PlainTextResponse("Internal Server Error", HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def response_of(result: Any) -> AnyResponse:
-    """Answer with what a handler returned."""
+def response_of(result: Any) -> Response:
+    """Return the response to what a handler returned."""
     if isinstance(result, Response):
         return result
     try:
-        return PlainResponse(_OK, to_json(result, inf_nan_mode="null"))
+        return json_response(to_json(result, inf_nan_mode="null"))
     except (PydanticSerializationError, ValueError):
         log.exception("What a handler returned cannot be written as JSON.")
         return server_error()
 
 
 class TimedResponder:
-    """Sends the first answer there is, and drops what comes later.
+    """Sends the first response, the handler's or that of the deadline, and drops the other.
 
     A handler that takes too long is not cancelled: half of its work done would be worse than all
     of it done late. A timer costs next to nothing, where a task for each handler would not.
     """
 
-    __slots__ = ("_activity", "_begun", "_exchange", "_late", "_path", "_seconds", "_timer", "has_body")  # fmt: skip
-
     def __init__(
         self,
         path: str,
         exchange: tuple[Scope, Receive, Send],
-        activity: RecentDeliveries,
+        recent: deque[RecentDelivery],
         seconds: float | None,
     ) -> None:
         self._path = path
         self._exchange = exchange
-        self._activity = activity
+        self._recent = recent
         self._seconds = seconds
-        self._begun = monotonic()
+        self._started_at = monotonic()
         self._late: asyncio.Task[None] | None = None
         self.has_body = False
         loop = asyncio.get_running_loop()
-        self._timer = None if seconds is None else loop.call_later(seconds, self._hurry)
+        self._timer = None if seconds is None else loop.call_later(seconds, self._time_out)
 
     @property
-    def is_over(self) -> bool:
+    def is_timed_out(self) -> bool:
         return self._late is not None
 
-    async def send(self, reply: AnyResponse) -> None:
-        self.stop()
+    async def send(self, response: Response) -> None:
+        self.cancel_timer()
         if self._late is None:
-            await self._send(reply)
+            await self._send(response)
         else:
             await self._late
 
-    def stop(self) -> None:
-        """Wait no longer: there is an answer, or nobody to send it to."""
+    def cancel_timer(self) -> None:
+        """Give up the deadline: there is a response, or nobody to send it to."""
         if self._timer is not None:
             self._timer.cancel()
 
-    async def _send(self, reply: AnyResponse) -> None:
+    async def _send(self, response: Response) -> None:
         scope, receive, send = self._exchange
-        await reply(scope, receive, send)
+        await response(scope, receive, send)
         if scope["method"] == "POST":
-            took = (monotonic() - self._begun) * 1000
-            self._activity.note(RecentDelivery(now(), self._path, reply.status_code, took))
+            milliseconds = (monotonic() - self._started_at) * 1000
+            self._recent.append(
+                RecentDelivery(now(), self._path, response.status_code, milliseconds)
+            )
 
-    def _hurry(self) -> None:
-        self._late = asyncio.get_running_loop().create_task(self._send(self._apology()))
+    def _time_out(self) -> None:
+        self._late = asyncio.get_running_loop().create_task(self._send(self._timeout_response()))
 
-    def _apology(self) -> PlainResponse:
+    def _timeout_response(self) -> Response:
         if not self.has_body:
             sentence = f"The body did not arrive within {self._seconds:g} seconds."
             return error_response(HTTPStatus.REQUEST_TIMEOUT, sentence)

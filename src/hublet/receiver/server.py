@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hublet.receiver import environment
 from hublet.receiver.application import ReceiverApplication
-from hublet.receiver.checks import Rules
-from hublet.receiver.pages import application_of, run_lifespan, serve_lifespan
+from hublet.receiver.pages import application_for, run_lifespan
+from hublet.receiver.requests import Rules
 from hublet.receiver.signatures import TOLERANCE_SECONDS
 from hublet.receiver.threads import Threads
 
@@ -28,7 +29,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _EnvironmentDefault:
-    """Stands for what is usual in these surroundings."""
+    """Stands for the default of the environment."""
 
 
 _FROM_ENVIRONMENT = _EnvironmentDefault()
@@ -41,7 +42,7 @@ class WebhooksServer:
 
     - `ui`: a page in place of the landing page: HTML, a response, a function that returns one of
       these, an ASGI application, or an interface of gradio.
-    - `webhook_secret`: what senders must know; without it, the variable WEBHOOK_SECRET.
+    - `webhook_secret`: the secret of the senders; without it, the variable WEBHOOK_SECRET.
     - `secrets`: more of them, all as good: the old and the new one while a secret is changed.
     - `require_signature`: the secret alone is not enough, a good signature must come along.
     - `tolerance_seconds`: how far the time of a signature may be from now (None: any).
@@ -49,11 +50,11 @@ class WebhooksServer:
       told that it takes too long (None: no limit).
     - `spool`: a file. Deliveries are kept in it, answered with 202, and handled afterwards: each
       id once, the oldest first, again after a failure or a crash.
-    - `idle_shutdown_seconds`: how long a launched server rests before it stops (None: for ever);
-      left out, 48 hours on a cpu-basic space and for ever elsewhere.
+    - `idle_shutdown_seconds`: how long a launched server may be idle before it stops (None: for
+      ever); left out, 48 hours on a cpu-basic space and for ever elsewhere.
     """
 
-    def __init__(  # noqa: PLR0913 - each is a thing of its own, and has its default.
+    def __init__(  # noqa: PLR0913 - independent options, each with a default.
         self,
         ui: Any = None,
         webhook_secret: str | None = None,
@@ -79,7 +80,7 @@ class WebhooksServer:
             timeout_seconds=timeout_seconds,
         )
         _check_rules(rules)
-        self._ui: ASGIApp | None = None if ui is None else application_of(ui)
+        self._ui: ASGIApp | None = None if ui is None else application_for(ui)
         self._application = ReceiverApplication(
             rules, self._ui, None if spool is None else Path(spool)
         )
@@ -92,13 +93,12 @@ class WebhooksServer:
 
     @property
     def webhook_secret(self) -> str | None:
-        """What senders must know. Set anew, it counts from the next request on."""
+        """The secret of the senders. A new value counts from the next request on."""
         return self._secret
 
     @webhook_secret.setter
     def webhook_secret(self, secret: str | None) -> None:
-        every = _all_secrets(secret, self._more_secrets)
-        rules = replace(self._application.rules, secrets=every)
+        rules = replace(self._application.rules, secrets=_all_secrets(secret, self._more_secrets))
         _check_rules(rules)
         self._secret, self._application.rules = secret or None, rules
 
@@ -117,30 +117,31 @@ class WebhooksServer:
             return self.add_webhook()(path)
 
         def register(function: _Function) -> _Function:
-            named = path or getattr(function, "__name__", "")
-            place = f"/webhooks/{named.strip('/')}"
-            if place in self.registered_webhooks:
-                raise ValueError(f"Webhook {place} already exists.")
-            self._application.add(place, function)
-            self.registered_webhooks[place] = function
+            name = path or getattr(function, "__name__", "")
+            full_path = f"/webhooks/{name.strip('/')}"
+            if full_path in self.registered_webhooks:
+                raise ValueError(f"Webhook {full_path} already exists.")
+            self._application.add(full_path, function)
+            self.registered_webhooks[full_path] = function
             return function
 
         return register
 
     def launch(self, prevent_thread_lock: bool = False, **options: Any) -> None:  # noqa: FBT001, FBT002 - the public library's signature
-        """Serve until the process is told to stop; with `prevent_thread_lock`, beside what follows.
+        """Serve until a signal or `close`; with `prevent_thread_lock`, in a thread beside the script.
 
-        Knows `server_name`, `server_port`, `root_path`, `quiet` and the `ssl_…` options of gradio,
-        and leaves its others aside.
+        Of gradio's options it reads `server_name`, `server_port`, `root_path`, `quiet` and `ssl_…`,
+        and ignores the others with a warning.
         """
-        launched = self.prepare_launch(options)
-        launched.start()
-        if not prevent_thread_lock:
-            launched.wait()
+        launch = self.prepare_launch(options)
+        if prevent_thread_lock:
+            launch.start()
+        else:
+            launch.run()
 
     def prepare_launch(self, options: dict[str, Any], threads: Threads | None = None) -> "Launch":
-        """Take a port for a run of this server; for whoever does not want to `launch` it."""
-        # Who mounts the server brings an HTTP server along, and has no need of this one.
+        """Bind a port for a run of this server, without starting it."""
+        # A mounted server needs no HTTP server of its own, so this import waits.
         from hublet.receiver.launch import Launch, LaunchOptions  # noqa: PLC0415
 
         if self._launched is not None and self._launched.is_alive:
@@ -149,12 +150,12 @@ class WebhooksServer:
             self,
             LaunchOptions.of(options),
             paths=list(self.registered_webhooks),
-            rested_enough=None if self._idle_seconds is None else self._rested_enough,
+            is_idle=None if self._idle_seconds is None else self._is_idle,
             threads=threads,
         )
         return self._launched
 
-    def _rested_enough(self) -> bool:
+    def _is_idle(self) -> bool:
         application = self._application
         if self._idle_seconds is None or application.is_busy:
             return False
@@ -162,11 +163,11 @@ class WebhooksServer:
 
     @property
     def local_url(self) -> str | None:
-        """Where a launched server is reached from this machine."""
+        """Address of a launched server on this machine."""
         return None if self._launched is None else self._launched.url
 
     def close(self) -> None:
-        """Stop a launched server; requests in hand are answered first."""
+        """Stop a launched server; requests in flight are answered first."""
         if self._launched is not None:
             self._launched.stop()
 
@@ -186,7 +187,7 @@ class WebhooksServer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await serve_lifespan(self.lifespan(), receive, send)
+            await Router(lifespan=self.lifespan).lifespan(scope, receive, send)
         elif scope["type"] == "http":
             await self._application(scope, receive, send)
         elif self._ui is not None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from hublet.receiver.environment import now as current_time
 from hublet.webhooks.delivery.signing import key_of, sign
 
-SECRET_HEADER = b"x-webhook-secret"
-SIGNATURE_HEADER = b"webhook-signature"
+SECRET_HEADER = "x-webhook-secret"  # noqa: S105 - a name, no secret.
+SIGNATURE_HEADER = "webhook-signature"
 TOLERANCE_SECONDS = 300.0
-_SECONDS = re.compile(rb"[0-9]{1,12}")
+_SECONDS = re.compile(r"[0-9]{1,12}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +49,8 @@ def verify(
     """
     if isinstance(secrets, str):
         raise TypeError("secrets is a list of secrets, also when there is only one.")
-    return verify_bytes(
-        {_header_bytes(name.lower()): _header_bytes(value) for name, value in headers.items()},
+    return find_refusal(
+        {name.lower(): value for name, value in headers.items()},
         body,
         secrets=secrets,
         require_signature=require_signature,
@@ -59,16 +59,8 @@ def verify(
     )
 
 
-def _header_bytes(text: str) -> bytes:
-    # Servers decode the bytes of a header as latin-1; a text from elsewhere may hold more.
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError:
-        return text.encode()
-
-
-def verify_bytes(
-    sent: Mapping[bytes, bytes],
+def find_refusal(
+    headers: Mapping[str, str],
     body: bytes,
     *,
     secrets: Sequence[str],
@@ -76,16 +68,16 @@ def verify_bytes(
     tolerance_seconds: float | None,
     now: float | None = None,
 ) -> Refusal | None:
-    """Do the same with headers as they came, their names in lower case."""
-    if SIGNATURE_HEADER not in sent and require_signature:
+    """Do what `verify` does, with headers whose names are in lower case."""
+    if SIGNATURE_HEADER not in headers and require_signature:
         return _SIGNATURE_MISSING
     if not secrets:
         return None
-    refusal = _check_secret(sent.get(SECRET_HEADER), secrets)
-    if SIGNATURE_HEADER not in sent:
+    refusal = _check_secret(headers.get(SECRET_HEADER), secrets)
+    if SIGNATURE_HEADER not in headers:
         return refusal
     forged = _check_signature(
-        sent,
+        headers,
         body,
         secrets=secrets,
         now=current_time() if now is None else now,
@@ -94,33 +86,41 @@ def verify_bytes(
     return refusal if forged and refusal is _SECRET_WRONG else forged
 
 
-def _check_secret(supplied: bytes | None, secrets: Sequence[str]) -> Refusal | None:
-    if supplied is None:
+def _check_secret(sent: str | None, secrets: Sequence[str]) -> Refusal | None:
+    if sent is None:
         return _SECRET_MISSING
     # Every secret is compared, so that the time does not tell which one is nearest.
-    alike = [hmac.compare_digest(supplied, secret.encode()) for secret in secrets]
-    return None if any(alike) else _SECRET_WRONG
+    matches = [hmac.compare_digest(_header_bytes(sent), secret.encode()) for secret in secrets]
+    return None if any(matches) else _SECRET_WRONG
 
 
 def _check_signature(
-    sent: Mapping[bytes, bytes],
+    headers: Mapping[str, str],
     body: bytes,
     *,
     secrets: Sequence[str],
     now: float,
     tolerance: float | None,
 ) -> Refusal | None:
-    delivery_id, sent_at = sent.get(b"webhook-id"), sent.get(b"webhook-timestamp", b"")
+    delivery_id, sent_at = headers.get("webhook-id"), headers.get("webhook-timestamp", "")
     if not delivery_id or not _SECONDS.fullmatch(sent_at):
         return _TIME_UNREADABLE
-    named, moment = delivery_id.decode("latin-1"), int(sent_at)
+    timestamp = int(sent_at)
     expected = [
-        sign(key_of(secret), delivery_id=named, timestamp=moment, body=body).encode()
+        sign(key_of(secret), delivery_id=delivery_id, timestamp=timestamp, body=body).encode()
         for secret in secrets
     ]
-    signatures = sent[SIGNATURE_HEADER].split()
-    alike = [hmac.compare_digest(ours, each) for ours in expected for each in signatures]
-    if not any(alike):
+    sent = _header_bytes(headers[SIGNATURE_HEADER]).split()
+    matches = [hmac.compare_digest(ours, each) for ours in expected for each in sent]
+    if not any(matches):
         return _SIGNATURE_WRONG
-    is_old = tolerance is not None and abs(now - moment) > tolerance
+    is_old = tolerance is not None and abs(now - timestamp) > tolerance
     return _TOO_OLD if is_old else None
+
+
+def _header_bytes(text: str) -> bytes:
+    # Servers decode the bytes of a header as latin-1; a text from elsewhere may hold more.
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode()

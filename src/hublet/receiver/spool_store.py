@@ -1,6 +1,4 @@
-"""Store of the spool: an SQLite file of one process, with every delivery on the disk before its
-response.
-"""
+"""Store of the spool: an SQLite file of one process; a delivery is on the disk before its response."""
 
 import json
 import os
@@ -9,12 +7,11 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-# Seconds to wait after each attempt that failed, or after the start of one that the process did
-# not survive.
+# Seconds to wait after each failed attempt, or after the start of one in which the process died.
 WAITS = (5.0, 30.0, 300.0, 1800.0, 7200.0, 18000.0, 36000.0)
-# Longer than the hub tries to send one, so that what comes twice is known.
+# Longer than the hub retries a delivery, so that duplicates are recognized.
 KEPT_SECONDS = 7 * 86400.0
-# What was given up is kept with its content, for whoever looks into it.
+# Deliveries that were given up are kept with their content, to be looked into.
 GIVEN_UP_SECONDS = 30 * 86400.0
 
 
@@ -25,7 +22,7 @@ class SpooledDelivery:
     query: bytes
     headers: list[tuple[str, str]]
     body: bytes
-    # Where it stands in line, and how often it was tried; the store tells.
+    # Its position in the queue, and how often it was attempted; set by the store.
     number: int = 0
     attempts: int = 0
 
@@ -54,7 +51,7 @@ CREATE INDEX IF NOT EXISTS deliveries_waiting ON deliveries (number) WHERE state
 CREATE INDEX IF NOT EXISTS deliveries_done ON deliveries (changed_at) WHERE state = 'done';
 CREATE INDEX IF NOT EXISTS deliveries_failed ON deliveries (changed_at) WHERE state = 'failed';
 """
-# Payloads are nobody else's business; SQLite gives its other files the rights of this one.
+# Payloads are private; SQLite gives its other files the mode of this one.
 _OWNER_ONLY = 0o600
 
 
@@ -63,7 +60,7 @@ class SpoolInUse(Exception):
 
 
 class SpoolStore:
-    """All methods block, may be called from any thread, and are done when they return."""
+    """All methods block, may be called from any thread, and have committed when they return."""
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.Lock()
@@ -85,7 +82,7 @@ class SpoolStore:
             self._conn.close()
 
     def add(self, delivery: SpooledDelivery, *, now: float) -> bool:
-        """Keep a delivery, and tell whether it is new; one that was given up gets another chance."""
+        """Add a delivery, and return whether it is new; one that was given up starts again."""
         values = (
             delivery.path,
             delivery.delivery_id,
@@ -107,11 +104,11 @@ class SpoolStore:
             )
             return added.rowcount == 1
 
-    def take(self, *, now: float) -> SpooledDelivery | None:
+    def claim(self, *, now: float) -> SpooledDelivery | None:
         """Return the oldest delivery that is due, with this attempt counted.
 
-        The next attempt is planned before this one begins: a process that dies in it has to wait
-        as if it had failed, and nobody has to notice.
+        The next attempt is scheduled before this one begins: a process that dies in it waits as
+        after a failure, without anybody noticing the death.
         """
         with self._lock:
             row = self._conn.execute(
@@ -123,23 +120,23 @@ class SpoolStore:
             ).fetchone()
             if row is None:
                 return None
-            taken = _record(row)
+            delivery = _record(row)
             self._conn.execute(
                 "UPDATE deliveries SET attempts = ?1, due_at = ?2 WHERE number = ?3",
-                (taken.attempts, now + _wait_after(taken.attempts), taken.number),
+                (delivery.attempts, now + _wait_after(delivery.attempts), delivery.number),
             )
-            return taken
+            return delivery
 
-    def postpone(self, taken: SpooledDelivery, *, now: float) -> None:
-        """Plan the next attempt after one that failed, however long that took."""
+    def postpone(self, delivery: SpooledDelivery, *, now: float) -> None:
+        """Schedule the next attempt from the end of one that failed."""
         with self._lock:
             self._conn.execute(
                 "UPDATE deliveries SET due_at = ?1 WHERE number = ?2",
-                (now + _wait_after(taken.attempts), taken.number),
+                (now + _wait_after(delivery.attempts), delivery.number),
             )
 
     def finish(self, number: int, *, now: float) -> None:
-        """Note that the work is done; its id is kept to know it again, its content is not."""
+        """Mark a delivery as done; its id is kept to recognize duplicates, its content is deleted."""
         with self._lock:
             self._conn.execute(
                 """
@@ -148,7 +145,7 @@ class SpoolStore:
                 """,
                 (now, number),
             )
-            self._forget(now)
+            self._prune(now)
 
     def give_up(self, number: int, *, now: float) -> None:
         with self._lock:
@@ -156,9 +153,9 @@ class SpoolStore:
                 "UPDATE deliveries SET state = 'failed', changed_at = ?1 WHERE number = ?2",
                 (now, number),
             )
-            self._forget(now)
+            self._prune(now)
 
-    def _forget(self, now: float) -> None:
+    def _prune(self, now: float) -> None:
         for state, seconds in (("done", KEPT_SECONDS), ("failed", GIVEN_UP_SECONDS)):
             self._conn.execute(
                 f"DELETE FROM deliveries WHERE state = '{state}' AND changed_at < ?1",
@@ -175,8 +172,8 @@ class SpoolStore:
     def counts(self) -> SpoolCounts:
         with self._lock:
             rows = self._conn.execute("SELECT state, count(*) FROM deliveries GROUP BY state")
-            found = dict(rows.fetchall())
-        return SpoolCounts(waiting=found.get("waiting", 0), failed=found.get("failed", 0))
+            counts = dict(rows.fetchall())
+        return SpoolCounts(waiting=counts.get("waiting", 0), failed=counts.get("failed", 0))
 
 
 def _wait_after(attempts: int) -> float:

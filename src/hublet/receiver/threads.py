@@ -1,7 +1,7 @@
 """Thread pool for handlers that block, started before it is needed.
 
-At the end of a script, when `webhook_endpoint` serves, Python starts no thread any more and its own
-pools take no more work. So these threads are started early and take work until the process ends.
+When `webhook_endpoint` serves, the main thread has ended: Python starts no thread any more, and its
+own pools accept no work. So these threads start early and accept work until the process ends.
 """
 
 import threading
@@ -14,7 +14,7 @@ _COUNT = 16
 
 
 class Threads(ThreadPoolExecutor):
-    """A pool that an event loop takes as its own, so that `asyncio.to_thread` works everywhere."""
+    """A pool that serves as default executor of an event loop, so that `asyncio.to_thread` works."""
 
     def __init__(self) -> None:
         super().__init__(max_workers=_COUNT)
@@ -30,14 +30,14 @@ class Threads(ThreadPoolExecutor):
                 return
             try:
                 future.set_result(fn(*args, **kwargs))
-            except BaseException as error:  # noqa: BLE001 - whoever waits is told.
+            except BaseException as error:  # noqa: BLE001 - the future raises it.
                 future.set_exception(error)
 
         self._work.put(work)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002 - the library's signature
-        """Let every thread end after the work that is there; nobody waits for them."""
+        """End every thread after the queued work, without waiting for it."""
         for _ in range(_COUNT):
             self._work.put(None)
 

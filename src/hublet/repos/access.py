@@ -1,14 +1,15 @@
-"""Access rules: who may do what with a repository, decided without I/O."""
+"""Access rules of repositories, decided without I/O: roles, scopes of tokens, visibility."""
 
 from collections.abc import Mapping
 
+from hublet.accounts.access import effective_role
 from hublet.accounts.records import Role
 from hublet.events import RepoSnapshot
 from hublet.repos.errors import InvalidRepo
 from hublet.repos.records import Gated, Reach, Repo, RepoType, Right, Visibility
 from hublet.tokens.records import Caller, Scope
 
-# What a member needs to be in the organization, and what the token needs to be good for.
+# The role that a member needs for each right, and the scope that the token needs.
 _ROLE = {
     Right.see: Role.read,
     Right.read: Role.read,
@@ -32,32 +33,29 @@ def scope_for(right: Right) -> Scope:
 def role_in_repo(
     repo: Repo | RepoSnapshot, *, organization: Role | None, group: Role | None
 ) -> Role | None:
-    """Return the role that counts: in a resource group only its own members have one.
-
-    An administrator of the organization keeps that role everywhere in it.
-    """
-    if repo.resource_group_id is None or organization is Role.admin:
-        return organization
-    return group if organization is not None else None
+    """Return the role that counts for a repository, from both roles of a user in its owner."""
+    return effective_role(
+        organization=organization, resource_group_id=repo.resource_group_id, resource_group=group
+    )
 
 
 def may_as_member(repo: Repo, user_id: str, role: Role | None, right: Right) -> bool:
-    """Tell whether the person may, whatever the token."""
+    """Tell whether a user has this right as owner or member, whatever the token."""
     if repo.owner_id == user_id:
         return True
     if role is None:
         return False
-    # A contributor does with the repositories they created what a writer does with all.
+    # A contributor is a writer of the repositories that they created.
     own = repo.creator_id == user_id and role.covers(Role.contributor)
     return own or role.covers(_ROLE[right])
 
 
 def token_reaches(repo: Repo, caller: Caller, right: Right) -> bool:
-    """Tell whether the token may do in this repository what its holder may."""
+    """Tell whether the scopes of the caller's token cover this right to the repository."""
     if caller.may(_SCOPE[right], on=repo.owner_id):
         return right is not Right.discuss or _is_selected_for_app(repo, caller)
     if right is Right.discuss:
-        # Discussing needs to see the repository, and a scope that holds on everything.
+        # A scope that covers only what the app created is not enough to discuss.
         return False
     # Interface 5.3: contribute-repos reaches what the same app created.
     created = repo.created_with is not None and repo.created_with == caller.origin
@@ -65,25 +63,25 @@ def token_reaches(repo: Repo, caller: Caller, right: Right) -> bool:
 
 
 def _is_selected_for_app(repo: Repo, caller: Caller) -> bool:
-    """Interface 5.3: an app comes to private things only of the person and of selected places."""
+    """Interface 5.3: an app reaches private repositories only of its user and of selected owners."""
     if caller.token.app_id is None or is_open(repo, Right.see):
         return True
-    places = {grant.entity_id for grant in caller.token.grants.scoped}
-    return repo.owner_id in places | {caller.user_id}
+    selected = {grant.entity_id for grant in caller.token.grants.scoped}
+    return repo.owner_id in selected | {caller.user_id}
 
 
 def is_open(repo: Repo, right: Right) -> bool:
-    """Tell whether anybody may, with or without a token."""
+    """Tell whether everybody has this right, with or without a token."""
     if repo.visibility is not Visibility.public:
         return False
     return right is Right.see or (right is Right.read and repo.gated is None)
 
 
 def private_reach_of(caller: Caller, roles: Mapping[str, Role]) -> Reach | None:
-    """Return which private repositories a caller may see, for lists; None when there are none.
+    """Return the private repositories that a caller may see in lists; None: none at all.
 
-    `roles` are those in the caller's organizations, by the organization's id. This says of many
-    repositories what `token_reaches` and `may_as_member` say of one.
+    `roles` are the caller's, by the id of the organization. This is the rule of `token_reaches`
+    and `may_as_member` for many repositories at once.
     """
     owners = [caller.user_id, *roles]
     readable = [owner for owner in owners if caller.may(Scope.read_repos, on=owner)]
@@ -100,7 +98,7 @@ def private_reach_of(caller: Caller, roles: Mapping[str, Role]) -> Reach | None:
 
 
 def gate_reason(repo: Repo, status: str | None) -> str:
-    """Say what somebody who was not let in can do now."""
+    """Return the sentence for a user without access to a gated repository."""
     if status == "pending":
         return "your request is waiting for its owner to decide."
     if status == "rejected":
@@ -111,13 +109,13 @@ def gate_reason(repo: Repo, status: str | None) -> str:
 
 
 def requested_visibility(*, visibility: str | None, private: bool | None) -> Visibility | None:
-    """Return what a body asks for with either of two fields; None when it has neither."""
+    """Return the visibility that a body sets with either of two fields; None: with neither."""
     if visibility is None:
         return None if private is None else _from_flag(private=private)
-    asked = Visibility(visibility)
-    if private is not None and private is (asked is Visibility.public):
+    requested = Visibility(visibility)
+    if private is not None and private is (requested is Visibility.public):
         raise InvalidRepo("private and visibility contradict each other.")
-    return asked
+    return requested
 
 
 def _from_flag(*, private: bool) -> Visibility:

@@ -9,12 +9,11 @@ from hublet.core.database import Database, Reader
 from hublet.core.ids import random_text
 from hublet.repos import blobs_store
 from hublet.repos.blobs import spool_upload
-from hublet.repos.errors import AttachmentNotFound, EmptyAttachment, NotAnAttachment
+from hublet.repos.errors import AttachmentNotFound, InvalidUpload
 from hublet.repos.records import Attachment
 from hublet.tokens.records import Caller
 
-# What the public client sends, by its own list, and documents. SVG is missing on purpose: it can
-# carry scripts.
+# The types that the public client sends, and PDF. SVG is missing on purpose: it can carry scripts.
 SUFFIXES = {
     "image/png": ".png",
     "image/jpeg": ".jpg",
@@ -28,16 +27,18 @@ SUFFIXES = {
     "application/pdf": ".pdf",
 }
 
-# The limits that the public client tells of: 10 MB, and 50 MB for videos.
+# The limits that the public client documents: 10 MB, and 50 MB for videos.
 LARGEST = 10 << 20
 LARGEST_VIDEO = 50 << 20
+
+_NAME_LENGTH = 32
 
 
 def check_media_type(content_type: str) -> str:
     """Return the media type without its parameters, or refuse one that cannot be attached."""
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in SUFFIXES:
-        raise NotAnAttachment(SUFFIXES)
+        raise InvalidUpload(f"Content-Type must be one of {', '.join(SUFFIXES)}.")
     return media_type
 
 
@@ -45,18 +46,15 @@ def size_limit(media_type: str) -> int:
     return LARGEST_VIDEO if media_type.startswith("video/") else LARGEST
 
 
-_NAME_LENGTH = 32
-
-
 async def add(
     database: Database, caller: Caller, media_type: str, content: AsyncIterable[bytes]
 ) -> Attachment:
-    """Keep a file of one of the allowed types; no transaction is open while it arrives."""
+    """Store a file of one of the allowed types; no transaction is open while it arrives."""
     data_dir = database.hub.settings.database.data_dir
     async with spool_upload(content, data_dir, largest=size_limit(media_type)) as spool:
         if not spool.size:
-            raise EmptyAttachment
-        blob = await asyncio.to_thread(spool.keep)
+            raise InvalidUpload("The body must be the content of a file; it is empty.")
+        blob = await asyncio.to_thread(spool.store)
     attachment = Attachment(
         name=random_text(_NAME_LENGTH, string.ascii_letters + string.digits) + SUFFIXES[media_type],
         user_id=caller.user_id,
@@ -72,7 +70,7 @@ async def add(
 
 
 async def get(conn: Reader, name: str) -> Attachment:
-    """Return the attachment to whoever has its address: a text may be read without a token."""
+    """Return the attachment of this name; the secret name is the only credential."""
     attachment = await blobs_store.find_attachment(conn, name)
     if attachment is None:
         raise AttachmentNotFound(name)

@@ -1,11 +1,14 @@
-"""Path parameters that name a repository, as types that a route names."""
+"""Parameters of requests as annotated types: the repository that a path names, and the body."""
 
+from collections.abc import AsyncIterator
 from enum import Enum, StrEnum
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.requests import ClientDisconnect
 
+from hublet.repos.errors import InvalidUpload
 from hublet.repos.records import RepoAddress, RepoType
 from hublet.repos.schemas import Moved
 
@@ -40,17 +43,17 @@ class _PrefixConvertor(_Text):
 
 
 class _OwnerConvertor(_Text):
-    # The public service has `/api/spaces/zero-gpu/quota`, where an owner would stand.
+    # The public service has `/api/spaces/zero-gpu/quota`, which names no owner.
     regex = "(?!zero-gpu/)[^/]+"
 
 
 class _LoneNameConvertor(_Text):
-    # These the public service has under /api/spaces, where a name would stand.
+    # The public service has these below /api/spaces, where they name no repository.
     regex = "(?!(?:featured|hardware|templates|semantic-search)$)[^/]+"
 
 
 class _RootRepoConvertor(_Text):
-    # Models stand at the root of the hub, the other types under their own word.
+    # Models are at the root of the hub, the other types below their own word.
     regex = "(?:(?:datasets|spaces|kernels)/[^/]+|(?!api/)[^/]+)/[^/]+"
 
 
@@ -60,7 +63,7 @@ register_url_convertor("prefix", _PrefixConvertor())
 register_url_convertor("owner", _OwnerConvertor())
 register_url_convertor("lone", _LoneNameConvertor())
 
-# What a route belongs to that serves the four types.
+# The tags of a route that serves all four types.
 GIT_TAGS: list[str | Enum] = ["models", "datasets", "spaces", "kernels"]
 
 # For the `responses` of a router whose routes name a repository in their path.
@@ -78,15 +81,15 @@ MOVED: dict[int | str, dict[str, Any]] = {
     }
 }
 
-# The address of all repositories of a type with git.
+# The path of the list of all repositories of a type with git.
 GIT_REPOS = "/api/{kind:kind}"
-# The address of a repository with git, in front of what is asked of it.
+# The path of a repository with git.
 GIT_REPO = "/api/{kind:kind}/{namespace:owner}/{name}"
 
 
 async def _git_repo(request: Request, kind: GitRepoKind, namespace: str, name: str) -> RepoAddress:
     return RepoAddress(
-        type=kind.type, namespace=namespace, name=name, requested=raw_url_of(request)
+        type=kind.type, namespace=namespace, name=name, request_url=raw_url_of(request)
     )
 
 
@@ -100,7 +103,7 @@ async def _git_repo_type(kind: GitRepoKind) -> RepoType:
 GitRepoType = Annotated[RepoType, Depends(_git_repo_type)]
 
 
-# Where a repository's pages, downloads and git are; `ada/engine.git` is the same repository.
+# The path of a repository's pages, downloads and git; `ada/engine.git` is the same repository.
 ROOT_REPO = "/{repo:repo}"
 
 
@@ -110,7 +113,7 @@ async def _root_repo(request: Request, repo: str) -> RepoAddress:
         type=GitRepoKind(kind[0]).type if kind else RepoType.model,
         namespace=namespace,
         name=name.removesuffix(".git"),
-        requested=raw_url_of(request),
+        request_url=raw_url_of(request),
     )
 
 
@@ -131,7 +134,7 @@ class PrefixedKind(StrEnum):
 
 async def _model_page(request: Request, namespace: str, name: str) -> RepoAddress:
     return RepoAddress(
-        type=RepoType.model, namespace=namespace, name=name, requested=raw_url_of(request)
+        type=RepoType.model, namespace=namespace, name=name, request_url=raw_url_of(request)
     )
 
 
@@ -139,19 +142,28 @@ async def _repo_page(
     request: Request, kind: PrefixedKind, namespace: str, name: str
 ) -> RepoAddress:
     return RepoAddress(
-        type=kind.type, namespace=namespace, name=name, requested=raw_url_of(request)
+        type=kind.type, namespace=namespace, name=name, request_url=raw_url_of(request)
     )
 
 
-# The addresses of pages, `/ada/engine` and `/datasets/ada/engine`, and which repository they mean.
+# The paths of pages: `/ada/engine` and `/datasets/ada/engine`.
 MODEL_PAGE = "/{namespace:owner}/{name}"
 REPO_PAGE = "/{kind:prefix}/{namespace:owner}/{name}"
 ModelPage = Annotated[RepoAddress, Depends(_model_page)]
 RepoPage = Annotated[RepoAddress, Depends(_repo_page)]
 
 
+async def body_of(request: Request) -> AsyncIterator[bytes]:
+    """Yield the body of an upload piece by piece; a client that disconnects is its own fault."""
+    try:
+        async for chunk in request.stream():
+            yield chunk
+    except ClientDisconnect:
+        raise InvalidUpload("The body broke off before its end; nothing of it was kept.") from None
+
+
 def raw_url_of(request: Request) -> str:
-    """Return the address of the request as it came, from the path on."""
+    """Return path and query of the request as they came."""
     path: str = request.scope["raw_path"].decode("latin-1")
     query: str = request.scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else path

@@ -1,5 +1,7 @@
-"""Blob folder: files on the disk, each under the SHA-256 of its bytes. A spool takes what arrives;
-`keep` gives it its name.
+"""Blob folder: files on the disk, each named by the SHA-256 of its bytes.
+
+A spool receives an upload; `Spool.store` moves it into the folder. Everything here blocks on the
+disk; call it from a thread where a file can be large.
 """
 
 import asyncio
@@ -13,11 +15,13 @@ from types import TracebackType
 from typing import Self
 
 from hublet.repos.errors import FileTooLarge
+from hublet.repos.git.objects import header_of
+from hublet.repos.git.packs import sync_folder
 from hublet.repos.records import Blob
 
-# Every function blocks on the disk; call them from a thread where a file can be large.
-
 _CHUNK = 1 << 20
+# An upload is written in pieces of this size, each by a thread.
+_BUFFER_BYTES = 1 << 20
 
 
 def blobs_folder(data_dir: Path) -> Path:
@@ -29,7 +33,7 @@ def incoming_folder(data_dir: Path) -> Path:
 
 
 def parts_folder(data_dir: Path) -> Path:
-    """Where the parts of uploads wait that come in several."""
+    """Return the folder for parts of multipart uploads that are not complete yet."""
     return blobs_folder(data_dir) / "parts"
 
 
@@ -38,10 +42,10 @@ def blob_path(data_dir: Path, sha256: str) -> Path:
 
 
 class Spool:
-    """Bytes that arrive piece by piece; they vanish unless `keep` is called.
+    """Temporary file for an upload; it is removed on `close` unless `store` was called.
 
-    Git's name for them begins with their size: when that is known before they arrive, the name
-    is found on the way, and the blob that `keep` returns has it.
+    The id of a git blob is a digest that begins with its size: when the size is known from the
+    start, it is computed on the way, and the blob that `store` returns has it.
     """
 
     def __init__(self, data_dir: Path, *, size: int | None = None) -> None:
@@ -90,7 +94,7 @@ class Spool:
         return self.path.read_bytes()
 
     def git_sha1(self) -> str:
-        """Return what git would call these bytes; reads them once more."""
+        """Return the id of these bytes as a git blob; reads them once more."""
         self._file.flush()
         digest = _git_digest(self.size)
         with self.path.open("rb") as file:
@@ -98,59 +102,52 @@ class Spool:
                 digest.update(data)
         return digest.hexdigest()
 
-    def keep(self) -> Blob:
-        """Put the bytes, safe on the disk, where their digest says; return what they are now."""
+    def store(self) -> Blob:
+        """Move the bytes into the blob folder, safe on the disk; return the blob."""
         self._file.flush()
         os.fsync(self._file.fileno())
         target = blob_path(self._data_dir, self.sha256)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Replacing bytes by the same bytes harms nobody who reads them, and makes them new:
-        # what is cleared away is old and belongs to nobody.
+        # Replacing bytes by the same bytes does not disturb readers, and makes the file new:
+        # pruning removes only old files that nothing points to.
         self.path.replace(target)
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(target.parent)
         self._file.close()
         git_sha1 = None if self._sha1 is None else self._sha1.hexdigest()
         return Blob(sha256=self.sha256, size=self.size, git_sha1=git_sha1)
 
     def move_to(self, target: Path) -> None:
-        """Put the bytes, which need not survive a power cut, under a name of their own."""
+        """Move the bytes, which need not survive a power cut, to another path."""
         self._file.close()
         target.parent.mkdir(parents=True, exist_ok=True)
         self.path.replace(target)
 
     def close(self) -> None:
-        """Forget what was not kept."""
+        """Remove the temporary file, unless it was stored."""
         self._file.close()
         self.path.unlink(missing_ok=True)
 
 
 def _git_digest(size: int) -> "hashlib._Hash":
-    # Git's names are SHA-1 by definition; nothing here rests on its strength.
-    return hashlib.sha1(b"blob %d\x00" % size, usedforsecurity=False)
-
-
-# So much is gathered before a thread writes it down.
-_BUFFER_BYTES = 1 << 20
+    # Ids of git objects are SHA-1 by definition; nothing here rests on its strength.
+    return hashlib.sha1(header_of("blob", size), usedforsecurity=False)
 
 
 @asynccontextmanager
 async def spool_upload(
     chunks: AsyncIterable[bytes], data_dir: Path, *, largest: int
 ) -> AsyncIterator[Spool]:
-    """Write what arrives to a spool that vanishes afterwards, unless it was kept."""
+    """Write a body to a spool, which is removed afterwards unless it was stored."""
     spool = await asyncio.to_thread(Spool, data_dir)
     try:
-        await _fill(spool, chunks, largest=largest)
+        await fill(spool, chunks, largest=largest)
         yield spool
     finally:
         await asyncio.to_thread(spool.close)
 
 
-async def _fill(spool: Spool, chunks: AsyncIterable[bytes], *, largest: int) -> None:
+async def fill(spool: Spool, chunks: AsyncIterable[bytes], *, largest: int) -> None:
+    """Write a body to a spool in large pieces; raise FileTooLarge as soon as it is too long."""
     gathered = bytearray()
     async for chunk in chunks:
         gathered += chunk

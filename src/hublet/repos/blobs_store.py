@@ -10,7 +10,7 @@ from hublet.repos.records import Attachment, Blob, LinkedBlob
 
 
 async def add(conn: Connection, blobs: Iterable[Blob]) -> None:
-    """Note that these blobs lie in the folder."""
+    """Add blobs that are in the blob folder."""
     await conn.execute_many(
         """
         INSERT INTO blobs (sha256, size, git_sha1, created_at) VALUES ($1, $2, $3, $4)
@@ -21,7 +21,7 @@ async def add(conn: Connection, blobs: Iterable[Blob]) -> None:
 
 
 async def link(conn: Connection, repo_id: str, digests: Iterable[str]) -> None:
-    """Note that a repository brought these blobs along, and may point to them."""
+    """Give a repository the right to point to these blobs."""
     await conn.execute_many(
         """
         INSERT INTO repo_blobs (repo_id, sha256, pushed_at) VALUES ($1, $2, $3)
@@ -63,7 +63,7 @@ async def list_of_repo(
 
 
 async def unlink(conn: Connection, repo_id: str, digests: Iterable[str]) -> int:
-    """Take from a repository the right to point to these blobs; return to how many it had one."""
+    """Take from a repository the right to point to these blobs; return how many it had."""
     return await conn.execute(
         "DELETE FROM repo_blobs WHERE repo_id = $1 AND sha256 IN each($2)",
         repo_id,
@@ -72,7 +72,7 @@ async def unlink(conn: Connection, repo_id: str, digests: Iterable[str]) -> int:
 
 
 async def remove_unused(conn: Connection, *, before: int, limit: int) -> list[str]:
-    """Forget old blobs that nothing points to; return their digests."""
+    """Remove the rows of old blobs that nothing points to; return their digests."""
     rows = await conn.fetch_all(
         """
         DELETE FROM blobs WHERE sha256 IN (
@@ -91,7 +91,7 @@ async def remove_unused(conn: Connection, *, before: int, limit: int) -> list[st
 
 
 async def find_known(conn: Reader, digests: Iterable[str]) -> set[str]:
-    """Return those digests that stand for a blob of this hub."""
+    """Return those digests that have a blob on this hub."""
     rows = await conn.fetch_all(
         "SELECT sha256 FROM blobs WHERE sha256 IN each($1)", _json_array(digests)
     )

@@ -12,39 +12,68 @@ from hublet.repos.errors import InvalidCard
 from hublet.repos.git import trees
 from hublet.repos.records import Card, RepoType
 
+README = "README.md"
 LARGEST_METADATA = 1 << 20
 MOST_NESTED = 20
 
+# Of a larger file only the beginning is read; the metadata is shorter than that.
+_LARGEST_README = 4 * LARGEST_METADATA
+
 _MOST_BITS = 63
 
-# A mark of the byte order and blanks before the first line are left behind by some editors.
+# Some editors leave a byte order mark and blanks before the first line.
 _OPENING = re.compile(r"\ufeff?\s*---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
 
 _STRING_FIELDS = ("pipeline_tag", "library_name", "pretty_name", "sdk")
 _STRING_LIST_FIELDS = ("license", "language", "tags", "datasets", "base_model", "metrics")
 
+# Tags: each field with the prefix of its values.
+_MODEL_PREFIXES = {
+    "library_name": "",
+    "pipeline_tag": "",
+    "tags": "",
+    "language": "",
+    "datasets": "dataset:",
+    "base_model": "base_model:",
+    "license": "license:",
+}
+_DATASET_PREFIXES = {
+    "task_categories": "task_categories:",
+    "task_ids": "task_ids:",
+    "annotations_creators": "annotations_creators:",
+    "language_creators": "language_creators:",
+    "multilinguality": "multilinguality:",
+    "source_datasets": "source_datasets:",
+    "language": "language:",
+    "license": "license:",
+    "size_categories": "size_categories:",
+    "tags": "",
+}
+_MOST_TAGS = 1000
+_LONGEST_TAG = 200
+
 _BOOL = "tag:yaml.org,2002:bool"
 _TRUTH = re.compile("true|True|TRUE|false|False|FALSE")
 
 
 def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    """Read words as YAML 1.2 does: `no` is Norwegian, and a day is text."""
-    kept: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    """Return resolvers of YAML 1.2: `no` is a string (Norwegian), and so is a date."""
+    resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
     for first, rules in yaml.CSafeLoader.yaml_implicit_resolvers.items():
         for tag, pattern in rules:
             if not tag.endswith((":bool", ":timestamp")):
-                kept.setdefault(first, []).append((tag, pattern))
+                resolvers.setdefault(first, []).append((tag, pattern))
     for first in "tTfF":
-        kept.setdefault(first, []).append((_BOOL, _TRUTH))
-    return kept
+        resolvers.setdefault(first, []).append((_BOOL, _TRUTH))
+    return resolvers
 
 
 _Loader = type("_Loader", (yaml.CSafeLoader,), {"yaml_implicit_resolvers": _resolvers()})
 
 
 def parse_metadata(content: str) -> dict[str, Any] | None:
-    """Return the metadata, None when there is none; raise InvalidCard when it is no good."""
+    """Return the metadata, None when there is none; raise InvalidCard when it is invalid."""
     text = _front_matter(content)
     if text is None or not text.strip():
         return None
@@ -81,7 +110,7 @@ def _load(text: str) -> Any:
 
 
 def _check_structure(text: str) -> None:
-    """Refuse what a few lines can blow up: aliases to aliases, and nesting without end."""
+    """Refuse YAML bombs: aliases to aliases, and nesting without end."""
     depth = 0
     for event in yaml.parse(text, yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):
@@ -95,7 +124,7 @@ def _check_structure(text: str) -> None:
 
 
 def _as_json(value: Any) -> Any:
-    """Return the value as JSON has it; text stands in for what JSON cannot say."""
+    """Return the value as JSON; a value that JSON does not have becomes a string."""
     if isinstance(value, dict):
         return {_key(key): _as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set):
@@ -127,41 +156,15 @@ def _is_string_list(value: Any) -> bool:
     return all(isinstance(item, str) for item in items)
 
 
-# Each name with what stands before its values.
-_MODEL_PREFIXES = {
-    "library_name": "",
-    "pipeline_tag": "",
-    "tags": "",
-    "language": "",
-    "datasets": "dataset:",
-    "base_model": "base_model:",
-    "license": "license:",
-}
-_DATASET_PREFIXES = {
-    "task_categories": "task_categories:",
-    "task_ids": "task_ids:",
-    "annotations_creators": "annotations_creators:",
-    "language_creators": "language_creators:",
-    "multilinguality": "multilinguality:",
-    "source_datasets": "source_datasets:",
-    "language": "language:",
-    "license": "license:",
-    "size_categories": "size_categories:",
-    "tags": "",
-}
-_MOST_TAGS = 1000
-_LONGEST_TAG = 200
-
-
 def tags_of(data: dict[str, Any] | None, type: RepoType) -> tuple[str, ...]:  # noqa: A002 - the interface's word
-    """Return each tag once; what is too long to be looked for is left out."""
+    """Return the tags that follow from the metadata, each once; too long ones are left out."""
     prefixes = _DATASET_PREFIXES if type is RepoType.dataset else _MODEL_PREFIXES
-    found = (
+    tags = (
         prefix + value
         for name, prefix in prefixes.items()
         for value in _strings((data or {}).get(name))
     )
-    return tuple(dict.fromkeys(tag for tag in found if len(tag) <= _LONGEST_TAG))[:_MOST_TAGS]
+    return tuple(dict.fromkeys(tag for tag in tags if len(tag) <= _LONGEST_TAG))[:_MOST_TAGS]
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -170,23 +173,18 @@ def _strings(value: Any) -> Iterator[str]:
             yield item.strip()
 
 
-README = "README.md"
-# Of a larger file only the metadata counts, and that is not so long.
-_LARGEST_README = 4 * LARGEST_METADATA
-
-
 def read_card(folder: Path, commit: str, type: RepoType) -> Card:  # noqa: A002 - the interface's word
-    """Return what the README of a commit says; nothing, when it is missing or no good."""
-    found = trees.find_entries(folder, commit, [README])
-    if not found or found[0].type != "file" or found[0].lfs is not None:
+    """Return the card of a commit; an empty one when README.md is missing or invalid."""
+    entry = next(iter(trees.find_entries(folder, commit, [README])), None)
+    if entry is None or entry.type != "file" or entry.lfs is not None:
         return Card()
-    return parse_card(trees.read_blob(folder, found[0].oid), type)
+    return parse_card(trees.read_blob(folder, entry.oid), type)
 
 
 def parse_card(content: bytes, type: RepoType) -> Card:  # noqa: A002 - as above
     try:
         data = parse_metadata(content[:_LARGEST_README].decode(errors="replace"))
     except InvalidCard:
-        # A push is not refused for its README: git has no way to say it well.
+        # A push is not refused for its README: git cannot show the problems well.
         return Card()
     return Card(data=data, tags=tags_of(data, type))

@@ -1,6 +1,6 @@
 """Gated repositories: requests for access, and the decisions about them.
 
-Whoever decides manages the repository; the routes have checked it.
+The routes check that the caller of a decision manages the repository.
 """
 
 from dataclasses import replace
@@ -15,25 +15,20 @@ from hublet.core.outbox import publish
 from hublet.events import AccessDecided, AccessRequested
 from hublet.repos import gating_store
 from hublet.repos import service as repos
-from hublet.repos.errors import (
-    AccessRequestNotFound,
-    AlreadyHasAccess,
-    InvalidDecision,
-    RepoNotGated,
-)
+from hublet.repos.errors import AccessRequestNotFound, AlreadyHasAccess, InvalidAccessRequest
 from hublet.repos.records import AccessStatus, Gated, GateRequest, Repo, Right
 from hublet.tokens.records import Caller
 
 
 def check_gated(repo: Repo) -> None:
     if repo.gated is None:
-        raise RepoNotGated(repo.full_name)
+        raise InvalidAccessRequest(f"{repo.full_name} is not gated.")
 
 
 async def request_access(
     conn: Connection, caller: Caller, repo: Repo, fields: dict[str, Any]
 ) -> AccessStatus:
-    """Ask to read a repository; return what became of it, now or when it was asked before."""
+    """Request to read a repository; return the status of the request, also of an earlier one."""
     check_gated(repo)
     if await repos.may_user(conn, caller.user_id, repo, Right.read):
         raise AlreadyHasAccess(caller.user_name, repo.full_name)
@@ -94,18 +89,18 @@ async def cancel(conn: Connection, caller: Caller, repo: Repo) -> None:
 async def get_request(
     conn: Reader, repo: Repo, *, user: str | None, request_id: str | None
 ) -> GateRequest:
-    """Return the request of a user, or the one of this id; exactly one of both is to be given."""
+    """Return the request of a user, or the one of this id; exactly one of both is needed."""
     check_gated(repo)
     if (user is None) is (request_id is None):
-        raise InvalidDecision("Exactly one of user and requestId is needed.")
+        raise InvalidAccessRequest("Exactly one of user and requestId is needed.")
     if user is not None:
         requester = await _user(conn, user)
-        found = await gating_store.find(conn, repo.id, user_id=requester.id)
+        request = await gating_store.find(conn, repo.id, user_id=requester.id)
     else:
-        found = await gating_store.find_by_id(conn, repo.id, request_id=request_id or "")
-    if found is None:
+        request = await gating_store.find_by_id(conn, repo.id, request_id=request_id or "")
+    if request is None:
         raise AccessRequestNotFound("request of this user", repo.full_name)
-    return found
+    return request
 
 
 async def _user(conn: Reader, name: str) -> User:
@@ -123,7 +118,7 @@ async def decide(
 ) -> None:
     """Accept or reject a request, or put it back among the pending ones."""
     if reason is not None and status is not AccessStatus.rejected:
-        raise InvalidDecision("rejectionReason is only for the status rejected.")
+        raise InvalidAccessRequest("rejectionReason is only for the status rejected.")
     decided = replace(request, status=status, rejection_reason=reason, decided_by=caller.user_id)
     if request.status is status or not await gating_store.decide(conn, request, decided):
         raise AccessRequestNotFound(f"request that is not {status} already", repo.full_name)
@@ -131,7 +126,7 @@ async def decide(
 
 
 async def grant(conn: Connection, caller: Caller, repo: Repo, user_name: str) -> None:
-    """Let somebody in, whether they asked or not."""
+    """Grant access to a user, with or without a request."""
     check_gated(repo)
     user = await _user(conn, user_name)
     known = await gating_store.find(conn, repo.id, user_id=user.id)

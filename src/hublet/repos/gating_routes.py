@@ -99,7 +99,7 @@ async def list_access_requests(
     """List who asked to read a gated repository, by what became of it, page by page."""
     repo = await repos.get(conn, caller, address, Right.manage)
     gating.check_gated(repo)
-    found = await gating_store.list_of(conn, repo.id, status, after=page.after, limit=page.reach)
+    requests = await gating_store.list_of(conn, repo.id, status, after=page.after, limit=page.reach)
     base_url = conn.hub.settings.base_url
-    shown = page.cut(found, position=lambda each: each.request.id)
-    return [AccessRequest.of(each, base_url=base_url) for each in shown]
+    on_page = page.cut(requests, position=lambda each: each.request.id)
+    return [AccessRequest.of(each, base_url=base_url) for each in on_page]

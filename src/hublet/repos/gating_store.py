@@ -7,7 +7,7 @@ from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.repos.records import AccessStatus, GateRequest, GateRequester
 
-# Two names are others than in the table, because users have columns of theirs.
+# Two columns are renamed, because users have columns of the same names.
 _COLUMNS = """
     a.id AS request_id, a.repo_id, a.user_id, a.status, a.fields, a.rejection_reason, a.decided_by,
     a.created_at AS asked_at
@@ -65,7 +65,7 @@ async def list_of(
 
 
 async def decide(conn: Connection, before: GateRequest, after: GateRequest) -> bool:
-    """Change a request from one status to another; False when it has the first no more."""
+    """Change the status of a request; False when it is not the one of `before` any more."""
     return await conn.execute(
         """
         UPDATE access_requests

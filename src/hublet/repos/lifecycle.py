@@ -1,4 +1,4 @@
-"""Lifecycle of a repository: creation under a namespace, renaming and transfer to another owner."""
+"""Lifecycle of a repository: creation, renaming and transfer to another owner."""
 
 import asyncio
 from dataclasses import replace
@@ -6,12 +6,12 @@ from dataclasses import replace
 from hublet.accounts.errors import OrganizationNotFound
 from hublet.accounts.names import name_key
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import Role
+from hublet.accounts.records import Owner, OwnerType, Role
 from hublet.accounts.resource_groups import service as resource_groups
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader, UniqueViolation
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import publish
 from hublet.events import RepoMoved, UpdatedRef
 from hublet.repos import service, store
@@ -20,41 +20,31 @@ from hublet.repos.errors import CannotCreateThere, InvalidRepo, RepoExists, Repo
 from hublet.repos.git import bare_repos
 from hublet.repos.names import check_repo_name
 from hublet.repos.records import MAIN, Repo, RepoAddress, RepoType, Visibility
-from hublet.repos.refs import store as refs
+from hublet.repos.refs import store as ref_store
 from hublet.tokens.records import Caller, Scope
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Namespace:
-    """A user or an organization, as the owner of repositories."""
-
-    id: str
-    name: str
-    # Either "user" or "org".
-    type: str
-
-
-async def get_namespace(
+async def get_owner(
     conn: Reader, caller: Caller, name: str, *, resource_group_id: str | None = None
-) -> Namespace:
+) -> Owner:
     """Return the owner of that name when the caller may create repositories there."""
     if name_key(name) == name_key(caller.user_name):
         if resource_group_id is not None:
             raise CannotCreateThere(name, "only organizations have resource groups.")
-        namespace = Namespace(id=caller.user_id, name=caller.user_name, type="user")
+        owner = Owner(id=caller.user_id, name=caller.user_name, type=OwnerType.user)
     else:
-        namespace = await _organization(conn, caller, name, resource_group_id=resource_group_id)
+        owner = await _organization(conn, caller, name, resource_group_id=resource_group_id)
     if not any(
-        caller.may(scope, on=namespace.id) for scope in (Scope.manage_repos, Scope.contribute_repos)
+        caller.may(scope, on=owner.id) for scope in (Scope.manage_repos, Scope.contribute_repos)
     ):
         raise CannotCreateThere(name, f"the token lacks the scope {Scope.manage_repos}.")
-    return namespace
+    return owner
 
 
 async def _organization(
     conn: Reader, caller: Caller, name: str, *, resource_group_id: str | None
-) -> Namespace:
-    # In a resource group the role there decides, as long as one is a member at all.
+) -> Owner:
+    # In a resource group the role there counts, for members of the organization.
     needed = Role.contributor if resource_group_id is None else Role.read
     try:
         organization = await organizations.get_as(conn, name, user_id=caller.user_id, needed=needed)
@@ -66,7 +56,7 @@ async def _organization(
         )
         if role is None or not role.covers(Role.contributor):
             raise CannotCreateThere(name, "you cannot create repositories in that resource group.")
-    return Namespace(id=organization.id, name=organization.name, type="org")
+    return Owner(id=organization.id, name=organization.name, type=OwnerType.organization)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,18 +70,18 @@ class NewRepo:
     resource_group_id: str | None = None
 
 
-async def create(database: Database, caller: Caller, wanted: NewRepo) -> Repo:
+async def create(database: Database, caller: Caller, new: NewRepo) -> Repo:
     """Create a repository; one with git starts with a commit that holds .gitattributes."""
-    _check_request(wanted)
+    _check_request(new)
     async with database.read() as conn:
-        repo = await _new_record(conn, caller, wanted)
+        repo = await _new_record(conn, caller, new)
         if await store.find_by_name(conn, repo.address) is not None:
             raise _name_taken(conn, repo)
     if not repo.type.has_git:
         async with database.transaction() as conn:
             await _add_or_refuse(conn, repo)
         return repo
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
+    folder = service.git_folder(database, repo.id)
     head = await asyncio.to_thread(
         bare_repos.create_with_first_commit, folder, author=caller.user_name, at=now()
     )
@@ -99,20 +89,22 @@ async def create(database: Database, caller: Caller, wanted: NewRepo) -> Repo:
     try:
         async with database.transaction() as conn:
             await _add_or_refuse(conn, repo)
-            await refs.update_ref(conn, repo.id, UpdatedRef(ref=MAIN, old_sha=None, new_sha=head))
+            await ref_store.update_ref(
+                conn, repo.id, UpdatedRef(ref=MAIN, old_sha=None, new_sha=head)
+            )
     except BaseException:
         await asyncio.to_thread(bare_repos.remove, folder)
         raise
     return repo
 
 
-def _check_request(wanted: NewRepo) -> None:
-    check_repo_name(wanted.name, wanted.type)
-    check_visibility(wanted.type, wanted.visibility)
-    if wanted.type is RepoType.space and wanted.sdk is None:
+def _check_request(new: NewRepo) -> None:
+    check_repo_name(new.name, new.type)
+    check_visibility(new.type, new.visibility)
+    if new.type is RepoType.space and new.sdk is None:
         raise InvalidRepo("sdk is required for a space: gradio, streamlit, docker or static.")
-    if wanted.type is not RepoType.space and wanted.sdk is not None:
-        raise InvalidRepo(f"sdk is for spaces only, not for a {wanted.type}.")
+    if new.type is not RepoType.space and new.sdk is not None:
+        raise InvalidRepo(f"sdk is for spaces only, not for a {new.type}.")
 
 
 async def _add_or_refuse(conn: Connection, repo: Repo) -> None:
@@ -124,24 +116,22 @@ def _name_taken(conn: Reader, repo: Repo) -> RepoExists:
     return RepoExists(repo.full_name, url=repo.url(conn.hub.settings.base_url))
 
 
-async def _new_record(conn: Reader, caller: Caller, wanted: NewRepo) -> Repo:
-    namespace = await get_namespace(
+async def _new_record(conn: Reader, caller: Caller, new: NewRepo) -> Repo:
+    owner = await get_owner(
         conn,
         caller,
-        wanted.namespace or caller.user_name,
-        resource_group_id=wanted.resource_group_id,
+        new.namespace or caller.user_name,
+        resource_group_id=new.resource_group_id,
     )
     at = now()
     return Repo(
         id=new_object_id(),
-        type=wanted.type,
-        owner_id=namespace.id,
-        owner_name=namespace.name,
-        owner_type=namespace.type,
-        name=wanted.name,
-        visibility=wanted.visibility,
-        sdk=wanted.sdk,
-        resource_group_id=wanted.resource_group_id,
+        type=new.type,
+        owner=owner,
+        name=new.name,
+        visibility=new.visibility,
+        sdk=new.sdk,
+        resource_group_id=new.resource_group_id,
         creator_id=caller.user_id,
         created_with=caller.origin,
         created_at=at,
@@ -150,14 +140,14 @@ async def _new_record(conn: Reader, caller: Caller, wanted: NewRepo) -> Repo:
 
 
 async def move(conn: Connection, caller: Caller, repo: Repo, target: RepoAddress) -> Repo:
-    """Move a repository that the caller manages; whoever uses its old names is led to it."""
+    """Rename or transfer a repository that the caller manages; its old names redirect to it."""
     check_repo_name(target.name, repo.type)
     moved = _with_name(repo, await _new_owner(conn, caller, repo, target), target.name)
     if moved == repo:
         return repo
     try:
         if not await store.set_name(conn, before=repo, after=moved):
-            # Somebody else moved or deleted it at the same moment.
+            # Another request moved or deleted it at the same moment.
             raise RepoNotFound(repo.type, repo.full_name)
     except UniqueViolation:
         url = moved.url(conn.hub.settings.base_url)
@@ -178,22 +168,15 @@ async def move(conn: Connection, caller: Caller, repo: Repo, target: RepoAddress
 
 async def _new_owner(
     conn: Connection, caller: Caller, repo: Repo, target: RepoAddress
-) -> Namespace | None:
-    """Return the new owner, where the caller must be allowed to create; None when it stays."""
+) -> Owner | None:
+    """Return the new owner, when the caller may create repositories there; None: it stays."""
     if name_key(target.namespace) == name_key(repo.owner_name):
         return None
-    return await get_namespace(conn, caller, target.namespace)
+    return await get_owner(conn, caller, target.namespace)
 
 
-def _with_name(repo: Repo, owner: Namespace | None, name: str) -> Repo:
+def _with_name(repo: Repo, owner: Owner | None, name: str) -> Repo:
     if owner is None:
         return replace(repo, name=name)
     # A resource group is a part of the organization that the repository leaves.
-    return replace(
-        repo,
-        name=name,
-        owner_id=owner.id,
-        owner_name=owner.name,
-        owner_type=owner.type,
-        resource_group_id=None,
-    )
+    return replace(repo, name=name, owner=owner, resource_group_id=None)

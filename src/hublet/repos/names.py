@@ -2,12 +2,15 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 from hublet.accounts.names import name_key
 from hublet.repos.errors import InvalidPath, InvalidRepoName
 from hublet.repos.records import RepoType
 
 MAX_NAME_LENGTH = 96
+MAX_PATH_BYTES = 4096
+MAX_SEGMENT_BYTES = 255
 
 # A model's page is /owner/name, where the pages of the owner are too.
 _PAGES = """
@@ -18,9 +21,14 @@ _PAGES_OF_AN_OWNER = frozenset(_PAGES.split())
 
 _LETTERS = re.compile(r"[A-Za-z0-9._-]+")
 
+# Characters that the file system of macOS leaves out when it compares names.
+_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+# Names that Windows takes for .git: its short name, and .git before blanks, dots or a stream.
+_GIT_FOLDER = re.compile(r"(\.git[ .]*|git~[0-9]+[ .]*)(:.*)?", re.DOTALL)
+
 
 def check_repo_name(name: str, type: RepoType | None = None) -> None:  # noqa: A002 - as elsewhere
-    """Refuse with InvalidRepoName, which says the rule, what cannot name a repository."""
+    """Raise InvalidRepoName, which says the rule, for an invalid name."""
     if not 1 <= len(name) <= MAX_NAME_LENGTH:
         raise InvalidRepoName(f"it has 1 to {MAX_NAME_LENGTH} characters")
     if _LETTERS.fullmatch(name) is None:
@@ -36,7 +44,7 @@ def check_repo_name(name: str, type: RepoType | None = None) -> None:  # noqa: A
 
 
 def split_name(name: str, *, organization: str | None = None) -> tuple[str | None, str]:
-    """Return owner and name of what a body calls `owner/name`, or `name` with the owner apart."""
+    """Return owner and name of `owner/name`, or of `name` with the owner in a field of its own."""
     owner, _, last = name.rpartition("/")
     if "/" in owner:
         raise InvalidRepoName("it is written owner/name")
@@ -46,24 +54,15 @@ def split_name(name: str, *, organization: str | None = None) -> tuple[str | Non
 
 
 def repo_name_key(name: str) -> str:
-    """Return the form in which two names are the same name."""
+    """Return the key by which names are compared: without case."""
     return name.casefold()
 
 
-MAX_PATH_BYTES = 4096
-MAX_SEGMENT_BYTES = 255
-
-# Characters that the file system of macOS leaves out when it compares names.
-_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-# What Windows takes for .git: its short name, and .git before blanks, dots or a stream's name.
-_GIT_FOLDER = re.compile(r"(\.git[ .]*|git~[0-9]+[ .]*)(:.*)?", re.DOTALL)
-
-
 def check_path(path: str) -> None:
-    """Refuse with InvalidPath, which says the rule, what cannot be the path of a file.
+    """Raise InvalidPath, which says the rule, for an invalid path of a file.
 
-    A path is safe on every system that somebody may check it out on: it stays below the folder
-    it is put in, and it is never taken for git's own folder.
+    A valid path is safe on every system that a repository is checked out on: it stays below its
+    folder, and it is never taken for git's own folder.
     """
     try:
         octets = path.encode()
@@ -88,3 +87,11 @@ def _check_segment(segment: str) -> None:
         raise InvalidPath(f"each of its parts has at most {MAX_SEGMENT_BYTES} bytes")
     if _GIT_FOLDER.fullmatch(_IGNORED.sub("", segment).casefold()):
         raise InvalidPath("none of its parts is git's own folder '.git', in any spelling")
+
+
+def paths_above(path: str) -> Iterator[str]:
+    """Yield the folders that a path lies in, the outermost first."""
+    position = path.find("/")
+    while position != -1:
+        yield path[:position]
+        position = path.find("/", position + 1)

@@ -1,4 +1,9 @@
-"""Pruning of the data folder: unused blobs, interrupted uploads, and folders without a repository."""
+"""Pruning of the data folder: unused blobs, interrupted uploads, and folders without a repository.
+
+Blobs are left alone for a day. An upload moves its bytes into the blob folder first and adds the
+row after that, so a file without a row may just have arrived. In the same way a repository has
+its folder before its row.
+"""
 
 import asyncio
 import shutil
@@ -15,76 +20,21 @@ from hublet.repos import blobs_store, store
 from hublet.repos.blobs import blob_path, blobs_folder, incoming_folder, parts_folder
 from hublet.repos.git import bare_repos
 
-# Blobs lie two folders deep, each named by two characters of the digest.
-_BLOB_FOLDER = "[0-9a-f][0-9a-f]"
-
-
-def list_blob_folders(data_dir: Path) -> list[Path]:
-    """Return the folders in which blobs lie."""
-    return sorted(blobs_folder(data_dir).glob(f"{_BLOB_FOLDER}/{_BLOB_FOLDER}"))
-
-
-def list_old_blobs(folder: Path, *, since: float) -> list[str]:
-    """Return the digests of the blobs in one folder that nobody wrote since then."""
-    return sorted(path.name for path in folder.iterdir() if _is_old(path, since))
-
-
-def remove_blobs(data_dir: Path, digests: Iterable[str], *, since: float) -> None:
-    """Remove the files of these blobs, except those that were written since then."""
-    for digest in digests:
-        _remove_blob(blob_path(data_dir, digest), incoming_folder(data_dir), since)
-
-
-def _remove_blob(path: Path, incoming: Path, since: float) -> None:
-    incoming.mkdir(parents=True, exist_ok=True)
-    aside = incoming / f"{path.name}.leaving"
-    try:
-        path.rename(aside)
-    except FileNotFoundError:
-        return
-    if not _is_old(aside, since):
-        # The same bytes were uploaded again. Had this been asked before the file was put aside,
-        # they could have arrived in between, and would be lost.
-        with suppress(FileExistsError):
-            path.hardlink_to(aside)
-    aside.unlink()
-
-
-def remove_interrupted(data_dir: Path, *, since: float) -> None:
-    """Remove what uploads left that nobody went on with since then."""
-    for path in _children(incoming_folder(data_dir)):
-        if _is_old(path, since):
-            path.unlink(missing_ok=True)
-    for upload in _children(parts_folder(data_dir)):
-        # The folder is as old as its youngest part.
-        if _is_old(upload, since):
-            shutil.rmtree(upload, ignore_errors=True)
-
-
-def _children(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
-
-
-def _is_old(path: Path, since: float) -> bool:
-    try:
-        return path.stat().st_mtime < since
-    except FileNotFoundError:
-        # It went by itself, so it need not be removed.
-        return False
-
-
-# Everything is left alone for a day. An upload puts its bytes into the folder first and notes
-# them in the database after that, so what lies there without a row may just have arrived.
-
 PRUNE_BLOBS = "blobs.sweep"
+REMOVE_ORPHANS = "repos.remove-orphans"
 
 BLOB_AGE = timedelta(days=1)
 PRUNE_EVERY = timedelta(days=1)
+_ORPHAN_AGE = timedelta(hours=1)
 _BLOB_BATCH = 500
+_FOLDER_BATCH = 1000
+
+# Blobs are two folders deep, each named by two characters of the digest.
+_BLOB_FOLDER = "[0-9a-f][0-9a-f]"
 
 
 async def schedule_blob_pruning(conn: Connection, *, delay: timedelta = timedelta()) -> None:
-    """Have the folder swept, once on any day however often it is asked for."""
+    """Schedule the pruning of blobs, once a day however often this is called."""
     day = (clock.now() + delay).date().isoformat()
     await add_task(
         conn, NewTask(kind=PRUNE_BLOBS, body="{}", key=f"{PRUNE_BLOBS}.{day}", delay=delay)
@@ -107,14 +57,14 @@ async def _remove_unused(database: Database, data_dir: Path, since: float) -> No
     while True:
         async with database.transaction() as conn:
             digests = await blobs_store.remove_unused(conn, before=before, limit=_BLOB_BATCH)
-        # Only now is it sure that nobody finds them by the database.
+        # Only after the commit can nobody find them through the database.
         await asyncio.to_thread(remove_blobs, data_dir, digests, since=since)
         if len(digests) < _BLOB_BATCH:
             return
 
 
 async def _remove_unknown(database: Database, data_dir: Path, since: float) -> None:
-    """Remove files that the database does not know: their hub died before it noted them."""
+    """Remove files without a row: their process died before it added one."""
     for folder in await asyncio.to_thread(list_blob_folders, data_dir):
         digests = await asyncio.to_thread(list_old_blobs, folder, since=since)
         for start in range(0, len(digests), _BLOB_BATCH):
@@ -125,15 +75,62 @@ async def _remove_unknown(database: Database, data_dir: Path, since: float) -> N
             await asyncio.to_thread(remove_blobs, data_dir, unknown, since=since)
 
 
-REMOVE_ORPHANS = "repos.remove-orphans"
+def list_blob_folders(data_dir: Path) -> list[Path]:
+    """Return the folders that hold blobs."""
+    return sorted(blobs_folder(data_dir).glob(f"{_BLOB_FOLDER}/{_BLOB_FOLDER}"))
 
-# A repository that is just being created has its folder before its row.
-_ORPHAN_AGE = timedelta(hours=1)
-_FOLDER_BATCH = 1000
+
+def list_old_blobs(folder: Path, *, since: float) -> list[str]:
+    """Return the digests of the blobs in one folder that were not written since then."""
+    return sorted(path.name for path in folder.iterdir() if _is_old(path, since))
+
+
+def remove_blobs(data_dir: Path, digests: Iterable[str], *, since: float) -> None:
+    """Remove the files of these blobs, except those that were written since then."""
+    for digest in digests:
+        _remove_blob(blob_path(data_dir, digest), incoming_folder(data_dir), since)
+
+
+def _remove_blob(path: Path, incoming: Path, since: float) -> None:
+    incoming.mkdir(parents=True, exist_ok=True)
+    aside = incoming / f"{path.name}.leaving"
+    try:
+        path.rename(aside)
+    except FileNotFoundError:
+        return
+    if not _is_old(aside, since):
+        # The same bytes were uploaded again. A check before the rename would lose an upload that
+        # arrives in between.
+        with suppress(FileExistsError):
+            path.hardlink_to(aside)
+    aside.unlink()
+
+
+def remove_interrupted(data_dir: Path, *, since: float) -> None:
+    """Remove the files of uploads that were not continued since then."""
+    for path in _children(incoming_folder(data_dir)):
+        if _is_old(path, since):
+            path.unlink(missing_ok=True)
+    for upload in _children(parts_folder(data_dir)):
+        # The folder is as old as its youngest part.
+        if _is_old(upload, since):
+            shutil.rmtree(upload, ignore_errors=True)
+
+
+def _children(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _is_old(path: Path, since: float) -> bool:
+    try:
+        return path.stat().st_mtime < since
+    except FileNotFoundError:
+        # It is gone already.
+        return False
 
 
 async def schedule_orphan_removal(conn: Connection) -> None:
-    """Have orphans looked for; a search that waits already is enough."""
+    """Schedule the removal of orphans; one such task waits at a time."""
     await add_task(conn, NewTask(kind=REMOVE_ORPHANS, body="{}", key=REMOVE_ORPHANS))
 
 

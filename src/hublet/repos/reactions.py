@@ -1,4 +1,4 @@
-"""Reactions of the worker to changes of repositories: packing, pruning, removal from the disk."""
+"""Reactions and tasks of repositories: repacking, pruning, removal from the disk."""
 
 import asyncio
 from typing import Any
@@ -8,18 +8,17 @@ from hublet.core.outbox import reacts_to
 from hublet.core.queue import handles_slowly
 from hublet.events import RepoContentUpdated
 from hublet.repos import maintenance, pruning
+from hublet.repos import service as repos
 from hublet.repos.git import bare_repos
-from hublet.repos.pruning import REMOVE_ORPHANS
-from hublet.repos.service import REMOVE_FOLDER
 
 
-@handles_slowly(REMOVE_FOLDER)
+@handles_slowly(repos.REMOVE_FOLDER)
 async def remove_folder(database: Database, body: dict[str, Any]) -> None:
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, body["repo_id"])
+    folder = repos.git_folder(database, body["repo_id"])
     await asyncio.to_thread(bare_repos.remove, folder)
 
 
-@handles_slowly(REMOVE_ORPHANS)
+@handles_slowly(pruning.REMOVE_ORPHANS)
 async def remove_orphans(database: Database, _body: dict[str, Any]) -> None:
     await pruning.remove_orphans(database)
 

@@ -1,14 +1,12 @@
-"""Records of a repository: the repository itself, its refs, blobs, card, likes and access
-requests.
-"""
+"""Records of repositories: a repository, its refs, blobs, card, likes and access requests."""
 
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from hublet.accounts.records import User
-from hublet.core.light_dataclasses import dataclass
+from hublet.accounts.records import Owner, User
+from hublet.core.dataclasses import dataclass
 from hublet.events import UpdatedRef
 
 
@@ -44,18 +42,18 @@ class Visibility(StrEnum):
 
 
 class Gated(StrEnum):
-    """How somebody gets to read a gated repository: by asking, or by being accepted."""
+    """How a request to read a gated repository is granted: at once, or by its owner's decision."""
 
     auto = "auto"
     manual = "manual"
 
 
 class Right(StrEnum):
-    """What a caller wants to do with a repository."""
+    """A right to a repository, from the weakest to the strongest."""
 
     # Know that it exists, and read about it.
     see = "see"
-    # Read its content; the gate of a gated repository stands here.
+    # Read its content; of a gated repository only after a request for access.
     read = "read"
     discuss = "discuss"
     write = "write"
@@ -67,10 +65,7 @@ class Right(StrEnum):
 class Repo:
     id: str
     type: RepoType
-    owner_id: str
-    owner_name: str
-    # Either "user" or "org".
-    owner_type: str
+    owner: Owner
     name: str
     visibility: Visibility
     gated: Gated | None = None
@@ -90,12 +85,20 @@ class Repo:
     updated_at: datetime
 
     @property
+    def owner_id(self) -> str:
+        return self.owner.id
+
+    @property
+    def owner_name(self) -> str:
+        return self.owner.name
+
+    @property
     def full_name(self) -> str:
-        return f"{self.owner_name}/{self.name}"
+        return f"{self.owner.name}/{self.name}"
 
     @property
     def is_private(self) -> bool:
-        """Whether strangers see nothing of it; the app of a protected space is not its files."""
+        """Whether strangers see none of its files; those of a protected space are private."""
         return self.visibility is not Visibility.public
 
     @property
@@ -108,13 +111,13 @@ class Repo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """Which repositories that are not public somebody may see, by what all of them have in common.
+    """The private repositories that a caller may see in lists, described by their owners.
 
     Those in a resource group are seen by its members and by the organization's administrators.
     """
 
     user_id: str
-    # Owners of whom the token reads everything, and those of whom it reads what it created.
+    # Owners whose repositories the token reads, and owners where it reads what it created.
     readable: tuple[str, ...]
     where_created: tuple[str, ...]
     created_with: str
@@ -124,13 +127,13 @@ class Reach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoAddress:
-    """Which repository a request names."""
+    """The repository that a request names."""
 
     type: RepoType
     namespace: str
     name: str
-    # The address of the whole request, from the path on; where a moved repository is looked for.
-    requested: str = field(default="", compare=False)
+    # Path and query of the request, to redirect it when the repository was moved.
+    request_url: str = field(default="", compare=False)
 
     @property
     def full_name(self) -> str:
@@ -141,13 +144,13 @@ class RepoAddress:
 class Blob:
     sha256: str
     size: int
-    # What git would call the same bytes, where it is known.
+    # The id of the same bytes as a blob of git, where it is known.
     git_sha1: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedBlob:
-    """A blob that a repository brought along, and when."""
+    """A blob that was uploaded to a repository, and when."""
 
     sha256: str
     size: int
@@ -172,7 +175,7 @@ class NewBranch:
     name: str
     # A branch, a tag or a commit; None: main.
     starting_point: str | None = None
-    # Begin with a commit that holds nothing.
+    # Begin with an empty commit.
     is_empty: bool = False
     # Move the branch when there is one of this name.
     overwrite: bool = False
@@ -188,7 +191,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefTransaction:
-    """Refs that move together, all or none, and what else changes with them."""
+    """Ref transaction: refs that move together, all or none, and what else changes with them."""
 
     updates: tuple[UpdatedRef, ...]
     actor_id: str
@@ -196,13 +199,13 @@ class RefTransaction:
     card: Card | None = None
     # How much the repository's storage grows.
     added_bytes: int = 0
-    # What these refs brought into the folder of blobs.
+    # The blobs that were uploaded with these refs.
     blobs: tuple[Blob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsChange:
-    """What is None keeps its value; `gated` False takes the gate away."""
+    """Changed settings: None keeps a value, `gated` False removes the gate."""
 
     visibility: Visibility | None = None
     gated: Gated | Literal[False] | None = None
@@ -227,17 +230,17 @@ class GateRequest:
     repo_id: str
     user_id: str
     status: AccessStatus
-    # What the person filled in; None for one who never asked and was let in all the same.
+    # The form that the user filled in; None when access was granted without a request.
     fields: dict[str, Any] | None
     rejection_reason: str | None = None
-    # None when nobody decided, or the gate opens by itself.
+    # None while it is pending, or when the gate is automatic.
     decided_by: str | None = None
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRequester:
-    """Who asked, with the address that asking shares."""
+    """An access request with its user and the email address that the request shares."""
 
     request: GateRequest
     user: User
@@ -246,7 +249,7 @@ class GateRequester:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    # The last part of its address. Nobody can guess it, and who has it may see the content.
+    # The last part of its address: a secret that nobody can guess and that gives access.
     name: str
     user_id: str
     sha256: str

@@ -1,22 +1,33 @@
-"""HTTP for repositories as such: creation, move, deletion, settings and likes."""
+"""HTTP for repositories as such: creation, move, deletion, settings, likes and attachments."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Header, Request
 from pydantic import MISSING
+from starlette.responses import PlainTextResponse, Response
 
 from hublet.accounts.schemas import UserCard
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database, Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
+from hublet.core.http.exchange import allow_streaming
+from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
-from hublet.repos import lifecycle, likes_store, service, settings
-from hublet.repos import likes as repos_likes
+from hublet.repos import attachments, gating_routes, lifecycle, likes, service, settings, store
 from hublet.repos.access import requested_visibility
-from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo
+from hublet.repos.attachments import SUFFIXES, check_media_type
+from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo, body_of
+from hublet.repos.blobs import blob_path
+from hublet.repos.browse import download_routes
+from hublet.repos.browse import routes as browse_routes
+from hublet.repos.commits import routes as commit_routes
+from hublet.repos.files import bucket_routes
+from hublet.repos.files import routes as file_routes
+from hublet.repos.lfs import routes as lfs_routes
 from hublet.repos.lifecycle import NewRepo
 from hublet.repos.names import split_name
+from hublet.repos.push import routes as push_routes
 from hublet.repos.records import (
     Gated,
     Repo,
@@ -26,6 +37,7 @@ from hublet.repos.records import (
     SettingsChange,
     Visibility,
 )
+from hublet.repos.refs import routes as ref_routes
 from hublet.repos.schemas import (
     CreateRepo,
     DeleteRepo,
@@ -38,13 +50,46 @@ from hublet.repos.schemas import (
     SetRepoResourceGroup,
     UpdateRepoSettings,
 )
-from hublet.tokens.auth import AccountOwner, AnyCaller, MaybeCaller, actor_of
+from hublet.tokens.auth import AccountOwner, AnyCaller, DiscussionWriter, MaybeCaller, actor_of
 
 router = Router(prefix="/api/repos", tags=["repos"])
+settings_router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
+likes_router = Router()
+attachments_router = Router(tags=["discussions"])
+
+# In the order in which routes are looked up.
+ROUTERS: tuple[Router, ...] = (
+    router,
+    browse_routes.lists_router,
+    browse_routes.router,
+    settings_router,
+    gating_routes.router,
+    likes_router,
+    bucket_routes.buckets,
+    file_routes.bucket_files,
+    bucket_routes.containers,
+    file_routes.container_files,
+    attachments_router,
+    commit_routes.router,
+    ref_routes.router,
+    commit_routes.cards_router,
+    browse_routes.trees_router,
+    download_routes.router,
+    lfs_routes.router,
+    lfs_routes.transfers_router,
+    lfs_routes.files_router,
+    push_routes.router,
+)
+
+allow_streaming("POST", "/uploads")
 
 Responses = dict[int | str, dict[str, Any]]
 _MISSING: Responses = {404: {"description": "There is no such repository or resource group."}}
 _TAKEN: Responses = {409: {"model": RepoTaken, "description": "The name is taken."}}
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_TAKES_A_FILE: dict[str, Any] = {
+    "requestBody": {"required": True, "content": dict.fromkeys(SUFFIXES, _BINARY)}
+}
 
 
 @router.post("/create", responses={**_MISSING, **_TAKEN})
@@ -70,11 +115,11 @@ def _new_repo(body: CreateRepo) -> NewRepo:
 
 
 def _visibility(body: CreateRepo) -> Visibility:
-    asked = requested_visibility(
+    requested = requested_visibility(
         visibility=None if body.visibility is MISSING else body.visibility,
         private=None if body.private is MISSING else body.private,
     )
-    return asked or Visibility.public
+    return requested or Visibility.public
 
 
 @router.post("/move", responses={**_MISSING, **_TAKEN})
@@ -102,11 +147,8 @@ def _address(
     return RepoAddress(type=RepoType(type_), namespace=namespace or caller.user_name, name=name)
 
 
-def _url(place: Database | Reader, repo: Repo) -> RepoUrl:
-    return RepoUrl(url=repo.url(place.hub.settings.base_url), name=repo.full_name, id=repo.id)
-
-
-settings_router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
+def _url(database: Database | Reader, repo: Repo) -> RepoUrl:
+    return RepoUrl(url=repo.url(database.hub.settings.base_url), name=repo.full_name, id=repo.id)
 
 
 @settings_router.put("/settings")
@@ -157,14 +199,11 @@ async def set_repo_resource_group(
     return RepoResourceGroupEnvelope.of(group)
 
 
-likes_router = Router()
-
-
 @likes_router.post(f"{GIT_REPO}/like", tags=GIT_TAGS, responses=MOVED)
 async def like_repo(conn: Conn, caller: AccountOwner, address: GitRepo) -> Done:
     """Like a repository; doing it again changes nothing."""
     repo = await service.get(conn, caller, address, Right.see)
-    await repos_likes.like(conn, caller, repo)
+    await likes.like(conn, caller, repo)
     return Done()
 
 
@@ -172,7 +211,7 @@ async def like_repo(conn: Conn, caller: AccountOwner, address: GitRepo) -> Done:
 async def unlike_repo(conn: Conn, caller: AccountOwner, address: GitRepo) -> Done:
     """Take a like back; doing it again changes nothing."""
     repo = await service.get(conn, caller, address, Right.see)
-    await repos_likes.unlike(conn, caller, repo)
+    await likes.unlike(conn, caller, repo)
     return Done()
 
 
@@ -182,9 +221,9 @@ async def list_repo_likers(
 ) -> list[UserCard]:
     """List who likes a repository, page by page."""
     repo = await service.get(conn, caller, address, Right.see)
-    found = await likes_store.list_likers(conn, repo.id, after=page.after, limit=page.reach)
+    users = await store.list_likers(conn, repo.id, after=page.after, limit=page.reach)
     base_url = conn.hub.settings.base_url
-    return [UserCard.of(u, base_url=base_url) for u in page.cut(found, position=lambda u: u.id)]
+    return [UserCard.of(u, base_url=base_url) for u in page.cut(users, position=lambda u: u.id)]
 
 
 @likes_router.get("/api/users/{user}/likes", tags=["users"], responses=PAGED_RESPONSES)
@@ -193,6 +232,39 @@ async def list_user_likes(
 ) -> list[Like]:
     """List the public repositories that a user likes, the newest like first."""
     is_administrator = caller is not None and caller.is_admin
-    found = await accounts.get_visible_user(conn, user, to_administrator=is_administrator)
-    likes = await repos_likes.list_of_user(conn, found.id, after=page.after, limit=page.reach)
-    return [Like.of(like) for like in page.cut(likes, position=repos_likes.write_position)]
+    account = await accounts.get_visible_user(conn, user, to_administrator=is_administrator)
+    listed = await likes.list_of_user(conn, account.id, after=page.after, limit=page.reach)
+    return [Like.of(like) for like in page.cut(listed, position=likes.write_position)]
+
+
+@attachments_router.post("/uploads", response_class=PlainTextResponse, openapi_extra=_TAKES_A_FILE)
+async def upload_attachment(
+    request: Request,
+    database: Db,
+    caller: DiscussionWriter,
+    content_type: Annotated[str, Header(include_in_schema=False)] = "",
+) -> str:
+    """Upload a picture, video, sound or PDF to show in a text; the answer is its address.
+
+    At most 10 MiB, videos 50 MiB. Whoever knows the address can see it, and nobody can guess it.
+    """
+    media_type = check_media_type(content_type)
+    attachment = await attachments.add(database, caller, media_type, body_of(request))
+    return f"{database.hub.settings.base_url}/uploads/{attachment.name}"
+
+
+@attachments_router.get("/uploads/{name}", response_class=Response, responses=FILE_RESPONSES)
+async def get_attachment(request: Request, database: Db, name: str) -> Response:
+    """Get what somebody uploaded to show in a text; no token is needed."""
+    async with database.read() as conn:
+        attachment = await attachments.get(conn, name)
+    return await blob_response(
+        request,
+        blob_path(database.hub.settings.database.data_dir, attachment.sha256),
+        size=attachment.size,
+        etag=attachment.sha256,
+        file_name=attachment.name,
+        media_type=attachment.media_type,
+        # The content at an address never changes.
+        headers={"Cache-Control": "public, max-age=31536000, immutable"},
+    )

@@ -13,14 +13,17 @@ from hublet.repos.records import Repo
 RepoTypeName = Literal["model", "dataset", "space", "kernel", "bucket", "container"]
 VisibilityName = Literal["public", "private", "protected"]
 GatedName = Literal["auto", "manual"]
+GateName = Literal["auto", "manual", False]
+AccessStatusName = Literal["pending", "accepted", "rejected"]
 SdkName = Literal["gradio", "streamlit", "docker", "static"]
 # Long enough for every valid name; the rules give the sentence for one that is not.
 RepoName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Ignored = Annotated[
     Any, Field(description="Accepted and ignored: this hub runs no apps and has one place only.")
 ]
-
-
+# Ids of git objects, and digests of contents.
+Sha1 = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 NoFiles = Annotated[
     tuple[Any, ...],
     Field(max_length=0, description="Must be empty: files come with a commit."),
@@ -80,9 +83,6 @@ class Moved(Schema):
     error: str
 
 
-GateName = Literal["auto", "manual", False]
-
-
 class UpdateRepoSettings(Schema):
     """A field that is left out keeps its value."""
 
@@ -125,8 +125,9 @@ class RepoResourceGroupEnvelope(Schema):
 
     @classmethod
     def of(cls, group: groups.ResourceGroupRecord | None) -> Self:
-        shown = None if group is None else RepoResourceGroup(id=group.id, name=group.name)
-        return cls(resourceGroup=shown)
+        if group is None:
+            return cls(resourceGroup=None)
+        return cls(resourceGroup=RepoResourceGroup(id=group.id, name=group.name))
 
 
 class LikedRepo(Schema):
@@ -143,8 +144,6 @@ class Like(Schema):
         repo = LikedRepo(name=like.repo.full_name, type=like.repo.type.value)
         return cls(createdAt=like.created_at, repo=repo)
 
-
-AccessStatusName = Literal["pending", "accepted", "rejected"]
 
 _FieldValue = Annotated[str, StringConstraints(max_length=2000)] | bool | int | float | None
 # What a person filled in, by the name of the field.
@@ -184,16 +183,17 @@ class AccessRequest(Schema):
     rejectionReason: str | MISSING = MISSING
 
     @classmethod
-    def of(cls, found: records.GateRequester, *, base_url: str) -> Self:
-        request = found.request
-        asked = request.fields is not None
-        card = UserCard.of(found.user, base_url=base_url).model_dump(by_alias=True)
+    def of(cls, requester: records.GateRequester, *, base_url: str) -> Self:
+        request = requester.request
+        # Access that was granted without a request does not share the address.
+        email = None if request.fields is None else requester.email
+        card = UserCard.of(requester.user, base_url=base_url).model_dump(by_alias=True)
         return cls.model_validate(
             {
                 "requestId": request.id,
                 "status": request.status.value,
                 "timestamp": request.created_at,
-                "user": card | {"email": (found.email if asked else None) or MISSING},
+                "user": card | {"email": email or MISSING},
                 "fields": request.fields or MISSING,
                 "rejectionReason": request.rejection_reason or MISSING,
             }

@@ -1,18 +1,20 @@
-"""Repositories: finding one by its name, checking rights to it, adding and deleting it."""
+"""Repositories: lookup by name, check of rights, creation and deletion of the record."""
 
 import json
 from collections.abc import Collection
 from itertools import pairwise
+from pathlib import Path
 from urllib.parse import unquote
 
 from hublet.accounts.names import name_key
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Database, Reader
 from hublet.core.outbox import publish
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.events import RepoCreated, RepoDeleted, RepoSnapshot
 from hublet.repos import access, store
 from hublet.repos.errors import AccessNotGranted, RepoMoved, RepoNotFound, RightNeeded
+from hublet.repos.git import bare_repos
 from hublet.repos.names import repo_name_key
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.tokens.records import Caller, Scope
@@ -21,7 +23,7 @@ REMOVE_FOLDER = "repos.remove-folder"
 
 
 def snapshot(repo: Repo) -> RepoSnapshot:
-    """Return the repository as facts tell of it."""
+    """Return the repository as events carry it."""
     return RepoSnapshot(
         id=repo.id,
         type=repo.type,
@@ -34,21 +36,26 @@ def snapshot(repo: Repo) -> RepoSnapshot:
     )
 
 
+def git_folder(database: Database, repo_id: str) -> Path:
+    """Return the folder of the bare git repository that holds a repository's content."""
+    return bare_repos.folder_of(database.hub.settings.database.data_dir, repo_id)
+
+
 async def get(conn: Reader, caller: Caller | None, address: RepoAddress, right: Right) -> Repo:
     """Return the repository that a request names when the caller has this right to it.
 
-    Who cannot see it hears that there is none.
+    Raises RepoNotFound also for a repository that the caller may not see.
     """
-    repo = await store.find_by_name(conn, address)
-    moved = None if repo else await store.find_by_old_name(conn, address)
-    found = repo or moved
-    if found is None or not await _may_see_or_discuss(conn, caller, found, right):
+    named = await store.find_by_name(conn, address)
+    moved = None if named else await store.find_by_old_name(conn, address)
+    repo = named or moved
+    if repo is None or not await _may_see_or_discuss(conn, caller, repo, right):
         raise RepoNotFound(address.type, address.full_name)
     if moved is not None and (path := _new_path(address, moved)) is not None:
         raise RepoMoved(moved.full_name, location=conn.hub.settings.base_url + path)
     if right is not Right.see:
-        await check(conn, caller, found, right)
-    return found
+        await check(conn, caller, repo, right)
+    return repo
 
 
 async def _may_see_or_discuss(
@@ -62,7 +69,7 @@ async def _may_see_or_discuss(
 async def get_as_named(
     conn: Reader, caller: Caller | None, address: RepoAddress, right: Right
 ) -> Repo:
-    """Like `get`, for what cannot be undone: a name that the repository once had is not enough."""
+    """Like `get`, for what cannot be undone: a former name of the repository is not enough."""
     repo = await get(conn, caller, address, right)
     if not is_named(repo, address):
         raise RepoNotFound(address.type, address.full_name)
@@ -77,25 +84,27 @@ def is_named(repo: Repo, address: RepoAddress) -> bool:
 
 
 def _new_path(address: RepoAddress, moved: Repo) -> str | None:
-    """Return the path of the request with the new name; None when it does not show the old one."""
-    path, mark, query = address.requested.partition("?")
+    """Return the URL of the request with the new name; None when the old one is not in it."""
+    path, mark, query = address.request_url.partition("?")
     segments = path.split("/")
-    for place, (owner, name) in enumerate(pairwise(segments)):
+    for index, (owner, name) in enumerate(pairwise(segments)):
         bare = name.removesuffix(".git")
         if (unquote(owner), unquote(bare)) == (address.namespace, address.name):
             new_name = moved.name + name.removeprefix(bare)
-            segments[place : place + 2] = [moved.owner_name, new_name]
+            segments[index : index + 2] = [moved.owner_name, new_name]
             return "/".join(segments) + mark + query
     return None
 
 
 async def may(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> bool:
-    """Tell whether the caller has this right; the gate is looked at as well."""
+    """Tell whether the caller has this right; to read a gated repository needs access to it."""
     if access.is_open(repo, right):
         return True
     if caller is None:
         return False
-    if access.token_reaches(repo, caller, right) and await _is_member(conn, caller, repo, right):
+    if access.token_reaches(repo, caller, right) and await may_user(
+        conn, caller.user_id, repo, right
+    ):
         return True
     if right is Right.read and _may_pass_gate(repo, caller):
         return await store.access_status(conn, repo.id, user_id=caller.user_id) == "accepted"
@@ -104,12 +113,8 @@ async def may(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> 
     return False
 
 
-async def _is_member(conn: Reader, caller: Caller, repo: Repo, right: Right) -> bool:
-    return await may_user(conn, caller.user_id, repo, right)
-
-
 async def may_user(conn: Reader, user_id: str, repo: Repo, right: Right) -> bool:
-    """Tell whether a person may, whatever the token; anybody's rights are not looked at."""
+    """Tell whether a user has this right as owner or member, whatever the token."""
     organization, group = await store.roles_of(conn, repo, user_id=user_id)
     role = access.role_in_repo(repo, organization=organization, group=group)
     return access.may_as_member(repo, user_id, role, right)
@@ -118,9 +123,9 @@ async def may_user(conn: Reader, user_id: str, repo: Repo, right: Right) -> bool
 async def who_may_see(
     conn: Reader, repo: RepoSnapshot, account_ids: Collection[str]
 ) -> frozenset[str]:
-    """Return those of these users and organizations who may know what happens in a repository.
+    """Return those of these users and organizations who may see a repository.
 
-    An organization sees what is its own; a disabled member of one sees nothing of it.
+    An organization sees its own repositories; a disabled member of one sees none of them.
     """
     if not repo.private:
         return frozenset(account_ids)
@@ -142,7 +147,7 @@ def _may_pass_gate(repo: Repo, caller: Caller) -> bool:
 
 
 async def check(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> None:
-    """Refuse, with the reason, somebody who may see the repository but not do this with it."""
+    """Refuse, with the reason, a caller who may see the repository but lacks this right to it."""
     if await may(conn, caller, repo, right):
         return
     if right is Right.read:
@@ -157,7 +162,7 @@ async def check(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -
 
 
 async def add(conn: Connection, repo: Repo) -> bool:
-    """Keep a new repository and tell of it; False when the name is taken."""
+    """Store a new repository and publish it; False when the name is taken."""
     if not await store.add(conn, repo):
         return False
     await store.remove_redirect(conn, repo)
@@ -166,7 +171,7 @@ async def add(conn: Connection, repo: Repo) -> bool:
 
 
 async def delete(conn: Connection, caller: Caller, repo: Repo) -> None:
-    """Forget a repository; what lies on the disk goes when nobody can see it any more."""
+    """Delete a repository; a task removes its folder after the transaction."""
     if not await store.remove(conn, repo.id):
         raise RepoNotFound(repo.type, repo.full_name)
     await add_task(conn, NewTask(kind=REMOVE_FOLDER, body=json.dumps({"repo_id": repo.id})))

@@ -18,39 +18,39 @@ from hublet.tokens.records import Caller
 
 
 async def update_settings(
-    conn: Connection, caller: Caller, repo: Repo, wanted: SettingsChange
+    conn: Connection, caller: Caller, repo: Repo, change: SettingsChange
 ) -> Repo:
-    """Change settings and tell exactly what changed; return the repository as it is then."""
-    _check(repo, wanted)
-    changed = _with_changes(repo, wanted)
+    """Change settings and publish what changed; return the repository as it is then."""
+    _check(repo, change)
+    changed = _with_changes(repo, change)
     updated = _differences(repo, changed)
     if not updated:
         return repo
-    await store.change_settings(conn, repo.id, wanted)
+    await store.change_settings(conn, repo.id, change)
     await _publish_update(conn, changed, updated, actor_id=caller.user_id)
     return changed
 
 
-def _check(repo: Repo, wanted: SettingsChange) -> None:
-    if wanted.visibility is not None:
-        check_visibility(repo.type, wanted.visibility)
+def _check(repo: Repo, change: SettingsChange) -> None:
+    if change.visibility is not None:
+        check_visibility(repo.type, change.visibility)
     if repo.type.has_git:
         return
-    if wanted.gated:
+    if change.gated:
         raise InvalidRepo(f"gated is not for a {repo.type}.")
-    if wanted.discussions_disabled is not None:
+    if change.discussions_disabled is not None:
         raise InvalidRepo(f"discussionsDisabled is not for a {repo.type}, which has none.")
 
 
-def _with_changes(repo: Repo, wanted: SettingsChange) -> Repo:
+def _with_changes(repo: Repo, change: SettingsChange) -> Repo:
     return replace(
         repo,
-        visibility=wanted.visibility or repo.visibility,
-        gated=repo.gated if wanted.gated is None else wanted.gated or None,
+        visibility=change.visibility or repo.visibility,
+        gated=repo.gated if change.gated is None else change.gated or None,
         discussions_disabled=(
             repo.discussions_disabled
-            if wanted.discussions_disabled is None
-            else wanted.discussions_disabled
+            if change.discussions_disabled is None
+            else change.discussions_disabled
         ),
     )
 
@@ -77,7 +77,7 @@ async def _publish_update(
 async def find_resource_group(
     conn: Reader, caller: Caller, repo: Repo
 ) -> ResourceGroupRecord | None:
-    """Return the group to the organization's administrators and to those who are in it."""
+    """Return the resource group of a repository, for its members and for administrators."""
     if repo.resource_group_id is None:
         return None
     organization = await organizations.get_as(
@@ -92,14 +92,14 @@ async def set_resource_group(
     conn: Connection, actor: Actor, caller: Caller, repo: Repo, group_id: str | None
 ) -> ResourceGroupRecord | None:
     """Put a repository into a resource group, or out of its group, as an administrator."""
-    if repo.owner_type != "org":
+    if not repo.owner.is_organization:
         raise InvalidRepo("Only the repositories of an organization can be in a resource group.")
     organization = await organizations.get_as(
         conn, repo.owner_name, user_id=caller.user_id, needed=Role.admin
     )
     group = None
     if group_id is not None:
-        # Taking one out is possible on every plan, putting one in is not.
+        # Every plan may take a repository out of its group, not every plan may put one in.
         await resource_groups.get_organization(conn, repo.owner_name, user_id=caller.user_id)
         group = await resource_groups.get(conn, organization, group_id)
     if group_id == repo.resource_group_id:

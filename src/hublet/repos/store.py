@@ -1,15 +1,24 @@
-"""SQL of repositories, their settings and the redirects from their old names."""
+"""SQL of repositories, their settings, likes and the redirects from their old names."""
 
 import json
 from collections.abc import Iterable
 
 from hublet.accounts.names import name_key
-from hublet.accounts.records import Role
+from hublet.accounts.records import Owner, OwnerType, Role, User
+from hublet.accounts.users.store import USER_COLUMNS, user_record
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.events import RepoSnapshot
 from hublet.repos.names import repo_name_key
-from hublet.repos.records import Gated, Repo, RepoAddress, RepoType, SettingsChange, Visibility
+from hublet.repos.records import (
+    Gated,
+    Repo,
+    RepoAddress,
+    RepoType,
+    SettingsChange,
+    UserLike,
+    Visibility,
+)
 
 # Where repositories are called `r` and joined with `OWNER`; `record` reads them. Joining the view
 # of owners instead would make SQLite do everything twice, once for users and once for the others.
@@ -81,7 +90,7 @@ async def existing_of(conn: Reader, repo_ids: Iterable[str]) -> set[str]:
 
 
 async def remove(conn: Connection, repo_id: str) -> bool:
-    """Remove a repository with all that hangs on it; False when it is gone already."""
+    """Remove a repository with all that belongs to it; False when it is gone already."""
     return await conn.execute("DELETE FROM repos WHERE id = $1", repo_id) == 1
 
 
@@ -101,7 +110,7 @@ async def set_name(conn: Connection, *, before: Repo, after: Repo) -> bool:
 
 
 async def add_redirect(conn: Connection, repo: Repo) -> None:
-    """Lead from the name that the repository has in this record to where it is."""
+    """Redirect from the name that this record has to the repository."""
     await conn.execute(
         """
         INSERT INTO repo_redirects (type, owner_id, name_key, repo_id) VALUES ($1, $2, $3, $4)
@@ -112,7 +121,7 @@ async def add_redirect(conn: Connection, repo: Repo) -> None:
 
 
 async def remove_redirect(conn: Connection, repo: Repo) -> None:
-    """Forget that another repository once had this one's name."""
+    """Remove the redirect from this repository's name to one that had it before."""
     await conn.execute(
         "DELETE FROM repo_redirects WHERE type = $1 AND owner_id = $2 AND name_key = $3",
         repo.type, repo.owner_id, repo_name_key(repo.name),
@@ -138,7 +147,7 @@ async def roles_of(conn: Reader, repo: Repo, *, user_id: str) -> tuple[Role | No
 async def list_roles(
     conn: Reader, repo: RepoSnapshot, *, user_ids: Iterable[str]
 ) -> dict[str, tuple[Role, Role | None]]:
-    """Return for each of these users who is a member what `roles_of` says of one."""
+    """Return the roles of `roles_of` for those of these users who are members."""
     rows = await conn.fetch_all(
         """
         SELECT m.user_id, m.role AS organization, g.role AS resource_group
@@ -159,7 +168,7 @@ async def list_roles(
 
 
 async def access_status(conn: Reader, repo_id: str, *, user_id: str) -> str | None:
-    """Return what became of the user's request to read a gated repository."""
+    """Return the status of the user's request to read a gated repository."""
     status: str | None = await conn.fetch_value(
         "SELECT status FROM access_requests WHERE repo_id = $1 AND user_id = $2", repo_id, user_id
     )
@@ -174,9 +183,7 @@ def record(row: Row) -> Repo:
     return Repo(
         id=row["id"],
         type=RepoType(row["type"]),
-        owner_id=row["owner_id"],
-        owner_name=row["owner_name"],
-        owner_type=row["owner_type"],
+        owner=Owner(id=row["owner_id"], name=row["owner_name"], type=OwnerType(row["owner_type"])),
         name=row["name"],
         visibility=Visibility(row["visibility"]),
         gated=Gated(row["gated"]) if row["gated"] else None,
@@ -197,8 +204,8 @@ def record(row: Row) -> Repo:
     )
 
 
-async def change_settings(conn: Connection, repo_id: str, wanted: SettingsChange) -> None:
-    """Change what is wanted and nothing else, so that two changes at once both count."""
+async def change_settings(conn: Connection, repo_id: str, change: SettingsChange) -> None:
+    """Change these settings and no others, so that two changes at once both count."""
     await conn.execute(
         """
         UPDATE repos SET
@@ -207,10 +214,63 @@ async def change_settings(conn: Connection, repo_id: str, wanted: SettingsChange
             discussions_disabled = coalesce($5, discussions_disabled)
         WHERE id = $1
         """,
-        repo_id, wanted.visibility, wanted.gated is not None, wanted.gated or None,
-        wanted.discussions_disabled,
+        repo_id, change.visibility, change.gated is not None, change.gated or None,
+        change.discussions_disabled,
     )  # fmt: skip
 
 
 async def set_resource_group(conn: Connection, repo_id: str, group_id: str | None) -> None:
     await conn.execute("UPDATE repos SET resource_group_id = $2 WHERE id = $1", repo_id, group_id)
+
+
+async def add_like(conn: Connection, repo_id: str, *, user_id: str) -> bool:
+    """Add a like and count it; False when the user liked the repository before."""
+    added = await conn.execute(
+        """
+        INSERT INTO likes (repo_id, user_id, created_at) VALUES ($1, $2, $3)
+        ON CONFLICT DO NOTHING
+        """,
+        repo_id, user_id, micros(),
+    ) == 1  # fmt: skip
+    if added:
+        await conn.execute("UPDATE repos SET likes = likes + 1 WHERE id = $1", repo_id)
+    return added
+
+
+async def remove_like(conn: Connection, repo_id: str, *, user_id: str) -> None:
+    removed = await conn.execute(
+        "DELETE FROM likes WHERE repo_id = $1 AND user_id = $2", repo_id, user_id
+    )
+    if removed:
+        await conn.execute("UPDATE repos SET likes = likes - 1 WHERE id = $1", repo_id)
+
+
+async def list_likers(
+    conn: Reader, repo_id: str, *, after: str = "", limit: int = 100
+) -> list[User]:
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {USER_COLUMNS} FROM likes l JOIN users u ON u.id = l.user_id
+        WHERE l.repo_id = $1 AND l.user_id > $2 AND u.disabled_at IS NULL
+        ORDER BY l.user_id LIMIT $3
+        """,
+        repo_id, after, limit,
+    )  # fmt: skip
+    return [user_record(row) for row in rows]
+
+
+async def list_likes_of(
+    conn: Reader, user_id: str, *, before: tuple[int, str], limit: int = 100
+) -> list[UserLike]:
+    """Return the public repositories that a user likes, the newest like first."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {COLUMNS}, l.created_at AS liked_at
+        FROM likes l JOIN repos r ON r.id = l.repo_id {OWNER}
+        WHERE l.user_id = $1 AND (l.created_at, l.repo_id) < ($2, $3)
+          AND r.visibility = 'public'
+        ORDER BY l.created_at DESC, l.repo_id DESC LIMIT $4
+        """,
+        user_id, before[0], before[1], limit,
+    )  # fmt: skip
+    return [UserLike(repo=record(row), created_at=from_micros(row["liked_at"])) for row in rows]

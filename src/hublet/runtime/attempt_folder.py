@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs.records import MAX_VARIABLE_BYTES
 from hublet.runtime.shim.attempt import STATUS_FILE
 from hublet.runtime.shim.system import read, start_time

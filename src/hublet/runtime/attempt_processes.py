@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hublet.core import clock, folders
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.jobs.records import Phase, Usage
 from hublet.runtime.attempt_folder import ProcessIdentity, boot_id, identity_of

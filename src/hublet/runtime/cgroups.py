@@ -4,8 +4,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
 
 # Enough for any honest job, and an end for fork bombs.
 MAX_PROCESSES = 2048

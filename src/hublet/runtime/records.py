@@ -5,7 +5,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs.records import Observation, Usage
 from hublet.runtime.attempt_folder import ProcessIdentity
 

@@ -1,9 +1,6 @@
 """Directory of a request, as a type that a route names."""
 
-from collections.abc import Callable
-from functools import wraps
-from inspect import signature
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
 
@@ -54,24 +51,11 @@ ManagedUsers = Annotated[Directory, Depends(open_managed)]
 
 def for_managed_users(of_invited_users: Router) -> Router:
     """Return the same routes for managed users."""
-    path = (INVITED, MANAGED)
-    return mirror_routes(of_invited_users, tag="scim", path=path, endpoint=_for_managed_users)
-
-
-def _for_managed_users(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function under a name of its own, with the other directory."""
-
-    @wraps(endpoint)
-    async def mirror(*args: Any, **kwargs: Any) -> Any:
-        return await endpoint(*args, **kwargs)
-
-    shape = signature(endpoint)
-    mirror.__dict__["__signature__"] = shape.replace(
-        parameters=[
-            each.replace(annotation=ManagedUsers) if each.annotation == InvitedUsers else each
-            for each in shape.parameters.values()
-        ]
+    return mirror_routes(
+        of_invited_users,
+        tag="scim",
+        path=(INVITED, MANAGED),
+        name=("scim", "managed_scim"),
+        describe=lambda text: f"{text}{_ABOUT_MANAGED_USERS}",
+        owner=(InvitedUsers, ManagedUsers),
     )
-    mirror.__name__ = endpoint.__name__.replace("scim", "managed_scim", 1)
-    mirror.__doc__ = f"{endpoint.__doc__ or ''}{_ABOUT_MANAGED_USERS}"
-    return mirror

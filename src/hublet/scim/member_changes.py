@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 _SCHEMA = "urn:ietf:params:scim:schemas:core:2.0:group"
 _NAMES = {"members", f"{_SCHEMA}:members"}

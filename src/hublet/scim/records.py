@@ -4,7 +4,7 @@ from dataclasses import field
 from unicodedata import normalize
 
 from hublet.accounts.records import Actor, Organization, Role
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 def comparison_key(text: str) -> str:

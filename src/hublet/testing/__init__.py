@@ -1,4 +1,4 @@
-"""A hub inside tests: a pytest plugin, and what its fixtures are made of.
+"""Pytest plugin that runs a real hub inside tests.
 
 `hub` and `receiver` are fixtures; see docs/testing.md. Outside of pytest, `running_hub` is a
 context manager that gives the same `Hub`.

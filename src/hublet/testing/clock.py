@@ -1,4 +1,4 @@
-"""The clock of a test's hub."""
+"""Clock of a test's hub, which the test can move."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,14 +6,14 @@ from hublet.testing.process import HubProcess
 
 
 class Clock:
-    """Moves, and everything the hub does by time moves along: retries, expiry, schedules."""
+    """Moves the time of the hub: retries, expiry and schedules follow it."""
 
     def __init__(self, process: HubProcess) -> None:
         self._process = process
 
     def now(self, *, timeout: float = 10.0) -> datetime:
-        """Return the hub's time, once all that is due by then is done."""
-        return self._read(self._process.ask("settle", seconds=timeout))
+        """Return the hub's time, once it has done all that is due."""
+        return self._read(self._process.command("settle", seconds=timeout))
 
     def forward(
         self,
@@ -33,7 +33,7 @@ class Clock:
         by += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         if by < timedelta():
             raise ValueError("Time passes forward only; clock.set() can turn it back.")
-        return self._read(self._process.ask("forward", by=by.total_seconds(), seconds=timeout))
+        return self._read(self._process.command("forward", by=by.total_seconds(), seconds=timeout))
 
     def set(self, moment: datetime, *, timeout: float = 30.0) -> datetime:
         """Let time pass until this moment, or turn the clock back to it."""
@@ -42,8 +42,8 @@ class Clock:
         by = moment - self.now()
         if by >= timedelta():
             return self.forward(by, timeout=timeout)
-        return self._read(self._process.ask("jump", by=by.total_seconds(), seconds=timeout))
+        return self._read(self._process.command("jump", by=by.total_seconds(), seconds=timeout))
 
     @staticmethod
-    def _read(told: dict[str, str]) -> datetime:
-        return datetime.fromisoformat(told["now"]).astimezone(UTC)
+    def _read(reply: dict[str, str]) -> datetime:
+        return datetime.fromisoformat(reply["now"]).astimezone(UTC)

@@ -1,6 +1,4 @@
-"""Environment variables of a test run: set before the public client is imported, restored at the
-end.
-"""
+"""Environment variables of a test run: set before the public client is imported, restored at its end."""
 
 import os
 import shutil
@@ -11,12 +9,12 @@ from typing import Any
 
 DATABASE_VARIABLE = "HUBLET_TEST_DATABASE_URL"
 _LOOPBACK = ("127.0.0.1", "localhost")
-# The client still reads some of its variables by older names, and one of a relative.
+# The client still reads some variables under older names, and one of another library.
 _CLIENT_PREFIXES = ("HF_", "HUGGING_FACE_", "HUGGINGFACE_", "TRANSFORMERS_OFFLINE")
 
 
 class Environment:
-    """What the public client and its relatives read; it reads most of it once, when imported."""
+    """Variables of the public client, which reads most of them once, when it is imported."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
@@ -26,10 +24,10 @@ class Environment:
     def set(self) -> None:
         for name in [name for name in os.environ if name.startswith(_CLIENT_PREFIXES)]:
             self._put(name, None)
-        for name, value in self._wanted().items():
+        for name, value in self._client_variables().items():
             self._put(name, value)
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         for name, value in self._before.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -45,7 +43,7 @@ class Environment:
         else:
             os.environ[name] = value
 
-    def _wanted(self) -> dict[str, str]:
+    def _client_variables(self) -> dict[str, str]:
         return {
             "HF_ENDPOINT": self._endpoint,
             "HF_HOME": self._folder,
@@ -53,7 +51,7 @@ class Environment:
             "HF_HUB_DISABLE_UPDATE_CHECK": "1",
             "HF_HUB_DISABLE_PROGRESS_BARS": "1",
             "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
-            # Such a proxy could not reach this machine's own ports.
+            # A proxy could not reach the ports of this machine.
             "NO_PROXY": _without_proxy("NO_PROXY"),
             "no_proxy": _without_proxy("no_proxy"),
         }
@@ -65,7 +63,7 @@ def _without_proxy(name: str) -> str:
 
 
 def clients_endpoint() -> str | None:
-    """Return where the public client goes in this process; None: it was not imported yet."""
+    """Return the endpoint of the public client in this process; None: it was not imported yet."""
     constants: Any = sys.modules.get("huggingface_hub.constants")
     return None if constants is None else str(constants.ENDPOINT)
 
@@ -75,5 +73,5 @@ def database_url() -> str | None:
 
 
 def child_variables() -> Mapping[str, str]:
-    """Return the variables of a child: settings of a developer's own hub do not reach it."""
+    """Return the variables of the child process, without the settings of a developer's own hub."""
     return {name: value for name, value in os.environ.items() if not name.startswith("HUBLET_")}

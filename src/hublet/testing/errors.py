@@ -1,25 +1,25 @@
-"""What can go wrong for a test that uses a hub.
+"""Errors of a test's hub.
 
 HubletTestingError
-├── CannotStart     the hub of the tests does not come up
-├── Refused         the hub answered an errand of the test with an error
+├── CannotStart     the hub of the tests does not start
+├── Refused         the hub answered a request of the test with an error
 └── WaitedInVain    what the test waited for did not happen (an AssertionError too)
 """
 
 
 class HubletTestingError(Exception):
-    """Base of all of them; the message is a sentence for the developer."""
+    """Base class; the message is a sentence for the developer."""
 
 
 class CannotStart(HubletTestingError):
-    """The hub of the tests does not come up."""
+    """The hub of the tests does not start."""
 
 
 class Refused(HubletTestingError):
-    """The hub answered an errand of the test with an error."""
+    """The hub answered a request of the test with an error."""
 
-    def __init__(self, request: str, status: int, answer: str) -> None:
-        super().__init__(f"{request} was answered with {status}: {answer}")
+    def __init__(self, request: str, status: int, response: str) -> None:
+        super().__init__(f"{request} was answered with {status}: {response}")
         self.status = status
 
 

@@ -1,4 +1,4 @@
-"""Hub of a test: creates users, organizations, tokens and apps, and plans faults."""
+"""Hub of a test: creates users, organizations, tokens and apps, and injects faults."""
 
 import email
 import email.policy
@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.testing.browser import Browser
 from hublet.testing.clock import Clock
 from hublet.testing.errors import Refused
@@ -43,11 +43,11 @@ class OAuthApp:
     secret: str = field(repr=False)
 
 
-# What a test plans to go wrong is not meant for the test itself.
+# Exempts the requests of this module from the faults that a test injects.
 _FAULT_EXEMPTION = {"X-Hublet-Testing": "1"}
 _SECONDS = 30.0
 
-# Proxies of the developer's lead elsewhere.
+# A proxy of the developer's could not reach the hub.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -59,7 +59,7 @@ def call_hub(
     body: object = None,
     query: Mapping[str, object] | None = None,
 ) -> Any:
-    """Return the JSON of the answer, or raise Refused."""
+    """Return the JSON of the response, or raise Refused."""
     if query:
         url += "?" + urllib.parse.urlencode(query, doseq=True)
     headers = {**_FAULT_EXEMPTION, "Content-Type": "application/json"}
@@ -68,21 +68,21 @@ def call_hub(
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310 - it is the hub
     try:
-        with _opener.open(request, timeout=_SECONDS) as answer:
-            return json.loads(answer.read() or b"null")
+        with _opener.open(request, timeout=_SECONDS) as response:
+            return json.loads(response.read() or b"null")
     except urllib.error.HTTPError as error:
         with error:
-            told = error.read().decode(errors="replace")
-        raise Refused(f"{method} {url}", error.code, told) from None
+            text = error.read().decode(errors="replace")
+        raise Refused(f"{method} {url}", error.code, text) from None
 
 
 _ADMINISTRATOR = "admin"
-# Good enough for whoever can reach nothing but this machine.
+# Good enough for a hub that only this machine can reach.
 _PASSWORD = "correct horse battery staple"  # noqa: S105 - as above
 
 
 class Hub:
-    """A real hub: what the test does to it is gone when the next one begins."""
+    """A real hub, reset before each test."""
 
     def __init__(self, process: HubProcess) -> None:
         self._process = process
@@ -170,18 +170,18 @@ class Hub:
         return Browser(self.url, name=user.name, password=_PASSWORD)
 
     def inbox(self, user: User, **filters: str) -> list[dict[str, Any]]:
-        """Return a user's notifications, newest first, once all that happened has been told."""
+        """Return a user's notifications, newest first, once all events have been handled."""
         self.settle()
         query = {"limit": 100, **filters}
-        told = call_hub("GET", f"{self.url}/api/notifications", token=user.token, query=query)
-        found: list[dict[str, Any]] = told["notifications"]
-        return found
+        page = call_hub("GET", f"{self.url}/api/notifications", token=user.token, query=query)
+        notifications: list[dict[str, Any]] = page["notifications"]
+        return notifications
 
     def mails(self, user: User) -> list[EmailMessage]:
-        """Return the mails to a user, oldest first, once all that is due has been sent."""
+        """Return the mails to a user, oldest first, once all that are due have been sent."""
         self.settle()
-        found = map(_mail, sorted((self._process.data_dir / "mail").glob("*.eml")))
-        return [mail for mail in found if user.email in str(mail["To"])]
+        mails = map(_mail, sorted((self._process.data_dir / "mail").glob("*.eml")))
+        return [mail for mail in mails if user.email in str(mail["To"])]
 
     def fail_next(
         self,
@@ -193,9 +193,9 @@ class Hub:
         retry_after: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Let the next requests fail with this status; `*` in a path stands for anything."""
+        """Let the next requests fail with this status; `*` in a path matches anything."""
         added = {} if retry_after is None else {"Retry-After": str(retry_after)}
-        self._plan(
+        self._add_fault(
             {"status": status, "times": times, "path": path, "method": method}
             | {"headers": {**added, **(headers or {})}}
         )
@@ -203,15 +203,15 @@ class Hub:
     def slow_next(
         self, seconds: float, *, times: int = 1, path: str | None = None, method: str | None = None
     ) -> None:
-        """Let the next requests wait so long before the right answer comes."""
-        self._plan({"delaySeconds": seconds, "times": times, "path": path, "method": method})
+        """Delay the next requests by this time before they are handled."""
+        self._add_fault({"delaySeconds": seconds, "times": times, "path": path, "method": method})
 
     def settle(self, *, timeout: float = 10.0) -> None:
         """Wait until the hub has done all that is due: deliveries, notifications, mails."""
-        self._process.ask("settle", seconds=timeout)
+        self._process.command("settle", seconds=timeout)
 
     def reset(self) -> None:
-        """Make it a hub that has seen nothing; this happens before each test by itself."""
+        """Replace it with an unused hub, as happens before each test."""
         self._process.reset()
 
     @property
@@ -224,7 +224,7 @@ class Hub:
         """All that the hub has written to its log since it started."""
         return self._process.log()
 
-    def _plan(self, fault: Mapping[str, object]) -> None:
+    def _add_fault(self, fault: Mapping[str, object]) -> None:
         call_hub("POST", f"{self.url}/api/test-mode/faults", body=fault)
 
     def _issue(self, name: str, given: Mapping[str, object]) -> str:
@@ -252,8 +252,8 @@ def running_hub(
 ) -> Iterator[Hub]:
     """Run a hub in a process of its own, with settings by their keys in the settings file.
 
-    `database_url` names a PostgreSQL server by any database on it; the hub makes one of its own
-    there, and drops it in the end.
+    `database_url` names a PostgreSQL server by any database on it; the hub creates a database of
+    its own there, and drops it in the end.
     """
     process = HubProcess(Port())
     try:

@@ -1,4 +1,4 @@
-"""Pytest plugin: fixtures and hooks."""
+"""Pytest plugin: its options, hooks and fixtures."""
 
 from collections.abc import Generator, Iterator, Mapping
 
@@ -40,21 +40,21 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Where the plugin was not loaded early, this is the first that is heard of it.
+    # For a plugin that was not loaded early.
     _session_of(config)
 
 
 def _session_of(config: pytest.Config) -> Session:
     if _SESSION not in config.stash:
         config.stash[_SESSION] = session = Session(config)
-        # Also where a conftest.py fails, and pytest never gets to its `pytest_unconfigure`.
+        # A cleanup runs also when a conftest.py fails, unlike `pytest_unconfigure`.
         config.add_cleanup(session.end)
     return config.stash[_SESSION]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if "hub" in getattr(item, "fixturenames", ()):
-        _session_of(item.config).expect_a_hub()
+        _session_of(item.config).expect_hub()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -62,8 +62,8 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    is_of_a_hub = "hub" in getattr(item, "fixturenames", ())
-    if report.failed and call.when == "call" and is_of_a_hub:
+    uses_hub = "hub" in getattr(item, "fixturenames", ())
+    if report.failed and call.when == "call" and uses_hub:
         report.sections.append(("Log of the hub", _session_of(item.config).log_of_this_test()))
     return report
 
@@ -94,13 +94,13 @@ def hub_process(
 
 @pytest.fixture
 def hub(pytestconfig: pytest.Config, hub_process: HubProcess) -> Hub:
-    """A real hub that has seen nothing before this test."""
+    """A real hub that no other test has used."""
     _session_of(pytestconfig).renew(hub_process)
     return Hub(hub_process)
 
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """An endpoint for webhooks that keeps what it is sent."""
+    """An endpoint for webhooks that records its requests."""
     with receiving() as receiver:
         yield receiver

@@ -1,4 +1,4 @@
-"""Child process of a test's hub, seen from the tests."""
+"""Child process of a test's hub: starts it, sends it commands and stops it."""
 
 import json
 import os
@@ -21,7 +21,7 @@ _LAST_LINES = 20
 
 
 class Port:
-    """A free port of this machine, known before anything listens there and kept for a hub."""
+    """A free port of this machine, reserved for a hub before anything listens on it."""
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
@@ -33,12 +33,12 @@ class Port:
         return f"http://127.0.0.1:{self.number}"
 
     def take(self) -> socket.socket:
-        """Return the socket; whoever takes it closes it, and it can be taken again later."""
+        """Return the socket, which the caller closes; after that it can be taken again."""
         if self._socket is None:
             self._reserve()
-        taken, self._socket = self._socket, None
-        assert taken is not None  # noqa: S101 - for the type: it was reserved just now
-        return taken
+        reserved, self._socket = self._socket, None
+        assert reserved is not None  # noqa: S101 - for the type: it was reserved just now
+        return reserved
 
     def release(self) -> None:
         if self._socket is not None:
@@ -53,10 +53,10 @@ class Port:
 
 
 class HubProcess:
-    """A hub in a process of its own: it ends with the tests, even when those are killed.
+    """A hub in a process of its own, which ends with the tests even when those are killed.
 
-    It takes most of its start to import what it needs, and for that it need not know anything:
-    so it may be made long before `start` tells it what kind of hub is wanted.
+    Most of its start are imports, which need no settings: so the process may be created long
+    before `start` sends it the settings.
     """
 
     def __init__(self, port: Port) -> None:
@@ -69,7 +69,7 @@ class HubProcess:
         with self._log.open("wb") as log, port.take() as listener:
             self._popen = subprocess.Popen(  # noqa: S603 - it is ourselves
                 [
-                    # Without the folder of the tests: a `secrets.py` there is not the library's.
+                    # -P: a `secrets.py` in the folder of the tests must not replace the library's.
                     *(sys.executable, "-P", "-X", "utf8", "-m", "hublet.testing.child"),
                     *(str(os.getpid()), str(listener.fileno()), str(self._folder)),
                 ],
@@ -78,34 +78,34 @@ class HubProcess:
                 stderr=log,
                 pass_fds=[listener.fileno()],
                 env=environment.child_variables(),
-                # Ctrl+C is for the tests: the hub of the one that runs must not go first.
+                # Ctrl+C ends the tests first, and they end the hub.
                 start_new_session=True,
             )
         self.pid = self._popen.pid
 
     def start(self, settings: Mapping[str, object], *, database_url: str | None = None) -> None:
-        """Let it serve, with settings by their keys in the settings file; return when it does."""
-        wanted = {
+        """Start to serve with these settings, named as in the settings file; return when it does."""
+        options = {
             "folder": str(self._folder),
             "settings": dict(settings),
             "database_url": database_url,
             "token": self.admin_token,
         }
         try:
-            self._note(self._exchange(wanted))
+            self._update(self._exchange(options))
         except HubletTestingError as error:
             raise CannotStart(f"The hub of the tests does not start: {error}") from None
 
     def reset(self) -> None:
-        """Put a hub that has seen nothing in the place of the one there is."""
-        self._note(self.ask("reset"))
+        """Replace the hub with an unused one."""
+        self._update(self.command("reset"))
 
-    def ask(self, errand: str, **details: object) -> dict[str, Any]:
-        """Have something done and return what is told of it."""
-        return self._exchange({"do": errand, **details})
+    def command(self, name: str, **arguments: object) -> dict[str, Any]:
+        """Run a control command in the process (see `testing.child.control`); return its reply."""
+        return self._exchange({"do": name, **arguments})
 
     def log(self, since: int = 0) -> str:
-        """Return what it has written, from a position on."""
+        """Return its log, from a position on."""
         with self._log.open("rb") as file:
             file.seek(since)
             return file.read().decode(errors="replace")
@@ -114,7 +114,7 @@ class HubProcess:
         return self._log.stat().st_size
 
     def stop(self) -> None:
-        """End it; nothing of it runs any more when this returns."""
+        """Stop the process, and wait until it has ended."""
         stdin, stdout = self._pipes
         stdin.close()
         try:
@@ -125,31 +125,31 @@ class HubProcess:
         stdout.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _note(self, told: Mapping[str, Any]) -> None:
-        self.data_dir = Path(told["data_dir"])
+    def _update(self, reply: Mapping[str, Any]) -> None:
+        self.data_dir = Path(reply["data_dir"])
 
-    def _exchange(self, said: Mapping[str, object]) -> dict[str, Any]:
+    def _exchange(self, request: Mapping[str, object]) -> dict[str, Any]:
         stdin, stdout = self._pipes
-        # Two threads of a test may ask at once.
+        # Two threads of a test may call at once.
         with self._lock:
             try:
-                stdin.write(json.dumps(said).encode() + b"\n")
+                stdin.write(json.dumps(request).encode() + b"\n")
                 stdin.flush()
             except OSError:
-                raise HubletTestingError(self._obituary()) from None
+                raise HubletTestingError(self._last_output()) from None
             line = stdout.readline()
-        told: dict[str, Any] = json.loads(line) if line else {"error": self._obituary()}
-        if "error" in told:
-            raise HubletTestingError(told["error"])
-        return told
+        reply: dict[str, Any] = json.loads(line) if line else {"error": self._last_output()}
+        if "error" in reply:
+            raise HubletTestingError(reply["error"])
+        return reply
 
     @property
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         stdin, stdout = self._popen.stdin, self._popen.stdout
-        assert stdin is not None  # noqa: S101 - for the type: it was asked for
-        assert stdout is not None  # noqa: S101 - for the type: it was asked for
+        assert stdin is not None  # noqa: S101 - for the type: it is a pipe
+        assert stdout is not None  # noqa: S101 - for the type: it is a pipe
         return stdin, stdout
 
-    def _obituary(self) -> str:
+    def _last_output(self) -> str:
         last = "\n".join(self.log().splitlines()[-_LAST_LINES:]) if self._log.exists() else ""
         return f"Its process has ended. The last it wrote:\n{last}"

@@ -1,4 +1,4 @@
-"""Session: one run of pytest and its hub."""
+"""Session: the hub of one run of pytest."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -11,13 +11,13 @@ from hublet.testing.environment import Environment
 from hublet.testing.errors import CannotStart
 from hublet.testing.process import HubProcess, Port
 
-# Whether the last run had tests with a hub: then this one begins with it, beside the collecting.
+# Whether the last run had tests with a hub: then the hub starts while pytest still collects.
 _USED = "hublet/used"
 _LOG_SECONDS = 0.4
 
 
 class Session:
-    """Knows the hub's address from the start; has a process for it as soon as one is expected."""
+    """Reserves the hub's address at once, and starts its process as soon as a test needs one."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -32,37 +32,37 @@ class Session:
             self._environment = Environment(self._port.url)
             self._environment.set()
         if self._runs_tests and self._was_used_last_time():
-            self._make_a_spare()
+            self._create_spare()
 
     def _was_used_last_time(self) -> bool:
-        # Pytest's cache opens only after the conftest files, whose imports take so long.
+        # Pytest's own cache is available only after the conftest files are imported.
         try:
             folder = self._config.rootpath / self._config.getini("cache_dir")
             return bool((folder / "v" / _USED).read_text() == "true")
         except (OSError, ValueError):
             return False
 
-    def expect_a_hub(self) -> None:
-        """A test will want a hub: begin with what takes longest, beside the rest."""
-        if self._runs_tests and not self._selects:
-            self._make_a_spare()
+    def expect_hub(self) -> None:
+        """Start the process early: a collected test uses a hub."""
+        if self._runs_tests and not self._may_deselect:
+            self._create_spare()
 
-    def _make_a_spare(self) -> None:
+    def _create_spare(self) -> None:
         if self._spare is None and self._running is None:
             self._spare = HubProcess(self._port)
 
     @property
     def _runs_tests(self) -> bool:
         option = self._config.option
-        # The one that hands out tests to others runs none by itself.
-        hands_out = bool(getattr(option, "numprocesses", None)) and not hasattr(
+        # The controller of pytest-xdist runs no tests itself.
+        is_controller = bool(getattr(option, "numprocesses", None)) and not hasattr(
             self._config, "workerinput"
         )
-        return not (option.collectonly or hands_out)
+        return not (option.collectonly or is_controller)
 
     @property
-    def _selects(self) -> bool:
-        """Tell whether what is collected may still be left out."""
+    def _may_deselect(self) -> bool:
+        """Return whether collected tests may still be deselected."""
         option = self._config.option
         return bool(option.keyword or option.markexpr)
 
@@ -70,7 +70,7 @@ class Session:
     def running(
         self, settings: Mapping[str, object], database_url: str | None
     ) -> Iterator[HubProcess]:
-        self._check_the_client()
+        self._check_client()
         process, self._spare = self._spare or HubProcess(self._port), None
         self._running, self._was_used = process, True
         try:
@@ -82,14 +82,14 @@ class Session:
             process.stop()
 
     def renew(self, process: HubProcess) -> None:
-        """Make it a hub that no test has used."""
+        """Reset the hub, unless no test has used it yet."""
         if not self._is_fresh:
             process.reset()
         self._is_fresh = False
         self._log_start = process.log_size()
 
     def log_of_this_test(self) -> str:
-        # The hub writes down its requests several at a time.
+        # The hub writes its log in batches.
         threading.Event().wait(_LOG_SECONDS)
         return "" if self._running is None else self._running.log(self._log_start)
 
@@ -99,13 +99,13 @@ class Session:
             self._spare = None
         self._port.release()
         if self._environment is not None:
-            self._environment.put_back()
-        # Some projects do without pytest's cache.
+            self._environment.restore()
+        # Some projects disable pytest's cache.
         cache = getattr(self._config, "cache", None)
         if self._runs_tests and cache is not None:
             cache.set(_USED, self._was_used)
 
-    def _check_the_client(self) -> None:
+    def _check_client(self) -> None:
         endpoint = environment.clients_endpoint()
         if self._environment is not None and endpoint not in {None, self._port.url}:
             raise CannotStart(

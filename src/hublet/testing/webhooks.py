@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar, cast
 
 from hublet.core.clock import monotonic
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.testing.errors import WaitedInVain
 from hublet.testing.process import HubProcess
 
@@ -18,15 +18,15 @@ T = TypeVar("T")
 _PAUSE_SECONDS = 0.01
 
 
-def wait_until(look: Callable[[], T], *, seconds: float, otherwise: Callable[[T], str]) -> T:
-    """Look again and again until there is something, and return it; else fail with a sentence."""
+def wait_until(check: Callable[[], T], *, seconds: float, failure: Callable[[], str]) -> T:
+    """Poll until the check returns something, and return that; else fail with a sentence."""
     deadline = monotonic() + seconds
     pause = threading.Event()
-    while not (found := look()):
+    while not (result := check()):
         if monotonic() > deadline:
-            raise WaitedInVain(otherwise(found))
+            raise WaitedInVain(failure())
         pause.wait(_PAUSE_SECONDS)
-    return found
+    return result
 
 
 Delivery = dict[str, Any]
@@ -42,8 +42,9 @@ class Webhooks:
         Each is what `GET /api/settings/webhooks/{id}/deliveries/{id}` shows: state, event,
         payload, headers and every attempt.
         """
-        found: list[Delivery] = self._process.ask("deliveries", webhook=webhook)["deliveries"]
-        return found
+        reply = self._process.command("deliveries", webhook=webhook)
+        deliveries: list[Delivery] = reply["deliveries"]
+        return deliveries
 
     def wait_for(
         self,
@@ -55,37 +56,37 @@ class Webhooks:
         scope: str | None = None,
         timeout: float = 5.0,
     ) -> list[Delivery]:
-        """Wait until there are so many deliveries of this kind, and return all of the kind.
+        """Wait until there are so many deliveries of this kind, and return all of them.
 
-        `state` is delivered, failed, unsent or pending; None takes any.
+        `state` is delivered, failed, unsent or pending; None matches any.
         """
-        wanted = {"state": state, "action": action, "scope": scope}
+        criteria = {"state": state, "action": action, "scope": scope}
 
-        def look() -> list[Delivery]:
-            found = [each for each in self.deliveries(webhook) if _matches(each, wanted)]
-            return found if len(found) >= count else []
+        def check() -> list[Delivery]:
+            matching = [each for each in self.deliveries(webhook) if _matches(each, criteria)]
+            return matching if len(matching) >= count else []
 
         return wait_until(
-            look,
+            check,
             seconds=timeout,
-            otherwise=lambda _: self._complaint(webhook, count, wanted, timeout),
+            failure=lambda: self._timeout_message(webhook, count, criteria, timeout),
         )
 
-    def _complaint(
-        self, webhook: str, count: int, wanted: dict[str, str | None], seconds: float
+    def _timeout_message(
+        self, webhook: str, count: int, criteria: dict[str, str | None], seconds: float
     ) -> str:
-        kind = ", ".join(f"{name} {value}" for name, value in wanted.items() if value is not None)
-        found = Counter(map(_describe, self.deliveries(webhook)))
-        there_are = "; ".join(f"{number} of {words}" for words, number in found.items())
+        kind = ", ".join(f"{name} {value}" for name, value in criteria.items() if value is not None)
+        counts = Counter(map(_describe, self.deliveries(webhook)))
+        there_are = "; ".join(f"{number} of {kinds}" for kinds, number in counts.items())
         return (
             f"Waited {seconds:g} seconds for {count} deliveries ({kind or 'of any kind'}) of "
             f"{webhook or 'any webhook'}. There are: {there_are or 'none'}."
         )
 
 
-def _matches(delivery: Delivery, wanted: dict[str, str | None]) -> bool:
-    shown = {"state": delivery["state"], **delivery.get("event", {})}
-    return all(value is None or shown.get(name) == value for name, value in wanted.items())
+def _matches(delivery: Delivery, criteria: dict[str, str | None]) -> bool:
+    fields = {"state": delivery["state"], **delivery.get("event", {})}
+    return all(value is None or fields.get(name) == value for name, value in criteria.items())
 
 
 def _describe(delivery: Delivery) -> str:
@@ -99,7 +100,7 @@ def _describe(delivery: Delivery) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """One request as it came."""
+    """One request that the receiver got."""
 
     method: str
     # With its query.
@@ -114,7 +115,7 @@ class Received:
 
 
 class Receiver:
-    """What it was sent so far, and how it answers."""
+    """The requests of an endpoint so far, and its responses."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/webhook"
@@ -125,23 +126,23 @@ class Receiver:
 
     @property
     def deliveries(self) -> list[Received]:
-        """All that came, also what was answered with an error; oldest first."""
+        """All requests, also those answered with an error; oldest first."""
         with self._lock:
             return list(self._received)
 
     def wait_for(self, count: int = 1, *, timeout: float = 5.0) -> list[Received]:
         """Wait until so many requests have come, and return all."""
         return wait_until(
-            lambda: found if len(found := self.deliveries) >= count else [],
+            lambda: all_so_far if len(all_so_far := self.deliveries) >= count else [],
             seconds=timeout,
-            otherwise=lambda _: (
+            failure=lambda: (
                 f"Waited {timeout:g} seconds for {count} requests at {self.url}; "
                 f"{len(self.deliveries)} came."
             ),
         )
 
     def answer_with(self, status: int, *, times: int | None = None) -> None:
-        """Answer so from now on, or only so many times."""
+        """Respond with this status from now on, or only so many times."""
         with self._lock:
             if times is None:
                 self._always = status
@@ -150,11 +151,12 @@ class Receiver:
                 self._planned.extend([status] * times)
 
     def clear(self) -> None:
-        """Forget what came."""
+        """Forget the requests so far."""
         with self._lock:
             self._received.clear()
 
-    def take(self, received: Received) -> int:
+    def record(self, received: Received) -> int:
+        """Keep a request, and return the status of its response."""
         with self._lock:
             self._received.append(received)
             return self._planned.popleft() if self._planned else self._always
@@ -176,7 +178,7 @@ def receiving() -> Iterator[Receiver]:
 
 
 class _Server(ThreadingHTTPServer):
-    # A hub keeps connections open; nobody waits until it closes them.
+    # A hub keeps connections open; the end of a test does not wait for them.
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
@@ -190,20 +192,20 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        # Not of a webhook: a browser that an app has sent here.
-        self._answer()
+        # Not from a webhook: a browser that an app has redirected here.
+        self._respond()
 
     def do_POST(self) -> None:
-        self._answer()
+        self._respond()
 
-    def _answer(self) -> None:
+    def _respond(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         received = Received(method=self.command, path=self.path, headers=headers, body=body)
         receiver = cast("_Server", self.server).receiver
-        self.send_response(receiver.take(received))
+        self.send_response(receiver.record(received))
         self.send_header("content-length", "0")
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
-        """Say nothing."""
+        """Log nothing."""

@@ -1,84 +1,67 @@
-"""Owner of the webhooks that a request is about, as a type that a route names."""
+"""Authorization of webhook routes: an annotated type for whose webhooks a request is about."""
 
 import re
-from collections.abc import Callable
-from functools import wraps
-from inspect import signature
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
 
 from hublet.accounts.organizations import service as organizations
-from hublet.accounts.records import Role
+from hublet.accounts.records import Owner, OwnerType, Role
 from hublet.core.http import Db, Router
 from hublet.core.http.routers import mirror_routes
 from hublet.tokens.auth import WebhookManager, actor_of
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
-from hublet.webhooks.records import Owner
+from hublet.webhooks.records import WebhookAccess
 
 OWN_WEBHOOKS = "/api/settings/webhooks"
 ORGANIZATION_WEBHOOKS = "/api/organizations/{name}/settings/webhooks"
 
 
-def owner_of_caller(request: Request, caller: Caller) -> Owner:
+def access_to_own(request: Request, caller: Caller) -> WebhookAccess:
     check_scope(caller, owner_id=caller.user_id)
-    actor = actor_of(request, caller)
-    return Owner(id=caller.user_id, name=caller.user_name, caller=caller, actor=actor)
+    owner = Owner(id=caller.user_id, name=caller.user_name, type=OwnerType.user)
+    return WebhookAccess(owner=owner, caller=caller, actor=actor_of(request, caller))
 
 
 def check_scope(caller: Caller, *, owner_id: str) -> None:
-    """Refuse a token whose scope holds somewhere else only."""
+    """Refuse a token whose scope covers only other owners."""
     if not caller.may(Scope.webhooks, on=owner_id):
         raise ScopeNeeded([Scope.webhooks])
 
 
-async def _caller_as_owner(request: Request, caller: WebhookManager) -> Owner:
-    return owner_of_caller(request, caller)
+async def _access_to_own(request: Request, caller: WebhookManager) -> WebhookAccess:
+    return access_to_own(request, caller)
 
 
-async def _organization_as_owner(
+async def _access_to_organization(
     request: Request, database: Db, caller: WebhookManager, name: str
-) -> Owner:
+) -> WebhookAccess:
     # Not the connection of the route: a request that waits for a second one could wait for ever.
     async with database.read() as conn:
-        found = await organizations.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
-    check_scope(caller, owner_id=found.id)
-    return Owner(
-        id=found.id,
-        name=found.name,
-        is_organization=True,
-        caller=caller,
-        actor=actor_of(request, caller),
-    )
+        organization = await organizations.get_as(
+            conn, name, user_id=caller.user_id, needed=Role.admin
+        )
+    check_scope(caller, owner_id=organization.id)
+    owner = Owner(id=organization.id, name=organization.name, type=OwnerType.organization)
+    return WebhookAccess(owner=owner, caller=caller, actor=actor_of(request, caller))
 
 
-WebhookOwner = Annotated[Owner, Depends(_caller_as_owner)]
-OwningOrganization = Annotated[Owner, Depends(_organization_as_owner)]
+WebhookOwner = Annotated[WebhookAccess, Depends(_access_to_own)]
+OwningOrganization = Annotated[WebhookAccess, Depends(_access_to_organization)]
 
 
 def mirror_for_organizations(own_webhooks: Router) -> Router:
     """Return the same routes for the webhooks of an organization."""
-    path = (OWN_WEBHOOKS, ORGANIZATION_WEBHOOKS)
-    return mirror_routes(own_webhooks, tag="webhooks", path=path, endpoint=_mirror_endpoint)
-
-
-def _mirror_endpoint(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function under a name of its own, with the organization as the owner."""
-
-    @wraps(endpoint)
-    async def mirror(*args: Any, **kwargs: Any) -> Any:
-        return await endpoint(*args, **kwargs)
-
-    shape = signature(endpoint)
-    mirror.__dict__["__signature__"] = shape.replace(
-        parameters=[
-            each.replace(annotation=OwningOrganization) if each.annotation == WebhookOwner else each
-            for each in shape.parameters.values()
-        ]
+    return mirror_routes(
+        own_webhooks,
+        tag="webhooks",
+        path=(OWN_WEBHOOKS, ORGANIZATION_WEBHOOKS),
+        name=("webhook", "organization_webhook"),
+        describe=_describe_for_organizations,
+        owner=(WebhookOwner, OwningOrganization),
     )
-    mirror.__name__ = endpoint.__name__.replace("webhook", "organization_webhook", 1)
-    mirror.__doc__ = re.sub(
-        r"\bwebhooks?\b", r"\g<0> of an organization", endpoint.__doc__ or "", count=1
-    )
-    return mirror
+
+
+def _describe_for_organizations(text: str) -> str:
+    return re.sub(r"\bwebhooks?\b", r"\g<0> of an organization", text, count=1)

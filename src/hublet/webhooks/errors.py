@@ -1,4 +1,13 @@
-"""Errors of webhooks: in what a caller asks for, and in sending a delivery again."""
+"""Errors of webhooks.
+
+InvalidRequest (400)
+    OneTargetNeeded, SecretsNotAllowed, SecretsTooLarge, WatchedIsPrivate, InvalidPeriod
+NotFound (404)
+    WebhookNotFound, WatchedNotFound, SourceJobNotFound, DeliveryNotFound
+Conflict (409)
+    TooManyWebhooks
+    WebhookNotEnabled, DeliveryNotVisible, DeliveryInProgress: it is not sent again
+"""
 
 from hublet.core.errors import Conflict, InvalidRequest, NotFound
 from hublet.webhooks.records import WebhookState

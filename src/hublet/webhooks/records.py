@@ -1,16 +1,16 @@
-"""Records of webhooks: the webhook, its owner and secrets, its deliveries and their attempts."""
+"""Records of webhooks: the webhook and who has access to it, its secrets, deliveries, attempts."""
 
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from hublet.accounts.records import Actor
-from hublet.core.light_dataclasses import dataclass
+from hublet.accounts.records import Actor, Owner
+from hublet.core.dataclasses import dataclass
 from hublet.events import RepoSnapshot
 from hublet.tokens.records import Caller
 
-# Rung when there is something to deliver, and when attempts were made.
+# Channels that are woken when a delivery may be due, and when attempts were committed.
 DELIVERIES_CHANNEL = "webhook-deliveries"
 ATTEMPTS_CHANNEL = "webhook-attempts"
 
@@ -46,16 +46,16 @@ class WatchedType(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedItem:
     type: WatchedType
-    # Of today; of the time it was added when it is gone.
+    # The current name; the name when it was added if it does not exist any more.
     name: str
-    # The id of what is watched, or `missing_target` for a repository that was deleted.
+    # The id of the repository or account, or `missing_target` of a repository that was deleted.
     target: str
-    # The account whose picture stands beside it; None when it is gone.
+    # The account whose avatar is shown; None when it does not exist any more.
     account_id: str | None = None
 
 
 def missing_target(repo_type: str, name_key: str) -> str:
-    """Return what a watched repository is found by while none has its name."""
+    """Return the target of a watched repository that does not exist: its type and name."""
     return f"{repo_type}:{name_key}"
 
 
@@ -67,7 +67,7 @@ class WebhookRecord:
     owner_id: str
     creator_id: str
     url: str | None = None
-    # As it was asked for, in wire names, without its secrets.
+    # As in the request, in wire names, without its secrets.
     job: dict[str, Any] | None = None
     job_source_id: str | None = None
     secret_names: tuple[str, ...] = ()
@@ -81,37 +81,36 @@ class WebhookRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSecrets:
-    """What a webhook keeps sealed: how it proves itself, and what its job is given."""
+    """Secrets of a webhook in plain text: those that sign, and those of the job it starts."""
 
     current: str | None = field(default=None, repr=False)
-    # Signs along until then.
+    # Also signs, until then.
     old: str | None = field(default=None, repr=False)
     old_until: datetime | None = None
     for_job: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """A user, or an organization for whom one of its administrators acts."""
+class WebhookAccess:
+    """Access to an owner's webhooks: a user's own, or an administrator's to the organization's."""
 
-    id: str
-    name: str
-    is_organization: bool = False
+    owner: Owner
     caller: Caller
+    # Who acts, as the audit log records it.
     actor: Actor
 
 
 class DeliveryState(StrEnum):
-    """Where a delivery stands; the last three are ends, and a replay starts from any of them."""
+    """State of a delivery; the last three are final, and a replay starts from any of them."""
 
-    # Committed with its event; nobody has looked at it.
+    # Committed with its event; no worker has claimed it yet.
     fresh = "fresh"
     # To be tried when it is due.
     pending = "pending"
     delivered = "delivered"
-    # Given up: the schedule is spent, or the target is gone for good.
+    # Given up: the retry schedule is exhausted, or the target is gone for good.
     failed = "failed"
-    # Never tried, or not tried again, for the reason that stands beside it.
+    # Never tried, or not tried again, for the reason in the same row.
     unsent = "unsent"
 
 
@@ -124,6 +123,13 @@ class UnsentReason(StrEnum):
     no_access = "no-access"
 
 
+# Why nothing is sent while a webhook is in this state.
+UNSENT_REASONS = {
+    WebhookState.disabled: UnsentReason.disabled,
+    WebhookState.suspended: UnsentReason.suspended,
+}
+
+
 class GivenUpReason(StrEnum):
     """Why a delivery is not tried again."""
 
@@ -134,10 +140,10 @@ class GivenUpReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingEvent:
-    """What a delivery tells of; one object for all deliveries of the same event."""
+    """The event of a delivery; one object for all deliveries of the same event."""
 
     id: str
-    # Rendered once; the object that names the webhook is still to be added.
+    # Rendered once, without the object that names the webhook.
     payload: bytes = field(repr=False)
     # As it was then.
     repo: RepoSnapshot
@@ -145,12 +151,12 @@ class OutgoingEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedDelivery:
-    """One delivery as it is carried."""
+    """A delivery that a worker has claimed."""
 
     id: str
     webhook_id: str
-    happening: OutgoingEvent
-    # Of the schedule that is running, and in all.
+    event: OutgoingEvent
+    # Attempts in the current retry schedule, and in all.
     tries: int
     attempts: int
     ping: bool
@@ -163,7 +169,7 @@ class ClaimedDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One try, as it is kept. Times are microseconds; a phase that did not happen is None."""
+    """One attempt, as it is stored. Times are microseconds; a phase that was skipped is None."""
 
     number: int
     started_at: int
@@ -182,9 +188,9 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What is to be written about a delivery that was held.
+    """The result of a claimed delivery, to be written.
 
-    Without an attempt it was not sent, for the reason given, or is handed back untouched.
+    Without an attempt it was not sent, for the reason given, or is released unchanged.
     """
 
     delivery: ClaimedDelivery

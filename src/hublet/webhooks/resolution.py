@@ -1,4 +1,4 @@
-"""Resolution of what a request names: the target of a webhook, and what it is to watch."""
+"""Resolution of the names in a request: the target of a webhook, and what it watches."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import field
@@ -11,14 +11,14 @@ from hublet.accounts.organizations import service as organizations
 from hublet.accounts.users import service as accounts
 from hublet.core.config import Settings
 from hublet.core.database import Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.outgoing.networks import AddressPolicy
 from hublet.core.outgoing.urls import check_url
 from hublet.repos import service as repos
 from hublet.repos.errors import RepoNotFound
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.webhooks.errors import OneTargetNeeded, WatchedIsPrivate, WatchedNotFound
-from hublet.webhooks.records import Owner, WatchedItem, WatchedType, WebhookRecord
+from hublet.webhooks.records import WatchedItem, WatchedType, WebhookAccess, WebhookRecord
 from hublet.webhooks.schemas import CreateWebhook, UpdateWebhook, WatchedRequest
 
 
@@ -33,10 +33,10 @@ class RequestedTarget:
     # Those that the request lists in the job itself.
     job_secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
-    def is_of_a_kind_with(self, webhook: WebhookRecord) -> bool:
+    def has_same_kind_as(self, webhook: WebhookRecord) -> bool:
         return (self.url is None, self.job is None) == (webhook.url is None, webhook.job is None)
 
-    def is_that_of(self, webhook: WebhookRecord) -> bool:
+    def equals_target_of(self, webhook: WebhookRecord) -> bool:
         return (self.url, self.job, self.job_source_id) == (
             webhook.url,
             webhook.job,
@@ -49,8 +49,8 @@ def find_target(
 ) -> RequestedTarget | None:
     """Return the target that a request names, if it names one.
 
-    A URL is checked as far as that is possible without looking up its name; whether there is a
-    job of this id the database tells.
+    A URL is checked without looking up its host; whether a source job exists is checked later, in
+    the database.
     """
     given = [
         each for each in (request.url, request.job, request.jobSourceId) if each is not MISSING
@@ -73,22 +73,22 @@ def find_target(
 
 async def find_watched(
     conn: Reader,
-    owner: Owner,
-    asked: Sequence[WatchedRequest],
+    access: WebhookAccess,
+    requested: Sequence[WatchedRequest],
     *,
     before: Iterable[WatchedItem] = (),
 ) -> tuple[WatchedItem, ...]:
-    """Return what is asked for, each once, in the order it is asked for.
+    """Return the items that a request names, each once, in the order of the request.
 
-    What was watched `before` may stay when it is gone or out of sight.
+    An item that was watched `before` may stay when it is deleted or hidden by now.
     """
     by_name = {(each.type, each.name.casefold()): each for each in before}
     looked_up: dict[tuple[WatchedType, str], WatchedItem] = {}
-    for place, item in enumerate(asked):
+    for place, item in enumerate(requested):
         key = item.type, item.name.casefold()
         if key in looked_up:
             continue
-        watched = await _find_item(conn, owner, item, place) or by_name.get(key)
+        watched = await _find_item(conn, access, item, place) or by_name.get(key)
         if watched is None:
             raise WatchedNotFound(place, item.type, item.name)
         looked_up[key] = watched
@@ -97,15 +97,15 @@ async def find_watched(
 
 
 async def _find_item(
-    conn: Reader, owner: Owner, item: WatchedRequest, place: int
+    conn: Reader, access: WebhookAccess, item: WatchedRequest, place: int
 ) -> WatchedItem | None:
     if item.type.is_account:
         return await _find_account(conn, item)
-    repo = await _find_repo(conn, owner, item)
+    repo = await _find_repo(conn, access, item)
     if repo is None:
         return None
-    if owner.is_organization and repo.is_private and repo.owner_id != owner.id:
-        raise WatchedIsPrivate(place, item.type, item.name, organization=owner.name)
+    if access.owner.is_organization and repo.is_private and repo.owner_id != access.owner.id:
+        raise WatchedIsPrivate(place, item.type, item.name, organization=access.owner.name)
     return WatchedItem(
         type=item.type, name=repo.full_name, target=repo.id, account_id=repo.owner_id
     )
@@ -123,10 +123,10 @@ async def _find_account(conn: Reader, item: WatchedRequest) -> WatchedItem | Non
     return WatchedItem(type=item.type, name=account.name, target=account.id, account_id=account.id)
 
 
-async def _find_repo(conn: Reader, owner: Owner, item: WatchedRequest) -> Repo | None:
+async def _find_repo(conn: Reader, access: WebhookAccess, item: WatchedRequest) -> Repo | None:
     namespace, _, name = item.name.partition("/")
     address = RepoAddress(type=RepoType(item.type), namespace=namespace, name=name)
     try:
-        return await repos.get(conn, owner.caller, address, Right.see)
+        return await repos.get(conn, access.caller, address, Right.see)
     except RepoNotFound:
         return None

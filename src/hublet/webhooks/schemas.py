@@ -1,4 +1,4 @@
-"""Schemas of webhooks."""
+"""Schemas of webhooks: requests to create and update them, and the response."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -13,7 +13,7 @@ from hublet.webhooks import records
 from hublet.webhooks.records import Domain, WatchedType, WebhookState
 
 MAX_WATCHED = 1000
-# It travels in a header.
+# It is sent in a header.
 MAX_SECRET = 256
 
 _JOB_FIELDS = (SpaceJob.model_fields.keys() | ImageJob.model_fields.keys()) - {"secrets"}
@@ -31,7 +31,7 @@ def _check_printable(text: str) -> str:
     return text
 
 
-# The description tells the shape; `core.outgoing` holds the rules and says their sentences.
+# The description has the shape; `core.outgoing` has the rules and their error messages.
 Url = Annotated[
     str, WithJsonSchema({"type": "string", "format": "uri", "maxLength": MAX_URL, "minLength": 1})
 ]
@@ -59,7 +59,7 @@ class _WebhookRequest(Schema):
     jobSourceId: ObjectId | MISSING = MISSING
     # For the job that starts from jobSourceId; an empty value removes one.
     secrets: Annotated[Secrets | MISSING, Field(repr=False)] = MISSING
-    # An empty one takes the secret away.
+    # An empty one removes the secret.
     secret: Annotated[Secret | MISSING, Field(repr=False)] = MISSING
 
 
@@ -72,7 +72,7 @@ class CreateWebhook(_WebhookRequest):
 class UpdateWebhook(_WebhookRequest):
     """What is to change; a field that is left out keeps its value."""
 
-    # Client contract 1.2: the clients always send it, and mean nothing by an empty one.
+    # Client contract 1.2: the clients always send it; an empty one changes nothing.
     watched: Annotated[list[WatchedRequest], Field(max_length=MAX_WATCHED)] = Field(default=[])
     domains: Domains | MISSING = MISSING
 
@@ -80,7 +80,7 @@ class UpdateWebhook(_WebhookRequest):
 class Watched(Schema):
     name: str
     type: WatchedType
-    # The picture of the account, or of the repository's owner; absent when it is gone.
+    # The avatar of the account, or of the repository's owner; absent when it does not exist.
     avatarUrl: str | MISSING = MISSING
 
 
@@ -106,32 +106,32 @@ class WebhookEnvelope(Schema):
 
 def render_webhook(webhook: records.WebhookRecord, *, base_url: str) -> dict[str, Any]:
     """Return a webhook as `Webhook` describes it; its secrets stay inside."""
-    shown: dict[str, Any] = {"id": webhook.id}
+    rendered: dict[str, Any] = {"id": webhook.id}
     if webhook.url is not None:
-        shown["url"] = webhook.url
+        rendered["url"] = webhook.url
     if webhook.job is not None:
-        shown["job"] = _render_job(webhook.job, webhook.secret_names)
+        rendered["job"] = _render_job(webhook.job, webhook.secret_names)
     if webhook.job_source_id is not None:
-        shown["jobSourceId"] = webhook.job_source_id
-    shown |= {
+        rendered["jobSourceId"] = webhook.job_source_id
+    rendered |= {
         "disabled": _DISABLED[webhook.state],
         "watched": [_render_watched(each, base_url) for each in webhook.watched],
         "hasSecret": webhook.has_secret,
         "domains": list(webhook.domains),
     }
     if webhook.last_trigger_at is not None:
-        shown["lastTriggerAt"] = wire(webhook.last_trigger_at)
-    return shown
+        rendered["lastTriggerAt"] = wire(webhook.last_trigger_at)
+    return rendered
 
 
 def _render_job(job: dict[str, Any], secret_names: tuple[str, ...]) -> dict[str, Any]:
     # Interface 2.3: these fields and no others; the rest is kept for the job alone.
-    shown = {name: value for name, value in job.items() if name in _JOB_FIELDS}
-    return shown | {"secrets": list(secret_names)} if secret_names else shown
+    rendered = {name: value for name, value in job.items() if name in _JOB_FIELDS}
+    return rendered | {"secrets": list(secret_names)} if secret_names else rendered
 
 
 def _render_watched(watched: records.WatchedItem, base_url: str) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": watched.name, "type": watched.type}
+    rendered: dict[str, Any] = {"name": watched.name, "type": watched.type}
     if watched.account_id is not None:
-        shown["avatarUrl"] = avatar_url(base_url, watched.account_id)
-    return shown
+        rendered["avatarUrl"] = avatar_url(base_url, watched.account_id)
+    return rendered

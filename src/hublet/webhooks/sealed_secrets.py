@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 import msgspec
 
 from hublet.core.clock import now
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.sealing import KeyRing
 from hublet.webhooks.records import WebhookSecrets
 
-# After a change the old secret signs along, so that a receiver has time to learn the new one.
+# After a change the old secret also signs, so that a receiver has time to learn the new one.
 OVERLAP = timedelta(hours=24)
 
 
@@ -22,7 +22,7 @@ class SealedSecrets:
 
 
 def rotate(secrets: WebhookSecrets, secret: str) -> tuple[str | None, str | None, datetime | None]:
-    """Return the secret, the old one and its end after a change; an empty one takes both away."""
+    """Return the secret, the old one and its expiry after a change; an empty one removes both."""
     if not secret:
         return None, None, None
     if secret == secrets.current or secrets.current is None:
@@ -46,7 +46,7 @@ def seal(keys: KeyRing, webhook_id: str, secrets: WebhookSecrets) -> SealedSecre
 
 
 def unseal(keys: KeyRing, webhook_id: str, sealed: SealedSecrets) -> WebhookSecrets:
-    """Open the seals; an old secret whose time is over is not told any more."""
+    """Unseal the secrets; an old secret that has expired is left out."""
 
     def opened(value: bytes | None) -> str | None:
         context = _secret_context(webhook_id)

@@ -1,4 +1,4 @@
-"""Service of webhooks: what they may watch, where they lead, and what their owners may change."""
+"""Service of webhooks: create, update, enable, disable and delete them, and open their secrets."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ from hublet.webhooks.errors import (
 )
 from hublet.webhooks.records import (
     DELIVERIES_CHANNEL,
-    Owner,
+    WebhookAccess,
     WebhookRecord,
     WebhookSecrets,
     WebhookState,
@@ -35,80 +35,82 @@ from hublet.webhooks.sealed_secrets import rotate, seal, unseal
 MAX_SECRETS = 262_144
 
 
-async def list_of(conn: Reader, owner: Owner) -> list[WebhookRecord]:
-    return await store.list_of(conn, owner_id=owner.id)
+async def list_of(conn: Reader, access: WebhookAccess) -> list[WebhookRecord]:
+    return await store.list_of(conn, owner_id=access.owner.id)
 
 
-async def get(conn: Reader, owner: Owner, webhook_id: str) -> WebhookRecord:
-    webhook = await store.find(conn, webhook_id, owner_id=owner.id)
+async def get(conn: Reader, access: WebhookAccess, webhook_id: str) -> WebhookRecord:
+    webhook = await store.find(conn, webhook_id, owner_id=access.owner.id)
     if webhook is None:
         raise WebhookNotFound(webhook_id)
     return webhook
 
 
 async def secrets_of(conn: Reader, webhook_id: str) -> WebhookSecrets:
-    """Open what a webhook keeps sealed, for whoever delivers for it."""
+    """Open the sealed secrets of a webhook, for its deliveries."""
     sealed = await store.find_sealed(conn, webhook_id)
     if sealed is None:
         raise WebhookNotFound(webhook_id)
     return unseal(conn.hub.keys, webhook_id, sealed)
 
 
-async def create(conn: Connection, owner: Owner, request: CreateWebhook) -> WebhookRecord:
+async def create(conn: Connection, access: WebhookAccess, request: CreateWebhook) -> WebhookRecord:
     target = find_target(request, conn.hub.settings)
     if target is None:
         raise OneTargetNeeded
-    await _check_source_job(conn, owner, target)
-    await _check_limit(conn, owner)
+    await _check_source_job(conn, access, target)
+    await _check_limit(conn, access)
     webhook = WebhookRecord(
         id=new_object_id(),
-        owner_id=owner.id,
-        creator_id=owner.caller.user_id,
-        watched=await find_watched(conn, owner, request.watched),
+        owner_id=access.owner.id,
+        creator_id=access.caller.user_id,
+        watched=await find_watched(conn, access, request.watched),
         domains=tuple(request.domains),
         created_at=now(),
     )
     webhook, secrets = _apply_request(webhook, WebhookSecrets(), request, target)
     await store.add(conn, webhook, seal(conn.hub.keys, webhook.id, secrets))
-    await _audit(conn, owner, "webhook.create", webhook)
-    return await get(conn, owner, webhook.id)
+    await _audit(conn, access, "webhook.create", webhook)
+    return await get(conn, access, webhook.id)
 
 
-async def _check_source_job(conn: Reader, owner: Owner, target: RequestedTarget) -> None:
+async def _check_source_job(conn: Reader, access: WebhookAccess, target: RequestedTarget) -> None:
     source_id = target.job_source_id
-    if source_id is not None and await jobs.find_source(conn, source_id, owner_id=owner.id) is None:
-        raise SourceJobNotFound(source_id, owner=owner.name)
+    if source_id is None:
+        return
+    if await jobs.find_source(conn, source_id, owner_id=access.owner.id) is None:
+        raise SourceJobNotFound(source_id, owner=access.owner.name)
 
 
-async def _check_limit(conn: Connection, owner: Owner) -> None:
-    await conn.lock(f"webhooks of {owner.id}")
+async def _check_limit(conn: Connection, access: WebhookAccess) -> None:
+    await conn.lock(f"webhooks of {access.owner.id}")
     limit = conn.hub.settings.webhooks.per_owner
-    if await store.count_of(conn, owner_id=owner.id) >= limit:
-        raise TooManyWebhooks(owner.name, limit)
+    if await store.count_of(conn, owner_id=access.owner.id) >= limit:
+        raise TooManyWebhooks(access.owner.name, limit)
 
 
 async def update(
-    conn: Connection, owner: Owner, webhook_id: str, request: UpdateWebhook
+    conn: Connection, access: WebhookAccess, webhook_id: str, request: UpdateWebhook
 ) -> WebhookRecord:
     """Change what the request names; another kind of target takes the place of the old one."""
     target = find_target(request, conn.hub.settings)
-    before = await _lock(conn, owner, webhook_id)
-    if target is not None and not target.is_that_of(before):
-        await _check_source_job(conn, owner, target)
+    before = await _lock(conn, access, webhook_id)
+    if target is not None and not target.equals_target_of(before):
+        await _check_source_job(conn, access, target)
     webhook = before
     if request.watched:
-        watched = await find_watched(conn, owner, request.watched, before=before.watched)
+        watched = await find_watched(conn, access, request.watched, before=before.watched)
         webhook = replace(webhook, watched=watched)
     if request.domains is not MISSING:
         webhook = replace(webhook, domains=tuple(request.domains))
     webhook, secrets = _apply_request(webhook, await secrets_of(conn, webhook_id), request, target)
     await store.update(conn, webhook, seal(conn.hub.keys, webhook_id, secrets))
-    if target is not None and not target.is_that_of(before):
+    if target is not None and not target.equals_target_of(before):
         await store.reset_health(conn, webhook_id)
     conn.wake(DELIVERIES_CHANNEL)
     fields = sorted(request.model_fields_set - (set() if request.watched else {"watched"}))
-    await _audit(conn, owner, "webhook.update", webhook, details={"fields": fields})
-    return await get(conn, owner, webhook_id)
+    await _audit(conn, access, "webhook.update", webhook, details={"fields": fields})
+    return await get(conn, access, webhook_id)
 
 
 def _apply_request(
@@ -119,7 +121,7 @@ def _apply_request(
 ) -> tuple[WebhookRecord, WebhookSecrets]:
     """Return the webhook and its secrets with the target and the secrets of a request."""
     if target is not None:
-        if not target.is_of_a_kind_with(webhook):
+        if not target.has_same_kind_as(webhook):
             secrets = replace(secrets, for_job={})
         webhook = replace(
             webhook, url=target.url, job=target.job, job_source_id=target.job_source_id
@@ -150,52 +152,53 @@ def _merge_job_secrets(
     return merged
 
 
-async def enable(conn: Connection, owner: Owner, webhook_id: str) -> WebhookRecord:
-    """Let a webhook act again, and forget how its target did."""
-    before = await _lock(conn, owner, webhook_id)
+async def enable(conn: Connection, access: WebhookAccess, webhook_id: str) -> WebhookRecord:
+    """Enable a webhook again, and reset the health of its target."""
+    before = await _lock(conn, access, webhook_id)
     await store.reset_health(conn, webhook_id)
-    return await _set_state(conn, owner, before, WebhookState.enabled, "webhook.enable")
+    return await _set_state(conn, access, before, WebhookState.enabled, "webhook.enable")
 
 
-async def disable(conn: Connection, owner: Owner, webhook_id: str) -> WebhookRecord:
-    """Let a webhook rest; what it has not begun to deliver is kept as not sent."""
-    before = await _lock(conn, owner, webhook_id)
-    moved = await _set_state(conn, owner, before, WebhookState.disabled, "webhook.disable")
+async def disable(conn: Connection, access: WebhookAccess, webhook_id: str) -> WebhookRecord:
+    """Disable a webhook; deliveries that are not in progress end as unsent."""
+    before = await _lock(conn, access, webhook_id)
+    disabled = await _set_state(conn, access, before, WebhookState.disabled, "webhook.disable")
     await store.withdraw_deliveries(conn, webhook_id)
-    return moved
+    return disabled
 
 
 async def _set_state(
-    conn: Connection, owner: Owner, before: WebhookRecord, state: WebhookState, action: str
+    conn: Connection, access: WebhookAccess, before: WebhookRecord, state: WebhookState, action: str
 ) -> WebhookRecord:
     conn.wake(DELIVERIES_CHANNEL)
     if before.state is not state:
         await store.set_state(conn, before.id, state)
-        await _audit(conn, owner, action, before)
+        await _audit(conn, access, action, before)
     return replace(before, state=state)
 
 
-async def delete(conn: Connection, owner: Owner, webhook_id: str) -> None:
-    """Forget a webhook with all that it delivered and has still to deliver."""
-    webhook = await _lock(conn, owner, webhook_id)
+async def delete(conn: Connection, access: WebhookAccess, webhook_id: str) -> None:
+    """Delete a webhook with all its deliveries, past and pending."""
+    webhook = await _lock(conn, access, webhook_id)
     await store.remove(conn, webhook_id)
     conn.wake(DELIVERIES_CHANNEL)
-    await _audit(conn, owner, "webhook.delete", webhook)
+    await _audit(conn, access, "webhook.delete", webhook)
 
 
-async def _lock(conn: Connection, owner: Owner, webhook_id: str) -> WebhookRecord:
-    """Return a webhook that nobody else changes until the end: secrets are read, then written."""
+async def _lock(conn: Connection, access: WebhookAccess, webhook_id: str) -> WebhookRecord:
+    """Lock a webhook until the transaction ends, because its secrets are read and then written."""
     await conn.lock(f"webhook {webhook_id}")
-    return await get(conn, owner, webhook_id)
+    return await get(conn, access, webhook_id)
 
 
 async def _audit(
     conn: Connection,
-    owner: Owner,
+    access: WebhookAccess,
     action: str,
     webhook: WebhookRecord,
     *,
     details: Mapping[str, Any] | None = None,
 ) -> None:
+    owner = access.owner
     if owner.is_organization:
-        await audit.record(conn, owner.id, owner.actor, action, target=webhook.id, details=details)
+        await audit.record(conn, owner.id, access.actor, action, target=webhook.id, details=details)

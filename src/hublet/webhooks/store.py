@@ -23,7 +23,7 @@ _COLUMNS = """
 """
 _FROM = "FROM webhooks h LEFT JOIN webhook_lanes l ON l.webhook_id = h.id"
 
-# Today's names; a repository that the owner sees no more keeps the name it was added with.
+# Current names; a repository that the owner cannot see any more keeps the name it was added with.
 _WATCHED = """
     SELECT w.webhook_id, w.type, w.target,
         coalesce(user_of_repo.name || '/' || r.name, org_of_repo.name || '/' || r.name,
@@ -52,7 +52,7 @@ async def list_of(conn: Reader, *, owner_id: str) -> list[WebhookRecord]:
     for row in await conn.fetch_all(
         f"{_WATCHED} WHERE h.owner_id = $1 ORDER BY w.webhook_id, w.position", owner_id
     ):
-        # Between the two statements a webhook may have come or gone.
+        # A webhook may have been added or deleted between the two statements.
         watched.get(row["webhook_id"], []).append(_watched_record(row))
     return [_webhook_record(row, watched[row["id"]]) for row in rows]
 
@@ -109,7 +109,7 @@ async def add(conn: Connection, webhook: WebhookRecord, sealed: SealedSecrets) -
 
 
 async def update(conn: Connection, webhook: WebhookRecord, sealed: SealedSecrets) -> None:
-    """Keep everything about a webhook that its owner may change but its state."""
+    """Save everything about a webhook that its owner may change, except its state."""
     await conn.execute(
         """
         UPDATE webhooks SET updated_at = $2, url = $3, job = $4, job_source_id = $5,
@@ -158,7 +158,7 @@ async def set_state(conn: Connection, webhook_id: str, state: WebhookState) -> N
 
 
 async def withdraw_deliveries(conn: Connection, webhook_id: str) -> None:
-    """End what nobody has begun to deliver; a worker that holds the rest sees the new state."""
+    """End unclaimed deliveries as unsent; the worker that has claimed the rest sees the state."""
     await conn.execute(
         """
         UPDATE webhook_deliveries SET state = $2, reason = $3, finished_at = $4
@@ -173,7 +173,7 @@ async def withdraw_deliveries(conn: Connection, webhook_id: str) -> None:
 
 
 async def reset_health(conn: Connection, webhook_id: str) -> None:
-    """Forget how the target did; what waits for it is looked at now."""
+    """Reset the health of the target; pending deliveries are tried now."""
     await conn.execute(
         """
         UPDATE webhook_lanes SET failures = 0, failing_since = NULL, degraded_since = NULL,

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import httpx2
 import pytest
-from fastapi import FastAPI, Query
+from fastapi import Depends, FastAPI, Query
 
-from hublet.core.http.routers import DeferredRoute, Router, add_routes
+from hublet.core.http.routers import DeferredRoute, Router, add_routes, mirror_routes
 
 router = Router(prefix="/api")
 
@@ -62,3 +62,51 @@ def test_what_no_route_has_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="A route has no wheels"):
         _ = route.wheels
     assert route.name == "get_engine"
+
+
+async def _own_workshop() -> str:
+    return "mine"
+
+
+async def _workshop_of_guild(guild: str) -> str:
+    return f"that of {guild}"
+
+
+OwnWorkshop = Annotated[str, Depends(_own_workshop)]
+WorkshopOfGuild = Annotated[str, Depends(_workshop_of_guild)]
+
+
+async def test_mirrored_routes_serve_the_same_for_another_owner() -> None:
+    own = Router(tags=["workshops"])
+
+    @own.get("/api/workshop/tools/{tool}", status_code=203)
+    async def get_tool(tool: str, owner: OwnWorkshop) -> str:
+        """Show a tool."""
+        return f"{tool} of the workshop: {owner}"
+
+    mirrored = mirror_routes(
+        own,
+        tag="guilds",
+        path=("/workshop", "/guilds/{guild}/workshop"),
+        name=("tool", "guild_tool"),
+        describe=lambda text: f"{text} Of a guild.",
+        owner=(OwnWorkshop, WorkshopOfGuild),
+    )
+    app = FastAPI(openapi_url=None)
+    add_routes(app, own)
+    add_routes(app, mirrored)
+    transport = httpx2.ASGITransport(app=app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://hub.test") as client:
+        of_mine = await client.get("/api/workshop/tools/file")
+        of_guild = await client.get("/api/guilds/smiths/workshop/tools/file")
+
+    assert (of_mine.status_code, of_mine.json()) == (203, "file of the workshop: mine")
+    assert (of_guild.status_code, of_guild.json()) == (203, "file of the workshop: that of smiths")
+    (route,) = mirrored.routes
+    assert isinstance(route, DeferredRoute)
+    assert (route.name, route.tags, route.description) == (
+        "get_guild_tool",
+        ["guilds"],
+        "Show a tool. Of a guild.",
+    )
+    assert get_tool.__doc__ == "Show a tool."

@@ -59,6 +59,21 @@ async def test_a_claim_takes_no_more_than_it_asked_for_and_nothing_twice(
     assert sorted(first + second + third) == [f"t{number:02}" for number in range(25)]
 
 
+async def test_a_daily_task_is_added_once_for_the_day_on_which_it_is_due(
+    database: Database,
+) -> None:
+    today = clock.now().date()
+    for delay in (timedelta(), timedelta(), timedelta(days=1)):
+        async with database.transaction() as conn:
+            await queue.add_daily(conn, "knit", delay=delay)
+
+    async with database.read() as conn:
+        tasks = await conn.fetch_all("SELECT id, kind, body FROM tasks ORDER BY id")
+    assert [tuple(row.values()) for row in map(dict, tasks)] == [
+        (f"knit.{day.isoformat()}", "knit", "{}") for day in (today, today + timedelta(days=1))
+    ]
+
+
 async def test_slow_and_quick_tasks_are_two_lanes(database: Database) -> None:
     @queue.handles_slowly("sail")
     async def sail(_database: Database, _body: dict[str, Any]) -> None: ...

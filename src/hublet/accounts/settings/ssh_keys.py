@@ -13,8 +13,8 @@ from hublet.accounts.settings import store
 from hublet.core.clock import now
 from hublet.core.database import Connection
 from hublet.core.database.engine import CREDENTIALS_CHANNEL
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import publish
 from hublet.events import SshKeyAdded, SshKeyRemoved
 

@@ -20,6 +20,30 @@ from hublet.runtime.records import RunnerCapabilities
 from hublet.runtime.sandbox import runner
 from hublet.runtime.supervisor.runner_selection import choose_runner
 
+# The largest private networks are 10.0.0.0/8 and fc00::/7; a larger one has public addresses.
+_SHORTEST_PRIVATE_PREFIX = {4: 8, 6: 7}
+
+_FOLDER = "data folder"
+_MEGABYTE = 1_000_000
+_FULL_BYTES = 100 * _MEGABYTE
+_NEARLY_FULL_BYTES = 1000 * _MEGABYTE
+
+_GIT = "git"
+_GIT_SECONDS = 10.0
+
+_MAIL = "mail"
+
+_JOBS = "jobs"
+_JOBS_ADVICE = "Until then jobs are refused, or wait."
+_SHARED_NETWORK = "They reach everything that this machine does, its loopback included."
+_SHARED_NETWORK_ADVICE = "Set jobs.network to outbound, or to none."
+
+_CLOCK = "clock"
+# No row is older than this program.
+_FIRST_YEAR = 2026
+_LAST_YEAR = 2100
+_TOLERANCE = timedelta(seconds=60)
+
 
 class FindingStatus(StrEnum):
     ok = "ok"
@@ -31,7 +55,7 @@ class FindingStatus(StrEnum):
 class Finding:
     check: str
     status: FindingStatus
-    # A sentence; so is the advice, which only trouble needs.
+    # A sentence; so is the advice, if there is one.
     found: str
     advice: str | None = None
 
@@ -48,12 +72,8 @@ def problem(check: str, found: str, advice: str) -> Finding:
     return Finding(check=check, status=FindingStatus.problem, found=found, advice=advice)
 
 
-# The greatest private networks are 10.0.0.0/8 and fc00::/7; what is greater holds strangers.
-_SHORTEST_PRIVATE_PREFIX = {4: 8, 6: 7}
-
-
 def check_sources(settings: Settings, *, config: Path | None) -> Finding:
-    """Tell where the settings come from; values stay untold, some are secret."""
+    """Report where the settings come from, without their values, as some are secret."""
     variables = variables_in_use()
     file = config or variables.get(CONFIG_VARIABLE) or settings.database.data_dir / CONFIG_FILE
     used = [str(file)] if Path(file).exists() else []
@@ -74,11 +94,11 @@ def check_base_url(settings: Settings) -> Finding:
 
 def check_outgoing(settings: Settings) -> Finding:
     networks = settings.outgoing.allow
-    shown = ", ".join(map(str, networks))
+    listed = ", ".join(map(str, networks))
     if any(_exceeds_private(network) for network in networks):
         return warning(
             "outgoing",
-            f"Webhooks may reach {shown}: more than any private network.",
+            f"Webhooks may reach {listed}: more than any private network.",
             "Name only your own networks in outgoing.allow; public addresses need no entry.",
         )
     if settings.server.test_mode:
@@ -87,7 +107,7 @@ def check_outgoing(settings: Settings) -> Finding:
             "Test mode lets webhooks reach this machine itself.",
             "Never use test mode for data that matters.",
         )
-    return ok("outgoing", f"Private networks that may be reached: {shown or 'none'}.")
+    return ok("outgoing", f"Private networks that may be reached: {listed or 'none'}.")
 
 
 def _is_local(host: str) -> bool:
@@ -99,12 +119,6 @@ def _is_local(host: str) -> bool:
 
 def _exceeds_private(network: Network) -> bool:
     return network.prefixlen < _SHORTEST_PRIVATE_PREFIX[network.version]
-
-
-_FOLDER = "data folder"
-_MEGABYTE = 1_000_000
-_FULL_BYTES = 100 * _MEGABYTE
-_NEARLY_FULL_BYTES = 1000 * _MEGABYTE
 
 
 def check_folder(folder: Path) -> Finding:
@@ -139,12 +153,8 @@ def _check_space(folder: Path, *, free: int) -> Finding:
     return ok(_FOLDER, found)
 
 
-_GIT = "git"
-_GIT_SECONDS = 10.0
-
-
 def check_git() -> Finding:
-    """Look for git, which serves clones and pushes; everything else works without it."""
+    """Check for git, which serves clones and pushes; everything else works without it."""
     path = shutil.which("git")
     if path is None:
         return warning(
@@ -153,25 +163,22 @@ def check_git() -> Finding:
             "Install git, and restart the hub.",
         )
     try:
-        told = subprocess.run(  # noqa: S603 - git itself, found in the path
+        version = subprocess.run(  # noqa: S603 - git itself, found in the path
             [path, "--version"], capture_output=True, text=True, timeout=_GIT_SECONDS, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
         return problem(_GIT, f"{path} does not run: {error}.", "Install git anew.")
-    return ok(_GIT, f"{told.stdout.strip()} at {path}.")
-
-
-_MAIL = "mail"
+    return ok(_GIT, f"{version.stdout.strip()} at {path}.")
 
 
 async def check_mail(settings: Settings) -> Finding:
-    """Say where mails go; a mail server is greeted, and logged in to, but gets no mail."""
+    """Check the mail server, if there is one: connect and log in, without sending a mail."""
     if settings.mail.smtp_url is None:
         return ok(_MAIL, f"No mail server is set; mails are files in {mail_folder(settings)}.")
     server = _url_without_login(settings.mail.smtp_url)
     try:
-        async with open_transport(settings) as post:
-            await post.check()
+        async with open_transport(settings) as transport:
+            await transport.check()
     except MailUnavailable as error:
         return problem(
             _MAIL,
@@ -187,14 +194,8 @@ def _url_without_login(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-_JOBS = "jobs"
-_JOBS_ADVICE = "Until then jobs are refused, or wait."
-_SHARED_NETWORK = "They reach everything that this machine does, its loopback included."
-_SHARED_NETWORK_ADVICE = "Set jobs.network to outbound, or to none."
-
-
 async def check_jobs(settings: Settings) -> Finding:
-    """Say which runner there is and whether it works; nothing is run with it."""
+    """Check which runner is chosen and whether it is usable, without running a job."""
     unknown = hardware.unknown_names(settings)
     if unknown:
         found = f"jobs.flavors has names that are no flavors: {', '.join(unknown)}."
@@ -202,43 +203,36 @@ async def check_jobs(settings: Settings) -> Finding:
     choice = await choose_runner(settings)
     if choice.runner is None or not choice.capabilities.usable:
         return warning(_JOBS, f"No job can be run. {choice.capabilities.sentence}", _JOBS_ADVICE)
-    said = f"The runner is {choice.runner.name}. {choice.capabilities.sentence}"
+    found = f"The runner is {choice.runner.name}. {choice.capabilities.sentence}"
     if settings.jobs.network == "shared" and choice.runner.name == runner.NAME:
-        return warning(_JOBS, f"{said} {_SHARED_NETWORK}", _SHARED_NETWORK_ADVICE)
+        return warning(_JOBS, f"{found} {_SHARED_NETWORK}", _SHARED_NETWORK_ADVICE)
     groups = (
         "" if choice.capabilities.network_groups else f" {_missing_groups(choice.capabilities)}"
     )
-    return ok(_JOBS, f"{said}{groups}")
+    return ok(_JOBS, f"{found}{groups}")
 
 
 def _missing_groups(ability: RunnerCapabilities) -> str:
     return f"There are no network groups. {ability.without_groups}"
 
 
-_CLOCK = "clock"
-# Nothing was written before this program was.
-_FIRST_YEAR = 2026
-_LAST_YEAR = 2100
-_TOLERANCE = timedelta(seconds=60)
-
-
 def check_clock(*, now: datetime, newest: datetime | None, test_mode: bool) -> Finding:
     """Compare the clock with the newest row of the database."""
-    shown = f"It is {now:%Y-%m-%d %H:%M:%S} UTC"
+    time = f"It is {now:%Y-%m-%d %H:%M:%S} UTC"
     if not _FIRST_YEAR <= now.year < _LAST_YEAR:
-        return problem(_CLOCK, f"{shown}, says this machine.", "Set its clock, best by NTP.")
+        return problem(_CLOCK, f"{time}, says this machine.", "Set its clock, best by NTP.")
     if newest is not None and newest > now + _TOLERANCE:
         return _clock_behind(
-            f"{shown}, and the newest row is from {format_duration(newest - now)} later.",
+            f"{time}, and the newest row is from {format_duration(newest - now)} later.",
             test_mode=test_mode,
         )
     if test_mode:
         return warning(
             _CLOCK,
-            f"{shown}; in test mode anybody can move the hub's clock.",
+            f"{time}; in test mode anybody can move the hub's clock.",
             "Never use test mode for data that matters.",
         )
-    return ok(_CLOCK, f"{shown}.")
+    return ok(_CLOCK, f"{time}.")
 
 
 def _clock_behind(found: str, *, test_mode: bool) -> Finding:

@@ -19,9 +19,19 @@ from hublet.first_start import keys_fit
 _KEYS = "keys"
 _KEYS_FILE = "secret.keys"
 
+_DATABASE = "database"
+_SCHEMA = "schema"
+_SQLITE = "sqlite:///"
+_SLOW_SECONDS = 0.02
+
+# A worker polls every second or so; if something waits longer, no worker runs.
+_MAX_WAIT = timedelta(minutes=1)
+_START_A_WORKER = "Is a hub running? Start hublet serve, or hublet worker on PostgreSQL."
+_MAX_PARKED = 3
+
 
 def find_ring(settings: Settings) -> KeyRing | Finding:
-    """Read the ring, or tell why there is none; unlike a start, this does not make one."""
+    """Return the key ring, or why there is none; unlike a start, this does not create one."""
     path = settings.database.data_dir / _KEYS_FILE
     if settings.keys.ring is None and not path.exists():
         return warning(_KEYS, f"There is no {path}.", "The first hublet serve makes it.")
@@ -32,14 +42,14 @@ def find_ring(settings: Settings) -> KeyRing | Finding:
 
 
 def check_keys_alone(settings: Settings, ring: KeyRing | Finding) -> Finding:
-    """Tell of the ring when no database can be compared with it."""
+    """Report the key ring when there is no database to compare it with."""
     if isinstance(ring, Finding):
         return ring
     return ok(_KEYS, f"{_count_keys(ring)} in {_keys_source(settings)}.")
 
 
 async def check_keys(conn: Reader, ring: KeyRing | Finding) -> Finding:
-    """Tell whether the ring, or a stand-in for one that is missing, fits the database."""
+    """Check whether the key ring fits the database; in place of a missing ring, a new one is tried."""
     fits = await keys_fit(conn)
     settings = conn.hub.settings
     if isinstance(ring, Finding) and (fits or ring.status is FindingStatus.problem):
@@ -63,14 +73,8 @@ def _count_keys(ring: KeyRing) -> str:
     return f"{len(ring.keys)} key{'' if len(ring.keys) == 1 else 's'}"
 
 
-_DATABASE = "database"
-_SCHEMA = "schema"
-_SQLITE = "sqlite:///"
-_SLOW_SECONDS = 0.02
-
-
 def find_missing_file(settings: Settings) -> Finding | None:
-    """Tell of a file that is not there yet: opening it would make it."""
+    """Report a missing SQLite file: opening it would create it."""
     url = settings.database_url
     path = Path(url.removeprefix(_SQLITE))
     if not url.startswith(_SQLITE) or path.exists():
@@ -134,7 +138,7 @@ async def _check_postgresql(database: Database) -> Finding:
 
 
 async def _measure_latency(database: Database) -> float:
-    """Return the seconds of the fastest of a few questions; the first ones only warm up."""
+    """Return the seconds of the fastest of a few round trips; the first ones warm up."""
     spent: list[float] = []
     for _ in range(5):
         start = monotonic()
@@ -144,7 +148,7 @@ async def _measure_latency(database: Database) -> float:
 
 
 async def check_schema(database: Database) -> tuple[Finding, bool]:
-    """Tell whether the tables are those of this version; only then they can be read."""
+    """Check the schema; return also whether the tables can be read."""
     try:
         missing = await pending_migrations(database)
     except SchemaError as error:
@@ -156,12 +160,6 @@ async def check_schema(database: Database) -> tuple[Finding, bool]:
         return warning(_SCHEMA, "The database is empty.", "The first hublet serve fills it."), False
     advice = "Run hublet migrate; the next start of hublet serve does it too."
     return warning(_SCHEMA, f"It lacks {', '.join(missing)}.", advice), False
-
-
-# A worker looks every second or so; what waits longer has none.
-_MAX_WAIT = timedelta(minutes=1)
-_START_A_WORKER = "Is a hub running? Start hublet serve, or hublet worker on PostgreSQL."
-_PARKED_SHOWN = 3
 
 
 async def check_events(conn: Reader) -> Finding:
@@ -198,9 +196,9 @@ async def check_webhooks(conn: Reader) -> Finding:
 
 
 async def _parked_tasks(conn: Reader, count: int) -> Finding:
-    shown = await queue.list_parked(conn, limit=_PARKED_SHOWN)
-    errors = "; ".join(f"{task.kind}: {task.error}" for task in shown)
-    more = f"; and {count - len(shown)} more" if count > len(shown) else ""
+    oldest = await queue.list_parked(conn, limit=_MAX_PARKED)
+    errors = "; ".join(f"{task.kind}: {task.error}" for task in oldest)
+    more = f"; and {count - len(oldest)} more" if count > len(oldest) else ""
     return problem(
         "tasks",
         f"{count} failed too often and are parked ({errors}{more}).",

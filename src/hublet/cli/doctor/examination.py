@@ -15,7 +15,7 @@ from hublet.core.sealing import KeyRing
 async def examine(
     *, data_dir: Path | None, database_url: str | None, config: Path | None
 ) -> list[Finding]:
-    """Look at everything and change nothing; without settings there is nothing else to see."""
+    """Run all checks without changing anything; invalid settings are the only finding then."""
     try:
         settings = load_settings(data_dir=data_dir, database_url=database_url, config=config)
     except ConfigurationError as error:
@@ -40,7 +40,7 @@ async def _check_data(settings: Settings) -> list[Finding]:
     without_rows = [database.check_keys_alone(settings, ring), _check_clock(settings)]
     if (missing := database.find_missing_file(settings)) is not None:
         return [*without_rows, missing]
-    # A database can be looked into without its keys; nothing is read that they protect.
+    # These checks read nothing that the keys protect, so a new ring is as good as a missing one.
     hub = Hub(settings=settings, keys=ring if isinstance(ring, KeyRing) else KeyRing.new())
     try:
         async with open_database(hub) as opened:
@@ -54,7 +54,7 @@ async def _check_data(settings: Settings) -> list[Finding]:
                 schema,
                 *await _check_work(opened),
             ]
-    except Exception as error:  # noqa: BLE001 - whatever an engine says is what was found.
+    except Exception as error:  # noqa: BLE001 - any error of an engine is a finding.
         return [*without_rows, database.unreachable_database(settings, error)]
 
 

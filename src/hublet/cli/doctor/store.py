@@ -1,4 +1,4 @@
-"""SQL that only the doctor needs."""
+"""Queries of the doctor."""
 
 from hublet.core.database import Reader
 
@@ -12,7 +12,7 @@ async def journal_mode(conn: Reader) -> str:
 
 
 async def list_damages(conn: Reader) -> list[str]:
-    """Return what SQLite finds broken in its file."""
+    """Return the damages that SQLite finds in its file."""
     rows = await conn.fetch_all("PRAGMA quick_check(10)")
     return [row[0] for row in rows if row[0] != "ok"]
 
@@ -25,7 +25,7 @@ async def encoding(conn: Reader) -> str:
     return str(await conn.fetch_value("SHOW server_encoding"))
 
 
-# The tables that grow, each with the column that tells when a row was written.
+# Tables that grow, each with the column of the time at which a row was written.
 _GROWING = {
     "users": "created_at",
     "tokens": "created_at",
@@ -40,26 +40,26 @@ async def newest_row(conn: Reader) -> int | None:
         f"SELECT * FROM (SELECT {column} AS written_at FROM {table} ORDER BY id DESC LIMIT 1) AS t"
         for table, column in _GROWING.items()
     )
-    found: int | None = await conn.fetch_value(f"SELECT max(written_at) FROM ({newest}) AS newest")
-    return found
+    micros: int | None = await conn.fetch_value(f"SELECT max(written_at) FROM ({newest}) AS newest")
+    return micros
 
 
 async def oldest_event(conn: Reader) -> int | None:
     """Return when the event that waits longest was published, in microseconds."""
-    found: int | None = await conn.fetch_value("SELECT min(published_at) FROM outbox")
-    return found
+    micros: int | None = await conn.fetch_value("SELECT min(published_at) FROM outbox")
+    return micros
 
 
 async def oldest_fresh_delivery(conn: Reader) -> int | None:
-    """Return when the webhook delivery that nobody has looked at yet was caused."""
-    found: int | None = await conn.fetch_value(
+    """Return when the oldest delivery that no worker has claimed was created."""
+    micros: int | None = await conn.fetch_value(
         "SELECT min(created_at) FROM webhook_deliveries WHERE state = 'fresh'"
     )
-    return found
+    return micros
 
 
 async def count_webhooks(conn: Reader) -> tuple[int, int, int]:
-    """Return how many there are, how many fail at this time, and how many are suspended."""
+    """Return the numbers of all webhooks, of failing ones, and of suspended ones."""
     row = await conn.fetch_one(
         """
         SELECT count(*), count(l.degraded_since), coalesce(sum(

@@ -8,9 +8,7 @@ from hublet.cli.options import new_group
 
 def register(app: typer.Typer) -> None:
     jobs = new_group("Run jobs, follow what they print, have them run by the clock.")
-    runs.register_start(jobs)
-    manage.register_lists(jobs)
-    runs.register_follow(jobs)
-    manage.register_changes(jobs)
+    runs.register(jobs)
+    manage.register(jobs)
     schedules.register(jobs)
     app.add_typer(jobs, name="jobs")

@@ -1,4 +1,4 @@
-"""Arguments and options of the commands for jobs, and how they are parsed."""
+"""Arguments and options of the commands for jobs, and their parsers."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hublet.client.jobs import Jobs, ScheduledJobs
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-# As the public command line writes a volume, and as its hub calls the types.
+# A volume as the public command line writes it, and the names of its types.
 _VOLUME = re.compile(
     r"hf://(?:(model|dataset|space|bucket)s/)?([^:@]+)(?:@([^:]+))?:(/[^:]*)(:r[ow])?"
 )
@@ -97,9 +97,9 @@ def client_of(hub: "Hub", namespace: str | None) -> "Jobs":
 
 
 def find_client(hub: "Hub", job_id: str, namespace: str | None) -> tuple["Jobs", str]:
-    """Return where the job is looked for, and its id alone."""
-    owner, _, alone = job_id.rpartition("/")
-    return client_of(hub, owner or namespace), alone
+    """Return the client of the job's owner, and the id without the owner."""
+    owner, _, plain_id = job_id.rpartition("/")
+    return client_of(hub, owner or namespace), plain_id
 
 
 def schedules_client_of(hub: "Hub", namespace: str | None) -> "ScheduledJobs":
@@ -128,9 +128,9 @@ def parse_job(
     label: list[str] | None,
     volume: list[str] | None,
 ) -> dict[str, object]:
-    """Return a job as the hub is asked for it; what was not given is not named."""
+    """Return the request for a job, without the fields that were not given."""
     space = _SPACE.fullmatch(image)
-    asked = {
+    fields = {
         "dockerImage": None if space else image,
         "spaceId": space[1] if space else None,
         "command": command or None,
@@ -142,7 +142,7 @@ def parse_job(
         "labels": parse_labels(label, name=name) or None,
         "volumes": [parse_volume(each) for each in volume or []] or None,
     }
-    return {key: value for key, value in asked.items() if value is not None}
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def parse_access(
@@ -153,22 +153,25 @@ def parse_access(
     network_group: str | None,
     network_alias: list[str] | None,
 ) -> dict[str, object]:
-    """Return how a job is reached, and what reaches others."""
-    asked: dict[str, object] = {}
+    """Return the fields of a request that say how a job is reached."""
+    fields: dict[str, object] = {}
     if expose or expose_public:
-        asked["expose"] = parse_ports(expose, expose_public)
+        fields["expose"] = parse_ports(expose, expose_public)
     if ssh:
-        asked["ssh"] = {"enabled": True}
+        fields["ssh"] = {"enabled": True}
     if network_group is not None:
-        asked["network"] = {"group": network_group, "aliases": network_alias or []}
+        fields["network"] = {"group": network_group, "aliases": network_alias or []}
     elif network_alias:
         raise typer.BadParameter("It needs a --network-group.", param_hint="--network-alias")
-    return asked
+    return fields
 
 
 def parse_ports(expose: list[int] | None, public: list[int] | None) -> dict[str, list[int]]:
-    for_all = dict.fromkeys(public or [])
-    return {"ports": list(dict.fromkeys(expose or []) | for_all), "portsPublic": list(for_all)}
+    public_ports = dict.fromkeys(public or [])
+    return {
+        "ports": list(dict.fromkeys(expose or []) | public_ports),
+        "portsPublic": list(public_ports),
+    }
 
 
 def parse_labels(given: list[str] | None, *, name: str | None) -> dict[str, str]:
@@ -196,7 +199,7 @@ def parse_volume(text: str) -> dict[str, object]:
             f"{text} is not of the form hf://datasets/OWNER/NAME:/PATH.", param_hint="--volume"
         )
     owner, name, *inside = parts
-    asked = {
+    fields = {
         "type": match[1] or "model",
         "source": f"{owner}/{name}",
         "path": inside[0] if inside else None,
@@ -204,4 +207,4 @@ def parse_volume(text: str) -> dict[str, object]:
         "mountPath": match[4],
         "readOnly": match[5] == ":ro" if match[5] else None,
     }
-    return {key: value for key, value in asked.items() if value is not None}
+    return {key: value for key, value in fields.items() if value is not None}

@@ -15,7 +15,7 @@ from hublet.cli.jobs.arguments import (
     parse_labels,
     parse_ports,
 )
-from hublet.cli.options import Yes
+from hublet.cli.options import EXAMPLE_ID, Yes
 from hublet.cli.output import CommandResult, Table, align, format_cell, paint, parse_time
 from hublet.cli.remote_command import add_remote_command, confirm
 
@@ -27,86 +27,29 @@ if TYPE_CHECKING:
 
 
 _COLOURS = {"COMPLETED": "green", "ERROR": "red", "RUNNING": "cyan"}
-
-
-def jobs_table(jobs: "Sequence[Job]") -> Table:
-    return Table(
-        rows=[job_row(job) for job in jobs],
-        columns={
-            "id": "id",
-            "name": "name",
-            "runs": "runs",
-            "created": "createdAt",
-            "stage": "stage",
-            "seconds": "seconds",
-        },
-        name="id",
-        empty="There are no such jobs.",
-        data=jobs,
-    )
-
-
-def job_row(job: "Job") -> dict[str, object]:
-    words = [*job.get("command", []), *job.get("arguments", [])]
-    return {
-        "id": job["id"],
-        "name": job["labels"].get("name"),
-        "runs": " ".join([image_of(job), *words]),
-        "createdAt": parse_time(job["createdAt"]),
-        "stage": job["status"]["stage"],
-        "seconds": round(job["durations"]["runningSecs"]),
-    }
-
-
-def image_of(job: "Job") -> str:
-    return job.get("dockerImage") or f"spaces/{job['spaceId']}"
-
-
-def job_details(job: "Job") -> CommandResult:
-    status = job["status"]
-    shown = {
-        "id": job["id"],
-        "owner": job["owner"]["name"],
-        **{name: job_row(job)[name] for name in ("name", "runs")},
-        "flavor": job["flavor"],
-        "stage": status["stage"],
-        "message": status["message"],
-        "failures": status["failureCount"],
-        "created": parse_time(job["createdAt"]),
-        "started": parse_time(job.get("startedAt")),
-        "finished": parse_time(job.get("finishedAt")),
-        "secrets": list(job.get("secrets", {})),
-        "ports": status.get("exposeUrls", []),
-        "ssh": status.get("sshUrl"),
-    }
-    lines = align([[name, format_cell(value)] for name, value in shown.items()], width=None)
-    return CommandResult(data=job, text="\n".join(lines))
-
-
-def job_outcome(job: "Job") -> CommandResult:
-    """Tell how a job ended; only COMPLETED is success."""
-    status = job["status"]
-    message = f": {status['message']}" if status["message"] else "."
-    stage = paint(status["stage"], colour=_COLOURS.get(status["stage"]))
-    return CommandResult(
-        data=job,
-        words=f"The job {job['id']} is {stage}{format_cell(message) if message != '.' else message}",
-        failed=status["stage"] != "COMPLETED",
-    )
-
-
-_ID = "6a5f0c2e9d1b4a7788990011"
 _ACTIVE_STAGES = ("SCHEDULING", "RUNNING")
 
+_Clear = Annotated[bool, typer.Option("--clear", help="Take all away.")]
 
-def register_lists(group: typer.Typer) -> None:
+
+def register(group: typer.Typer) -> None:
     add_remote_command(
         group, "list", list_jobs, example="hublet jobs list --all --label name=nightly"
     )
-    add_remote_command(group, "inspect", inspect, example=f"hublet jobs inspect {_ID} --json")
+    add_remote_command(
+        group, "inspect", inspect, example=f"hublet jobs inspect {EXAMPLE_ID} --json"
+    )
     add_remote_command(
         group, "hardware", hardware, example="hublet jobs hardware", anonymously=True
     )
+    add_remote_command(group, "cancel", cancel, example=f"hublet jobs cancel {EXAMPLE_ID}")
+    add_remote_command(
+        group, "labels", labels, example=f"hublet jobs labels {EXAMPLE_ID} --label team=navy"
+    )
+    add_remote_command(
+        group, "expose", expose, example=f"hublet jobs expose {EXAMPLE_ID} 8080 --public 8081"
+    )
+    add_remote_command(group, "delete", delete, example=f"hublet jobs delete {EXAMPLE_ID} --yes")
 
 
 def list_jobs(
@@ -128,48 +71,33 @@ def list_jobs(
     stages: tuple[str, ...] = () if every else _ACTIVE_STAGES
     if status is not None:
         stages = tuple(stage.strip().upper() for stage in status.split(","))
-    found = client_of(hub, namespace).list(stages=stages, labels=label or ())
-    return jobs_table(list(islice(found, limit)))
+    jobs = client_of(hub, namespace).list(stages=stages, labels=label or ())
+    return jobs_table(list(islice(jobs, limit)))
 
 
 def inspect(hub: "Hub", job_id: JobId, *, namespace: Namespace = None) -> CommandResult:
     """Show a job: what it runs, how far it is, where it is reached."""
-    jobs, alone = find_client(hub, job_id, namespace)
-    return job_details(jobs.get(alone))
+    jobs, plain_id = find_client(hub, job_id, namespace)
+    return job_details(jobs.get(plain_id))
 
 
 def hardware(hub: "Hub") -> Table:
     """List the flavors that a job may ask for."""
     from hublet.client.jobs import list_hardware
 
-    found = list_hardware(hub)
     return Table(
-        rows=found,
+        rows=list_hardware(hub),
         columns={"name": "name", "cpu": "cpu", "memory": "ram"},
         name="name",
         empty="This hub offers nothing to run jobs on.",
     )
 
 
-_Clear = Annotated[bool, typer.Option("--clear", help="Take all away.")]
-
-
-def register_changes(group: typer.Typer) -> None:
-    add_remote_command(group, "cancel", cancel, example=f"hublet jobs cancel {_ID}")
-    add_remote_command(
-        group, "labels", labels, example=f"hublet jobs labels {_ID} --label team=navy"
-    )
-    add_remote_command(
-        group, "expose", expose, example=f"hublet jobs expose {_ID} 8080 --public 8081"
-    )
-    add_remote_command(group, "delete", delete, example=f"hublet jobs delete {_ID} --yes")
-
-
 def cancel(hub: "Hub", job_id: JobId, *, namespace: Namespace = None) -> CommandResult:
     """Ask a job to end."""
-    jobs, alone = find_client(hub, job_id, namespace)
-    job = jobs.cancel(alone)
-    return CommandResult(data=job, text=job["id"], words="It is canceled within moments.")
+    jobs, plain_id = find_client(hub, job_id, namespace)
+    job = jobs.cancel(plain_id)
+    return CommandResult(data=job, text=job["id"], message="It is canceled within moments.")
 
 
 def labels(
@@ -182,12 +110,12 @@ def labels(
     namespace: Namespace = None,
 ) -> CommandResult:
     """Replace the labels of a job."""
-    wanted = parse_labels(label, name=name)
-    if bool(wanted) is clear:
+    new_labels = parse_labels(label, name=name)
+    if bool(new_labels) is clear:
         raise typer.BadParameter("Give labels, or --clear, and not both.")
-    jobs, alone = find_client(hub, job_id, namespace)
-    job = jobs.set_labels(alone, wanted)
-    return CommandResult(data=job, text=job["id"], words="Its labels are replaced.")
+    jobs, plain_id = find_client(hub, job_id, namespace)
+    job = jobs.set_labels(plain_id, new_labels)
+    return CommandResult(data=job, text=job["id"], message="Its labels are replaced.")
 
 
 def expose(
@@ -205,23 +133,93 @@ def expose(
     namespace: Namespace = None,
 ) -> CommandResult:
     """Replace the ports at which a job is reached."""
-    wanted = parse_ports(ports, public)
-    if bool(wanted["ports"]) is clear:
+    exposed = parse_ports(ports, public)
+    if bool(exposed["ports"]) is clear:
         raise typer.BadParameter("Give ports, or --clear, and not both.")
-    jobs, alone = find_client(hub, job_id, namespace)
-    job = jobs.expose(alone, ports=wanted["ports"], public=wanted["portsPublic"])
+    jobs, plain_id = find_client(hub, job_id, namespace)
+    job = jobs.expose(plain_id, ports=exposed["ports"], public=exposed["portsPublic"])
     addresses = job["status"].get("exposeUrls", [])
     text = "\n".join(map(format_cell, addresses)) or None
-    return CommandResult(data=job, text=text, words=None if addresses else "It is reached no more.")
+    return CommandResult(
+        data=job, text=text, message=None if addresses else "It is reached no more."
+    )
 
 
 def delete(
     hub: "Hub", job_id: JobId, *, namespace: Namespace = None, yes: Yes = False
 ) -> CommandResult:
     """Delete a job that is over, with what it printed."""
-    jobs, alone = find_client(hub, job_id, namespace)
-    confirm(f"Delete the job {format_cell(alone)} with what it printed?", yes=yes)
-    jobs.delete(alone)
+    jobs, plain_id = find_client(hub, job_id, namespace)
+    confirm(f"Delete the job {format_cell(plain_id)} with what it printed?", yes=yes)
+    jobs.delete(plain_id)
     return CommandResult(
-        data={"id": alone, "deleted": True}, text=alone, words=f"Deleted the job {alone}."
+        data={"id": plain_id, "deleted": True},
+        text=plain_id,
+        message=f"Deleted the job {plain_id}.",
+    )
+
+
+def jobs_table(jobs: "Sequence[Job]") -> Table:
+    return Table(
+        rows=[job_row(job) for job in jobs],
+        columns={
+            "id": "id",
+            "name": "name",
+            "runs": "runs",
+            "created": "createdAt",
+            "stage": "stage",
+            "seconds": "seconds",
+        },
+        name="id",
+        empty="There are no such jobs.",
+        data=jobs,
+    )
+
+
+def job_row(job: "Job") -> dict[str, object]:
+    command = [*job.get("command", []), *job.get("arguments", [])]
+    return {
+        "id": job["id"],
+        "name": job["labels"].get("name"),
+        "runs": " ".join([image_of(job), *command]),
+        "createdAt": parse_time(job["createdAt"]),
+        "stage": job["status"]["stage"],
+        "seconds": round(job["durations"]["runningSecs"]),
+    }
+
+
+def image_of(job: "Job") -> str:
+    return job.get("dockerImage") or f"spaces/{job['spaceId']}"
+
+
+def job_details(job: "Job") -> CommandResult:
+    status = job["status"]
+    fields = {
+        "id": job["id"],
+        "owner": job["owner"]["name"],
+        **{name: job_row(job)[name] for name in ("name", "runs")},
+        "flavor": job["flavor"],
+        "stage": status["stage"],
+        "message": status["message"],
+        "failures": status["failureCount"],
+        "created": parse_time(job["createdAt"]),
+        "started": parse_time(job.get("startedAt")),
+        "finished": parse_time(job.get("finishedAt")),
+        "secrets": list(job.get("secrets", {})),
+        "ports": status.get("exposeUrls", []),
+        "ssh": status.get("sshUrl"),
+    }
+    lines = align([[name, format_cell(value)] for name, value in fields.items()], width=None)
+    return CommandResult(data=job, text="\n".join(lines))
+
+
+def job_outcome(job: "Job") -> CommandResult:
+    """Return how a job ended; only COMPLETED is success."""
+    status = job["status"]
+    reason = f": {format_cell(status['message'])}" if status["message"] else "."
+    stage = paint(status["stage"], colour=_COLOURS.get(status["stage"]))
+    return CommandResult(
+        data=job,
+        message=f"The job {job['id']} is {stage}{reason}",
+        failed=status["stage"] != "COMPLETED",
     )

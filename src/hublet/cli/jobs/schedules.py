@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hublet.cli.jobs import arguments as given
+from hublet.cli.jobs import arguments
 from hublet.cli.jobs.arguments import Namespace, parse_job, schedules_client_of
 from hublet.cli.jobs.manage import image_of
-from hublet.cli.options import Yes, new_group
+from hublet.cli.options import EXAMPLE_ID, Yes, new_group
 from hublet.cli.output import CommandResult, Table, align, format_cell, parse_time
 from hublet.cli.remote_command import add_remote_command, confirm
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from hublet.client import Hub
     from hublet.client.jobs import ScheduledJob
 
-_ID = "6a5f0c2e9d1b4a7788990011"
 _Id = Annotated[str, typer.Argument(metavar="ID", help="The scheduled job's id.")]
 _Schedule = Annotated[
     str,
@@ -30,23 +29,25 @@ def register(group: typer.Typer) -> None:
     )
     add_remote_command(scheduled, "list", list_scheduled, example="hublet jobs scheduled list")
     add_remote_command(
-        scheduled, "inspect", inspect, example=f"hublet jobs scheduled inspect {_ID}"
+        scheduled, "inspect", inspect, example=f"hublet jobs scheduled inspect {EXAMPLE_ID}"
     )
     add_remote_command(
-        scheduled, "suspend", suspend, example=f"hublet jobs scheduled suspend {_ID}"
+        scheduled, "suspend", suspend, example=f"hublet jobs scheduled suspend {EXAMPLE_ID}"
     )
-    add_remote_command(scheduled, "resume", resume, example=f"hublet jobs scheduled resume {_ID}")
+    add_remote_command(
+        scheduled, "resume", resume, example=f"hublet jobs scheduled resume {EXAMPLE_ID}"
+    )
     add_remote_command(
         scheduled,
         "reschedule",
         reschedule,
-        example=f"hublet jobs scheduled reschedule {_ID} @daily",
+        example=f"hublet jobs scheduled reschedule {EXAMPLE_ID} @daily",
     )
     add_remote_command(
-        scheduled, "trigger", trigger, example=f"hublet jobs scheduled trigger {_ID}"
+        scheduled, "trigger", trigger, example=f"hublet jobs scheduled trigger {EXAMPLE_ID}"
     )
     add_remote_command(
-        scheduled, "delete", delete, example=f"hublet jobs scheduled delete {_ID} --yes"
+        scheduled, "delete", delete, example=f"hublet jobs scheduled delete {EXAMPLE_ID} --yes"
     )
     group.add_typer(scheduled, name="scheduled")
 
@@ -54,23 +55,23 @@ def register(group: typer.Typer) -> None:
 def run(
     hub: "Hub",
     schedule: _Schedule,
-    image: given.Image,
-    command: given.Command = None,
+    image: arguments.Image,
+    command: arguments.Command = None,
     *,
     suspend: Annotated[bool, typer.Option("--suspend", help="Not before it is resumed.")] = False,
     concurrency: Annotated[
         bool, typer.Option("--concurrency", help="Also while the last one still runs.")
     ] = False,
-    env: given.Env = None,
-    env_file: given.EnvFile = None,
-    secrets: given.Secrets = None,
-    secrets_file: given.SecretsFile = None,
-    flavor: given.Flavor = "cpu-basic",
-    timeout: given.Timeout = None,
-    attempts: given.Attempts = None,
-    name: given.Name = None,
-    label: given.Label = None,
-    volume: given.Volume = None,
+    env: arguments.Env = None,
+    env_file: arguments.EnvFile = None,
+    secrets: arguments.Secrets = None,
+    secrets_file: arguments.SecretsFile = None,
+    flavor: arguments.Flavor = "cpu-basic",
+    timeout: arguments.Timeout = None,
+    attempts: arguments.Attempts = None,
+    name: arguments.Name = None,
+    label: arguments.Label = None,
+    volume: arguments.Volume = None,
     namespace: Namespace = None,
 ) -> CommandResult:
     """Have a command run by the clock."""
@@ -99,9 +100,9 @@ def run(
 
 def list_scheduled(hub: "Hub", *, namespace: Namespace = None) -> Table:
     """List what runs by the clock, newest first."""
-    found = schedules_client_of(hub, namespace).list()
+    scheduled = schedules_client_of(hub, namespace).list()
     return Table(
-        rows=[_row(each) for each in found],
+        rows=[_row(each) for each in scheduled],
         columns={
             "id": "id",
             "schedule": "schedule",
@@ -112,15 +113,17 @@ def list_scheduled(hub: "Hub", *, namespace: Namespace = None) -> Table:
         },
         name="id",
         empty="Nothing runs by the clock.",
-        data=found,
+        data=scheduled,
     )
 
 
 def inspect(hub: "Hub", scheduled_job_id: _Id, *, namespace: Namespace = None) -> CommandResult:
     """Show a scheduled job: what it runs, when it ran, when it runs next."""
-    found = schedules_client_of(hub, namespace).get(scheduled_job_id)
-    lines = align([[name, format_cell(value)] for name, value in _row(found).items()], width=None)
-    return CommandResult(data=found, text="\n".join(lines))
+    scheduled = schedules_client_of(hub, namespace).get(scheduled_job_id)
+    lines = align(
+        [[name, format_cell(value)] for name, value in _row(scheduled).items()], width=None
+    )
+    return CommandResult(data=scheduled, text="\n".join(lines))
 
 
 def suspend(hub: "Hub", scheduled_job_id: _Id, *, namespace: Namespace = None) -> CommandResult:
@@ -145,7 +148,7 @@ def reschedule(
 def trigger(hub: "Hub", scheduled_job_id: _Id, *, namespace: Namespace = None) -> CommandResult:
     """Run it now, besides its times; prints the id of the job."""
     job = schedules_client_of(hub, namespace).trigger(scheduled_job_id)
-    return CommandResult(data=job, text=job["id"], words=f"Started the job {job['id']}.")
+    return CommandResult(data=job, text=job["id"], message=f"Started the job {job['id']}.")
 
 
 def delete(
@@ -157,18 +160,18 @@ def delete(
     return CommandResult(
         data={"id": scheduled_job_id, "deleted": True},
         text=scheduled_job_id,
-        words=f"Deleted the scheduled job {scheduled_job_id}.",
+        message=f"Deleted the scheduled job {scheduled_job_id}.",
     )
 
 
 def _change_result(scheduled: "ScheduledJob") -> CommandResult:
     row = _row(scheduled)
-    words = (
+    message = (
         "It is suspended."
         if row["suspended"]
         else f"It runs next at {format_cell(row['next'])} UTC."
     )
-    return CommandResult(data=scheduled, text=scheduled["id"], words=words)
+    return CommandResult(data=scheduled, text=scheduled["id"], message=message)
 
 
 def _row(scheduled: "ScheduledJob") -> dict[str, object]:

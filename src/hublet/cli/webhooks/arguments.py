@@ -1,4 +1,4 @@
-"""Arguments and options of the commands for webhooks, and how they are parsed."""
+"""Arguments and options of the commands for webhooks, and their parsers."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-# Interface 2.3; the hub has the last word.
+# Interface 2.3; the hub itself checks them too.
 WATCHED_TYPES = ("model", "dataset", "space", "bucket", "kernel", "container", "user", "org")
 
 
@@ -21,11 +21,11 @@ def _complete_watched(incomplete: str) -> list[str]:
 
 
 def _complete_id(incomplete: str) -> Iterator[tuple[str, str]]:
-    """Offer one's own webhooks; a hub that does not answer at once offers nothing."""
+    """Complete the id of one of the user's webhooks, if the hub answers within a second."""
     from dataclasses import replace
 
     from hublet.cli.credentials import CredentialsError
-    from hublet.cli.identity import choose_identity
+    from hublet.cli.remote_command import choose_identity
     from hublet.client import ClientError
     from hublet.client.webhooks import Webhooks
 

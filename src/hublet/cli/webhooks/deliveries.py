@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hublet.cli.options import EXAMPLE_ID
 from hublet.cli.output import CommandResult, Table, parse_time, show_progress
 from hublet.cli.remote_command import add_remote_command
 from hublet.cli.times import parse_past_time
@@ -14,9 +15,8 @@ if TYPE_CHECKING:
     from hublet.client import Hub
     from hublet.client.webhooks import Delivery, DeliveryOutcome
 
-_ID = "6a5f0c2e9d1b4a7788990011"
 _WAITING = "waiting"
-# As many as the hub gives at once.
+# The largest page of the hub.
 _PAGE = 100
 
 _Since = Annotated[
@@ -32,15 +32,18 @@ def register(group: typer.Typer) -> None:
         group,
         "deliveries",
         list_deliveries,
-        example=f"hublet webhooks deliveries {_ID} --state failed --since 2d",
+        example=f"hublet webhooks deliveries {EXAMPLE_ID} --state failed --since 2d",
     )
     add_remote_command(
-        group, "replay", replay, example=f"hublet webhooks replay {_ID} 6a5f0c2e9d1b4a7788990022"
+        group,
+        "replay",
+        replay,
+        example=f"hublet webhooks replay {EXAMPLE_ID} 6a5f0c2e9d1b4a7788990022",
     )
     add_remote_command(
-        group, "recover", recover, example=f"hublet webhooks recover {_ID} --since 12h"
+        group, "recover", recover, example=f"hublet webhooks recover {EXAMPLE_ID} --since 12h"
     )
-    add_remote_command(group, "ping", ping, example=f"hublet webhooks ping {_ID}")
+    add_remote_command(group, "ping", ping, example=f"hublet webhooks ping {EXAMPLE_ID}")
 
 
 def list_deliveries(
@@ -82,9 +85,11 @@ def list_deliveries(
         "until": None if until is None else parse_past_time(until, option="--until"),
         "limit": min(limit, _PAGE),
     }
-    found = list(islice(Webhooks(hub=hub, organization=org).deliveries(webhook_id, query), limit))
+    deliveries = list(
+        islice(Webhooks(hub=hub, organization=org).deliveries(webhook_id, query), limit)
+    )
     return Table(
-        rows=[_row(delivery) for delivery in found],
+        rows=[_row(delivery) for delivery in deliveries],
         columns={
             "id": "id",
             "created": "createdAt",
@@ -97,7 +102,7 @@ def list_deliveries(
         },
         name="id",
         empty="There are no such deliveries.",
-        data=found,
+        data=deliveries,
     )
 
 
@@ -129,7 +134,7 @@ def recover(
     count = Webhooks(hub=hub, organization=org).recover(webhook_id, body)
     return CommandResult(
         data={"count": count},
-        words=f"{count} deliver{'y is' if count == 1 else 'ies are'} sent again.",
+        message=f"{count} deliver{'y is' if count == 1 else 'ies are'} sent again.",
     )
 
 
@@ -144,20 +149,20 @@ def ping(hub: "Hub", webhook_id: WebhookId, *, org: Organization = None) -> Comm
 
 def _delivery_result(sent: "DeliveryOutcome") -> CommandResult:
     reason, status = sent.get("reason"), sent["status"]
-    waits, job_id = reason == _WAITING, sent.get("jobId")
-    if waits:
-        words = "It was not sent yet; `hublet webhooks deliveries` will tell what came of it."
+    is_waiting, job_id = reason == _WAITING, sent.get("jobId")
+    if is_waiting:
+        message = "It was not sent yet; `hublet webhooks deliveries` will tell what came of it."
     elif status:
-        words = f"The target answered {status}{f' ({reason})' if reason else ''}."
+        message = f"The target answered {status}{f' ({reason})' if reason else ''}."
     elif job_id is not None:
-        words = f"It started the job {job_id}."
+        message = f"It started the job {job_id}."
     else:
-        words = f"The target did not answer ({reason})."
+        message = f"The target did not answer ({reason})."
     return CommandResult(
         data=dict(sent),
         text=sent["deliveryId"],
-        words=words,
-        failed=not (waits or job_id or 200 <= status < 300),  # noqa: PLR2004 - as HTTP has it
+        message=message,
+        failed=not (is_waiting or job_id or 200 <= status < 300),  # noqa: PLR2004 - as HTTP has it
     )
 
 

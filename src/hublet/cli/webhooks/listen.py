@@ -1,9 +1,10 @@
-"""Command that shows deliveries as they happen and forwards them to this machine."""
+"""Command that prints deliveries as they happen, and forwards them to a port of this machine."""
 
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
+from urllib.parse import urlsplit
 
 import typer
 
@@ -12,14 +13,16 @@ from hublet.cli.remote_command import add_remote_command
 from hublet.cli.webhooks.arguments import Domains, Organization, Watch, parse_watched
 
 if TYPE_CHECKING:
-    from hublet.cli.webhooks.forwarding import ForwardResult
     from hublet.client import Hub
     from hublet.client.webhooks import Delivery, Webhooks
 
-
-# RFC 6761: nobody ever has this name, should something be sent before the webhook is at rest.
-_NOWHERE = "https://listening.invalid/"
+# RFC 6761: no host has this name, should something be sent before the webhook is disabled.
+_UNREACHABLE_URL = "https://listening.invalid/"
 _NOT_FOUND = 404
+# As long as the hub itself waits.
+_FORWARD_SECONDS = 15.0
+_MAX_RESPONSE_BYTES = 65_536
+_MAX_SEEN = 10_000
 
 _SIGNING_HELP = "Sign what is forwarded with this; the hub never tells the secret of a webhook."
 
@@ -56,37 +59,36 @@ def listen(
 
     With --watch there is a webhook of its own for as long as the command runs.
     """
-    from hublet.cli.webhooks.forwarding import parse_target, send
     from hublet.client.webhooks import Webhooks
 
     if (webhook_id is None) is not bool(watch):
         raise typer.BadParameter("Give the ID of a webhook, or --watch TYPE:NAME.")
-    target = None if forward is None else parse_target(forward)
+    target = None if forward is None else _parse_target(forward)
     webhooks = Webhooks(hub=hub, organization=org)
     if webhook_id is not None:
-        heard = _deliveries(webhooks, webhook_id)
+        deliveries = _deliveries(webhooks, webhook_id)
     else:
-        heard = _watch_temporarily(webhooks, watch or [], domains=domain)
-    for delivery in heard:
+        deliveries = _watch_temporarily(webhooks, watch or [], domains=domain)
+    for delivery in deliveries:
         sent, payload = None, delivery.get("payload")
         if target is not None and payload is not None:
-            sent = send(target, delivery, payload, secret=secret)
+            sent = forward_delivery(target, delivery, payload, secret=secret)
         yield _delivery_line(delivery, sent)
 
 
 def _watch_temporarily(
     webhooks: "Webhooks", watch: list[str], *, domains: Domains
 ) -> "Generator[Delivery]":
-    """Yield the deliveries of a webhook that is there only meanwhile."""
-    body: dict[str, object] = {"watched": parse_watched(watch), "url": _NOWHERE}
+    """Yield the deliveries of a webhook that exists only while this runs."""
+    body: dict[str, object] = {"watched": parse_watched(watch), "url": _UNREACHABLE_URL}
     if domains:
         body["domains"] = domains
     with _exit_on_signals():
         webhook_id = webhooks.create(body)["id"]
         try:
-            # At rest it sends nothing, and what happens is recorded all the same.
+            # A disabled webhook sends nothing, but its deliveries are still recorded.
             webhooks.disable(webhook_id)
-            # From its beginning on: all that it ever recorded is news.
+            # From its first delivery on: it has no older ones.
             yield from _deliveries(webhooks, webhook_id, last_id="0")
         finally:
             _delete_webhook(webhooks, webhook_id)
@@ -95,46 +97,118 @@ def _watch_temporarily(
 def _deliveries(
     webhooks: "Webhooks", webhook_id: str, *, last_id: str | None = None
 ) -> "Generator[Delivery]":
-
-    heard, line = SeenDeliveries(), _ConnectionReport()
-    events = webhooks.follow(webhook_id, last_id=last_id, begun=line.stands, lost=line.breaks)
+    seen, report = SeenDeliveries(), _ConnectionReport()
+    events = webhooks.follow(
+        webhook_id,
+        last_id=last_id,
+        on_connect=report.connected,
+        on_disconnect=report.disconnected,
+    )
     for event in events:
         delivery: Delivery = event.read()
-        if event.name == "delivery" and heard.is_news(delivery):
+        if event.name == "delivery" and seen.add(delivery):
             yield delivery
 
 
 class _ConnectionReport:
-    """Tells once that the connection stands, and once that it broke."""
+    """Prints once that the connection is established, and once that it is lost."""
 
     def __init__(self) -> None:
-        self._is_broken = False
+        self._is_lost = False
 
-    def stands(self) -> None:
-        say("Listening again." if self._is_broken else "Listening; Ctrl-C ends it.")
-        self._is_broken = False
+    def connected(self) -> None:
+        say("Listening again." if self._is_lost else "Listening; Ctrl-C ends it.")
+        self._is_lost = False
 
-    def breaks(self, reason: str) -> None:
-        if not self._is_broken:
+    def disconnected(self, reason: str) -> None:
+        if not self._is_lost:
             say(f"The connection is lost ({reason}); trying again.")
-        self._is_broken = True
+        self._is_lost = True
 
 
-def _delivery_line(delivery: "Delivery", sent: "ForwardResult | None") -> CommandResult:
+class ForwardResult(NamedTuple):
+    # None without a response, and then there is a reason.
+    status: int | None
+    reason: str | None
+    milliseconds: int
+
+    @property
+    def is_success(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300  # noqa: PLR2004 - as HTTP has it
+
+
+def _parse_target(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        _port = parts.port
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
+        raise typer.BadParameter(
+            f"{url} is not an address such as http://localhost:8080/hook.", param_hint="--forward"
+        )
+    return url
+
+
+def _body(payload: Mapping[str, Any]) -> bytes:
+    """Encode the payload as the hub does: compact JSON, not escaped to ASCII."""
+    import json
+
+    return json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def forward_delivery(
+    url: str, delivery: "Delivery", payload: Mapping[str, Any], *, secret: str | None
+) -> ForwardResult:
+    """Post a delivery with the headers of the hub, signed if there is a secret."""
+    from http.client import HTTPException
+    from urllib.request import Request
+
+    from hublet.client.errors import NotReachable
+    from hublet.client.hub import open_request
+    from hublet.core.clock import micros, monotonic
+    from hublet.webhooks.delivery.signing import headers_of, key_of
+
+    body = _body(payload)
+    headers = headers_of(
+        body,
+        delivery_id=delivery["id"],
+        timestamp=micros() // 1_000_000,
+        attempt=max(delivery["attempts"], 1),
+        secret=secret or None,
+        keys=[key_of(secret)] if secret else [],
+    )
+    request = Request(url, data=body, headers=headers, method="POST")  # noqa: S310 - `_parse_target` accepts only http and https
+    started_at = monotonic()
+    status, reason = None, None
+    try:
+        with open_request(request, endpoint=url, timeout=_FORWARD_SECONDS) as response:
+            response.read(_MAX_RESPONSE_BYTES)
+            status = response.status
+    except NotReachable as error:
+        reason = error.reason
+    except (OSError, HTTPException):
+        reason = "the connection broke"
+    return ForwardResult(
+        status=status, reason=reason, milliseconds=round((monotonic() - started_at) * 1000)
+    )
+
+
+def _delivery_line(delivery: "Delivery", sent: ForwardResult | None) -> CommandResult:
     event = delivery.get("event")
-    words = [format_cell(parse_time(delivery["createdAt"]))]
+    cells = [format_cell(parse_time(delivery["createdAt"]))]
     if event is None:
-        words.append("something that you may not see")
+        cells.append("something that you may not see")
     else:
         repo = event["repo"]
-        words.append(format_cell(f"{event['scope']} {event['action']}"))
-        words.append(format_cell(f"{repo['type']}:{repo['name']}"))
+        cells.append(format_cell(f"{event['scope']} {event['action']}"))
+        cells.append(format_cell(f"{repo['type']}:{repo['name']}"))
     if sent is not None:
-        words.append(_format_response(sent))
-    return CommandResult(data=_delivery_data(delivery, sent), text="  ".join(words))
+        cells.append(_format_response(sent))
+    return CommandResult(data=_delivery_data(delivery, sent), text="  ".join(cells))
 
 
-def _delivery_data(delivery: "Delivery", sent: "ForwardResult | None") -> dict[str, object]:
+def _delivery_data(delivery: "Delivery", sent: ForwardResult | None) -> dict[str, object]:
     if sent is None:
         return dict(delivery)
     forwarded = {
@@ -145,10 +219,10 @@ def _delivery_data(delivery: "Delivery", sent: "ForwardResult | None") -> dict[s
     return {**delivery, "forwarded": forwarded}
 
 
-def _format_response(sent: "ForwardResult") -> str:
-    said = f"{sent.status}" if sent.reason is None else f"no answer ({sent.reason})"
-    colour = "green" if sent.is_good else "red"
-    return f"{paint(said, colour=colour)}  {sent.milliseconds} ms"
+def _format_response(sent: ForwardResult) -> str:
+    outcome = f"{sent.status}" if sent.reason is None else f"no answer ({sent.reason})"
+    colour = "green" if sent.is_success else "red"
+    return f"{paint(outcome, colour=colour)}  {sent.milliseconds} ms"
 
 
 def _delete_webhook(webhooks: "Webhooks", webhook_id: str) -> None:
@@ -167,40 +241,37 @@ def _delete_webhook(webhooks: "Webhooks", webhook_id: str) -> None:
 
 @contextmanager
 def _exit_on_signals() -> Iterator[None]:
-    """End in good order when the terminal is closed or somebody ends the process."""
+    """Exit, with all `finally` blocks, when the terminal is closed or the process is ended."""
 
-    def end(number: int, _frame: object) -> NoReturn:
+    def exit_on(number: int, _frame: object) -> NoReturn:
         raise SystemExit(128 + number)
 
     signals = (signal.SIGTERM, signal.SIGHUP)
-    before = {each: signal.signal(each, end) for each in signals}
+    previous = {each: signal.signal(each, exit_on) for each in signals}
     try:
         yield
     finally:
-        for each, handler in before.items():
+        for each, handler in previous.items():
             signal.signal(each, handler)
 
 
-_MAX_SEEN = 10_000
-
-
 class SeenDeliveries:
-    """Remembers what was heard: a stream tells of each change, and after a break some twice."""
+    """Remembers deliveries: a stream sends each change, and some again after a lost connection."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, int]] = {}
 
-    def is_news(self, delivery: "Delivery") -> bool:
-        """Tell whether a delivery was sent just now: for the first time, or by a replay.
+    def add(self, delivery: "Delivery") -> bool:
+        """Return whether a delivery is new: sent for the first time, or replayed.
 
-        That the hub tries again what has not arrived is no news.
+        A further attempt of the hub at the same delivery is not new.
         """
-        before = self._known.pop(delivery["id"], None)
+        previous = self._known.pop(delivery["id"], None)
         self._known[delivery["id"]] = (delivery["state"], delivery["attempts"])
         if len(self._known) > _MAX_SEEN:
             del self._known[next(iter(self._known))]
-        if before is None:
+        if previous is None:
             return True
-        state, attempts = before
+        state, attempts = previous
         had_ended = state != "pending"
         return had_ended and (delivery["state"] == "pending" or delivery["attempts"] > attempts)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from hublet.cli.options import Yes, read_variables
+from hublet.cli.options import EXAMPLE_ID, Yes, read_variables
 from hublet.cli.output import CommandResult, Table, align, format_cell, parse_time
 from hublet.cli.remote_command import add_remote_command, confirm
 from hublet.cli.webhooks.arguments import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def register(group: typer.Typer) -> None:
     add_remote_command(group, "list", list_webhooks, example="hublet webhooks list --org acme")
-    add_remote_command(group, "info", info, example=f"hublet webhooks info {_ID}")
+    add_remote_command(group, "info", info, example=f"hublet webhooks info {EXAMPLE_ID}")
     add_remote_command(
         group,
         "create",
@@ -36,23 +36,22 @@ def register(group: typer.Typer) -> None:
         example="hublet webhooks create --watch model:ada/engine --url https://example.com/hook",
     )
     add_remote_command(
-        group, "update", update, example=f"hublet webhooks update {_ID} --domain repo"
+        group, "update", update, example=f"hublet webhooks update {EXAMPLE_ID} --domain repo"
     )
-    add_remote_command(group, "enable", enable, example=f"hublet webhooks enable {_ID}")
-    add_remote_command(group, "disable", disable, example=f"hublet webhooks disable {_ID}")
-    add_remote_command(group, "delete", delete, example=f"hublet webhooks delete {_ID} --yes")
-
-
-_ID = "6a5f0c2e9d1b4a7788990011"
+    add_remote_command(group, "enable", enable, example=f"hublet webhooks enable {EXAMPLE_ID}")
+    add_remote_command(group, "disable", disable, example=f"hublet webhooks disable {EXAMPLE_ID}")
+    add_remote_command(
+        group, "delete", delete, example=f"hublet webhooks delete {EXAMPLE_ID} --yes"
+    )
 
 
 def list_webhooks(hub: "Hub", *, org: Organization = None) -> Table:
     """List webhooks, oldest first."""
     from hublet.client.webhooks import Webhooks
 
-    found = Webhooks(hub=hub, organization=org).list()
+    webhooks = Webhooks(hub=hub, organization=org).list()
     return Table(
-        rows=[_row(webhook) for webhook in found],
+        rows=[_row(webhook) for webhook in webhooks],
         columns={
             "id": "id",
             "target": "target",
@@ -63,7 +62,7 @@ def list_webhooks(hub: "Hub", *, org: Organization = None) -> Table:
         },
         name="id",
         empty="There are no webhooks.",
-        data=found,
+        data=webhooks,
     )
 
 
@@ -73,7 +72,7 @@ def info(hub: "Hub", webhook_id: WebhookId, *, org: Organization = None) -> Comm
 
     webhook = Webhooks(hub=hub, organization=org).get(webhook_id)
     row = _row(webhook)
-    shown = {
+    fields = {
         "id": row["id"],
         "target": row["target"],
         "state": row["state"],
@@ -82,7 +81,7 @@ def info(hub: "Hub", webhook_id: WebhookId, *, org: Organization = None) -> Comm
         "secret": webhook["hasSecret"],
         "last trigger": row["lastTriggerAt"],
     }
-    lines = align([[name, format_cell(value)] for name, value in shown.items()], width=None)
+    lines = align([[name, format_cell(value)] for name, value in fields.items()], width=None)
     return CommandResult(data=dict(webhook), text="\n".join(lines))
 
 
@@ -164,7 +163,7 @@ def delete(
     return CommandResult(
         data={"id": webhook_id, "deleted": True},
         text=webhook_id,
-        words=f"Deleted the webhook {webhook_id}.",
+        message=f"Deleted the webhook {webhook_id}.",
     )
 
 
@@ -176,7 +175,7 @@ def _request_body(
     domain: Domains,
     secret: str | None,
 ) -> dict[str, object]:
-    """Return what a request says; what was not given it does not name."""
+    """Return the body of a request, without the fields that were not given."""
     body = {
         "watched": parse_watched(watch) if watch else None,
         "url": url,
@@ -196,7 +195,7 @@ def _change_result(webhook: "Webhook", verb: str) -> CommandResult:
     return CommandResult(
         data=dict(webhook),
         text=webhook["id"],
-        words=f"{verb} the webhook {webhook['id']}.",
+        message=f"{verb} the webhook {webhook['id']}.",
     )
 
 

@@ -41,20 +41,22 @@ def verify(
     """Check whether a captured request comes from a webhook with this secret."""
     from hublet.receiver.signatures import verify as check
 
-    known = secret or [each for each in (first_variable("WEBHOOK_SECRET"),) if each]
-    if not known:
+    secrets = secret or [each for each in (first_variable("WEBHOOK_SECRET"),) if each]
+    if not secrets:
         raise typer.BadParameter("Give --secret, or set WEBHOOK_SECRET.")
     refusal = check(
         _read_headers(headers),
         _read_bytes(body, "--body"),
-        secrets=known,
+        secrets=secrets,
         tolerance_seconds=max_age,
     )
-    answer = CommandResult(
+    result = CommandResult(
         data={"valid": refusal is None, "reason": None if refusal is None else refusal.reason},
-        words="It is genuine." if refusal is None else f"It is not to be trusted: {refusal.reason}",
+        message="It is genuine."
+        if refusal is None
+        else f"It is not to be trusted: {refusal.reason}",
     )
-    show(answer, as_json=as_json, quiet=quiet)
+    show(result, as_json=as_json, quiet=quiet)
     if refusal is not None:
         raise typer.Exit(REFUSED)
 

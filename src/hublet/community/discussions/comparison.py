@@ -11,7 +11,7 @@ import pygit2
 
 from hublet.community.discussions.records import PullRequestCommit, PullRequestDiff
 from hublet.community.errors import MergeConflicts
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.git import bare_repos
 from hublet.repos.git.objects import signature_of
 from hublet.repos.git.trees import get_commit

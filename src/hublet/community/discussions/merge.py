@@ -12,7 +12,7 @@ from hublet.community.errors import PullRequestRefDeleted, StatusUnchanged
 from hublet.community.threads.records import ThreadStatus
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.events import UpdatedRef
 from hublet.repos.cards import read_card
 from hublet.repos.errors import RefChanged

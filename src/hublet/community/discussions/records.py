@@ -11,7 +11,7 @@ from hublet.community.threads.records import (
     ThreadChange,
     ThreadStatus,
 )
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.records import MAIN, PULL_REQUESTS, Repo
 
 MIN_TITLE = 3

@@ -16,7 +16,7 @@ from hublet.community.discussions.records import (
 )
 from hublet.community.threads import store as thread_store
 from hublet.core.database import Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos import service as repos
 from hublet.repos.errors import RevisionNotFound
 from hublet.repos.git import bare_repos

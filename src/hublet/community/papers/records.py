@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from hublet.community.threads.records import Thread
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from hublet.accounts.records import Account
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 class ThreadKind(StrEnum):

@@ -11,8 +11,8 @@ from hublet.community.threads.mentions import mentioned_names
 from hublet.community.threads.records import Comment, Participation, Thread, ThreadChange
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.outbox import publish
 from hublet.events import (
     CommentCreated,

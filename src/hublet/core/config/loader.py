@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hublet.core.config.settings import Settings
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 CONFIG_VARIABLE = "HUBLET_CONFIG"
 # For commands: which hub to call, and with which token. A hub has no use for them.

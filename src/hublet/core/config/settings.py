@@ -23,7 +23,7 @@ from hublet.core.config.kinds import (
     number,
     setting,
 )
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

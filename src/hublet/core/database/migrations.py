@@ -7,7 +7,7 @@ from importlib import resources
 
 from hublet.core.clock import micros
 from hublet.core.database.engine import Connection, Database, DatabaseUnavailable
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS migrations (

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Query, Request
 from starlette.responses import Response
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.paging import DEFAULT_LIMIT, MAX_LIMIT, next_url, read_cursor, write_cursor
 
 T = TypeVar("T")

@@ -1,6 +1,8 @@
 """Routers and routes: analysed when first needed, or dispatched by the edge (fast routes)."""
 
 from collections.abc import Callable, Coroutine, Sequence
+from functools import wraps
+from inspect import signature
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -84,16 +86,44 @@ def mirror_routes(
     *,
     tag: str,
     path: tuple[str, str],
-    endpoint: Callable[[Callable[..., Any]], Callable[..., Any]],
+    name: tuple[str, str],
+    describe: Callable[[str], str],
+    owner: tuple[Any, Any] | None = None,
 ) -> Router:
-    """Return the same routes with a part of their path replaced, and with functions made of theirs."""
-    twins = Router(tags=[tag])
-    twins.routes.extend(
-        route.twin(route.path.replace(*path, 1), endpoint(route.endpoint), tag=tag)
-        for route in router.routes
-        if isinstance(route, DeferredRoute)
-    )
-    return twins
+    """Return the same routes once more, for the things of another kind of owner.
+
+    In the path, and in the function's name (the operation id), the first of the two strings is
+    replaced by the second; `describe` makes the new docstring. `owner` holds two annotated types:
+    a parameter of the first one gets the second one, so that another dependency finds the owner.
+    """
+    mirrors = Router(tags=[tag])
+    for route in router.routes:
+        if isinstance(route, DeferredRoute):
+            endpoint = _mirror_endpoint(route.endpoint, owner)
+            endpoint.__name__ = endpoint.__name__.replace(*name, 1)
+            endpoint.__doc__ = describe(endpoint.__doc__ or "")
+            mirrors.routes.append(route.twin(route.path.replace(*path, 1), endpoint, tag=tag))
+    return mirrors
+
+
+def _mirror_endpoint(
+    endpoint: Callable[..., Any], owner: tuple[Any, Any] | None
+) -> Callable[..., Any]:
+    """Return a function that calls the endpoint but has a name and a signature of its own."""
+
+    @wraps(endpoint)
+    async def mirror(*args: Any, **kwargs: Any) -> Any:
+        return await endpoint(*args, **kwargs)
+
+    if owner is not None:
+        # FastAPI reads the parameters from here; the values are passed on by their names.
+        shape = signature(endpoint)
+        parameters = [
+            each.replace(annotation=owner[1]) if each.annotation == owner[0] else each
+            for each in shape.parameters.values()
+        ]
+        mirror.__dict__["__signature__"] = shape.replace(parameters=parameters)
+    return mirror
 
 
 def add_routes(app: FastAPI, router: Router) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 class MailRefused(Exception):

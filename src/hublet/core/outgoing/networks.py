@@ -13,7 +13,7 @@ from ipaddress import (
 from typing import Self
 
 from hublet.core.config import Network, Settings
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 Address = IPv4Address | IPv6Address
 

@@ -7,8 +7,8 @@ whatever a lenient resolver would read as an address is judged as that address.
 import re
 from ipaddress import IPv4Address, IPv6Address
 
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import InvalidRequest
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.outgoing.networks import Address, AddressPolicy, classify
 
 MAX_URL = 2048

@@ -6,10 +6,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from hublet.core import clock
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database, Reader, Row
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,12 @@ async def add_many(conn: Connection, tasks: Sequence[NewTask]) -> None:
         ],
     )  # fmt: skip
     conn.wake(CHANNEL)
+
+
+async def add_daily(conn: Connection, kind: str, *, delay: timedelta = timedelta()) -> None:
+    """Add a task without a body, once for the day on which it is due; again changes nothing."""
+    day = (clock.now() + delay).date().isoformat()
+    await add(conn, NewTask(kind=kind, body="{}", key=f"{kind}.{day}", delay=delay))
 
 
 def _due_at(task: NewTask, now: int) -> int:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from hublet.core.clock import monotonic
 from hublet.core.database import Database, Reader
 from hublet.core.database.engine import CREDENTIALS_CHANNEL
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.gateway import store
 from hublet.gateway.errors import PortTokenNeeded
 from hublet.gateway.ports import service

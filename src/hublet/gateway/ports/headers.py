@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.gateway.errors import AmbiguousRequest
 
 Header = tuple[bytes, bytes]

@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from hublet.core.database import Database
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.gateway.records import Guest, RunningJob
 from hublet.jobs import hardware, service
 from hublet.jobs.records import MAX_VARIABLE_BYTES, JobRecord

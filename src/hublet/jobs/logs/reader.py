@@ -7,7 +7,7 @@ from json.encoder import encode_basestring_ascii
 from pathlib import Path
 
 from hublet.core.clock import wire
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 _SECOND = 1_000_000
 # Until the year 2286.

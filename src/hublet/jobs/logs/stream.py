@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from hublet.core.clock import monotonic
+from hublet.core.dataclasses import dataclass
 from hublet.core.http.event_streams import CheckAccess
-from hublet.core.light_dataclasses import dataclass
 from hublet.jobs.logs.reader import find_tail, read_piece
 from hublet.jobs.logs.watcher import Follower, LogWatcher
 

@@ -3,7 +3,7 @@
 from dataclasses import field
 from datetime import datetime
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs.request_schemas import JobRequest
 
 

@@ -3,9 +3,9 @@
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.jobs.auth import AccessToJobs, AccessToScheduledJob, LabelFilterQuery
-from hublet.jobs.mounts import check_commits
 from hublet.jobs.presenter import render
 from hublet.jobs.request_schemas import or_none
+from hublet.jobs.requests import check_commits
 from hublet.jobs.schedules import service
 from hublet.jobs.schedules.schemas import CreateScheduledJob, ScheduledJob, UpdateSchedule
 from hublet.jobs.schemas import Job, UpdateLabels

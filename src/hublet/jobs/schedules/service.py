@@ -37,7 +37,7 @@ async def create(
 ) -> ScheduledJobRecord:
     """Add a scheduled job; its request is checked now, and at each run.
 
-    Volumes that name a commit by its id need `mounts.check_commits` before.
+    Volumes that name a commit by its id need `requests.check_commits` before.
     """
     _check_fields(request.jobSpec)
     next_run_at = next_after(request.schedule, now())

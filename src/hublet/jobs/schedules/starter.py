@@ -6,8 +6,8 @@ from hublet.core.errors import HubError
 from hublet.core.logs import get_logger
 from hublet.jobs.access import JobAccess, get_access_of_creator, get_creator
 from hublet.jobs.errors import NamespaceNotFound, RightsGone
-from hublet.jobs.mounts import check_commits
 from hublet.jobs.request_schemas import or_none
+from hublet.jobs.requests import check_commits
 from hublet.jobs.schedules import service, store
 from hublet.jobs.schedules.cron import next_after
 from hublet.jobs.schedules.records import ScheduledJobRecord

@@ -1,4 +1,4 @@
-"""Conditions in SQL: what a selection means, and whether a user may still see a row."""
+"""SQL conditions: of a selection of items, and of whether a user may see a repository."""
 
 import json
 import re
@@ -10,20 +10,19 @@ from typing import Any, Self
 from hublet.accounts.records import Role
 from hublet.core.database import Row
 from hublet.events import RepoSnapshot
-from hublet.notifications.inbox.records import Selection
-from hublet.notifications.records import Involvement
+from hublet.notifications.records import Involvement, Selection
 from hublet.repos.access import role_in_repo
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Parts that all hold, and the values of numbered places, those of earlier parts first."""
+    """Parts joined by AND, and the values of their numbered parameters."""
 
     parts: tuple[str, ...] = ()
     values: tuple[Any, ...] = ()
 
     def also(self, part: str, *values: Any) -> Self:
-        """Add a part; each `?` in it is the place of one value."""
+        """Add a part; each `?` in it is the parameter of one value."""
         numbers = (f"${number}" for number in count(len(self.values) + 1))
         numbered = re.sub(r"\?", lambda _: next(numbers), part)
         return type(self)((*self.parts, numbered), (*self.values, *values))
@@ -60,15 +59,15 @@ def chosen_by(user_id: str, selection: Selection, *, after: Condition | None = N
 
 def _in_time(condition: Condition, selection: Selection) -> Condition:
     if selection.threads is not None:
-        # No engine is to look through all that is older instead.
+        # Keeps both engines from scanning all that is older instead.
         return condition.also("updated_at + 0 <= ?", selection.until)
-    # Also where it excludes nothing: SQLite, which knows no figures of an inbox, would think that
-    # "involvement > 0" finds fewer items than "involvement = 1", and sort what it finds.
+    # Also where it excludes nothing: SQLite, which has no statistics of one inbox, would assume
+    # that "involvement > 0" finds fewer items than "involvement = 1", and sort what it finds.
     return condition.also("updated_at <= ?", selection.until)
 
 
 def _in_one_of(condition: Condition, places: Iterable[str]) -> Condition:
-    # Written out, because PostgreSQL cannot guess how common those of an array are.
+    # Written out, because PostgreSQL cannot estimate how common those of an array are.
     first, *more = sorted(places)
     if more:
         listed = ", ".join("?" for _ in (first, *more))
@@ -77,15 +76,15 @@ def _in_one_of(condition: Condition, places: Iterable[str]) -> Condition:
 
 
 def _type_beside(selection: Selection) -> str:
-    # Few threads of any type involve somebody, so that index is the better one, and so is the
-    # one of threads that are named: an expression keeps both engines from that of types.
+    # A user is involved in few threads of any type, so that index is the better one, and so is the
+    # one of named threads: an expression keeps both engines from the index of types.
     is_free = selection.least is Involvement.watched and selection.threads is None
     return "type = ?" if is_free else "type || '' = ?"
 
 
 def _involved(condition: Condition, selection: Selection) -> Condition:
     if selection.places is None and selection.threads is None:
-        # SQLite takes the index of those who are involved only for its very words.
+        # SQLite uses the partial index only when its very condition is in the query.
         condition = condition.also("involvement > 0")
     return condition.also(f"involvement {'=' if selection.exactly else '>='} ?", selection.least)
 
@@ -98,7 +97,7 @@ def split_in_order(selection: Selection) -> Iterator[Selection]:
         for place in sorted(selection.places):
             yield replace(selection, places=frozenset({place}))
     else:
-        # `least` of those who merely watch is no condition at all.
+        # `least` at its lowest level is no condition at all.
         levels = [each for each in Involvement if each >= selection.least > Involvement.watched]
         for level in levels or [selection.least]:
             yield replace(selection, least=level, exactly=True)
@@ -117,7 +116,7 @@ ROLE_JOINS = """
 
 
 def may_see(row: Row, user_id: str) -> bool:
-    """Tell of a row with a repository what `repos.service.who_may_see` tells of a user."""
+    """Tell whether a user may see the repository in a row, as `repos.service.who_may_see` does."""
     if row["visibility"] == "public" or row["repo_owner_id"] == user_id:
         return True
     repo = RepoSnapshot(

@@ -8,16 +8,90 @@ from hublet.accounts.avatars import avatar_url
 from hublet.community.threads.records import ThreadKind
 from hublet.core.clock import from_micros
 from hublet.core.database import Connection, Database, Reader, Row
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.notifications.inbox import read_store
 from hublet.notifications.inbox import service as inbox
 from hublet.notifications.inbox.conditions import may_see
 from hublet.notifications.inbox.read_store import PAGE
-from hublet.notifications.inbox.records import InboxEntry, InboxPage, Selection
-from hublet.notifications.records import HUB
+from hublet.notifications.records import HUB, InboxEntry, InboxPage, Selection
 
 # By thread, in the order they came.
 Participants = Mapping[str, list[dict[str, str]]]
+# What may not be seen any more is removed a page at a time, so often before a response.
+_ROUNDS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenItems:
+    """What has to be removed from an inbox: threads, and repositories with all their threads."""
+
+    threads: list[str] = field(default_factory=list)
+    places: set[str] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.threads or self.places)
+
+
+async def read_page(
+    database: Database, user_id: str, selection: Selection, *, page: int
+) -> dict[str, Any]:
+    """Return a page as the interface shows it.
+
+    Items whose thread was deleted, or whose repository the user may not see any more, are removed
+    from the inbox on the way.
+    """
+    rounds = 0
+    while True:
+        async with database.read() as conn:
+            listed = await _list_entries(conn, user_id, selection, page)
+            items, hidden = await _render_entries(conn, user_id, listed.entries)
+        if not hidden or rounds == _ROUNDS:
+            break
+        rounds += 1
+        async with database.transaction() as conn:
+            await _remove_hidden(conn, user_id, hidden)
+    view = listed.unread if selection.unread else listed.total
+    count = {"view": view, "unread": listed.unread, "all": listed.total}
+    return {"notifications": items, "count": count, "start": page * PAGE}
+
+
+async def _list_entries(conn: Reader, user_id: str, selection: Selection, page: int) -> InboxPage:
+    if selection.empty:
+        return InboxPage(entries=[], total=0, unread=0)
+    return await read_store.read_page_of(conn, user_id, selection, skip=page * PAGE)
+
+
+async def _render_entries(
+    conn: Reader, user_id: str, entries: list[InboxEntry]
+) -> tuple[list[dict[str, Any]], HiddenItems]:
+    """Render the entries that the user may see; return the others apart."""
+    hidden = HiddenItems()
+    if not entries:
+        return [], hidden
+    ids = [entry.thread_id for entry in entries]
+    threads = await read_store.list_subjects(conn, ids, user_id=user_id)
+    missing = [thread_id for thread_id in ids if thread_id not in threads]
+    messages = await read_store.list_messages(conn, missing, user_id=user_id) if missing else {}
+    participants = participants_by_thread(
+        await read_store.list_participants(conn, list(threads)),
+        base_url=conn.hub.settings.base_url,
+    )
+    items = []
+    for entry in entries:
+        if (message := messages.get(entry.thread_id)) is not None:
+            items.append(render_message(entry, message))
+        elif (thread := threads.get(entry.thread_id)) is None:
+            hidden.threads.append(entry.thread_id)
+        elif thread["repo_id"] is not None and not may_see(thread, user_id):
+            hidden.places.add(thread["repo_id"])
+        else:
+            items.append(render_thread(entry, thread, participants))
+    return items, hidden
+
+
+async def _remove_hidden(conn: Connection, user_id: str, hidden: HiddenItems) -> None:
+    await inbox.delete(conn, user_id, Selection().in_places(hidden.places))
+    await inbox.delete(conn, user_id, Selection().of_threads(hidden.threads))
 
 
 def participants_by_thread(
@@ -26,18 +100,18 @@ def participants_by_thread(
     found: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         avatar = avatar_url(base_url, row["user_id"])
-        shown = {"_id": row["user_id"], "avatar": avatar, "user": row["name"]}
-        found.setdefault(row["thread_id"], []).append(shown)
+        rendered = {"_id": row["user_id"], "avatar": avatar, "user": row["name"]}
+        found.setdefault(row["thread_id"], []).append(rendered)
     return found
 
 
 def render_thread(entry: InboxEntry, thread: Row, participants: Participants) -> dict[str, Any]:
-    show = _RENDERERS[thread["kind"]]
-    return _render_common(entry) | show(thread, participants.get(thread["id"], []))
+    render = _RENDERERS[thread["kind"]]
+    return _render_common(entry) | render(thread, participants.get(thread["id"], []))
 
 
 def render_message(entry: InboxEntry, message: Row) -> dict[str, Any]:
-    """Show a message of the hub: to whoever knows only the interface it is a post."""
+    """Render a message of the hub: in the interface it is a post."""
     post = {
         "id": message["id"],
         "slug": message["id"],
@@ -49,14 +123,14 @@ def render_message(entry: InboxEntry, message: Row) -> dict[str, Any]:
 
 
 def _render_common(entry: InboxEntry) -> dict[str, Any]:
-    shown: dict[str, Any] = {"updatedAt": _render_time(entry.updated_at), "read": entry.read}
+    rendered: dict[str, Any] = {"updatedAt": _render_time(entry.updated_at), "read": entry.read}
     if entry.event_id is not None:
-        shown["discussionEventId"] = entry.event_id
-    return shown
+        rendered["discussionEventId"] = entry.event_id
+    return rendered
 
 
 def _render_time(micros: int) -> str:
-    """Write a time with all its digits: as `lastUpdate` it has to mean this very moment."""
+    """Render a time with all its digits: as `lastUpdate` it has to mean this very moment."""
     return from_micros(micros).isoformat("T", "microseconds")[:-6] + "Z"
 
 
@@ -113,80 +187,3 @@ _RENDERERS: dict[str, Callable[[Row, list[dict[str, str]]], dict[str, Any]]] = {
     ThreadKind.post: _render_post,
     ThreadKind.blog: _render_blog,
 }
-
-
-# What may not be seen any more is taken out a page at a time; so often before an answer.
-_ROUNDS = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HiddenItems:
-    """What has to leave an inbox: threads, and repositories with all that is in them."""
-
-    threads: list[str] = field(default_factory=list)
-    places: set[str] = field(default_factory=set)
-
-    def __bool__(self) -> bool:
-        return bool(self.threads or self.places)
-
-
-async def read_page(
-    database: Database, user_id: str, selection: Selection, *, page: int
-) -> dict[str, Any]:
-    """Return a page as the interface shows it.
-
-    Items whose thread is gone, or whose repository the user may not see any more, leave the
-    inbox on the way.
-    """
-    rounds = 0
-    while True:
-        async with database.read() as conn:
-            listed = await _list_entries(conn, user_id, selection, page)
-            items, hidden = await _render_entries(conn, user_id, listed.entries)
-        if not hidden or rounds == _ROUNDS:
-            break
-        rounds += 1
-        async with database.transaction() as conn:
-            await _remove_hidden(conn, user_id, hidden)
-    view = listed.unread if selection.unread else listed.total
-    count = {"view": view, "unread": listed.unread, "all": listed.total}
-    return {"notifications": items, "count": count, "start": page * PAGE}
-
-
-async def _list_entries(conn: Reader, user_id: str, selection: Selection, page: int) -> InboxPage:
-    if selection.empty:
-        return InboxPage(entries=[], total=0, unread=0)
-    return await read_store.read_page_of(conn, user_id, selection, skip=page * PAGE)
-
-
-async def _render_entries(
-    conn: Reader, user_id: str, entries: list[InboxEntry]
-) -> tuple[list[dict[str, Any]], HiddenItems]:
-    """Return the items of those entries that the user may see, and which ones are not such."""
-    hidden = HiddenItems()
-    if not entries:
-        return [], hidden
-    ids = [entry.thread_id for entry in entries]
-    threads = await read_store.list_subjects(conn, ids, user_id=user_id)
-    missing = [thread_id for thread_id in ids if thread_id not in threads]
-    messages = await read_store.list_messages(conn, missing, user_id=user_id) if missing else {}
-    participants = participants_by_thread(
-        await read_store.list_participants(conn, list(threads)),
-        base_url=conn.hub.settings.base_url,
-    )
-    items = []
-    for entry in entries:
-        if (message := messages.get(entry.thread_id)) is not None:
-            items.append(render_message(entry, message))
-        elif (thread := threads.get(entry.thread_id)) is None:
-            hidden.threads.append(entry.thread_id)
-        elif thread["repo_id"] is not None and not may_see(thread, user_id):
-            hidden.places.add(thread["repo_id"])
-        else:
-            items.append(render_thread(entry, thread, participants))
-    return items, hidden
-
-
-async def _remove_hidden(conn: Connection, user_id: str, hidden: HiddenItems) -> None:
-    await inbox.delete(conn, user_id, Selection().in_places(hidden.places))
-    await inbox.delete(conn, user_id, Selection().of_threads(hidden.threads))

@@ -1,4 +1,4 @@
-"""SQL that reads inboxes: pages with their counts, and what a filter names."""
+"""SQL that reads inboxes: pages with their counts, and what the filters name."""
 
 import json
 from collections.abc import Collection, Iterator, Sequence
@@ -15,73 +15,33 @@ from hublet.notifications.inbox.conditions import (
     may_see,
     split_in_order,
 )
-from hublet.notifications.inbox.records import END_OF_TIME, InboxEntry, InboxPage, Selection
-from hublet.notifications.records import BLOG, PAPER, POST
+from hublet.notifications.records import (
+    BLOG,
+    END_OF_TIME,
+    PAPER,
+    POST,
+    InboxEntry,
+    InboxPage,
+    Selection,
+)
 from hublet.repos.names import repo_name_key
 from hublet.repos.records import RepoType
 
-
-async def list_repos_named(
-    conn: Reader, full_name: str, types: list[RepoType], *, user_id: str
-) -> list[str]:
-    """Return the repositories of these types that have or had this name, and the user may see."""
-    owner, _, name = full_name.partition("/")
-    rows = await conn.fetch_all(
-        f"""
-        SELECT {REPO_COLUMNS} FROM names n JOIN repos r ON r.owner_id = n.account_id {ROLE_JOINS}
-        WHERE n.key = $2 AND r.name_key = $3 AND r.type IN each($4)
-        UNION ALL
-        SELECT {REPO_COLUMNS} FROM names n JOIN repo_redirects d ON d.owner_id = n.account_id
-        JOIN repos r ON r.id = d.repo_id {ROLE_JOINS}
-        WHERE n.key = $2 AND d.name_key = $3 AND d.type IN each($4)
-        """,
-        user_id, name_key(owner), repo_name_key(name), json.dumps(types),
-    )  # fmt: skip
-    return [row["repo_id"] for row in rows if may_see(row, user_id)]
-
-
-async def list_accounts_named(conn: Reader, name: str) -> list[str]:
-    rows = await conn.fetch_all("SELECT account_id FROM names WHERE key = $1", name_key(name))
-    return [row["account_id"] for row in rows]
-
-
-async def list_papers_named(conn: Reader, name: str) -> list[str]:
-    """Return the thread of a paper that has this id here, or this arXiv id."""
-    rows = await conn.fetch_all(
-        "SELECT id FROM threads WHERE kind = $1 AND (id = $2 OR paper_id = $3)",
-        ThreadKind.paper, name.lower(), name,
-    )  # fmt: skip
-    return [row["id"] for row in rows]
-
-
-async def list_blogs_named(conn: Reader, name: str) -> list[str]:
-    """Return the blogs that have this id or this slug; each author has slugs of their own."""
-    rows = await conn.fetch_all(
-        "SELECT id FROM threads WHERE kind = $1 AND (id = $2 OR slug = $3)",
-        ThreadKind.blog, name.lower(), name,
-    )  # fmt: skip
-    return [row["id"] for row in rows]
-
-
 PAGE = 25
-
 MOST_PARTICIPANTS = 100
-
 _TYPES = (*RepoType, PAPER, POST, BLOG)
-
 _TALLY = "count(*) AS total, sum(CASE WHEN read THEN 0 ELSE 1 END) AS unread"
-
 _ITEMS = "SELECT thread_id, place_id, read, updated_at, event_id FROM notifications WHERE "
 
 
 async def read_page_of(conn: Reader, user_id: str, selection: Selection, *, skip: int) -> InboxPage:
-    """Return a page and the counts, from one statement: they agree whatever else happens.
+    """Return a page and the counts, from one statement, so that they agree.
 
-    Behind the end nothing is looked for, because the count tells that there is nothing.
+    Behind the end nothing is read, because the count says that there is nothing.
     """
     counts, condition = _counts_query(user_id, selection)
     found, condition = _items_query(user_id, selection, condition, most=skip + PAGE)
-    shown = "unread" if selection.unread else "total"
+    counted_column = "unread" if selection.unread else "total"
     place = len(condition.values) + 1
     rows = await conn.fetch_all(
         f"""
@@ -94,7 +54,7 @@ async def read_page_of(conn: Reader, user_id: str, selection: Selection, *, skip
                 SELECT thread_id, place_id, read, updated_at, event_id FROM ({found}) AS found
                 ORDER BY updated_at DESC LIMIT {PAGE} OFFSET ${place}
             ) AS rows_of_page
-            LIMIT (SELECT CASE WHEN {shown} > ${place} THEN {PAGE} ELSE 0 END FROM counted)
+            LIMIT (SELECT CASE WHEN {counted_column} > ${place} THEN {PAGE} ELSE 0 END FROM counted)
         )
         SELECT counted.total, counted.unread, page.thread_id, page.place_id, page.read,
             page.updated_at, page.event_id
@@ -107,34 +67,36 @@ async def read_page_of(conn: Reader, user_id: str, selection: Selection, *, skip
 
 
 def _counts_query(user_id: str, selection: Selection) -> tuple[str, Condition]:
-    """Return how the items are counted, read or not: from what is kept, less what is newer."""
+    """Return the query that counts the items, read or not: stored counts, less what is newer."""
     if selection.threads is not None:
         condition = chosen_by(user_id, replace(selection, unread=False))
         return f"SELECT {_TALLY} FROM notifications WHERE {condition.sql}", condition
     facets = selection.places or ([selection.type] if selection.type else _TYPES)
-    kept = (
+    condition = (
         Condition()
         .also("user_id = ?", user_id)
         .also("facet IN each(?)", json.dumps(sorted(facets)))
         .also("involvement >= ?", selection.least)
     )
-    counts = f"SELECT total, unread FROM notification_counts WHERE {kept.sql}"
+    counts = f"SELECT total, unread FROM notification_counts WHERE {condition.sql}"
     if selection.until == END_OF_TIME:
-        return counts, kept
+        return counts, condition
     rest = replace(selection, unread=False, until=END_OF_TIME)
     for part in split_in_order(rest):
-        kept = chosen_by(user_id, part, after=kept).also("updated_at > ?", selection.until)
-        newer = f"SELECT {_TALLY} FROM notifications WHERE {kept.sql}"
+        condition = chosen_by(user_id, part, after=condition).also(
+            "updated_at > ?", selection.until
+        )
+        newer = f"SELECT {_TALLY} FROM notifications WHERE {condition.sql}"
         counts += f" UNION ALL SELECT -total, -unread FROM ({newer}) AS newer"
-    return counts, kept
+    return counts, condition
 
 
 def _items_query(
     user_id: str, selection: Selection, after: Condition, *, most: int
 ) -> tuple[str, Condition]:
-    """Return how the items are found: each part by an index that has them in order.
+    """Return the query that finds the items: each part by an index that has them in order.
 
-    None of several parts gives more than the whole can need, so that nobody sorts all there is.
+    Each part is limited to what the page can need, so that not everything is sorted.
     """
     *others, last = _conditions(user_id, selection, after)
     if not others:
@@ -195,7 +157,7 @@ async def list_messages(
 async def list_participants(conn: Reader, thread_ids: Collection[str]) -> Sequence[Row]:
     """Return who opened, commented on or changed these threads, in the order they came.
 
-    Of each thread only so many: nobody looks at a hundred pictures.
+    Of each thread at most `MOST_PARTICIPANTS`: the inbox shows their avatars.
     """
     return await conn.fetch_all(
         """
@@ -210,3 +172,45 @@ async def list_participants(conn: Reader, thread_ids: Collection[str]) -> Sequen
         """,
         json.dumps(list(thread_ids)), MOST_PARTICIPANTS,
     )  # fmt: skip
+
+
+async def list_repos_named(
+    conn: Reader, full_name: str, types: list[RepoType], *, user_id: str
+) -> list[str]:
+    """Return the repositories of these types that have or had this name, and the user may see."""
+    owner, _, name = full_name.partition("/")
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {REPO_COLUMNS} FROM names n JOIN repos r ON r.owner_id = n.account_id {ROLE_JOINS}
+        WHERE n.key = $2 AND r.name_key = $3 AND r.type IN each($4)
+        UNION ALL
+        SELECT {REPO_COLUMNS} FROM names n JOIN repo_redirects d ON d.owner_id = n.account_id
+        JOIN repos r ON r.id = d.repo_id {ROLE_JOINS}
+        WHERE n.key = $2 AND d.name_key = $3 AND d.type IN each($4)
+        """,
+        user_id, name_key(owner), repo_name_key(name), json.dumps(types),
+    )  # fmt: skip
+    return [row["repo_id"] for row in rows if may_see(row, user_id)]
+
+
+async def list_accounts_named(conn: Reader, name: str) -> list[str]:
+    rows = await conn.fetch_all("SELECT account_id FROM names WHERE key = $1", name_key(name))
+    return [row["account_id"] for row in rows]
+
+
+async def list_papers_named(conn: Reader, name: str) -> list[str]:
+    """Return the thread of a paper that has this id here, or this arXiv id."""
+    rows = await conn.fetch_all(
+        "SELECT id FROM threads WHERE kind = $1 AND (id = $2 OR paper_id = $3)",
+        ThreadKind.paper, name.lower(), name,
+    )  # fmt: skip
+    return [row["id"] for row in rows]
+
+
+async def list_blogs_named(conn: Reader, name: str) -> list[str]:
+    """Return the blogs that have this id or this slug; each author has slugs of their own."""
+    rows = await conn.fetch_all(
+        "SELECT id FROM threads WHERE kind = $1 AND (id = $2 OR slug = $3)",
+        ThreadKind.blog, name.lower(), name,
+    )  # fmt: skip
+    return [row["id"] for row in rows]

@@ -16,9 +16,7 @@ from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.validation import describe_problems
 from hublet.notifications.inbox import service
-from hublet.notifications.inbox.filters import select, select_for_change
 from hublet.notifications.inbox.paging import read_page
-from hublet.notifications.inbox.records import Selection
 from hublet.notifications.inbox.schemas import (
     ChangedNotifications,
     ChangeFilters,
@@ -27,7 +25,9 @@ from hublet.notifications.inbox.schemas import (
     MarkAsRead,
     Notifications,
 )
+from hublet.notifications.inbox.service import select, select_for_change
 from hublet.notifications.inbox.stream import InboxWatcher, listen
+from hublet.notifications.records import Selection
 from hublet.tokens.auth import (
     InboxOwner,
     InboxReader,
@@ -36,26 +36,9 @@ from hublet.tokens.auth import (
     identify_inbox_reader,
 )
 
-FiltersQuery = Annotated[Filters, Query()]
-ChangeQuery = Annotated[ChangeFilters, Query()]
-
-
-async def document_filters(_shown: FiltersQuery) -> None:
-    """Show the filters in the description of a fast route, which reads them by `filters_of`."""
-
-
-def parse_filters(request: Request) -> Filters:
-    """Read the filters without the framework, refusing what it would refuse in its words."""
-    try:
-        return Filters.model_validate(dict(request.query_params))
-    except ValidationError as error:
-        told = [{**each, "loc": ("query", *each["loc"])} for each in error.errors()]
-        raise InvalidRequest(describe_problems(told)) from None
-
-
 INBOX = "/api/notifications"
 
-# Who cannot keep a stream open looks again after so long; a 304 costs little, but not nothing.
+# A client without a stream polls after so long; a 304 costs little, but not nothing.
 POLL_SECONDS = 60
 
 _VERSION_HEADERS = {
@@ -74,6 +57,31 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"headers": _VERSION_HEADERS},
     304: {"description": "The version in `If-None-Match` is current.", "headers": _VERSION_HEADERS},
 }
+
+FiltersQuery = Annotated[Filters, Query()]
+ChangeQuery = Annotated[ChangeFilters, Query()]
+LastEventId = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        pattern="^[0-9]{1,16}$",
+        description="The `id` of the last event that was heard.",
+    ),
+]
+
+
+async def document_filters(_documented: FiltersQuery) -> None:
+    """Document the filters of the fast route, which reads them with `parse_filters`."""
+
+
+def parse_filters(request: Request) -> Filters:
+    """Read the filters without the framework, refusing what it would refuse in its words."""
+    try:
+        return Filters.model_validate(dict(request.query_params))
+    except ValidationError as error:
+        problems = [{**each, "loc": ("query", *each["loc"])} for each in error.errors()]
+        raise InvalidRequest(describe_problems(problems)) from None
+
 
 router = Router(tags=["notifications"])
 
@@ -126,10 +134,10 @@ async def mark_notifications_as_read(
     Nothing that came after the request is touched, and with `lastUpdate` nothing that came
     after that moment. Ids that are not in the inbox are ignored.
     """
-    asked = body or MarkAsRead()
-    selection = await _select_until_now(database, caller.user_id, filters, asked.discussionIds)
+    request = body or MarkAsRead()
+    selection = await _select_until_now(database, caller.user_id, filters, request.discussionIds)
     async with database.transaction() as conn:
-        count = await service.mark(conn, caller.user_id, selection, read=asked.read)
+        count = await service.mark(conn, caller.user_id, selection, read=request.read)
     return ChangedNotifications(count=count)
 
 
@@ -160,16 +168,6 @@ async def _select_until_now(
         return await service.limit_to_now(conn, user_id, selection)
 
 
-LastEventId = Annotated[
-    str | None,
-    Header(
-        alias="Last-Event-ID",
-        pattern="^[0-9]{1,16}$",
-        description="The `id` of the last event that was heard.",
-    ),
-]
-
-
 async def recheck_access(request: Request) -> None:
     """Refuse a token that was revoked since the request began."""
     exchange_of(request).known_caller = None
@@ -179,9 +177,7 @@ async def recheck_access(request: Request) -> None:
 stream_router = Router(tags=["notifications"])
 
 
-@stream_router.get(
-    "/api/notifications/stream", response_class=Response, responses=EVENT_STREAM_RESPONSES
-)
+@stream_router.get(f"{INBOX}/stream", response_class=Response, responses=EVENT_STREAM_RESPONSES)
 async def stream_notifications(
     request: Request, database: Db, caller: InboxReader, since: LastEventId = None
 ) -> Response:
@@ -191,12 +187,12 @@ async def stream_notifications(
     after each change. An event `notification` has an item as the list shows it, each time one
     comes or comes back. Who comes back with the `id` of the last event hears what came since.
     """
-    bells: InboxWatcher = request.app.state.inbox_bells
-    bells.check_room(caller.user_id)
+    watcher: InboxWatcher = request.app.state.inbox_watcher
+    watcher.check_room(caller.user_id)
     moment = None if since is None else int(since)
     check = partial(recheck_access, request)
     return EventStream(
         request,
-        partial(listen, database, bells, caller.user_id, since=moment),
+        partial(listen, database, watcher, caller.user_id, since=moment),
         check_access=check,
     )

@@ -1,62 +1,63 @@
-"""Service of inboxes: what comes in, what is read, what leaves."""
+"""Service of inboxes: delivers items, selects them by filters, marks and deletes them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from pydantic import MISSING
+
+from hublet.accounts.names import name_key
+from hublet.core.clock import to_micros
 from hublet.core.database import Connection, Reader
-from hublet.notifications.inbox import store
+from hublet.notifications.errors import EitherIdsOrAll
+from hublet.notifications.inbox import read_store, store
 from hublet.notifications.inbox.conditions import Condition, chosen_by, in_inbox, in_inboxes
-from hublet.notifications.inbox.records import Selection
+from hublet.notifications.inbox.schemas import ChangeFilters, Filters
 from hublet.notifications.inbox.store import CountChange
-from hublet.notifications.records import InboxItem, Involvement
+from hublet.notifications.records import BLOG, HUB, PAPER, POST, InboxItem, Involvement, Selection
+from hublet.repos.records import RepoType
+
+_LEAST = {
+    "all": Involvement.watched,
+    "participating": Involvement.participating,
+    "mentions": Involvement.mentioned,
+}
 
 
 async def deliver(conn: Connection, item: InboxItem, recipients: Mapping[str, Involvement]) -> None:
     """Put an item into inboxes as unread, whether it is new there, was read, or was deleted.
 
     Where it is unread already it keeps leading to the first thing that was not seen. Up to some
-    hundred recipients, and once in a transaction: inboxes are held in the order of their ids.
+    hundred recipients, and once in a transaction: inboxes are locked in the order of their ids.
     """
     if not recipients:
         return
     await store.lock(conn, recipients, arrival=True)
     chosen = in_inboxes(recipients).also("thread_id = ?", item.thread_id)
-    emptied = await store.change_counts(conn, chosen, CountChange.leave)
+    emptied = await store.change_counts(conn, chosen, CountChange.removed)
     await store.put_item(conn, item, recipients)
-    await store.change_counts(conn, chosen, CountChange.come)
+    await store.change_counts(conn, chosen, CountChange.added)
     await store.remove_empty_counts(conn, emptied)
 
 
 async def involve(conn: Connection, thread_id: str, user_id: str, involvement: Involvement) -> None:
-    """Note in an item that is in the inbox that its user has more to do with it now."""
+    """Raise the involvement of a user in a thread that is in the inbox."""
     await store.lock(conn, [user_id])
     chosen = in_inbox(user_id).also("thread_id = ?", thread_id)
     lower = chosen.also("involvement < ?", involvement)
-    emptied = await store.change_counts(conn, lower, CountChange.leave)
+    emptied = await store.change_counts(conn, lower, CountChange.removed)
     if await store.raise_involvement(conn, lower, involvement):
-        await store.change_counts(conn, chosen, CountChange.come)
+        await store.change_counts(conn, chosen, CountChange.added)
         await store.remove_empty_counts(conn, emptied)
 
 
 async def remove_thread(conn: Connection, *, thread_id: str, user_ids: Sequence[str]) -> None:
-    """Take a thread out of these inboxes."""
+    """Remove a thread from these inboxes."""
     await _remove_from(conn, user_ids, in_inboxes(user_ids).also("thread_id = ?", thread_id))
 
 
 async def remove_place(conn: Connection, place_id: str, *, user_ids: Sequence[str]) -> None:
-    """Take all that is in a repository, or was posted by an account, out of these inboxes."""
+    """Remove all that is in a repository, or was posted by an account, from these inboxes."""
     await _remove_from(conn, user_ids, in_inboxes(user_ids).also("place_id = ?", place_id))
-
-
-async def _remove_from(conn: Connection, user_ids: Sequence[str], chosen: Condition) -> int:
-    if not user_ids:
-        return 0
-    await store.lock(conn, user_ids)
-    with conn.in_bulk():
-        emptied = await store.change_counts(conn, chosen, CountChange.leave)
-        removed = await store.remove(conn, chosen)
-        await store.remove_empty_counts(conn, emptied)
-    return removed
 
 
 async def list_users_with(
@@ -73,27 +74,89 @@ async def list_users_with(
     return await store.list_users_with_place(conn, place_id or "", after=after, limit=limit)
 
 
+async def select(conn: Reader, user_id: str, filters: Filters) -> Selection:
+    """Return the selection of the filters. A name that nobody has, or a hidden one, selects none."""
+    selection = Selection(least=_LEAST[filters.mention], unread=filters.readStatus == "unread")
+    if filters.lastUpdate is not MISSING:
+        selection = replace(selection, until=to_micros(filters.lastUpdate))
+    selection = await _select_repos(conn, user_id, filters, selection)
+    selection = await _select_author(conn, filters, selection)
+    return await _select_threads(conn, filters, selection)
+
+
+async def select_for_change(
+    conn: Reader, user_id: str, filters: ChangeFilters, *, thread_ids: Sequence[str]
+) -> Selection:
+    """Return the selection of a change: these threads or all, as far as the filters match."""
+    if bool(thread_ids) is (filters.applyToAll == "true"):
+        raise EitherIdsOrAll
+    selection = await select(conn, user_id, filters)
+    return selection.of_threads(thread_ids) if thread_ids else selection
+
+
+async def _select_repos(
+    conn: Reader, user_id: str, filters: Filters, selection: Selection
+) -> Selection:
+    types = list(RepoType)
+    if filters.repoType is not MISSING:
+        types = [filters.repoType]
+        selection = selection.of_type(filters.repoType)
+    if filters.repoName is not MISSING:
+        named = await read_store.list_repos_named(conn, filters.repoName, types, user_id=user_id)
+        selection = selection.in_places(named)
+    return selection
+
+
+async def _select_author(conn: Reader, filters: Filters, selection: Selection) -> Selection:
+    if filters.postAuthor is MISSING:
+        return selection
+    author = filters.postAuthor
+    named = [HUB] if name_key(author) == HUB else await read_store.list_accounts_named(conn, author)
+    return selection.of_type(POST).in_places(named)
+
+
+async def _select_threads(conn: Reader, filters: Filters, selection: Selection) -> Selection:
+    if filters.paperId is not MISSING:
+        named = await read_store.list_papers_named(conn, filters.paperId)
+        selection = selection.of_type(PAPER).of_threads(named)
+    if filters.articleId is not MISSING:
+        named = await read_store.list_blogs_named(conn, filters.articleId)
+        selection = selection.of_type(BLOG).of_threads(named)
+    return selection
+
+
 async def limit_to_now(conn: Reader, user_id: str, selection: Selection) -> Selection:
-    """Bind a selection to what is there now: nothing that comes later is ever meant."""
+    """Limit a selection to what is in the inbox now, without what comes later."""
     newest = await store.last_at(conn, user_id)
     return replace(selection, until=min(selection.until, newest))
 
 
 async def mark(conn: Connection, user_id: str, selection: Selection, *, read: bool) -> int:
-    """Mark what is selected and not marked so; return how many items that were."""
+    """Mark the selected items that are not marked so yet; return how many."""
     if selection.empty:
         return 0
     await store.lock(conn, [user_id])
     differing = chosen_by(user_id, selection).also("NOT read" if read else "read")
     with conn.in_bulk():
         await store.change_counts(
-            conn, differing, CountChange.become_read if read else CountChange.become_unread
+            conn, differing, CountChange.marked_read if read else CountChange.marked_unread
         )
         return await store.set_read(conn, differing, read=read)
 
 
 async def delete(conn: Connection, user_id: str, selection: Selection) -> int:
-    """Delete what is selected for good; something new in the same thread brings it back."""
+    """Delete the selected items; a new event in the same thread brings it back."""
     if selection.empty:
         return 0
     return await _remove_from(conn, [user_id], chosen_by(user_id, selection))
+
+
+async def _remove_from(conn: Connection, user_ids: Sequence[str], chosen: Condition) -> int:
+    if not user_ids:
+        return 0
+    await store.lock(conn, user_ids)
+    with conn.in_bulk():
+        emptied = await store.change_counts(conn, chosen, CountChange.removed)
+        removed = await store.remove(conn, chosen)
+        await store.remove_empty_counts(conn, emptied)
+    return removed

@@ -1,4 +1,8 @@
-"""SQL that changes inboxes."""
+"""SQL that changes inboxes.
+
+An inbox is locked before it is changed, and only then read. The counts are kept in the same
+transaction: items are subtracted from the counts, changed, and added again.
+"""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -9,26 +13,23 @@ from hublet.core.database import Connection, Reader
 from hublet.notifications.inbox.conditions import Condition
 from hublet.notifications.records import INBOXES_CHANNEL, InboxItem, Involvement
 
-# Whatever changes one holds it first; only then is looked at what is in it. Counts are kept in
-# the same transaction: items leave the counts, change, and come back.
-
 # A user, and a type or the id of a place.
 Facet = tuple[str, str]
 
 
 class CountChange(Enum):
-    """What happens to the counts of items: of all of them, and of the unread."""
+    """How the counts change, of all items and of the unread ones: two terms of SQL."""
 
-    leave = ("-count(*)", "-sum(unread)")
-    come = ("count(*)", "sum(unread)")
-    become_read = ("0", "-count(*)")
-    become_unread = ("0", "count(*)")
+    removed = ("-count(*)", "-sum(unread)")
+    added = ("count(*)", "sum(unread)")
+    marked_read = ("0", "-count(*)")
+    marked_unread = ("0", "count(*)")
 
 
 async def lock(conn: Connection, user_ids: Iterable[str], *, arrival: bool = False) -> None:
-    """Let nobody else change these inboxes until the end, and tell those who listen.
+    """Lock these inboxes until the transaction ends, and wake their streams at its end.
 
-    In the order of ids, so that two who hold many never wait for each other. With an arrival
+    In the order of ids, so that two transactions never wait for each other. With an arrival
     the inbox gets a new newest time, later than all that was ever committed in it.
     """
     conn.wake(INBOXES_CHANNEL)
@@ -57,7 +58,7 @@ async def last_at(conn: Reader, user_id: str) -> int:
 async def put_item(
     conn: Connection, item: InboxItem, recipients: Mapping[str, Involvement]
 ) -> None:
-    """Add an item to inboxes that are held, or bring it back as unread."""
+    """Add an item to inboxes that are locked, or mark it as unread again."""
     await conn.execute(
         """
         INSERT INTO notifications
@@ -82,7 +83,7 @@ async def put_item(
 
 
 def _involved_users(recipients: Mapping[str, Involvement], involvement: Involvement) -> str:
-    return json.dumps([user for user, has in recipients.items() if has is involvement])
+    return json.dumps([user for user, level in recipients.items() if level is involvement])
 
 
 async def raise_involvement(conn: Connection, chosen: Condition, involvement: Involvement) -> int:
@@ -94,7 +95,7 @@ async def raise_involvement(conn: Connection, chosen: Condition, involvement: In
 
 
 async def set_read(conn: Connection, chosen: Condition, *, read: bool) -> int:
-    """Mark items whose state differs; what becomes unread leads to what happened last."""
+    """Mark items whose state differs; one that becomes unread leads to the last event."""
     seen = "" if read else ", event_id = last_event_id"
     place = len(chosen.values) + 1
     return await conn.execute(
@@ -106,9 +107,9 @@ async def remove(conn: Connection, chosen: Condition) -> int:
     return await conn.execute(f"DELETE FROM notifications WHERE {chosen.sql}", *chosen.values)
 
 
-async def change_counts(conn: Connection, chosen: Condition, happens: CountChange) -> set[Facet]:
-    """Let items leave the counts or come to them; return which counts are empty now."""
-    total, unread = happens.value
+async def change_counts(conn: Connection, chosen: Condition, change: CountChange) -> set[Facet]:
+    """Subtract items from the counts or add them; return which counts are empty now."""
+    total, unread = change.value
     rows = await conn.fetch_all(
         f"""
         WITH chosen AS (
@@ -173,7 +174,7 @@ async def list_users_with_place(
 
 
 async def versions_of(conn: Reader, user_ids: Collection[str]) -> dict[str, int]:
-    """Return by user what grows with every change of an inbox; who has none yet is left out."""
+    """Return by user the version of the inbox, which every change raises; no inbox, no version."""
     rows = await conn.fetch_all(
         "SELECT user_id, version FROM inboxes WHERE user_id IN each($1)",
         json.dumps(list(user_ids)),

@@ -1,4 +1,8 @@
-"""Stream of an inbox: server-sent events, and one watcher that wakes all open streams."""
+"""Stream of an inbox: server-sent events, and one watcher that wakes all open streams.
+
+However many streams there are, a process reads the versions of their inboxes a few times a second
+at most, with one statement, and only while there are streams.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -10,106 +14,100 @@ import msgspec
 
 from hublet.core.clock import monotonic, to_micros
 from hublet.core.database import Database, DatabaseUnavailable, Subscription
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.notifications.errors import TooManyStreams
 from hublet.notifications.inbox import store
 from hublet.notifications.inbox.paging import read_page
-from hublet.notifications.inbox.records import Selection
-from hublet.notifications.records import INBOXES_CHANNEL
-
-# However many streams there are, a process looks a few times a second at most, with one statement.
-# It looks only while there are streams.
+from hublet.notifications.records import INBOXES_CHANNEL, Selection
 
 log = get_logger("notifications")
-
-# Of one user: some windows on some machines, and no more.
+# Of one user: some windows on some machines.
 MOST_STREAMS = 20
-# Under load commits come by the hundred each second; they are taken together.
+# Under load there are hundreds of commits each second; they are read together.
 _LEAST_PAUSE_SECONDS = 0.25
-# A notice of another process may be lost.
+# The wake-up by another process may be lost.
 _BACK_STOP_SECONDS = 5.0
+KEEP_ALIVE_SECONDS = 15.0
+# The streams of a revoked token end after so long at the latest.
+CHECK_SECONDS = 5.0
+# A client that was away for long gets the items of so many pages, and not the older ones.
+MOST_PAGES = 20
 
 
 class InboxWatcher:
-    """One bell for each open stream, hung up under its user."""
+    """Wakes the open streams of each user whose inbox has changed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._bells: dict[str, set[asyncio.Event]] = {}
-        # The version of each inbox when its bells were last rung.
-        self._rung_at: dict[str, int] = {}
+        # By user, one wake-up for each open stream.
+        self._streams: dict[str, set[asyncio.Event]] = {}
+        # The version of each inbox when its streams were last woken.
+        self._versions: dict[str, int] = {}
         self._changes: Subscription | None = None
         self._watching: asyncio.Task[None] | None = None
 
     def check_room(self, user_id: str) -> None:
-        if len(self._bells.get(user_id, ())) >= MOST_STREAMS:
+        if len(self._streams.get(user_id, ())) >= MOST_STREAMS:
             raise TooManyStreams(MOST_STREAMS)
 
     @contextmanager
-    def hang(self, user_id: str) -> Iterator[asyncio.Event]:
-        """Give a bell that is set after every change which is committed from now on."""
-        bell = asyncio.Event()
-        self._bells.setdefault(user_id, set()).add(bell)
+    def subscribe(self, user_id: str) -> Iterator[asyncio.Event]:
+        """Yield an event that is set after every change which is committed from now on."""
+        changed = asyncio.Event()
+        self._streams.setdefault(user_id, set()).add(changed)
         self._keep_watching()
         try:
-            yield bell
+            yield changed
         finally:
-            self._take_down(user_id, bell)
+            self._unsubscribe(user_id, changed)
 
-    def _take_down(self, user_id: str, bell: asyncio.Event) -> None:
-        self._bells[user_id].discard(bell)
-        if not self._bells[user_id]:
-            del self._bells[user_id]
-            self._rung_at.pop(user_id, None)
-        if not self._bells and self._changes is not None:
-            # It sees that there is nobody left, and ends.
+    def _unsubscribe(self, user_id: str, changed: asyncio.Event) -> None:
+        self._streams[user_id].discard(changed)
+        if not self._streams[user_id]:
+            del self._streams[user_id]
+            self._versions.pop(user_id, None)
+        if not self._streams and self._changes is not None:
+            # The task sees that there is no stream left, and ends.
             self._changes.ring()
 
     def _keep_watching(self) -> None:
         if self._watching is not None and not self._watching.done():
             return
-        # From this moment on, not from when the task begins: nothing is missed in between.
+        # Subscribed now, not when the task begins, so that nothing is missed in between.
         opened = ExitStack()
         self._changes = opened.enter_context(self._database.subscribe(INBOXES_CHANNEL))
         self._watching = asyncio.create_task(self._watch(opened, self._changes), name="inboxes")
 
     async def _watch(self, opened: ExitStack, changes: Subscription) -> None:
         with opened:
-            looked_at = 0.0
-            while self._bells:
+            read_at = 0.0
+            while self._streams:
                 await changes.wait(timeout=_BACK_STOP_SECONDS)
-                await asyncio.sleep(looked_at + _LEAST_PAUSE_SECONDS - monotonic())
-                looked_at = monotonic()
+                await asyncio.sleep(read_at + _LEAST_PAUSE_SECONDS - monotonic())
+                read_at = monotonic()
                 try:
-                    await self._look()
+                    await self._wake_changed()
                 except DatabaseUnavailable as error:
                     log.warning("inboxes not looked at", reason=error.reason)
 
-    async def _look(self) -> None:
-        listening = list(self._bells)
+    async def _wake_changed(self) -> None:
+        listening = list(self._streams)
         if not listening:
             return
         async with self._database.read() as conn:
             versions = await store.versions_of(conn, listening)
         for user_id, version in versions.items():
-            if user_id in self._bells and self._rung_at.get(user_id) != version:
-                self._rung_at[user_id] = version
-                for bell in self._bells[user_id]:
-                    bell.set()
-
-
-KEEP_ALIVE_SECONDS = 15.0
-# A token that was revoked ends its streams after so long at the latest.
-CHECK_SECONDS = 5.0
-# Who was away for long is told of the items on so many pages, and not of the older ones.
-MOST_PAGES = 20
+            if user_id in self._streams and self._versions.get(user_id) != version:
+                self._versions[user_id] = version
+                for changed in self._streams[user_id]:
+                    changed.set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxUpdate:
-    """An inbox at one moment: how much is in it, and what came since an earlier moment."""
+    """An inbox at one moment: its counts, and the items since an earlier moment."""
 
     count: dict[str, int]
     # Oldest first, each with its time in microseconds.
@@ -119,13 +117,13 @@ class InboxUpdate:
 
 
 async def read_update(database: Database, user_id: str, *, since: int | None) -> InboxUpdate:
-    """Return what came after a moment; without one only how things stand."""
+    """Return the items after a moment; without a moment only the counts."""
     page = await read_page(database, user_id, Selection(), page=0)
     found = _with_times(page)
     newest = found[0][0] if found else 0
     after = newest if since is None else since
     pages = 1
-    # All of them are new, so there may be more; what comes meanwhile must not move the pages.
+    # All of them are new, so there may be more; items that come meanwhile must not move the pages.
     while found and found[-1][0] > after and pages < MOST_PAGES:
         selection = Selection(until=newest)
         older = _with_times(await read_page(database, user_id, selection, page=pages))
@@ -147,70 +145,70 @@ def _with_times(page: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
 
 async def listen(
     database: Database,
-    bells: InboxWatcher,
+    watcher: InboxWatcher,
     user_id: str,
     *,
     since: int | None,
     check_access: Callable[[], Awaitable[None]],
     stopping: asyncio.Event,
 ) -> AsyncGenerator[str]:
-    """Yield server-sent events until the access is gone or the hub stops.
+    """Yield server-sent events until the access is lost or the hub stops.
 
-    The id of an event is the time of the newest item that was told of: what is committed later
-    has a later one, so who comes back with it misses nothing and hears nothing twice.
+    The id of an event is the time of the newest item that was sent: what is committed later has a
+    later one, so a client that reconnects with it misses nothing and gets nothing twice.
     """
-    with bells.hang(user_id) as bell:
+    with watcher.subscribe(user_id) as changed:
         try:
             yield ": listening\nretry: 1000\n\n"
-            async for piece in _listen(database, user_id, bell, since, check_access, stopping):
+            async for piece in _listen(database, user_id, changed, since, check_access, stopping):
                 yield piece
         except HubError:
-            # The access is gone, or the database is away. It is too late for an answer that
-            # says so; the listener comes back and then hears why.
+            # The access is lost, or the database is unavailable. It is too late for an error
+            # response; the client reconnects and gets it then.
             return
 
 
 async def _listen(
     database: Database,
     user_id: str,
-    bell: asyncio.Event,
+    changed: asyncio.Event,
     since: int | None,
     check_access: Callable[[], Awaitable[None]],
     stopping: asyncio.Event,
 ) -> AsyncGenerator[str]:
     count: dict[str, int] | None = None
-    spoke_at = monotonic()
+    sent_at = monotonic()
     while not stopping.is_set():
-        # Cleared before the look: whatever is committed during it rings again.
-        bell.clear()
-        news = await read_update(database, user_id, since=since)
-        for moment, item in news.items:
+        # Cleared before the read: a commit during it sets it again.
+        changed.clear()
+        update = await read_update(database, user_id, since=since)
+        for moment, item in update.items:
             yield _server_sent_event("notification", moment, item)
-        if news.count != count:
-            yield _server_sent_event("count", news.moment, news.count)
-        if news.items or news.count != count:
-            spoke_at = monotonic()
-        count, since = news.count, news.moment
-        changed = False
-        while not changed and not stopping.is_set():
-            changed = await _wait_for_change(bell, stopping)
+        if update.count != count:
+            yield _server_sent_event("count", update.moment, update.count)
+        if update.items or update.count != count:
+            sent_at = monotonic()
+        count, since = update.count, update.moment
+        while not stopping.is_set():
+            await _wait_for_change(changed, stopping)
             await check_access()
-            if monotonic() >= spoke_at + KEEP_ALIVE_SECONDS:
+            if monotonic() >= sent_at + KEEP_ALIVE_SECONDS:
                 yield ": still listening\n\n"
-                spoke_at = monotonic()
+                sent_at = monotonic()
+            if changed.is_set():
+                break
 
 
 def _server_sent_event(name: str, moment: int, data: dict[str, Any]) -> str:
     return f"event: {name}\nid: {moment}\ndata: {msgspec.json.encode(data).decode()}\n\n"
 
 
-async def _wait_for_change(bell: asyncio.Event, stopping: asyncio.Event) -> bool:
-    """Wait for a change, but not for so long that the access is not checked in time."""
-    waits = [asyncio.ensure_future(bell.wait()), asyncio.ensure_future(stopping.wait())]
+async def _wait_for_change(changed: asyncio.Event, stopping: asyncio.Event) -> None:
+    """Wait for a change, but no longer than until the next check of access."""
+    waits = [asyncio.ensure_future(changed.wait()), asyncio.ensure_future(stopping.wait())]
     try:
         await asyncio.wait(waits, timeout=CHECK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for each in waits:
             each.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
-    return bell.is_set()

@@ -1,4 +1,4 @@
-"""Activity of a thread as a mail tells it: one line for each event."""
+"""Mails about a thread: one line for each event, and a link to the first new one."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from hublet.accounts.organizations.store import find_accounts
 from hublet.community.threads import store as threads
 from hublet.community.threads.records import Comment, Thread, ThreadChange, ThreadKind
 from hublet.core.database import Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.notifications.mail.letters import MailContent, list_id, may_see
 from hublet.notifications.mail.records import QueuedMail
 from hublet.notifications.preferences.switches import PreferenceKey
@@ -15,19 +15,23 @@ from hublet.repos import store as repo_rows
 # What one mail shows; the thread itself has the rest.
 MOST_LINES = 20
 _LONGEST_TEXT = 10_000
-
 _STATUS_VERBS = {"open": "opened it again", "closed": "closed it", "merged": "merged it"}
 _OPENING_VERBS = {
     ThreadKind.paper: "submitted this paper",
     ThreadKind.post: "published this post",
     ThreadKind.blog: "published this blog",
 }
+_WHY_INVOLVED = "You get this because you take part in it or were mentioned in it."
+_WHY_WATCHED = "You get this because you watch {where}."
+_WATCHED_KEYS = frozenset({PreferenceKey.discussions_watched})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityLine:
+    """One event of a thread, as a mail shows it."""
+
     event_id: str
-    # The name of whoever did it.
+    # The name of the account that did it.
     author: str
     # Completes "ada …".
     did: str
@@ -36,30 +40,92 @@ class ActivityLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RawActivity:
+    """The same, before the author's name is looked up."""
+
     event_id: str
     author_id: str | None
     did: str
     text: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadLocation:
+    """Where a thread is: the label that the subject begins with, and the address."""
+
+    label: str
+    url: str
+    title: str
+    headers: dict[str, str]
+
+
+async def write_thread_mail(conn: Reader, mail: QueuedMail) -> MailContent | None:
+    """Return the mail's content; None when the thread is deleted, hidden from the user or empty."""
+    thread = await threads.find(conn, mail.about)
+    if thread is None:
+        return None
+    place = await _find_location(conn, thread, reader_id=mail.user_id)
+    if place is None:
+        return None
+    activity = await list_activity(conn, thread, mail.events)
+    if not activity:
+        return None
+    return MailContent(
+        subject=f"[{place.label}] {place.title}",
+        template="thread",
+        values={"activity": activity, "url": _first_new_url(place, activity, thread)},
+        why=_WHY_WATCHED.format(where=place.label) if mail.key in _WATCHED_KEYS else _WHY_INVOLVED,
+        root=f"thread.{thread.id}",
+        headers=place.headers,
+    )
+
+
+async def _find_location(conn: Reader, thread: Thread, *, reader_id: str) -> ThreadLocation | None:
+    base_url = conn.hub.settings.base_url
+    if thread.repo_id is not None:
+        repo = await repo_rows.find(conn, thread.repo_id)
+        if repo is None or not await may_see(conn, repo, reader_id):
+            return None
+        return ThreadLocation(
+            label=repo.full_name,
+            url=f"{repo.url(base_url)}/discussions/{thread.number}",
+            title=f"{thread.title} (#{thread.number})",
+            headers=list_id(conn.hub, repo),
+        )
+    if thread.kind is ThreadKind.paper:
+        url = f"{base_url}/papers/{thread.paper_id}"
+        return ThreadLocation(label="papers", url=url, title=thread.title, headers={})
+    owner = (await find_accounts(conn, [thread.owner_id])).get(thread.owner_id or "")
+    if owner is None:
+        return None
+    folder = "posts" if thread.kind is ThreadKind.post else "blog"
+    url = f"{base_url}/{folder}/{owner.name}/{thread.slug}"
+    return ThreadLocation(label=owner.name, url=url, title=thread.title, headers={})
+
+
+def _first_new_url(place: ThreadLocation, activity: Sequence[ActivityLine], thread: Thread) -> str:
+    """Return the address of the first event that is new."""
+    first = activity[0].event_id
+    return place.url if first == thread.id else f"{place.url}#{first}"
+
+
 async def list_activity(
     conn: Reader, thread: Thread, event_ids: Sequence[str]
 ) -> list[ActivityLine]:
-    """Return the last of these events in words; what is hidden or gone is left out."""
-    deeds = [
-        deed
+    """Return the last of these events in words; what is hidden or deleted is left out."""
+    activity = [
+        found
         for event_id in event_ids[-MOST_LINES:]
-        if (deed := await _find_activity(conn, thread, event_id)) is not None
+        if (found := await _find_activity(conn, thread, event_id)) is not None
     ]
-    accounts = await find_accounts(conn, [deed.author_id for deed in deeds])
+    accounts = await find_accounts(conn, [each.author_id for each in activity])
     return [
         ActivityLine(
-            event_id=deed.event_id,
-            author=accounts[deed.author_id].name if deed.author_id in accounts else "somebody",
-            did=deed.did,
-            text=None if deed.text is None else _cut(deed.text),
+            event_id=each.event_id,
+            author=accounts[each.author_id].name if each.author_id in accounts else "somebody",
+            did=each.did,
+            text=None if each.text is None else _cut(each.text),
         )
-        for deed in deeds
+        for each in activity
     ]
 
 
@@ -103,70 +169,3 @@ def _change_activity(change: ThreadChange) -> _RawActivity:
 def _cut(text: str) -> str:
     text = text.strip()
     return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT].rstrip() + " …"
-
-
-_WHY_INVOLVED = "You get this because you take part in it or were mentioned in it."
-_WHY_WATCHED = "You get this because you watch {where}."
-_WATCHED_KEYS = frozenset({PreferenceKey.discussions_watched})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadLocation:
-    """Where a thread stands: what the subject begins with, and its address."""
-
-    label: str
-    url: str
-    title: str
-    headers: dict[str, str]
-
-
-async def write_thread_mail(conn: Reader, mail: QueuedMail) -> MailContent | None:
-    """Return what to tell of the thread; None when it is gone, hidden from the user or empty."""
-    thread = await threads.find(conn, mail.about)
-    if thread is None:
-        return None
-    place = await _find_location(conn, thread, reader_id=mail.user_id)
-    if place is None:
-        return None
-    happenings = await list_activity(conn, thread, mail.events)
-    if not happenings:
-        return None
-    return MailContent(
-        subject=f"[{place.label}] {place.title}",
-        template="thread",
-        values={"happenings": happenings, "url": _first_new_url(place, happenings, thread)},
-        why=_WHY_WATCHED.format(where=place.label) if mail.key in _WATCHED_KEYS else _WHY_INVOLVED,
-        root=f"thread.{thread.id}",
-        headers=place.headers,
-    )
-
-
-async def _find_location(conn: Reader, thread: Thread, *, reader_id: str) -> ThreadLocation | None:
-    base_url = conn.hub.settings.base_url
-    if thread.repo_id is not None:
-        repo = await repo_rows.find(conn, thread.repo_id)
-        if repo is None or not await may_see(conn, repo, reader_id):
-            return None
-        return ThreadLocation(
-            label=repo.full_name,
-            url=f"{repo.url(base_url)}/discussions/{thread.number}",
-            title=f"{thread.title} (#{thread.number})",
-            headers=list_id(conn.hub, repo),
-        )
-    if thread.kind is ThreadKind.paper:
-        url = f"{base_url}/papers/{thread.paper_id}"
-        return ThreadLocation(label="papers", url=url, title=thread.title, headers={})
-    owner = (await find_accounts(conn, [thread.owner_id])).get(thread.owner_id or "")
-    if owner is None:
-        return None
-    folder = "posts" if thread.kind is ThreadKind.post else "blog"
-    url = f"{base_url}/{folder}/{owner.name}/{thread.slug}"
-    return ThreadLocation(label=owner.name, url=url, title=thread.title, headers={})
-
-
-def _first_new_url(
-    place: ThreadLocation, happenings: Sequence[ActivityLine], thread: Thread
-) -> str:
-    """Lead to the first thing that is new."""
-    first = happenings[0].event_id
-    return place.url if first == thread.id else f"{place.url}#{first}"

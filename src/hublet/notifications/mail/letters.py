@@ -1,4 +1,4 @@
-"""Letters: content, templates and list headers that all kinds of mail share."""
+"""Letters: the content of a mail, its templates, and headers that several kinds of mail share."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hublet.core.database import Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.mail import mail_domain
 from hublet.repos import service as repos
 from hublet.repos.records import Repo
@@ -47,7 +47,7 @@ class MailContent:
     values: Mapping[str, Any]
     # Why the recipient gets it: a sentence.
     why: str
-    # The first part of the message id that all mails of one thread answer to.
+    # The first part of the message id that all mails of one thread refer to.
     root: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 

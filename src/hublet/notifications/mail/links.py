@@ -10,8 +10,8 @@ from hublet.accounts.records import UserEmail
 from hublet.accounts.settings import emails
 from hublet.core import clock
 from hublet.core.database import Connection, Database, Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.core.mail import MailMessage, MailRefused, mail_domain, open_transport
 from hublet.core.queue import NewTask, add
@@ -21,15 +21,18 @@ from hublet.notifications.mail import store
 from hublet.notifications.mail.letters import render
 from hublet.notifications.preferences.switches import PreferenceKey
 
+log = get_logger("mail")
 UNSUBSCRIBE = "/unsubscribe/"
 VERIFY = "/verify-email/"
-
+SEND_VERIFICATION = "notifications.send-verification"
 VERIFY_WITHIN = timedelta(days=7)
+# An unverified address may be a stranger's, so nobody can make the hub write to many.
+MOST_A_DAY = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailSubscription:
-    """One kind of mails to one user. It has no end: old mails can be left as well."""
+    """One kind of mail to one user. It does not expire: the link in an old mail works as well."""
 
     user_id: str
     key: PreferenceKey
@@ -37,7 +40,7 @@ class MailSubscription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressProof:
-    """Whoever has it reads the mails to this address."""
+    """Proof that its bearer reads the mails to this address."""
 
     email_id: str
     address: str
@@ -73,7 +76,7 @@ def _sealed_url(hub: Hub, path: str, content: MailSubscription | AddressProof) -
 
 
 def _open_token(hub: Hub, path: str, token: str) -> bytes:
-    """Return what a link of this kind holds; one of another kind is as good as forged."""
+    """Open the token of a link of this kind; that of another kind is refused like a forged one."""
     try:
         sealed = base64.b64decode(token + "=" * (-len(token) % 4), altchars="-_", validate=True)
         return hub.keys.open(sealed, context=path)
@@ -81,16 +84,8 @@ def _open_token(hub: Hub, path: str, token: str) -> bytes:
         raise LinkBroken from None
 
 
-log = get_logger("mail")
-
-SEND_VERIFICATION = "notifications.send-verification"
-
-# An address that is not verified may be a stranger's, so nobody makes the hub write to many.
-MOST_A_DAY = 20
-
-
 async def request_verification(conn: Connection, *, email_id: str, user_id: str) -> None:
-    """Have a link sent to a new address, unless its owner had too many sent today."""
+    """Queue a mail with a link to a new address, unless its owner had too many today."""
     since = clock.to_micros(clock.now() - timedelta(days=1))
     if not await store.count_verification(conn, user_id=user_id, since=since, most=MOST_A_DAY):
         log.warning("too many verification mails", user_id=user_id)
@@ -105,9 +100,9 @@ async def send_verification(database: Database, *, email_id: str) -> None:
         if email is None or email.verified_at is not None:
             return
         letter = await _verification_letter(conn, email)
-    async with open_transport(database.hub.settings) as post:
+    async with open_transport(database.hub.settings) as transport:
         try:
-            await post.send(letter)
+            await transport.send(letter)
         except MailRefused as error:
             log.warning("verification mail refused", email_id=email_id, reason=str(error))
 
@@ -133,6 +128,6 @@ async def _verification_letter(conn: Reader, email: UserEmail) -> MailMessage:
 
 
 async def verify_address(conn: Connection, proof: AddressProof) -> None:
-    """Take the address as verified; that it was already is fine."""
+    """Mark the address as verified, also if it was already."""
     if not await emails.verify(conn, proof.email_id, address=proof.address):
         raise AddressGone

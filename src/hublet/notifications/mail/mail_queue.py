@@ -1,4 +1,4 @@
-"""Mail queue: gathers events by user and thread, and has them sent a little later."""
+"""Mail queue: gathers events by user and thread, and queues their mails for a little later."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -24,13 +24,13 @@ async def queue_thread_mail(
     event_id: str | None,
     recipients: Mapping[str, PreferenceKey],
 ) -> None:
-    """Have users told of what happened in a thread, each by the switch that lets it through.
+    """Queue mails about an event in a thread, each with the preference that allows it.
 
     Several events within the delay become one mail, and none when the inbox item was read or
     deleted meanwhile: so the item has to be delivered before, in the same transaction. Without
-    an event the mail tells of the thread itself.
+    an event the mail is about the thread itself.
     """
-    # Whoever gathers for the same thread waits, so that two of them never wait for each other.
+    # One transaction at a time for the same thread, so that two never wait for each other.
     await conn.lock(f"mails of {thread_id}")
     for key in sorted(set(recipients.values())):
         opened = await store.gather(
@@ -47,14 +47,14 @@ async def queue_thread_mail(
 async def queue_message_mail(
     conn: Connection, *, message_id: str, user_id: str, key: PreferenceKey | None
 ) -> None:
-    """Have a user told of a message of the hub, at once; without a key it cannot be turned off."""
+    """Queue the mail of a message of the hub, at once; without a key it cannot be turned off."""
     await _queue_at_once(conn, MailKind.message, message_id, key=key, user_ids=[user_id])
 
 
 async def queue_tags_mail(
     conn: Connection, *, repo_id: str, tags: Sequence[str], user_ids: Collection[str]
 ) -> None:
-    """Have users told of new tags; those of one repository within the delay become one mail."""
+    """Queue mails about new tags; those of one repository within the delay become one mail."""
     await conn.lock(f"mails of {repo_id}")
     opened = await store.gather(
         conn,
@@ -93,7 +93,7 @@ def _delay(conn: Connection) -> timedelta:
 
 
 async def schedule(conn: Connection, mail_ids: Sequence[str], *, delay: timedelta) -> None:
-    """Have these mails sent, the delay from now."""
+    """Queue the tasks that send these mails after the delay."""
     await add_many(
         conn,
         [NewTask(kind=SEND, body=_body(batch), delay=delay) for batch in _batches(mail_ids)],

@@ -1,9 +1,9 @@
-"""Records of mail: one that waits, and its recipient."""
+"""Records of mail: a queued mail, and its recipient."""
 
 from datetime import datetime
 from enum import StrEnum
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.notifications.preferences.switches import PreferenceKey
 
 
@@ -17,7 +17,7 @@ class MailKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedMail:
-    """A mail to one user, about one thing of its kind."""
+    """A mail to one user, about one thread, message, repository or day."""
 
     id: str
     user_id: str
@@ -26,17 +26,17 @@ class QueuedMail:
     about: str
     # None for what cannot be turned off.
     key: PreferenceKey | None
-    # What happened, oldest first: ids, or the names of tags. A thread that has no first comment
-    # stands for its own opening.
+    # The events, oldest first: ids, or the names of tags. The id of a thread that has no first
+    # comment stands for its opening.
     events: tuple[str, ...] = ()
-    # Whether the inbox told of it as well: what was read there is not mailed.
+    # Whether it is in the inbox as well: what was read there is not mailed.
     in_inbox: bool = False
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailRecipient:
-    """A user who has a primary address, and that one is verified."""
+    """A user who has a verified primary address."""
 
     user_id: str
     name: str

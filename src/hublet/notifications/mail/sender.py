@@ -1,4 +1,4 @@
-"""Sender of mails: writes each letter as things are now, and hands it to the mail server."""
+"""Sender of mails: writes each letter from the current state, and sends it to the mail server."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -24,7 +24,95 @@ from hublet.notifications.mail.records import MailKind, MailRecipient, QueuedMai
 from hublet.notifications.preferences import service as preferences
 from hublet.notifications.preferences.switches import PreferenceKey
 
+log = get_logger("mail")
 SETTINGS_PATH = "/settings/notifications"
+# A mail that cannot be sent is tried again when it is twice as old, within these bounds.
+_SHORTEST_WAIT = timedelta(seconds=1)
+_LONGEST_WAIT = timedelta(hours=1)
+# With an older one the task fails, and is parked in the end.
+_GIVEN_UP_AFTER = timedelta(days=3)
+
+
+async def send(database: Database, mail_ids: Sequence[str]) -> None:
+    """Send these mails, each once; those that cannot be sent now are queued again."""
+    async with database.transaction() as conn:
+        mails = await store.close(conn, mail_ids)
+    delayed = await _send_all(database, mails)
+    if not delayed:
+        return
+    wait = retry_delay(clock.now() - min(mail.created_at for mail in delayed))
+    async with database.transaction() as conn:
+        await mail_queue.schedule(conn, [mail.id for mail in delayed], delay=wait)
+    log.warning("mails wait", count=len(delayed), seconds=round(wait.total_seconds()))
+
+
+def retry_delay(age: timedelta) -> timedelta:
+    if age > _GIVEN_UP_AFTER:
+        raise MailUnavailable("The mail server has not taken these mails for three days.")
+    return min(max(age, _SHORTEST_WAIT), _LONGEST_WAIT)
+
+
+async def _send_all(database: Database, mails: Sequence[QueuedMail]) -> list[QueuedMail]:
+    """Send what can be sent; return what is delayed."""
+    delayed: list[QueuedMail] = []
+    broken: Exception | None = None
+    async with open_transport(database.hub.settings) as transport:
+        for place, mail in enumerate(mails):
+            try:
+                await _send(database, transport, mail)
+            except MailDelayed as error:
+                log.warning("mail delayed", mail=mail.id, reason=str(error))
+                delayed.append(mail)
+            except MailUnavailable as error:
+                log.warning("mail cannot be sent", reason=str(error))
+                delayed += mails[place:]
+                break
+            except DatabaseUnavailable:
+                raise
+            except Exception as error:
+                # A mail that cannot be written must not delay those after it.
+                log.exception("mail failed", mail=mail.id, kind=mail.kind)
+                broken = error
+    if broken is not None:
+        raise broken
+    return delayed
+
+
+async def _send(database: Database, transport: MailTransport, mail: QueuedMail) -> None:
+    async with database.read() as conn:
+        letter = await compose(conn, mail)
+    if letter is not None:
+        try:
+            await transport.send(letter)
+            log.info("mail sent", mail=mail.id, kind=mail.kind, key=mail.key)
+        except MailRefused as error:
+            log.warning("mail refused", mail=mail.id, kind=mail.kind, reason=str(error))
+    async with database.transaction() as conn:
+        await store.remove(conn, [mail.id])
+
+
+async def compose(conn: Reader, mail: QueuedMail) -> MailMessage | None:
+    """Write the letter from the current state; None when it is not wanted any more."""
+    recipient = (await store.find_recipients(conn, [mail.user_id])).get(mail.user_id)
+    if recipient is None or not await _is_wanted(conn, mail, recipient):
+        return None
+    content = await _WRITERS[mail.kind](conn, mail)
+    if content is None:
+        return None
+    return write_letter(conn.hub, content, mail_id=mail.id, to=recipient, key=mail.key)
+
+
+async def _is_wanted(conn: Reader, mail: QueuedMail, recipient: MailRecipient) -> bool:
+    if recipient.disabled and mail.key not in _KEYS_WHEN_DISABLED:
+        return False
+    if mail.key is not None and not await preferences.who_wants(conn, mail.key, [mail.user_id]):
+        return False
+    # What was read in the inbox is not mailed; a message of the hub is sent both ways.
+    return (
+        mail.kind is not MailKind.thread
+        or not mail.in_inbox
+        or await store.is_unread(conn, mail.about, user_id=mail.user_id)
+    )
 
 
 def write_letter(
@@ -49,7 +137,7 @@ def write_letter(
         message_id=_message_id(hub, mail_id),
         sent_at=now(),
         headers={
-            # Nobody's absence note is to answer (RFC 3834).
+            # No absence note is to answer (RFC 3834).
             "Auto-Submitted": "auto-generated",
             **_threading_headers(hub, content.root),
             **_unsubscribe_headers(unsubscribe),
@@ -63,7 +151,7 @@ def _message_id(hub: Hub, name: str) -> str:
 
 
 def _threading_headers(hub: Hub, root: str | None) -> dict[str, str]:
-    # No mail has the id of the root; mail programs put together what answers to it all the same.
+    # No mail has the id of the root; mail programs group the mails that refer to it all the same.
     if root is None:
         return {}
     return dict.fromkeys(("In-Reply-To", "References"), _message_id(hub, root))
@@ -80,7 +168,7 @@ def _unsubscribe_headers(unsubscribe: str | None) -> dict[str, str]:
 
 
 async def write_message_mail(conn: Reader, mail: QueuedMail) -> MailContent | None:
-    """Return what the message says; None when it is gone."""
+    """Return the content of a message of the hub; None when it was deleted."""
     message = await store.find_message(conn, mail.about, user_id=mail.user_id)
     if message is None:
         return None
@@ -98,96 +186,7 @@ _WRITERS = {
     MailKind.digest: digest.write_digest_mail,
     MailKind.tags: tags.write_tags_mail,
 }
-# What somebody whose account is switched off still has to hear.
+
+
+# What is sent to a disabled user all the same.
 _KEYS_WHEN_DISABLED = frozenset({PreferenceKey.locked_out, None})
-
-
-async def compose(conn: Reader, mail: QueuedMail) -> MailMessage | None:
-    """Write the letter as things are now; None when nobody is to get it any more."""
-    recipient = (await store.find_recipients(conn, [mail.user_id])).get(mail.user_id)
-    if recipient is None or not await _is_wanted(conn, mail, recipient):
-        return None
-    content = await _WRITERS[mail.kind](conn, mail)
-    if content is None:
-        return None
-    return write_letter(conn.hub, content, mail_id=mail.id, to=recipient, key=mail.key)
-
-
-async def _is_wanted(conn: Reader, mail: QueuedMail, recipient: MailRecipient) -> bool:
-    if recipient.disabled and mail.key not in _KEYS_WHEN_DISABLED:
-        return False
-    if mail.key is not None and not await preferences.who_wants(conn, mail.key, [mail.user_id]):
-        return False
-    # What somebody has read in the inbox is no news; a message of the hub is told both ways.
-    return (
-        mail.kind is not MailKind.thread
-        or not mail.in_inbox
-        or await store.is_unread(conn, mail.about, user_id=mail.user_id)
-    )
-
-
-log = get_logger("mail")
-
-# A mail that cannot go is tried again when it is twice as old, within these bounds.
-_SHORTEST_WAIT = timedelta(seconds=1)
-_LONGEST_WAIT = timedelta(hours=1)
-# What is older fails as any task does, and is parked in the end.
-_TRIED_FOR = timedelta(days=3)
-
-
-async def send(database: Database, mail_ids: Sequence[str]) -> None:
-    """Send these mails, each once; those that cannot go now are planned anew."""
-    async with database.transaction() as conn:
-        mails = await store.close(conn, mail_ids)
-    left = await _send_all(database, mails)
-    if not left:
-        return
-    wait = wait_after(clock.now() - min(mail.created_at for mail in left))
-    async with database.transaction() as conn:
-        await mail_queue.schedule(conn, [mail.id for mail in left], delay=wait)
-    log.warning("mails wait", count=len(left), seconds=round(wait.total_seconds()))
-
-
-def wait_after(age: timedelta) -> timedelta:
-    if age > _TRIED_FOR:
-        raise MailUnavailable("The mail server has not taken these mails for three days.")
-    return min(max(age, _SHORTEST_WAIT), _LONGEST_WAIT)
-
-
-async def _send_all(database: Database, mails: Sequence[QueuedMail]) -> list[QueuedMail]:
-    """Send what can be sent; return what has to wait."""
-    delayed: list[QueuedMail] = []
-    broken: Exception | None = None
-    async with open_transport(database.hub.settings) as post:
-        for place, mail in enumerate(mails):
-            try:
-                await _send(database, post, mail)
-            except MailDelayed as error:
-                log.warning("mail delayed", mail=mail.id, reason=str(error))
-                delayed.append(mail)
-            except MailUnavailable as error:
-                log.warning("mail cannot be sent", reason=str(error))
-                delayed += mails[place:]
-                break
-            except DatabaseUnavailable:
-                raise
-            except Exception as error:
-                # A mail that cannot be written must not hold up those behind it.
-                log.exception("mail failed", mail=mail.id, kind=mail.kind)
-                broken = error
-    if broken is not None:
-        raise broken
-    return delayed
-
-
-async def _send(database: Database, post: MailTransport, mail: QueuedMail) -> None:
-    async with database.read() as conn:
-        letter = await compose(conn, mail)
-    if letter is not None:
-        try:
-            await post.send(letter)
-            log.info("mail sent", mail=mail.id, kind=mail.kind, key=mail.key)
-        except MailRefused as error:
-            log.warning("mail refused", mail=mail.id, kind=mail.kind, reason=str(error))
-    async with database.transaction() as conn:
-        await store.remove(conn, [mail.id])

@@ -1,4 +1,4 @@
-"""SQL of mails that wait, and of their recipients."""
+"""SQL of queued mails, and of their recipients."""
 
 from collections.abc import Collection, Sequence
 
@@ -7,9 +7,9 @@ import msgspec
 from hublet.core.clock import from_micros, micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
 from hublet.notifications.mail.records import MailKind, MailRecipient, QueuedMail
 from hublet.notifications.preferences.switches import PreferenceKey
+from hublet.notifications.records import MessageText
 
 
 def _array(values: Collection[str]) -> str:
@@ -25,9 +25,9 @@ async def gather(
     key: PreferenceKey | None,
     user_ids: Collection[str],
 ) -> list[str]:
-    """Add what happened to the open mails of these users; return the ids of those it opened.
+    """Add an event to the open mails of these users; return the ids of those it opened.
 
-    When the inbox leads to this very event, everything before it was seen: it is left out.
+    When the inbox item leads to this very event, everything before it was seen: it is left out.
     """
     batch = new_object_id()
     rows = await conn.fetch_all(
@@ -54,7 +54,7 @@ async def gather(
 
 
 async def close(conn: Connection, mail_ids: Sequence[str]) -> list[QueuedMail]:
-    """Return those mails that are still to be sent; what happens from now on opens others."""
+    """Close the mails that are still to be sent, and return them; later events open others."""
     rows = await conn.fetch_all(
         """
         UPDATE mails SET closed = TRUE WHERE id IN each($1)
@@ -70,7 +70,7 @@ async def remove(conn: Connection, mail_ids: Sequence[str]) -> None:
 
 
 async def find_recipients(conn: Reader, user_ids: Collection[str]) -> dict[str, MailRecipient]:
-    """Return those of these users who can be written to."""
+    """Return those of these users who have a verified primary address."""
     rows = await conn.fetch_all(
         """
         SELECT u.id, u.name, u.fullname, u.disabled_at, e.address
@@ -111,7 +111,7 @@ async def list_watchers(
 
 
 async def is_unread(conn: Reader, thread_id: str, *, user_id: str) -> bool:
-    """Tell whether the thread lies unread in the user's inbox."""
+    """Tell whether the thread is unread in the user's inbox."""
     found = await conn.fetch_value(
         "SELECT 1 FROM notifications WHERE user_id = $1 AND thread_id = $2 AND NOT read",
         user_id, thread_id,
@@ -119,19 +119,11 @@ async def is_unread(conn: Reader, thread_id: str, *, user_id: str) -> bool:
     return found is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MailedMessage:
-    """What the hub itself tells a user."""
-
-    title: str
-    body: str
-
-
-async def find_message(conn: Reader, message_id: str, *, user_id: str) -> MailedMessage | None:
+async def find_message(conn: Reader, message_id: str, *, user_id: str) -> MessageText | None:
     row = await conn.fetch_one(
-        "SELECT title, body FROM messages WHERE id = $1 AND user_id = $2", message_id, user_id
+        "SELECT kind, title, body FROM messages WHERE id = $1 AND user_id = $2", message_id, user_id
     )
-    return MailedMessage(title=row["title"], body=row["body"]) if row else None
+    return MessageText(kind=row["kind"], title=row["title"], body=row["body"]) if row else None
 
 
 async def name_of(conn: Reader, user_id: str) -> str:
@@ -160,7 +152,7 @@ def _mail_record(row: Row) -> QueuedMail:
         kind=MailKind(row["kind"]),
         about=row["about"],
         key=PreferenceKey(row["key"]) if row["key"] else None,
-        # A task that ran twice told twice of the same.
+        # A task that ran twice added the same event twice.
         events=tuple(dict.fromkeys(row["events"].split())),
         in_inbox=bool(row["in_inbox"]),
         created_at=from_micros(row["created_at"]),

@@ -1,4 +1,4 @@
-"""Mails about new tags of a repository: who gets them, what they say."""
+"""Mails about new tags: queues them for those who watch the repository, and writes the mail."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 
 from hublet.core.database import Connection, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.queue import NewTask, add
 from hublet.events import RepoContentUpdated
 from hublet.notifications.mail import mail_queue, store
@@ -20,7 +20,7 @@ from hublet.repos.refs import service as refs
 
 NOTIFY_OF_TAGS = "notifications.mail-tags"
 
-# Users looked at in one transaction.
+# Users processed in one transaction.
 BATCH = 500
 # A mail names no more; who pushes a hundred tags at once pushes a history, not releases.
 MOST_TAGS = 20
@@ -29,7 +29,7 @@ _TAG_PREFIX = "refs/tags/"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTags:
-    """Tags that were created together, and how far the telling of them has come."""
+    """Tags that were created together, and the last user who was notified of them."""
 
     repo_id: str
     actor_id: str
@@ -46,32 +46,32 @@ async def queue_new_tags(conn: Connection, event: RepoContentUpdated) -> None:
         and update.new_sha is not None
     ]
     if created:
-        news = NewTags(repo_id=event.repo.id, actor_id=event.actor_id, tags=created[:MOST_TAGS])
-        await _queue_page(conn, news)
+        new_tags = NewTags(repo_id=event.repo.id, actor_id=event.actor_id, tags=created[:MOST_TAGS])
+        await _queue_page(conn, new_tags)
 
 
-async def notify_watchers(conn: Connection, news: NewTags) -> None:
-    """Have the next of those who watch it told; whoever made the tags knows of them."""
-    repo = await repo_rows.find(conn, news.repo_id)
+async def notify_watchers(conn: Connection, new_tags: NewTags) -> None:
+    """Queue mails to a page of those who watch the repository, except for the actor."""
+    repo = await repo_rows.find(conn, new_tags.repo_id)
     if repo is None:
         return
     page = await store.list_watchers(
-        conn, repo_id=repo.id, owner_id=repo.owner_id, after=news.after, limit=BATCH
+        conn, repo_id=repo.id, owner_id=repo.owner_id, after=new_tags.after, limit=BATCH
     )
-    others = [user_id for user_id in page if user_id != news.actor_id]
+    others = [user_id for user_id in page if user_id != new_tags.actor_id]
     seeing = await repos.who_may_see(conn, repos.snapshot(repo), others)
     wanting = await who_wants(conn, PreferenceKey.repo_release, seeing)
-    await mail_queue.queue_tags_mail(conn, repo_id=repo.id, tags=news.tags, user_ids=wanting)
+    await mail_queue.queue_tags_mail(conn, repo_id=repo.id, tags=new_tags.tags, user_ids=wanting)
     if len(page) == BATCH:
-        await _queue_page(conn, replace(news, after=page[-1]))
+        await _queue_page(conn, replace(new_tags, after=page[-1]))
 
 
-async def _queue_page(conn: Connection, news: NewTags) -> None:
-    await add(conn, NewTask(kind=NOTIFY_OF_TAGS, body=msgspec.json.encode(news).decode()))
+async def _queue_page(conn: Connection, new_tags: NewTags) -> None:
+    await add(conn, NewTask(kind=NOTIFY_OF_TAGS, body=msgspec.json.encode(new_tags).decode()))
 
 
 async def write_tags_mail(conn: Reader, mail: QueuedMail) -> MailContent | None:
-    """Return the tags that are still there; None when none is, or not for this user."""
+    """Return the mail's content, the tags that still exist; None when none does, or it is hidden."""
     repo = await repo_rows.find(conn, mail.about)
     if repo is None or not await may_see(conn, repo, mail.user_id):
         return None

@@ -1,1 +1,1 @@
-"""Messages of the hub itself to a user."""
+"""Messages of the hub to its users."""

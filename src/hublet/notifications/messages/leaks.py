@@ -1,4 +1,7 @@
-"""Leaked credentials: found in new commits of public repositories, their owners notified."""
+"""Search for leaked credentials in new commits of public repositories.
+
+`search_folder` reads from the disk and blocks: call it from a thread.
+"""
 
 import asyncio
 import re
@@ -11,7 +14,7 @@ import pygit2
 from pygit2.enums import SortMode
 
 from hublet.core.database import Connection, Database
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.outbox import publish
 from hublet.events import SecretDetected, UpdatedRef
 from hublet.repos import service as repos
@@ -21,14 +24,21 @@ from hublet.repos.records import Repo
 from hublet.tokens import service as tokens
 from hublet.tokens.format import has_valid_checksum
 
+# Of one push, and bytes of one file: credentials are in small text files.
+MOST_COMMITS = 100
+MOST_FILES = 1000
+MOST_BYTES = 1 << 20
+# Kind, secret and checksum; the checksum says whether a hub made it.
+_BODY = r"(?:oauth_|jwt_)?[0-9A-Za-z]{49}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakSearch:
-    """What was brought into a repository, as a task keeps it."""
+    """A search of what was pushed to a repository, as a task stores it."""
 
     repo_id: str
     updated_refs: tuple[UpdatedRef, ...]
-    # Where main is; what is there already is not new on another branch.
+    # The head of main; what is there already is not new on another branch.
     head_sha: str | None
 
     @property
@@ -37,7 +47,7 @@ class LeakSearch:
 
     @property
     def known(self) -> set[str]:
-        """Commits from which on everything was looked at before."""
+        """Commits that were searched before, with all before them."""
         before = {each.old_sha for each in self.updated_refs if each.old_sha is not None}
         if self.head_sha is not None and self.head_sha not in self.starts:
             before.add(self.head_sha)
@@ -46,22 +56,38 @@ class LeakSearch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakFinding:
-    """A text that has the form of a credential; the text itself is shown nowhere."""
+    """A text that has the form of a credential; the text itself is never shown."""
 
     value: str = field(repr=False)
     path: str
     commit: str
 
 
-# Everything here blocks on the disk; call it from a thread.
+async def search_repo(database: Database, search: LeakSearch) -> None:
+    """Search new commits of a public repository; publish an event for each valid credential."""
+    async with database.read() as conn:
+        repo = await repo_rows.find(conn, search.repo_id)
+    if repo is None or repo.is_private:
+        return
+    settings = database.hub.settings
+    folder = bare_repos.folder_of(settings.database.data_dir, repo.id)
+    found = await asyncio.to_thread(search_folder, folder, search, prefix=settings.tokens.prefix)
+    if found:
+        async with database.transaction() as conn:
+            for finding in found:
+                await _publish(conn, repo, finding)
 
-# Of one push, and bytes of one file: a credential is in a small text, if it is anywhere.
-MOST_COMMITS = 100
-MOST_FILES = 1000
-MOST_BYTES = 1 << 20
 
-# Prefix, kind, secret and checksum; the checksum says whether a hub made it.
-_BODY = r"(?:oauth_|jwt_)?[0-9A-Za-z]{49}"
+def search_folder(folder: Path, search: LeakSearch, *, prefix: str) -> list[LeakFinding]:
+    """Search the text files that new commits added or changed; return each credential once."""
+    if not folder.exists():
+        return []
+    repository = bare_repos.open_repository(folder)
+    found: dict[str, LeakFinding] = {}
+    for commit, path, text in islice(_changed_texts(repository, search), MOST_FILES):
+        for value in credentials_in(text, prefix=prefix):
+            found.setdefault(value, LeakFinding(value=value, path=path, commit=commit))
+    return list(found.values())
 
 
 def credentials_in(text: bytes, *, prefix: str) -> set[str]:
@@ -71,23 +97,11 @@ def credentials_in(text: bytes, *, prefix: str) -> set[str]:
     return {value for value in found if has_valid_checksum(value)}
 
 
-def search_folder(folder: Path, wanted: LeakSearch, *, prefix: str) -> list[LeakFinding]:
-    """Look through the text files that new commits added or changed, each credential once."""
-    if not folder.exists():
-        return []
-    repository = bare_repos.open_repository(folder)
-    found: dict[str, LeakFinding] = {}
-    for commit, path, text in islice(_changed_texts(repository, wanted), MOST_FILES):
-        for value in credentials_in(text, prefix=prefix):
-            found.setdefault(value, LeakFinding(value=value, path=path, commit=commit))
-    return list(found.values())
-
-
 def _changed_texts(
-    repository: pygit2.Repository, wanted: LeakSearch
+    repository: pygit2.Repository, search: LeakSearch
 ) -> Iterator[tuple[str, str, bytes]]:
     seen: set[pygit2.Oid] = set()
-    for commit in _new_commits(repository, wanted):
+    for commit in _new_commits(repository, search):
         for delta in _diff(commit).deltas:
             if delta.new_file.id in seen:
                 continue
@@ -97,44 +111,29 @@ def _changed_texts(
                 yield str(commit.id), delta.new_file.path, blob.data
 
 
-def _new_commits(repository: pygit2.Repository, wanted: LeakSearch) -> Iterator[pygit2.Commit]:
-    starts = [sha for sha in wanted.starts if _is_commit(repository, sha)]
+def _new_commits(repository: pygit2.Repository, search: LeakSearch) -> Iterator[pygit2.Commit]:
+    starts = [sha for sha in search.starts if _is_commit(repository, sha)]
     if not starts:
         return
     walk = repository.walk(pygit2.Oid(hex=starts[0]), SortMode.TOPOLOGICAL)
     for sha in starts[1:]:
         walk.push(pygit2.Oid(hex=sha))
-    for sha in wanted.known:
+    for sha in search.known:
         if _is_commit(repository, sha):
             walk.hide(pygit2.Oid(hex=sha))
     yield from islice(walk, MOST_COMMITS)
 
 
 def _is_commit(repository: pygit2.Repository, sha: str) -> bool:
-    """Tell whether there is such a commit; a tag of its own kind is none."""
+    """Tell whether there is such a commit; an annotated tag is none."""
     return isinstance(repository.get(sha), pygit2.Commit)
 
 
 def _diff(commit: pygit2.Commit) -> pygit2.Diff:
-    """Return what a commit changed since its first parent, or all that the first one has."""
+    """Return the changes since the first parent, or everything in a first commit."""
     if not commit.parents:
         return commit.tree.diff_to_tree(swap=True)
     return commit.parents[0].tree.diff_to_tree(commit.tree)
-
-
-async def search_repo(database: Database, wanted: LeakSearch) -> None:
-    """Look through new commits of a public repository, and tell of each credential that works."""
-    async with database.read() as conn:
-        repo = await repo_rows.find(conn, wanted.repo_id)
-    if repo is None or repo.is_private:
-        return
-    settings = database.hub.settings
-    folder = bare_repos.folder_of(settings.database.data_dir, repo.id)
-    found = await asyncio.to_thread(search_folder, folder, wanted, prefix=settings.tokens.prefix)
-    if found:
-        async with database.transaction() as conn:
-            for finding in found:
-                await _publish(conn, repo, finding)
 
 
 async def _publish(conn: Connection, repo: Repo, finding: LeakFinding) -> None:

@@ -1,4 +1,4 @@
-"""Service of the hub's own messages: an item in the inbox, and a mail."""
+"""Service of messages of the hub: an item in the inbox, and a mail."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -11,7 +11,7 @@ from hublet.notifications.inbox import service as inbox
 from hublet.notifications.mail import mail_queue
 from hublet.notifications.messages import store
 from hublet.notifications.preferences.switches import PreferenceKey
-from hublet.notifications.recipients import service as fan_out
+from hublet.notifications.recipients.service import lock_fan_out
 from hublet.notifications.records import HUB, POST, HubMessage, InboxItem, Involvement, MessageText
 
 
@@ -23,9 +23,9 @@ async def notify(
     key: PreferenceKey | None,
     not_again_within: timedelta | None = None,
 ) -> None:
-    """Tell people something by inbox and by mail; the key, if there is one, turns off the mail.
+    """Send users a message by inbox and by mail; the preference, if there is one, decides the mail.
 
-    Programs and those who are disabled are passed over.
+    Service accounts and disabled users are skipped.
     """
     for message in await _add_messages(conn, user_ids, text, not_again_within):
         await _deliver(conn, message)
@@ -41,7 +41,7 @@ async def notify_in_inbox(
     *,
     not_again_within: timedelta | None = None,
 ) -> None:
-    """Tell people something that is not worth a mail."""
+    """Send users a message that is not worth a mail."""
     for message in await _add_messages(conn, user_ids, text, not_again_within):
         await _deliver(conn, message)
 
@@ -49,7 +49,7 @@ async def notify_in_inbox(
 async def notify_by_mail(
     conn: Connection, user_id: str, text: MessageText, *, key: PreferenceKey | None
 ) -> None:
-    """Tell a user, disabled or not, something that cannot be read on the hub."""
+    """Send a user, disabled or not, a message that cannot be read on the hub."""
     message = _new_message(user_id, text)
     await store.add_many(conn, [message])
     await mail_queue.queue_message_mail(conn, message_id=message.id, user_id=user_id, key=key)
@@ -65,14 +65,14 @@ async def get(conn: Reader, message_id: str, *, user_id: str) -> HubMessage:
 async def _add_messages(
     conn: Connection, user_ids: Collection[str], text: MessageText, pause: timedelta | None
 ) -> list[HubMessage]:
-    """Keep a message for each of those who are to hear it, in the order of their ids."""
-    await fan_out.lock_fan_out(conn)
-    people = await store.list_people(conn, user_ids)
+    """Store a message for each recipient, in the order of their ids."""
+    await lock_fan_out(conn)
+    recipients = await store.list_people(conn, user_ids)
     if pause is not None:
         since = to_micros(now() - pause)
-        heard = await store.list_notified(conn, text, people, since=since)
-        people = [user_id for user_id in people if user_id not in heard]
-    messages = [_new_message(user_id, text) for user_id in people]
+        notified = await store.list_notified(conn, text, recipients, since=since)
+        recipients = [user_id for user_id in recipients if user_id not in notified]
+    messages = [_new_message(user_id, text) for user_id in recipients]
     await store.add_many(conn, messages)
     return messages
 
@@ -83,5 +83,5 @@ def _new_message(user_id: str, text: MessageText) -> HubMessage:
 
 async def _deliver(conn: Connection, message: HubMessage) -> None:
     item = InboxItem(thread_id=message.id, type=POST, place_id=HUB, event_id=None)
-    # It is meant for this one person, so it is more than something watched.
+    # It is for this one user, so the involvement is more than watching.
     await inbox.deliver(conn, item, {message.user_id: Involvement.participating})

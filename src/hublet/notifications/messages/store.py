@@ -1,4 +1,4 @@
-"""SQL of the hub's own messages, and of their recipients."""
+"""SQL of messages of the hub, and of their recipients."""
 
 import json
 from collections.abc import Collection, Iterable
@@ -7,7 +7,7 @@ from hublet.core.clock import from_micros, to_micros
 from hublet.core.database import Connection, Reader
 from hublet.notifications.records import HubMessage, MessageText
 
-# Whom anything can be told: people who can still sign in.
+# Who can be notified: people who can still sign in.
 _PEOPLE = "u.type = 'user' AND u.disabled_at IS NULL"
 
 
@@ -45,7 +45,7 @@ async def find(conn: Reader, message_id: str, *, user_id: str) -> HubMessage | N
 async def list_notified(
     conn: Reader, text: MessageText, user_ids: Collection[str], *, since: int
 ) -> frozenset[str]:
-    """Return those whom the same was told since a moment."""
+    """Return those who got the same message since a moment."""
     rows = await conn.fetch_all(
         """
         SELECT user_id FROM messages
@@ -68,7 +68,8 @@ async def list_people(conn: Reader, user_ids: Collection[str]) -> list[str]:
 async def list_responsible(conn: Reader, account_id: str) -> list[str]:
     """Return the people behind an account.
 
-    A person is that person; an organization, and a program of one, are its administrators.
+    For a person that is the person; for an organization, and for a service account of one, its
+    administrators.
     """
     rows = await conn.fetch_all(
         f"""

@@ -1,4 +1,4 @@
-"""Texts of all messages that the hub itself sends, word by word.
+"""Texts of all messages that the hub sends, word by word.
 
 No text holds a secret: of a credential it shows the name and the hint, of a webhook the id.
 """
@@ -24,12 +24,12 @@ _REVOKED_BY = {
     "reported": "Somebody presented its value as leaked, and that is proof enough to revoke it.",
 }
 
-# How a job ended that is told of.
+# The ends of a job that cause a message.
 JOB_ENDINGS = {"COMPLETED": "is done", "ERROR": "failed"}
 
 
 def clean_name(name: str) -> str:
-    """Return a name that a user chose so that it stays in its line and leaves room for the rest."""
+    """Return a name that a user chose on one line, and not too long."""
     name = " ".join("".join(c if c.isprintable() else " " for c in name).split())
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
@@ -84,7 +84,7 @@ def _last_failure(event: WebhookFailing | WebhookSuspended) -> str:
 
 
 def credential_revoked(event: CredentialRevoked, *, owner: str | None = None) -> MessageText:
-    """Tell the owner of a credential; with an `owner`, those who answer for a program."""
+    """To the owner of a credential; with an `owner`, to those responsible for a service account."""
     whose = f"The token of {owner}" if owner else "Your token"
     return MessageText(
         kind="credential-revoked",
@@ -104,7 +104,7 @@ def _report_source(event: CredentialRevoked) -> str:
 
 
 def credential_detected(event: SecretDetected, *, owner: str | None = None) -> MessageText:
-    """Tell the owner of a credential; with an `owner`, those who answer for a program."""
+    """To the owner of a credential; with an `owner`, to those responsible for a service account."""
     whose = f"The token of {owner}" if owner else "Your token"
     where = f"the {event.repo.type} {event.repo.name}"
     return MessageText(

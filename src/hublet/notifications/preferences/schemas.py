@@ -1,4 +1,4 @@
-"""Schemas of preferences."""
+"""Schemas of preferences: the request to update them, and the response."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
@@ -67,7 +67,7 @@ class NotificationSettings(Schema):
     repo_release: Flag | MISSING = _switch(PreferenceKey.repo_release)
 
     def switches(self) -> Mapping[PreferenceKey, bool]:
-        """Return those that are named."""
+        """Return the switches that are named."""
         named = self.model_fields_set - {PRODUCT_UPDATES_AFTER}
         return {PreferenceKey(name): getattr(self, name) for name in named}
 
@@ -83,10 +83,10 @@ class NotificationSettingsAnswer(Schema):
 
     @classmethod
     def of(cls, choices: Preferences) -> Self:
-        shown: dict[str, Any] = {key: choices.wants(key) for key in PreferenceKey}
+        rendered: dict[str, Any] = {key: choices.wants(key) for key in PreferenceKey}
         if choices.product_updates_after is not None:
-            shown[PRODUCT_UPDATES_AFTER] = choices.product_updates_after
-        settings = NotificationSettings.model_validate(shown)
+            rendered[PRODUCT_UPDATES_AFTER] = choices.product_updates_after
+        settings = NotificationSettings.model_validate(rendered)
         if choices.prepaid_amount is None:
             return cls(notifications=settings)
         return cls(notifications=settings, prepaidAmount=choices.prepaid_amount)

@@ -1,4 +1,4 @@
-"""Service of preferences: who wants what, and how that changes."""
+"""Service of preferences: reads and updates them, and says who wants a notification."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -25,9 +25,9 @@ async def who_wants(conn: Reader, key: PreferenceKey, user_ids: Collection[str])
 async def list_wanting(
     conn: Reader, key: PreferenceKey, *, after: str, limit: int
 ) -> tuple[list[str], str | None]:
-    """Look at so many users who ever chose something; return those who want, and where to go on.
+    """Return those who switched a key on, of a page of users, and where the next page begins.
 
-    It finds nobody who has the key by default: only for keys that are off at first.
+    The pages have only users who ever chose something: only for keys that are off by default.
     """
     page = await store.list_page(conn, after=after, limit=limit)
     wanting = [user_id for user_id, choices in page.items() if choices.wants(key)]
@@ -41,7 +41,7 @@ async def get(conn: Reader, user_id: str) -> Preferences:
 async def update(
     conn: Connection, user_id: str, request: UpdateNotificationSettings
 ) -> Preferences:
-    """Change what is named and keep the rest."""
+    """Change the preferences that are named and keep the rest."""
     before = await _lock(conn, user_id)
     moment, amount = request.notifications.product_updates_after, request.prepaidAmount
     after = Preferences(
@@ -65,6 +65,6 @@ async def turn_off(conn: Connection, user_id: str, key: PreferenceKey) -> None:
 
 
 async def _lock(conn: Connection, user_id: str) -> Preferences:
-    """Return what the user chose; until the end nobody else changes it."""
+    """Lock the preferences of a user until the transaction ends, and return them."""
     await conn.lock(f"notification settings of {user_id}")
     return await store.find(conn, user_id)

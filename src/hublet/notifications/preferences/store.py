@@ -24,7 +24,7 @@ async def find(conn: Reader, user_id: str) -> Preferences:
 
 
 async def list_of(conn: Reader, user_ids: Collection[str]) -> dict[str, Preferences]:
-    """Return what these users chose; those who never chose anything are not in it."""
+    """Return the preferences of these users; those who never chose anything are left out."""
     rows = await conn.fetch_all(
         f"SELECT {_COLUMNS} FROM notification_settings WHERE user_id IN each($1)",
         msgspec.json.encode(list(user_ids)).decode(),
@@ -57,17 +57,17 @@ async def save(conn: Connection, user_id: str, choices: Preferences) -> None:
 
 
 def _encode(choices: Preferences) -> str:
-    kept: dict[str, bool | int] = {str(key): on for key, on in choices.switches.items()}
+    saved: dict[str, bool | int] = {str(key): on for key, on in choices.switches.items()}
     if choices.product_updates_after is not None:
-        kept[PRODUCT_UPDATES_AFTER] = to_micros(choices.product_updates_after)
-    return msgspec.json.encode(kept).decode()
+        saved[PRODUCT_UPDATES_AFTER] = to_micros(choices.product_updates_after)
+    return msgspec.json.encode(saved).decode()
 
 
 def _record(row: Row) -> Preferences:
-    kept: dict[str, bool | int] = msgspec.json.decode(row["settings"])
-    moment = kept.pop(PRODUCT_UPDATES_AFTER, None)
+    saved: dict[str, bool | int] = msgspec.json.decode(row["settings"])
+    moment = saved.pop(PRODUCT_UPDATES_AFTER, None)
     return Preferences(
-        switches={PreferenceKey(name): bool(on) for name, on in kept.items()},
+        switches={PreferenceKey(name): bool(on) for name, on in saved.items()},
         product_updates_after=None if moment is None else from_micros(moment),
         prepaid_amount=row["prepaid_amount"],
     )

@@ -5,7 +5,7 @@ from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 
 class PreferenceKey(StrEnum):
@@ -41,7 +41,7 @@ class PreferenceKey(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """How a key stands until its owner says otherwise, and what it decides."""
+    """Default of a key, and what it decides."""
 
     default: bool
     # What is sent, as it completes "Mail about …"; None when nothing here sends it.
@@ -113,7 +113,7 @@ PRODUCT_UPDATES_AFTER_SENTENCE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preferences:
-    """What was ever chosen; a key that is absent has its default."""
+    """Preferences of a user; a key that is absent has its default."""
 
     switches: Mapping[PreferenceKey, bool] = field(default_factory=dict)
     product_updates_after: datetime | None = None

@@ -1,1 +1,1 @@
-"""Recipients: from an event to the inboxes and mails of those who want to hear of it."""
+"""Recipients of notifications: who gets an event in the inbox and by mail."""

@@ -1,4 +1,4 @@
-"""Cleanup of inboxes: removes what is gone, and what somebody may not see any more."""
+"""Cleanup of inboxes: removes what was deleted, and what a user may not see any more."""
 
 from dataclasses import replace
 
@@ -16,23 +16,23 @@ REMOVE_THREAD = "notifications.forget-thread"
 REVIEW_REPO = "notifications.review-repo"
 REVIEW_MEMBER = "notifications.review-member"
 
-# Each of them is taken out on its own.
+# So many are checked in one task; each is removed on its own.
 REPOS = 50
 
 
-async def remove_thread(conn: Connection, gone: ThreadRemoval) -> None:
-    """Take a thread out of a page of inboxes, and leave the rest to the next task."""
+async def remove_thread(conn: Connection, removal: ThreadRemoval) -> None:
+    """Remove a thread from a page of inboxes, and leave the rest to the next task."""
     await lock_fan_out(conn)
     users = await inbox.list_users_with(
-        conn, thread_id=gone.thread_id, after=gone.after, limit=BATCH
+        conn, thread_id=removal.thread_id, after=removal.after, limit=BATCH
     )
-    await inbox.remove_thread(conn, thread_id=gone.thread_id, user_ids=users)
+    await inbox.remove_thread(conn, thread_id=removal.thread_id, user_ids=users)
     if len(users) == BATCH:
-        await _queue_rest(conn, REMOVE_THREAD, replace(gone, after=users[-1]))
+        await _queue_rest(conn, REMOVE_THREAD, replace(removal, after=users[-1]))
 
 
 async def review_repo(conn: Connection, review: RepoReview) -> None:
-    """Take a repository out of the inboxes of those, in a page, who may not see it now."""
+    """Remove a repository from the inboxes of those, in a page, who may not see it now."""
     await lock_fan_out(conn)
     repo = await store.find_repo(conn, review.repo_id)
     if repo is not None and not repo.private:
@@ -41,14 +41,14 @@ async def review_repo(conn: Connection, review: RepoReview) -> None:
         conn, place_id=review.repo_id, after=review.after, limit=BATCH
     )
     seen_by = frozenset() if repo is None else await repos.who_may_see(conn, repo, users)
-    blind = [user for user in users if user not in seen_by]
-    await inbox.remove_place(conn, review.repo_id, user_ids=blind)
+    excluded = [user for user in users if user not in seen_by]
+    await inbox.remove_place(conn, review.repo_id, user_ids=excluded)
     if len(users) == BATCH:
         await _queue_rest(conn, REVIEW_REPO, replace(review, after=users[-1]))
 
 
 async def review_member(conn: Connection, review: MemberReview) -> None:
-    """Take out of a user's inbox what an organization does not show that user any more."""
+    """Remove from a user's inbox the repositories of an organization that are now hidden."""
     await lock_fan_out(conn)
     found = await store.list_private_repos(
         conn, review.organization_id, user_id=review.user_id, after=review.after, limit=REPOS

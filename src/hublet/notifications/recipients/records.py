@@ -1,7 +1,7 @@
-"""Records of recipients: activity in a thread, and the preference keys that decide about it."""
+"""Records of recipients: activity in a thread, cleanups, and the preferences that decide."""
 
 from hublet.community.threads.records import ThreadKind
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.events import RepoSnapshot
 from hublet.notifications.preferences.switches import PreferenceKey
 from hublet.notifications.records import InboxItem, Involvement
@@ -9,25 +9,25 @@ from hublet.notifications.records import InboxItem, Involvement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadActivity:
-    """Something that happened in a thread."""
+    """An event in a thread, and the recipients still to be notified."""
 
     thread_id: str
     # The comment or change that it leads to; None for the thread itself.
     event_id: str | None
     actor_id: str
-    # The last user who was looked at.
+    # The last user who was processed.
     after: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadSubject:
-    """A thread as it is now, with what decides who hears of it."""
+    """A thread as it is now, with what decides who is notified."""
 
     thread_id: str
     kind: ThreadKind
     # The owner of the repository, or of the post or blog; nobody owns a paper.
     owner_id: str | None
-    # As it is now, too; only discussions have one.
+    # As it is now; only discussions have one.
     repo: RepoSnapshot | None
 
     @property
@@ -46,7 +46,7 @@ class ThreadSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadRemoval:
-    """A thread that is to leave every inbox."""
+    """A thread that is to be removed from every inbox."""
 
     thread_id: str
     after: str = ""
@@ -54,7 +54,7 @@ class ThreadRemoval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoReview:
-    """A repository that some people may not see any more, or that is gone."""
+    """A repository that was deleted, or that some users may not see any more."""
 
     repo_id: str
     after: str = ""
@@ -66,12 +66,14 @@ class MemberReview:
 
     user_id: str
     organization_id: str
-    # The last repository that was looked at.
+    # The last repository that was processed.
     after: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelKeys:
+    """The preferences that decide about the inbox and about mail."""
+
     inbox: PreferenceKey
     mail: PreferenceKey
 
@@ -89,7 +91,7 @@ _PAPER = ChannelKeys(
     inbox=PreferenceKey.web_posts_participating, mail=PreferenceKey.arxiv_paper_activity
 )
 
-# By the kind of thread: for those who merely watch, and for those who have to do with it.
+# By the kind of thread: for those who merely watch, and for those who are involved.
 _KEYS = {
     ThreadKind.discussion: (_WATCHED, _DISCUSSED),
     ThreadKind.post: (_WATCHED, _POSTED),

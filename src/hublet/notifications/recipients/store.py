@@ -1,4 +1,4 @@
-"""SQL of recipients: who watches, takes part, or has muted."""
+"""SQL of recipients: who watches, takes part, or muted."""
 
 import json
 from collections.abc import Iterable
@@ -41,10 +41,10 @@ async def find_repo(conn: Reader, repo_id: str) -> RepoSnapshot | None:
 async def list_candidates(
     conn: Reader, subject: ThreadSubject, *, after: str, limit: int
 ) -> dict[str, Involvement]:
-    """Return the next users, by id, who watch a thread's place or have to do with the thread.
+    """Return the next users, by id, who watch a thread's repository or owner, or are involved.
 
-    Whoever is among the first of all is among the first of each part, so no part is read further
-    than the page needs.
+    The first of all are among the first of each part, so no part is read further than the page
+    needs.
     """
     rows = await conn.fetch_all(
         """
@@ -79,7 +79,7 @@ async def list_unmuted(
 ) -> dict[str, bool]:
     """Return those who did not mute the thread, and whether they muted its repository.
 
-    Programs and those who are disabled have nobody who reads an inbox.
+    Service accounts and disabled users are left out: nobody reads their inbox.
     """
     rows = await conn.fetch_all(
         """

@@ -1,4 +1,4 @@
-"""Schemas of watches and mutes."""
+"""Schemas of watches and mutes: requests to change them, and the lists."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal, Self
@@ -7,12 +7,7 @@ from pydantic import MISSING, Field
 
 from hublet.community.threads.records import ThreadKind
 from hublet.core.schema import ObjectId, Schema
-from hublet.notifications.watches.records import (
-    MuteType,
-    SubscriptionEntry,
-    SubscriptionTarget,
-    WatchType,
-)
+from hublet.notifications.records import MuteType, SubscriptionEntry, SubscriptionTarget, WatchType
 from hublet.repos.records import RepoType
 
 MOST_PER_REQUEST = 1000
@@ -98,10 +93,10 @@ class MuteList(Schema):
 
 
 def _render_muted(entry: SubscriptionEntry) -> dict[str, str | None]:
-    shown = {"id": entry.id, "type": entry.type, "name": entry.name}
+    rendered = {"id": entry.id, "type": entry.type, "name": entry.name}
     if entry.type == MuteType.thread:
-        return shown | {"kind": entry.thread_kind}
-    return shown | {"repoType": entry.repo_type}
+        return rendered | {"kind": entry.thread_kind}
+    return rendered | {"repoType": entry.repo_type}
 
 
 def targets_of(items: Iterable[WatchTarget | MuteTarget]) -> list[SubscriptionTarget]:

@@ -1,12 +1,12 @@
-"""Service of watches and mutes."""
+"""Service of watches and mutes: changes what a user watches and mutes."""
 
 from collections.abc import Iterable, Sequence
 
 from hublet.community.threads import store as threads
 from hublet.core.database import Connection, Reader
 from hublet.notifications.errors import WatchListTooLong, WatchTargetNotFound
+from hublet.notifications.records import MuteType, SubscriptionEntry, SubscriptionTarget
 from hublet.notifications.watches import store
-from hublet.notifications.watches.records import MuteType, SubscriptionEntry, SubscriptionTarget
 
 # A list is shown as a whole.
 MOST_WATCHED = 10_000
@@ -22,7 +22,7 @@ async def watch(
 ) -> list[SubscriptionEntry]:
     """Change what a user watches, all of it or nothing; return what is watched then.
 
-    What is to be deleted and was not watched, or is gone, is no mistake.
+    Deleting what is not watched, or does not exist any more, is no error.
     """
     await _check_visible(conn, add, user_id=user_id)
     await store.remove_watches(conn, delete, user_id=user_id)

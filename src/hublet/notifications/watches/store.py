@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.notifications.watches.records import SubscriptionEntry, SubscriptionTarget
+from hublet.notifications.records import SubscriptionEntry, SubscriptionTarget
 from hublet.repos.store import OWNER
 
-# Of many repositories at once what `repos.service.who_may_see` says of one; $1 is the user.
+# The rule of `repos.service.who_may_see` as SQL, for many repositories at once; $1 is the user.
 _VISIBLE = """
     (r.visibility = 'public' OR r.owner_id = $1 OR EXISTS (
         SELECT 1 FROM memberships m LEFT JOIN resource_group_members g
@@ -85,7 +85,7 @@ async def remove_watches(
 
 
 async def watch_as_member(conn: Connection, organization_id: str, *, user_id: str) -> None:
-    """Let a new member watch the organization, unless it is a service account."""
+    """Make a new member watch the organization, unless it is a service account."""
     await conn.execute(
         """
         INSERT INTO watches (user_id, type, target_id, since)
@@ -97,7 +97,7 @@ async def watch_as_member(conn: Connection, organization_id: str, *, user_id: st
 
 
 async def remove_all_watches(conn: Connection, target_id: str) -> None:
-    """Let nobody watch what is gone."""
+    """Remove all watches of what was deleted."""
     await conn.execute("DELETE FROM watches WHERE target_id = $1", target_id)
 
 

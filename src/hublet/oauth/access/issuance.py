@@ -1,15 +1,16 @@
 """Issuance of tokens from an access: an access token, and mostly a refresh token.
 
-Values are drawn first and kept later: what depends on them can be written in one statement.
+Tokens are generated first and stored later, so that the sealed response, which depends on their values,
+can be written in the statement that claims the right to issue them.
 """
 
 from datetime import timedelta
 
 from hublet.core.clock import now
 from hublet.core.database import Connection
+from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
-from hublet.core.light_dataclasses import dataclass
-from hublet.oauth.access import store as refreshes
+from hublet.oauth.access import store
 from hublet.oauth.access.records import Holder, IssuedTokens
 from hublet.oauth.records import Access, OAuthApp
 from hublet.oauth.scopes import grants_of, reaches_inbox
@@ -17,13 +18,13 @@ from hublet.tokens import service as tokens
 from hublet.tokens.format import TokenKind
 from hublet.tokens.records import Grants, Scope, TokenRecord
 
-# A refresh token that nobody used for this long is of no use any more.
+# A refresh token that is not used for this long expires.
 REFRESH_IDLE = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsavedTokens:
-    """Tokens with their values, nothing of which is kept yet."""
+    """Generated tokens with their values, not stored yet."""
 
     issued: IssuedTokens
     access_token: tuple[TokenRecord, str]
@@ -34,9 +35,9 @@ async def issue_tokens(
     conn: Connection, app: OAuthApp, access: Access, *, holder: Holder, scopes: frozenset[Scope]
 ) -> IssuedTokens:
     """Issue the first two tokens of an access."""
-    drawn = generate_tokens(conn.hub, app, access, holder=holder, scopes=scopes)
-    await save_tokens(conn, drawn, access, generation=1)
-    return drawn.issued
+    unsaved = generate_tokens(conn.hub, app, access, holder=holder, scopes=scopes)
+    await save_tokens(conn, unsaved, access, generation=1)
+    return unsaved.issued
 
 
 def generate_tokens(
@@ -63,26 +64,26 @@ def generate_tokens(
 
 
 async def save_tokens(
-    conn: Connection, drawn: UnsavedTokens, access: Access, *, generation: int
+    conn: Connection, unsaved: UnsavedTokens, access: Access, *, generation: int
 ) -> None:
-    """A later generation of the refresh token replaces the one before."""
-    await tokens.add_tokens(conn, [drawn.access_token, drawn.refresh_token])
-    refresh_id = drawn.refresh_token[0].id
-    await refreshes.add_refresh_token(conn, refresh_id, access_id=access.id, generation=generation)
+    """Store generated tokens; a later generation of the refresh token replaces the one before."""
+    await tokens.add_tokens(conn, [unsaved.access_token, unsaved.refresh_token])
+    refresh_id = unsaved.refresh_token[0].id
+    await store.add_refresh_token(conn, refresh_id, access_id=access.id, generation=generation)
 
 
 async def issue_access_token(
     conn: Connection, app: OAuthApp, access: Access, *, holder: Holder, scopes: frozenset[Scope]
 ) -> IssuedTokens:
-    drawn, seconds = _generate_access_token(conn.hub, app, access, holder=holder, scopes=scopes)
-    await tokens.add_tokens(conn, [drawn])
-    return IssuedTokens(access_token=drawn[1], expires_in=seconds, scopes=scopes)
+    token, seconds = _generate_access_token(conn.hub, app, access, holder=holder, scopes=scopes)
+    await tokens.add_tokens(conn, [token])
+    return IssuedTokens(access_token=token[1], expires_in=seconds, scopes=scopes)
 
 
 def _generate_access_token(
     hub: Hub, app: OAuthApp, access: Access, *, holder: Holder, scopes: frozenset[Scope]
 ) -> tuple[tuple[TokenRecord, str], int]:
-    """Return the token, and for how many seconds it lives."""
+    """Return the token with its value, and its life in seconds."""
     at = now()
     life = min(timedelta(seconds=app.token_seconds), access.expires_at - at)
     grants = grants_of(
@@ -91,7 +92,7 @@ def _generate_access_token(
         organizations=holder.organizations,
         inbox=reaches_inbox(app.client_id, scopes),
     )
-    drawn = tokens.new_app_token(
+    token = tokens.new_app_token(
         hub,
         kind=TokenKind.oauth,
         user_id=holder.user_id,
@@ -101,4 +102,4 @@ def _generate_access_token(
         app_id=app.id,
         access_id=access.id,
     )
-    return drawn, int(life.total_seconds())
+    return token, int(life.total_seconds())

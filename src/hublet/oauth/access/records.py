@@ -1,10 +1,10 @@
-"""Records of an access: its origin, its holder, the tokens issued from it, and how it ends."""
+"""Records of an access: its origin, its holder, the tokens issued from it, and why it ended."""
 
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.oauth.records import Access
 from hublet.tokens.records import Scope
 
@@ -13,19 +13,19 @@ class EndReason(StrEnum):
     # The person ended it.
     owner = "owner"
     app_deleted = "app-deleted"
-    # Somebody came with a code, a device code or a refresh token that was used before.
+    # A code, a device code or a refresh token was used a second time.
     reuse = "reuse"
     # The app gave it back.
     revoked = "revoked"
     # A credential of it was presented to the public revoke call.
     reported = "reported"
-    # What it rested on is gone: the app's privilege, its organization or the plan.
+    # A condition of it is gone: the app's privilege, its organization or the plan.
     lapsed = "lapsed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """From where and with what a person allowed it."""
+    """Session, address and program from which a person allowed an access."""
 
     session_id: str | None = None
     authenticated_at: datetime | None = None
@@ -45,7 +45,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssuedTokens:
-    """The values that an app is told, this once."""
+    """Values that are sent to an app and never shown again."""
 
     access_token: str
     expires_in: int
@@ -58,9 +58,9 @@ class RefreshToken:
     token_id: str
     generation: int
     replaced_at: datetime | None
-    # The answer that was given then; see `hublet.oauth.access.refresh_tokens`.
+    # The response when it was replaced; see `hublet.oauth.access.refresh_tokens`.
     sealed_answer: bytes | None
-    # Neither revoked nor expired, nor part of an access that ended, and its user not disabled.
+    # Neither revoked nor expired, of an access that has not ended, and its user not disabled.
     is_alive: bool
     created_at: datetime
     expires_at: datetime

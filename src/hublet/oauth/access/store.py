@@ -42,7 +42,10 @@ async def find(conn: Reader, access_id: str) -> Access | None:
 
 
 async def use(conn: Connection, access_id: str) -> bool:
-    """Note that it is used, and hold it; False when it has ended."""
+    """Set the time of the last use; False when the access has ended.
+
+    The row stays locked: a request that ends the access waits, and then revokes what is issued.
+    """
     return await conn.execute(
         "UPDATE oauth_accesses SET last_used_at = $1 WHERE id = $2 AND ended_at IS NULL",
         micros(), access_id,
@@ -50,7 +53,7 @@ async def use(conn: Connection, access_id: str) -> bool:
 
 
 async def list_of(conn: Reader, user_id: str) -> list[Access]:
-    """Return what is in use, newest first; the last use is that of any of its tokens."""
+    """Return the active accesses of a user, newest first; any token's use counts as the last."""
     rows = await conn.fetch_all(
         f"""
         SELECT {ACCESS_COLUMNS.replace("a.last_used_at, ", "")}, coalesce(
@@ -81,7 +84,7 @@ async def list_ids_of_app(conn: Reader, app_id: str, *, vias: Collection[Via]) -
 async def list_exchanged_ids(
     conn: Reader, organization_id: str, *, user_id: str | None = None
 ) -> list[str]:
-    """Return what apps of an organization got by exchange, for this member or for all."""
+    """Return accesses of an organization's apps from exchange, for one member or for all."""
     whose, values = ("", []) if user_id is None else ("AND a.user_id = $3", [user_id])
     rows = await conn.fetch_all(
         f"""
@@ -94,16 +97,16 @@ async def list_exchanged_ids(
 
 
 async def find_id_of_token(conn: Reader, token_id: str) -> str | None:
-    found: str | None = await conn.fetch_value(
+    access_id: str | None = await conn.fetch_value(
         "SELECT access_id FROM tokens WHERE id = $1", token_id
     )
-    return found
+    return access_id
 
 
 async def end(
     conn: Connection, access_ids: Collection[str], reason: EndReason
 ) -> list[tuple[str, str, str]]:
-    """End what was not ended before; return of each its user, app and the app's name."""
+    """End accesses; return user, app and the app's name of each that had not ended before."""
     rows = await conn.fetch_all(
         """
         UPDATE oauth_accesses SET ended_at = $1, end_reason = $2
@@ -117,7 +120,7 @@ async def end(
 
 
 async def remove_expired(conn: Connection, *, before: int, limit: int) -> int:
-    """Forget what expired before then, with its tokens; return how many accesses."""
+    """Remove accesses that expired before then, with their tokens; return how many."""
     rows = await conn.fetch_all(
         "SELECT id FROM oauth_accesses WHERE expires_at < $1 ORDER BY expires_at LIMIT $2",
         before, limit,
@@ -193,7 +196,7 @@ async def find_refresh_token(conn: Reader, digests: Sequence[str]) -> RefreshTok
 
 
 async def replace_refresh_token(conn: Connection, token_id: str, *, sealed_answer: bytes) -> bool:
-    """Mark a refresh token as replaced, by this answer; False when somebody else was faster."""
+    """Mark a refresh token as replaced; False when another request was faster."""
     return await conn.execute(
         """
         UPDATE oauth_refreshes SET replaced_at = $1, sealed_answer = $2

@@ -1,4 +1,4 @@
-"""Client secrets: shown once, replaced with an overlap, deleted to make an app public."""
+"""Rules of client secrets: shown once, replaced with an overlap, deleted to make an app public."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -9,8 +9,8 @@ from hublet.core.database import Connection
 from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish_many
 from hublet.events import CredentialRevoked
-from hublet.oauth.apps import secrets_store
 from hublet.oauth.apps import service as apps
+from hublet.oauth.apps import store
 from hublet.oauth.apps.records import ClientSecret
 from hublet.oauth.errors import SecretNotFound, TooManySecrets
 from hublet.tokens import service as tokens
@@ -23,11 +23,11 @@ MAX_SECRETS = 10
 async def create(
     conn: Connection, actor: Actor, client_id: str, *, overlap: timedelta = OVERLAP
 ) -> tuple[ClientSecret, str]:
-    """Give an app a new secret; return it with its value, this once. Those before it work on."""
+    """Add a secret to an app and return it with its value; older ones work until the overlap ends."""
     app = (await apps.lock_app(conn, actor, client_id)).app
-    await secrets_store.expire_all(conn, app.id, at=to_micros(now() + overlap))
-    await secrets_store.remove_expired(conn, app.id)
-    if len(await secrets_store.list_working(conn, app.id)) >= MAX_SECRETS:
+    await store.expire_secrets(conn, app.id, at=to_micros(now() + overlap))
+    await store.remove_expired_secrets(conn, app.id)
+    if len(await store.list_working_digests(conn, app.id)) >= MAX_SECRETS:
         raise TooManySecrets(MAX_SECRETS)
     secret, value = await issue(conn, app.id)
     await apps.write_audit(
@@ -37,21 +37,21 @@ async def create(
 
 
 async def issue(conn: Connection, app_id: str) -> tuple[ClientSecret, str]:
-    """Add a secret to an app that was just made or is held."""
+    """Add a secret to an app that was just created or is locked."""
     value = new_credential(conn.hub.settings.tokens.prefix, TokenKind.secret)
     secret = ClientSecret(id=new_object_id(), hint=hint(value), created_at=now())
-    # Digests as tokens have them: who reports a leaked value need not know what it is.
+    # Digests as tokens have them: a leaked value can be reported without knowing what it is.
     digest = tokens.digests_of(conn.hub.keys, value)[0]
-    await secrets_store.add(conn, app_id, secret, digest=digest)
+    await store.add_secret(conn, app_id, secret, digest=digest)
     return secret, value
 
 
 async def expire_reported(conn: Connection, digests: Iterable[str], *, address: str | None) -> None:
-    """Let secrets that leaked work no more, and have those told who registered the apps.
+    """Make leaked secrets expire, and notify those who registered the apps.
 
     The apps do not become public by that: they need new secrets.
     """
-    leaked = await secrets_store.expire_reported(conn, digests)
+    leaked = await store.expire_reported_secrets(conn, digests)
     await publish_many(
         conn,
         [
@@ -72,7 +72,7 @@ async def expire_reported(conn: Connection, digests: Iterable[str], *, address: 
 async def delete(conn: Connection, actor: Actor, client_id: str, secret_id: str) -> None:
     """Delete one secret at once; without the last one the app is public."""
     app = (await apps.lock_app(conn, actor, client_id)).app
-    if not await secrets_store.remove(conn, app.id, secret_id):
+    if not await store.remove_secret(conn, app.id, secret_id):
         raise SecretNotFound(secret_id)
     await apps.write_audit(
         conn, actor, app, "oauth-app.delete-secret", details={"secret": secret_id}
@@ -82,5 +82,5 @@ async def delete(conn: Connection, actor: Actor, client_id: str, secret_id: str)
 async def delete_all(conn: Connection, actor: Actor, client_id: str) -> None:
     """Make an app public: from now on it is known by its client id alone."""
     app = (await apps.lock_app(conn, actor, client_id)).app
-    await secrets_store.remove_all(conn, app.id)
+    await store.remove_secrets(conn, app.id)
     await apps.write_audit(conn, actor, app, "oauth-app.delete-secret", details={"secret": "all"})

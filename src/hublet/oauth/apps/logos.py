@@ -1,11 +1,24 @@
-"""Logos of apps: set and removed by managers; people are asked for consent again when one changes."""
+"""Logos of apps: checked, set and removed by managers; a change asks people for consent again."""
 
+from hublet.accounts.avatars import sniff_image
 from hublet.accounts.records import Actor
 from hublet.core.database import Connection, Reader
 from hublet.oauth.apps import service as apps
 from hublet.oauth.apps import store
-from hublet.oauth.apps.records import Logo, ManagedApp, validate_logo
-from hublet.oauth.errors import LogoNotFound
+from hublet.oauth.apps.records import Logo, ManagedApp
+from hublet.oauth.errors import InvalidLogo, LogoNotFound, LogoTooLarge
+
+MAX_LOGO_BYTES = 262_144
+
+
+def validate_logo(content: bytes) -> Logo:
+    """Return the logo that these bytes are; the media type that the sender states is ignored."""
+    if len(content) > MAX_LOGO_BYTES:
+        raise LogoTooLarge(MAX_LOGO_BYTES)
+    media_type = sniff_image(content)
+    if media_type is None:
+        raise InvalidLogo
+    return Logo(media_type=media_type, content=content)
 
 
 async def get_logo(conn: Reader, app_id: str) -> Logo:
@@ -16,7 +29,6 @@ async def get_logo(conn: Reader, app_id: str) -> Logo:
 
 
 async def set_logo(conn: Connection, actor: Actor, client_id: str, content: bytes) -> ManagedApp:
-    """Show this picture with an app from now on."""
     logo = validate_logo(content)
     app = (await apps.lock_app(conn, actor, client_id)).app
     if await store.find_logo(conn, app.id) != logo:

@@ -1,18 +1,16 @@
-"""Records of apps as their managers see them: name, secrets, logo."""
+"""Records of an app as its managers see it: name, secrets, logo."""
 
 from dataclasses import field
 from datetime import datetime
 
-from hublet.accounts.avatars import sniff_image
-from hublet.core.light_dataclasses import dataclass
-from hublet.oauth.errors import InvalidLogo, LogoTooLarge
+from hublet.core.dataclasses import dataclass
 from hublet.oauth.records import OAuthApp
 
 MAX_NAME = 100
 
 
 def clean_name(text: str) -> str:
-    """Return the name without outer blanks; a ValueError tells the rule that it breaks."""
+    """Return the name without outer blanks; a ValueError names the rule that it breaks."""
     name = " ".join(text.split())
     if not 1 <= len(name) <= MAX_NAME:
         raise ValueError(f"the name of an app has 1 to {MAX_NAME} characters")
@@ -24,18 +22,18 @@ def clean_name(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSecret:
-    """A secret as its owner recognizes it; the value is nowhere."""
+    """A secret as its owner recognizes it; only a digest of its value is stored."""
 
     id: str
     hint: str
     created_at: datetime
-    # When it was replaced: it works on until then.
+    # Set when it was replaced: it works until then.
     expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedApp:
-    """An app as those see it who may change it."""
+    """An app as its managers see it."""
 
     app: OAuthApp
     # The name of who registered it.
@@ -47,7 +45,7 @@ class ManagedApp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakedSecret:
-    """A secret that somebody found where it should not be."""
+    """A secret that was reported as leaked."""
 
     secret_id: str
     hint: str
@@ -62,14 +60,5 @@ class Logo:
     content: bytes = field(repr=False)
 
 
-MAX_LOGO_BYTES = 262_144
-
-
-def validate_logo(content: bytes) -> Logo:
-    """Return the logo that these bytes are; what the sender calls them does not count."""
-    if len(content) > MAX_LOGO_BYTES:
-        raise LogoTooLarge(MAX_LOGO_BYTES)
-    media_type = sniff_image(content)
-    if media_type is None:
-        raise InvalidLogo
-    return Logo(media_type=media_type, content=content)
+def logo_url(base_url: str, app_id: str) -> str:
+    return f"{base_url}/oauth/logos/{app_id}"

@@ -12,7 +12,7 @@ from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.conditional_requests import etag_of, has_version
 from hublet.core.schema import Done
 from hublet.oauth.apps import administration, client_secrets, logos, service
-from hublet.oauth.apps.records import MAX_LOGO_BYTES
+from hublet.oauth.apps.logos import MAX_LOGO_BYTES
 from hublet.oauth.apps.schemas import (
     App,
     CreateApp,

@@ -11,14 +11,17 @@ from hublet.oauth.redirect_uris import MAX_REDIRECT_URI
 from hublet.tokens.records import Scope
 
 MAX_REDIRECT_URIS = 20
-# Beside the one that just came, those that still work for a while.
+# How long replaced secrets may go on working beside the new one.
 MAX_OVERLAP_SECONDS = 30 * 86400
+# Interface 5.4 and 8: up to 30 days.
+MAX_EXCHANGE_SECONDS = 30 * 86_400
 
 AppName = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(clean_name)]
 # The rules have sentences of their own, in `oauth.redirect_uris`.
 Uri = Annotated[str, Field(max_length=MAX_REDIRECT_URI)]
 RedirectUris = Annotated[list[Uri], Field(max_length=MAX_REDIRECT_URIS)]
 Scopes = Annotated[list[Scope], Field(max_length=len(Scope))]
+_Seconds = Annotated[int, Field(ge=60, le=MAX_EXCHANGE_SECONDS)]
 
 
 class CreateApp(Schema):
@@ -96,7 +99,7 @@ class App(Schema):
     @classmethod
     def of(cls, managed: records.ManagedApp) -> Self:
         app = managed.app
-        shown: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "clientId": app.client_id,
             "name": app.name,
             "redirectUris": list(app.redirect_uris),
@@ -112,14 +115,7 @@ class App(Schema):
             "createdAt": app.created_at,
             "updatedAt": app.updated_at,
         }
-        return cls.model_validate(shown)
-
-
-# Interface 5.4 and 8: 8 hours, and up to 30 days.
-DEFAULT_EXCHANGE_SECONDS = 28_800
-MAX_EXCHANGE_SECONDS = 30 * 86_400
-
-_Seconds = Annotated[int, Field(ge=60, le=MAX_EXCHANGE_SECONDS)]
+        return cls.model_validate(fields)
 
 
 class OAuthSettings(Schema):

@@ -1,4 +1,4 @@
-"""Rules of apps: who is one, who manages one, and what changes when one is changed."""
+"""Rules of apps: who may register, change and delete one, and what else changes with it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,41 +12,21 @@ from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Actor, Organization, Role
 from hublet.core.clock import now
-from hublet.core.database import Connection, Database, Reader
+from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id, random_bytes
-from hublet.oauth.access import service as access
+from hublet.oauth.access import service as accesses
 from hublet.oauth.access.records import EndReason
-from hublet.oauth.apps import secrets_store, store
+from hublet.oauth.apps import store
 from hublet.oauth.apps.records import ManagedApp
 from hublet.oauth.apps.schemas import CreateApp, UpdateApp
-from hublet.oauth.client_metadata import service as documents
 from hublet.oauth.errors import AppNotFound, InvalidApp, TooManyApps
-from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, AppKind, OAuthApp
-from hublet.oauth.redirect_uris import check_registrable, host_of
+from hublet.oauth.records import COMMAND_LINE_CLIENT_ID, TOKEN_SECONDS, AppKind, OAuthApp
+from hublet.oauth.redirect_uris import check_registrable, redirect_hosts
 from hublet.tokens import service as tokens
 from hublet.tokens.records import ALL_SCOPES
 
 # The client asks for a new token when less than a day is left: a short life means many requests.
 COMMAND_LINE_TOKEN_LIFE = timedelta(days=30)
-
-
-async def provision_command_line(conn: Connection) -> None:
-    """Add it unless it is there; doing so again changes nothing."""
-    at = now()
-    app = OAuthApp(
-        id=new_object_id(),
-        client_id=COMMAND_LINE_CLIENT_ID,
-        kind=AppKind.first_party,
-        name="Command line",
-        scopes=ALL_SCOPES,
-        token_seconds=int(COMMAND_LINE_TOKEN_LIFE.total_seconds()),
-        created_at=at,
-        updated_at=at,
-    )
-    await store.add(conn, app)
-
-
-TOKEN_SECONDS = 8 * 3600
 MAX_APPS = 100
 
 
@@ -56,31 +36,11 @@ async def find_app(conn: Reader, client_id: str) -> OAuthApp | None:
     return await store.find(conn, client_id) if client_id.isprintable() else None
 
 
-async def resolve_app(
-    database: Database, client_id: str, *, may_be_stale: bool = False
-) -> OAuthApp:
-    """Return the app, with the metadata document that it may have as it is now.
-
-    Do not call it in a transaction. `may_be_stale` is for token requests: when the document is
-    out of reach, a copy of the last day will do for them, and never for a new consent.
-    """
-    async with database.read() as conn:
-        app = await find_app(conn, client_id)
-    if app is None and client_id == COMMAND_LINE_CLIENT_ID:
-        # A hub that has not started anew since it learned of this app gets it now.
-        async with database.transaction() as conn:
-            await provision_command_line(conn)
-            app = await find_app(conn, client_id)
-    if app is not None and app.kind is not AppKind.document:
-        return app
-    return await documents.resolve_document_app(database, client_id, may_be_stale=may_be_stale)
-
-
 async def is_secret_of(conn: Reader, app: OAuthApp, secret: str) -> bool:
     """Compare in constant time; a replaced secret counts until it expires."""
     digests = [digest.encode() for digest in tokens.digests_of(conn.hub.keys, secret)]
-    known = [each.encode() for each in await secrets_store.list_working(conn, app.id)]
-    # All pairs are looked at, whichever fits.
+    known = [each.encode() for each in await store.list_working_digests(conn, app.id)]
+    # All pairs are compared, whichever fits.
     return sum(compare_digest(one, other) for one in digests for other in known) > 0
 
 
@@ -91,18 +51,18 @@ async def list_of(conn: Reader, *, user_id: str) -> list[ManagedApp]:
 
 async def get(conn: Reader, client_id: str, *, user_id: str) -> ManagedApp:
     """Return an app that this user manages."""
-    found = await store.find_managed(conn, client_id, user_id=user_id)
-    if found is None:
+    app = await store.find_managed(conn, client_id, user_id=user_id)
+    if app is None:
         raise AppNotFound(client_id)
-    return found
+    return app
 
 
 async def get_any(conn: Reader, client_id: str) -> ManagedApp:
-    """Return an app, whoever manages it."""
-    found = await store.find_managed(conn, client_id)
-    if found is None:
+    """Return any app, with what its managers see."""
+    app = await store.find_managed(conn, client_id)
+    if app is None:
         raise AppNotFound(client_id)
-    return found
+    return app
 
 
 async def create(conn: Connection, actor: Actor, request: CreateApp) -> ManagedApp:
@@ -125,7 +85,7 @@ async def register(
     owner_id: str | None,
     bound: Organization | None,
 ) -> ManagedApp:
-    """Add an app on behalf of its owner; who may do so was asked before."""
+    """Add an app on behalf of its owner; the caller has checked who may do so."""
     at = now()
     app = OAuthApp(
         id=new_object_id(),
@@ -161,12 +121,12 @@ async def _check_app_limit(conn: Connection, app: OAuthApp) -> None:
 
 
 async def update(conn: Connection, actor: Actor, client_id: str, request: UpdateApp) -> ManagedApp:
-    """Change what the request names; people are asked again when they would see another app."""
+    """Change what the request names; people are asked for consent again when they would see it."""
     before = await lock_app(conn, actor, client_id)
     app = _apply_update(before.app, request)
     if app == before.app:
         return before
-    if app.name != before.app.name or _hosts(app) != _hosts(before.app):
+    if app.name != before.app.name or redirect_hosts(app) != redirect_hosts(before.app):
         app = replace(app, revision=app.revision + 1)
     await store.update(conn, app)
     fields = sorted(request.model_fields_set)
@@ -189,13 +149,9 @@ def _apply_update(app: OAuthApp, request: UpdateApp) -> OAuthApp:
     return app
 
 
-def _hosts(app: OAuthApp) -> set[str]:
-    return set(map(host_of, app.redirect_uris))
-
-
 def validate_redirect_uris(uris: Sequence[str], *, field: str = "redirectUris") -> tuple[str, ...]:
-    for place, uri in enumerate(uris):
-        check_registrable(uri, field=f"{field}[{place}]")
+    for index, uri in enumerate(uris):
+        check_registrable(uri, field=f"{field}[{index}]")
     return tuple(dict.fromkeys(uris))
 
 
@@ -208,7 +164,7 @@ def validate_uri(uri: str, *, field: str = "clientUri") -> str:
 
 
 async def delete(conn: Connection, actor: Actor, client_id: str) -> None:
-    """Forget an app, and end everything that people allowed it."""
+    """Delete an app, and end every access that people gave it."""
     app = (await lock_app(conn, actor, client_id)).app
     await remove(conn, [app.id])
     await write_audit(conn, actor, app, "oauth-app.delete")
@@ -217,12 +173,12 @@ async def delete(conn: Connection, actor: Actor, client_id: str) -> None:
 async def remove(conn: Connection, app_ids: Sequence[str]) -> None:
     """Remove apps; what was issued to them is revoked, all the rest goes with their rows."""
     for app_id in app_ids:
-        await access.end_of_app(conn, app_id, EndReason.app_deleted)
+        await accesses.end_of_app(conn, app_id, EndReason.app_deleted)
     await store.remove(conn, app_ids)
 
 
 async def lock_app(conn: Connection, actor: Actor, client_id: str) -> ManagedApp:
-    """Return an app of the actor's that nobody else changes until the end."""
+    """Return an app that the actor manages, locked until the transaction ends."""
     await conn.lock(f"app {client_id}")
     return await get(conn, client_id, user_id=actor.id or "")
 
@@ -241,3 +197,19 @@ async def write_audit(
         await audit.record(
             conn, app.organization_id, actor, action, target=app.client_id, details=about
         )
+
+
+async def provision_command_line(conn: Connection) -> None:
+    """Add the app of the public command line unless it is there."""
+    at = now()
+    app = OAuthApp(
+        id=new_object_id(),
+        client_id=COMMAND_LINE_CLIENT_ID,
+        kind=AppKind.first_party,
+        name="Command line",
+        scopes=ALL_SCOPES,
+        token_seconds=int(COMMAND_LINE_TOKEN_LIFE.total_seconds()),
+        created_at=at,
+        updated_at=at,
+    )
+    await store.add(conn, app)

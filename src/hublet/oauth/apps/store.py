@@ -1,15 +1,17 @@
-"""SQL of apps, of their logos, and of the settings of organizations about them."""
+"""SQL of apps, of their secrets (only digests) and logos, and of the settings of organizations
+about apps.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.oauth.apps.records import ClientSecret, Logo, ManagedApp
+from hublet.oauth.apps.records import ClientSecret, LeakedSecret, Logo, ManagedApp, logo_url
 from hublet.oauth.records import AppKind, OAuthApp
-from hublet.tokens.records import ALL_SCOPES, Scope
+from hublet.oauth.scopes import scopes_from_json, to_json_list
 
-# A secret that has expired counts: only its owner can make the app public, never the time.
+# An expired secret counts: only its owner can make the app public, time cannot.
 _COLUMNS = """
     a.id, a.client_id, a.kind, a.owner_id, a.organization_id, a.name, a.client_uri,
     a.redirect_uris, a.scopes, a.dynamic_query, a.token_exchange, a.token_seconds, a.revision,
@@ -108,14 +110,14 @@ async def add(conn: Connection, app: OAuthApp) -> bool:
         ON CONFLICT DO NOTHING
         """,
         app.id, app.client_id, app.kind, app.owner_id, app.organization_id, app.name,
-        app.client_uri, json.dumps(app.redirect_uris), json.dumps(sorted(app.scopes)),
+        app.client_uri, json.dumps(app.redirect_uris), to_json_list(app.scopes),
         app.dynamic_query, app.token_exchange, app.token_seconds, app.revision,
         to_micros(app.created_at), to_micros(app.updated_at),
     ) == 1  # fmt: skip
 
 
 async def update(conn: Connection, app: OAuthApp) -> None:
-    """Keep what may change about an app; `updated_at` is now."""
+    """Store what may change about an app; `updated_at` is now."""
     await conn.execute(
         """
         UPDATE oauth_apps SET name = $2, client_uri = $3, redirect_uris = $4, scopes = $5,
@@ -123,7 +125,7 @@ async def update(conn: Connection, app: OAuthApp) -> None:
         WHERE id = $1
         """,
         app.id, app.name, app.client_uri, json.dumps(app.redirect_uris),
-        json.dumps(sorted(app.scopes)), app.dynamic_query, app.token_exchange, app.revision,
+        to_json_list(app.scopes), app.dynamic_query, app.token_exchange, app.revision,
         micros(),
     )  # fmt: skip
 
@@ -149,7 +151,7 @@ async def _with_secrets(conn: Reader, rows: Sequence[Row]) -> list[ManagedApp]:
         """,
         json.dumps(list(secrets)),
     ):
-        secrets[row["app_id"]].append(secret_record(row))
+        secrets[row["app_id"]].append(_secret_record(row))
     return [
         ManagedApp(
             app=_app_record(conn, row),
@@ -161,7 +163,7 @@ async def _with_secrets(conn: Reader, rows: Sequence[Row]) -> list[ManagedApp]:
     ]
 
 
-def secret_record(row: Row) -> ClientSecret:
+def _secret_record(row: Row) -> ClientSecret:
     expires = row["expires_at"]
     return ClientSecret(
         id=row["id"],
@@ -183,8 +185,7 @@ def _app_record(conn: Reader, row: Row) -> OAuthApp:
         # Logos are served by the hub itself, also those that a document names.
         logo_uri=logo_url(conn.hub.settings.base_url, row["id"]) if row["has_logo"] else None,
         redirect_uris=tuple(json.loads(row["redirect_uris"])),
-        # Those that this version does not know are left out, as after a downgrade.
-        scopes=frozenset(Scope(name) for name in json.loads(row["scopes"]) if name in ALL_SCOPES),
+        scopes=scopes_from_json(row["scopes"]),
         dynamic_query=bool(row["dynamic_query"]),
         token_exchange=bool(row["token_exchange"]),
         token_seconds=row["token_seconds"],
@@ -193,10 +194,6 @@ def _app_record(conn: Reader, row: Row) -> OAuthApp:
         created_at=from_micros(row["created_at"]),
         updated_at=from_micros(row["updated_at"]),
     )
-
-
-def logo_url(base_url: str, app_id: str) -> str:
-    return f"{base_url}/oauth/logos/{app_id}"
 
 
 async def find_exchange_seconds(conn: Reader, organization_id: str) -> int | None:
@@ -238,3 +235,76 @@ async def put_logo(conn: Connection, app_id: str, logo: Logo) -> None:
 async def remove_logo(conn: Connection, app_id: str) -> bool:
     """Remove the logo; False when there is none."""
     return await conn.execute("DELETE FROM oauth_logos WHERE app_id = $1", app_id) == 1
+
+
+async def list_working_digests(conn: Reader, app_id: str) -> list[str]:
+    """Return the digests of the secrets that have not expired."""
+    rows = await conn.fetch_all(
+        """
+        SELECT digest FROM oauth_secrets
+        WHERE app_id = $1 AND (expires_at IS NULL OR expires_at > $2)
+        """,
+        app_id, micros(),
+    )  # fmt: skip
+    return [row["digest"] for row in rows]
+
+
+async def add_secret(conn: Connection, app_id: str, secret: ClientSecret, *, digest: str) -> None:
+    await conn.execute(
+        """
+        INSERT INTO oauth_secrets (id, app_id, digest, hint, created_at, expires_at)
+        VALUES ($1, $2, $3, $4, $5, NULL)
+        """,
+        secret.id, app_id, digest, secret.hint, to_micros(secret.created_at),
+    )  # fmt: skip
+
+
+async def expire_secrets(conn: Connection, app_id: str, *, at: int) -> None:
+    """Make every secret of an app expire then at the latest."""
+    await conn.execute(
+        """
+        UPDATE oauth_secrets SET expires_at = $2
+        WHERE app_id = $1 AND (expires_at IS NULL OR expires_at > $2)
+        """,
+        app_id, at,
+    )  # fmt: skip
+
+
+async def expire_reported_secrets(conn: Connection, digests: Iterable[str]) -> list[LeakedSecret]:
+    """Make secrets expire now; return those that worked until now, with the owners of the apps."""
+    rows = await conn.fetch_all(
+        """
+        UPDATE oauth_secrets SET expires_at = $1
+        WHERE digest IN each($2) AND (expires_at IS NULL OR expires_at > $1)
+        RETURNING id, hint,
+            (SELECT name FROM oauth_apps a WHERE a.id = oauth_secrets.app_id) AS app_name,
+            (SELECT owner_id FROM oauth_apps a WHERE a.id = oauth_secrets.app_id) AS owner_id
+        """,
+        micros(), json.dumps(list(digests)),
+    )  # fmt: skip
+    return [
+        LeakedSecret(
+            secret_id=row["id"],
+            hint=row["hint"],
+            app_name=row["app_name"],
+            owner_id=row["owner_id"],
+        )
+        for row in rows
+    ]
+
+
+async def remove_expired_secrets(conn: Connection, app_id: str) -> None:
+    await conn.execute(
+        "DELETE FROM oauth_secrets WHERE app_id = $1 AND expires_at <= $2", app_id, micros()
+    )
+
+
+async def remove_secret(conn: Connection, app_id: str, secret_id: str) -> bool:
+    """Remove one secret; False when the app has none of this id."""
+    return await conn.execute(
+        "DELETE FROM oauth_secrets WHERE app_id = $1 AND id = $2", app_id, secret_id
+    ) == 1  # fmt: skip
+
+
+async def remove_secrets(conn: Connection, app_id: str) -> None:
+    await conn.execute("DELETE FROM oauth_secrets WHERE app_id = $1", app_id)

@@ -1,3 +1,1 @@
-"""Authorization endpoint: a request is checked, the person asked for consent, the app given a
-code.
-"""
+"""Authorization endpoint: checks a request, asks the person for consent, sends a code to the app."""

@@ -1,5 +1,8 @@
 """Form of a consent question: the sealed ticket that it carries, and the decision that comes back
 with it.
+
+Nothing else of the form is trusted. A ticket is valid for ten minutes, in the session that it was made
+for.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -9,33 +12,23 @@ from datetime import timedelta
 import msgspec
 
 from hublet.core.clock import micros
-from hublet.core.errors import InvalidRequest
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import random_bytes
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.sealing import KeyRing, SealBroken
-
-# Nothing else of a form is believed: the ticket fits only the session that it was made for, and
-# only for ten minutes.
+from hublet.oauth.errors import TicketInvalid
 
 TICKET_LIFE = timedelta(minutes=10)
-# The hidden field that carries it.
+# The hidden field that carries the ticket.
 TICKET_FIELD = "ticket"
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     id: str
-    # What is asked about: the query of an authorization request, or a device.
+    # The query of an authorization request, or the digest of a device code.
     subject: str
     # The app's revision that the page showed.
     revision: int
     expires_at: int
-
-
-class TicketInvalid(InvalidRequest):
-    def __init__(self) -> None:
-        super().__init__(
-            "The page is too old, or belongs to another session. Go back to the app and start again."
-        )
 
 
 def new_ticket(*, subject: str, revision: int) -> Ticket:
@@ -72,19 +65,19 @@ def _context(purpose: str, session_id: str) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsentDecision:
     ticket: Ticket
-    # Those that the person ticked; None is a no.
+    # The organizations that the person selected; None when they denied.
     organization_ids: frozenset[str] | None
 
 
 def read_decision(
     keys: KeyRing, fields: Iterable[tuple[str, str]], *, purpose: str, session_id: str
 ) -> ConsentDecision:
-    """Read an answer; whatever is not a yes is a no."""
+    """Read the decision from a form; everything but `allow` is a no."""
     pairs = list(fields)
-    given = dict(pairs)
+    values = dict(pairs)
     ticket = unseal_ticket(
-        keys, given.get(TICKET_FIELD, ""), purpose=purpose, session_id=session_id
+        keys, values.get(TICKET_FIELD, ""), purpose=purpose, session_id=session_id
     )
     chosen = frozenset(value for name, value in pairs if name == "organization")
-    allowed = given.get("decision") == "allow"
+    allowed = values.get("decision") == "allow"
     return ConsentDecision(ticket=ticket, organization_ids=chosen if allowed else None)

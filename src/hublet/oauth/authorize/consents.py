@@ -1,10 +1,11 @@
-"""Consents: what a person is asked, what is remembered of it, which apps have access, and how it
-is taken back.
+"""Rules of consents: the question to a person, the stored consent, the apps that have access, and
+how a person revokes it.
 """
 
 from hublet.accounts.users import store as users
 from hublet.core.database import Connection, Reader
 from hublet.oauth.access import service as accesses
+from hublet.oauth.access import store as access_store
 from hublet.oauth.access.records import EndReason
 from hublet.oauth.authorize import store
 from hublet.oauth.authorize.consent_form import Ticket
@@ -12,7 +13,6 @@ from hublet.oauth.authorize.records import (
     ConnectedAccess,
     Consent,
     ConsentQuestion,
-    IdleConsent,
     OrganizationChoice,
 )
 from hublet.oauth.errors import AccessNotFound
@@ -24,10 +24,6 @@ from hublet.tokens.records import Scope, with_included
 _UNVERIFIED = frozenset({AppKind.dynamic, AppKind.document})
 
 
-async def find(conn: Reader, *, user_id: str, app_id: str) -> Consent | None:
-    return await store.find_consent(conn, user_id=user_id, app_id=app_id)
-
-
 async def build_question(
     conn: Reader,
     app: OAuthApp,
@@ -37,7 +33,7 @@ async def build_question(
     organization_ids: frozenset[str] = frozenset(),
     known: Consent | None = None,
 ) -> ConsentQuestion:
-    """Put together what a person is asked; `known` is what they agreed to before."""
+    """Build the question to a person; `known` is what they agreed to before."""
     before = known if known is not None and known.revision == app.revision else None
     allowed = with_included(before.scopes) if before else frozenset()
     reached = before.organization_ids if before else frozenset()
@@ -65,14 +61,14 @@ async def build_question(
 
 
 def _display_host(app: OAuthApp) -> str | None:
-    """Return the host that a person can judge an app by."""
+    """Return the host by which a person can judge the app."""
     if app.kind is AppKind.document:
         return host_of(app.client_id)
     return None if app.client_uri is None else host_of(app.client_uri)
 
 
 def _sort_scopes(scopes: frozenset[Scope]) -> tuple[Scope, ...]:
-    """Return scopes as a person reads them, without those that another one includes."""
+    """Return the scopes in the order of the page, without those that another one includes."""
     included = {each for scope in scopes for each in with_included(frozenset({scope})) - {scope}}
     return tuple(scope for scope in Scope if scope in scopes - included)
 
@@ -85,45 +81,33 @@ async def own_organizations(
     return organization_ids & {each.organization.id for each in memberships}
 
 
-async def remember(conn: Connection, permission: Permission, *, revision: int) -> None:
-    """Remember what was agreed to, beside the scopes of before if the app is still the same."""
+async def save(conn: Connection, permission: Permission, *, revision: int) -> None:
+    """Store a consent; scopes of an earlier one stay if the app is still the same."""
     before = await store.find_consent(conn, user_id=permission.user_id, app_id=permission.app_id)
-    kept = before.scopes if before and before.revision == revision else frozenset()
+    earlier = before.scopes if before and before.revision == revision else frozenset()
     await store.put_consent(
         conn,
         Permission(
             user_id=permission.user_id,
             app_id=permission.app_id,
-            scopes=permission.scopes | kept,
+            scopes=permission.scopes | earlier,
             organization_ids=permission.organization_ids,
         ),
         revision=revision,
     )
 
 
-async def list_idle(conn: Reader, *, user_id: str) -> list[IdleConsent]:
-    return await store.list_idle_consents(conn, user_id=user_id)
-
-
-async def forget(conn: Connection, *, user_id: str, app_id: str) -> None:
-    await store.remove_consent(conn, user_id=user_id, app_id=app_id)
-
-
-async def forget_all(conn: Connection, *, user_id: str) -> None:
-    await store.remove_all_consents(conn, user_id=user_id)
-
-
 async def is_first_answer(conn: Connection, ticket: Ticket) -> bool:
-    """Note that the question was answered; what was answered before counts no second time."""
-    return await store.set_answered(conn, ticket.id, expires_at=ticket.expires_at)
+    """Mark the question as answered; False when it was answered before."""
+    return await store.mark_answered(conn, ticket.id, expires_at=ticket.expires_at)
 
 
 async def list_connected(conn: Reader, *, user_id: str) -> list[ConnectedAccess]:
-    """Return what is in use, newest first."""
-    found = await accesses.list_of(conn, user_id)
-    apps = await store.list_app_summaries(conn, {each.permission.app_id for each in found})
-    chosen = frozenset[str]().union(*(each.permission.organization_ids for each in found))
-    names = await store.list_organization_names(conn, chosen)
+    """Return the accesses that a person's apps have, newest first."""
+    active = await access_store.list_of(conn, user_id)
+    apps = await store.list_app_summaries(conn, {each.permission.app_id for each in active})
+    selected = frozenset[str]().union(*(each.permission.organization_ids for each in active))
+    names = await store.list_organization_names(conn, selected)
     return [
         ConnectedAccess(
             access=each,
@@ -133,26 +117,26 @@ async def list_connected(conn: Reader, *, user_id: str) -> list[ConnectedAccess]
                 for organization_id in sorted(each.permission.organization_ids & names.keys())
             },
         )
-        for each in found
-        # Between the statements an app may have gone.
+        for each in active
+        # An app may be deleted between the statements.
         if each.permission.app_id in apps
     ]
 
 
 async def revoke_access(conn: Connection, access_id: str, *, user_id: str) -> None:
-    """End an access; the app has to ask again, also where it was allowed before."""
-    access = await accesses.find(conn, access_id)
+    """End an access and forget the consent, so that the app has to ask again."""
+    access = await access_store.find(conn, access_id)
     if access is None or access.ended_at is not None or access.permission.user_id != user_id:
         raise AccessNotFound(access_id)
     await _end_accesses(conn, [access], user_id=user_id)
 
 
 async def revoke_all_access(conn: Connection, *, user_id: str) -> None:
-    await _end_accesses(conn, await accesses.list_of(conn, user_id), user_id=user_id)
-    await forget_all(conn, user_id=user_id)
+    await _end_accesses(conn, await access_store.list_of(conn, user_id), user_id=user_id)
+    await store.remove_all_consents(conn, user_id=user_id)
 
 
 async def _end_accesses(conn: Connection, ended: list[Access], *, user_id: str) -> None:
     await accesses.end(conn, [each.id for each in ended], EndReason.owner)
     for app_id in {each.permission.app_id for each in ended}:
-        await forget(conn, user_id=user_id, app_id=app_id)
+        await store.remove_consent(conn, user_id=user_id, app_id=app_id)

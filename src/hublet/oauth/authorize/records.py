@@ -1,5 +1,5 @@
 """Records of an authorization: the checked request, the consent and its question, the code, and
-the access as its giver sees it.
+the access as the person who gave it sees it.
 """
 
 from collections.abc import Mapping
@@ -7,9 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from hublet.accounts.records import Organization
-from hublet.core.light_dataclasses import dataclass
-from hublet.oauth.records import Access, OAuthApp, Permission
-from hublet.oauth.redirect_uris import RedirectTarget
+from hublet.core.dataclasses import dataclass
+from hublet.oauth.records import Access, OAuthApp, Permission, RedirectTarget
 from hublet.tokens.records import Scope, with_included
 
 
@@ -28,9 +27,9 @@ class AuthorizationRequest:
     challenge: str | None = None
     nonce: str | None = None
     prompts: frozenset[Prompt] = frozenset()
-    # Seconds since the person last showed who they are.
+    # Seconds since the last login of the person.
     max_age: int | None = None
-    # Seconds since the epoch: who was sent to the login because of this request came back.
+    # Seconds since the epoch: a login after this time satisfies the request.
     signed_in_after: int | None = None
     # Those that the app asks for; the person chooses.
     organization_ids: frozenset[str] = frozenset()
@@ -44,9 +43,9 @@ class NewAuthorizationCode:
     challenge: str | None = None
     nonce: str | None = None
     session_id: str | None = None
-    # When the person last showed who they are.
+    # When the person last signed in.
     authenticated_at: datetime
-    # From where and with what the person agreed.
+    # Address and browser from which the person agreed.
     address: str | None = None
     agent: str | None = None
 
@@ -57,7 +56,7 @@ class AuthorizationCode:
     content: NewAuthorizationCode
     expires_at: datetime
     used_at: datetime | None = None
-    # What it gave when it was used.
+    # The access that it gave when it was used.
     access_id: str | None = None
 
 
@@ -83,7 +82,7 @@ class Consent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleConsent:
-    """What is remembered although the app has no access now: it would not be asked about."""
+    """A consent whose app has no access now: if the app came back, nobody would be asked."""
 
     app_id: str
     app_name: str
@@ -108,15 +107,15 @@ class ConsentQuestion:
     # The host of its document or site, and who registered it, if anybody did.
     host: str | None
     owner_name: str | None
-    # Nobody but the app itself vouches for its name and picture.
+    # Name and picture are the app's own claim.
     is_unverified: bool
-    # Every answer goes to whatever program listens on the person's own machine.
+    # Every response goes to a program on the person's own machine.
     is_local: bool
     new_scopes: tuple[Scope, ...]
     known_scopes: tuple[Scope, ...]
     reaches_inbox: bool
     choices: tuple[OrganizationChoice, ...]
-    # Organizations that the app asked for and this person does not belong to, or nobody.
+    # How many requested organizations this person does not belong to, or do not exist.
     left_out: int = 0
 
 

@@ -1,5 +1,6 @@
 """HTTP for the authorization endpoint and its consent page."""
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -13,12 +14,11 @@ from hublet.login.auth import CurrentVisitor, FormFields, MaybeSession, SignedIn
 from hublet.login.errors import LoginNeeded
 from hublet.login.forms import check_form, form_token, frame_of
 from hublet.login.records import Session, Visitor
-from hublet.oauth.apps.service import resolve_app
 from hublet.oauth.authorize import consent_form, service
-from hublet.oauth.authorize.checks import check_request, client_id_of
+from hublet.oauth.authorize.checks import AuthorizationParameters, check_request, client_id_of
 from hublet.oauth.authorize.consent_form import ConsentDecision, read_decision
-from hublet.oauth.authorize.parameters import AuthorizationParameters
 from hublet.oauth.authorize.records import AuthorizationRequest, ConsentQuestion
+from hublet.oauth.clients import resolve_app
 from hublet.oauth.errors import AuthorizationRefused, ClientIdUnknown, RedirectedError, UnknownApp
 from hublet.oauth.redirect_uris import form_action_source, host_of
 
@@ -34,9 +34,9 @@ async def authorize(
 ) -> Response:
     """Ask the person whether an app may act for them, and send the answer to the app."""
     try:
-        asked = AuthorizationParameters.parse(request.scope["query_string"])
-        checked_request = await _resolve_request(database, asked)
-        return await _respond(database, checked_request, asked, session, visitor)
+        parameters = AuthorizationParameters.parse(request.scope["query_string"])
+        checked_request = await _resolve_request(database, parameters)
+        return await _respond(database, checked_request, parameters, session, visitor)
     except AuthorizationRefused as error:
         return _refusal_page(error)
     except RedirectedError as error:
@@ -50,32 +50,37 @@ async def authorize_by_form(request: Request) -> Response:
     Browsers send no cookie with a form of another site, so the form becomes a link.
     """
     try:
-        asked = AuthorizationParameters.parse(await request.body())
+        parameters = AuthorizationParameters.parse(await request.body())
     except AuthorizationRefused as error:
         return _refusal_page(error)
-    return _redirect(f"/oauth/authorize?{asked.query()}")
+    return _redirect(f"/oauth/authorize?{parameters.query()}")
 
 
-async def _read_own_decision(
-    request: Request, session: SignedIn, form: FormFields
-) -> ConsentDecision:
-    check_form(request, form, session, _PURPOSE)
-    keys = request.app.state.database.hub.keys
-    return read_decision(keys, form.multi_items(), purpose=_PURPOSE, session_id=session.id)
+def decision_reader(purpose: str) -> Callable[..., Awaitable[ConsentDecision]]:
+    """Return a dependency that reads the session's own decision from a form of this purpose."""
+
+    async def read_own_decision(
+        request: Request, session: SignedIn, form: FormFields
+    ) -> ConsentDecision:
+        check_form(request, form, session, purpose)
+        keys = request.app.state.database.hub.keys
+        return read_decision(keys, form.multi_items(), purpose=purpose, session_id=session.id)
+
+    return read_own_decision
 
 
-# The answer of this session to a question of ours.
-OwnDecision = Annotated[ConsentDecision, Depends(_read_own_decision)]
+# The answer of this session to the question of the consent page.
+OwnDecision = Annotated[ConsentDecision, Depends(decision_reader(_PURPOSE))]
 
 
 @router.post("/oauth/consent")
 async def answer_consent(
-    database: Db, session: SignedIn, visitor: CurrentVisitor, answer: OwnDecision
+    database: Db, session: SignedIn, visitor: CurrentVisitor, decision: OwnDecision
 ) -> Response:
     """Take the person's answer to the question of the consent page."""
     try:
         async with database.transaction() as conn:
-            address = await service.decide(conn, answer, session=session, visitor=visitor)
+            address = await service.decide(conn, decision, session=session, visitor=visitor)
     except AuthorizationRefused as error:
         return _refusal_page(error)
     except RedirectedError as error:
@@ -84,19 +89,19 @@ async def answer_consent(
 
 
 async def _resolve_request(
-    database: Database, asked: AuthorizationParameters
+    database: Database, parameters: AuthorizationParameters
 ) -> AuthorizationRequest:
     try:
-        app = await resolve_app(database, client_id_of(asked))
+        app = await resolve_app(database, client_id_of(parameters))
     except UnknownApp as error:
         raise ClientIdUnknown(error.reason) from None
-    return check_request(app, asked, base_url=database.hub.settings.base_url)
+    return check_request(app, parameters, base_url=database.hub.settings.base_url)
 
 
 async def _respond(
     database: Database,
     checked_request: AuthorizationRequest,
-    asked: AuthorizationParameters,
+    parameters: AuthorizationParameters,
     session: Session | None,
     visitor: Visitor,
 ) -> Response:
@@ -104,9 +109,9 @@ async def _respond(
         step = await service.next_step(reader, checked_request, session)
     if session is None or isinstance(step, service.SignInStep):
         again = isinstance(step, service.SignInStep) and step.again
-        raise LoginNeeded(service.url_after_login(checked_request, asked), again=again)
+        raise LoginNeeded(service.url_after_login(checked_request, parameters), again=again)
     if isinstance(step, service.ConsentStep):
-        return _consent_page(database.hub, checked_request, asked, session, step.question)
+        return _consent_page(database.hub, checked_request, parameters, session, step.question)
     async with database.transaction() as conn:
         address = await service.respond_with_code(
             conn, checked_request, step.permission, session=session, visitor=visitor
@@ -117,12 +122,14 @@ async def _respond(
 def _consent_page(
     hub: Hub,
     checked_request: AuthorizationRequest,
-    asked: AuthorizationParameters,
+    parameters: AuthorizationParameters,
     session: Session,
     question: ConsentQuestion,
 ) -> Response:
     redirect_uri = checked_request.target.redirect_uri
-    ticket = consent_form.new_ticket(subject=asked.query(), revision=checked_request.app.revision)
+    ticket = consent_form.new_ticket(
+        subject=parameters.query(), revision=checked_request.app.revision
+    )
     body = _templates.render(
         "consent.html",
         frame=frame_of(hub, session),

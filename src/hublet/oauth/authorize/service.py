@@ -1,14 +1,15 @@
-"""Next step of an authorization request: a login, a consent question, or a code."""
+"""Rules of the authorization endpoint: the next step of a request (login, consent question or code)
+and its response to the app.
+"""
 
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.login.records import Session, Visitor
 from hublet.oauth.apps import service as apps
-from hublet.oauth.authorize import codes, consents
-from hublet.oauth.authorize.checks import check_request, client_id_of
+from hublet.oauth.authorize import codes, consents, store
+from hublet.oauth.authorize.checks import AuthorizationParameters, check_request, client_id_of
 from hublet.oauth.authorize.consent_form import ConsentDecision
-from hublet.oauth.authorize.parameters import AuthorizationParameters
 from hublet.oauth.authorize.records import (
     AuthorizationRequest,
     ConsentQuestion,
@@ -16,15 +17,15 @@ from hublet.oauth.authorize.records import (
     Prompt,
 )
 from hublet.oauth.errors import RedirectedError
-from hublet.oauth.records import Permission
-from hublet.oauth.redirect_uris import RedirectTarget, with_parameters
+from hublet.oauth.records import Permission, RedirectTarget
+from hublet.oauth.redirect_uris import with_parameters
 
 _LONGEST_AGENT = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInStep:
-    # Although somebody is signed in.
+    # A session exists, but the request wants a new login.
     again: bool
 
 
@@ -35,7 +36,7 @@ class ConsentStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeStep:
-    """The person agreed before, so there is nothing to ask."""
+    """The person agreed before, so the app gets a code at once."""
 
     permission: Permission
 
@@ -47,9 +48,10 @@ async def next_step(
         _check_prompt_allowed(request, "login_required", "The person has to sign in.")
         return SignInStep(again=session is not None)
     app, user_id = request.app, session.user_id
-    known = await consents.find(conn, user_id=user_id, app_id=app.id)
-    asked = await consents.own_organizations(conn, request.organization_ids, user_id=user_id)
-    if known and known.covers(app, request.scopes, asked) and Prompt.consent not in request.prompts:
+    known = await store.find_consent(conn, user_id=user_id, app_id=app.id)
+    requested = await consents.own_organizations(conn, request.organization_ids, user_id=user_id)
+    covered = known is not None and known.covers(app, request.scopes, requested)
+    if known is not None and covered and Prompt.consent not in request.prompts:
         chosen = await consents.own_organizations(conn, known.organization_ids, user_id=user_id)
         return CodeStep(permission=permission_of(request, session, chosen))
     _check_prompt_allowed(request, "consent_required", "The person has to agree.")
@@ -76,7 +78,7 @@ def permission_of(
 
 
 def _needs_new_login(request: AuthorizationRequest, session: Session) -> bool:
-    """Tell whether the person has to show once more who they are, or to choose an account."""
+    """Tell whether the person has to sign in again, or to choose an account."""
     if request.signed_in_after is not None:
         return session.authenticated_at.timestamp() < request.signed_in_after
     if request.prompts & {Prompt.login, Prompt.select_account}:
@@ -90,40 +92,40 @@ def _check_prompt_allowed(request: AuthorizationRequest, error: str, description
         raise RedirectedError(error, description, target=request.target)
 
 
-def url_after_login(request: AuthorizationRequest, asked: AuthorizationParameters) -> str:
-    """Return where the login leads back to: the same request, which then needs no other login."""
+def url_after_login(request: AuthorizationRequest, parameters: AuthorizationParameters) -> str:
+    """Return where the login leads back to: the same request, which then needs no second login."""
     prompts = request.prompts - {Prompt.login, Prompt.select_account}
     added = {"prompt": " ".join(sorted(prompts))} if prompts else {}
     if request.max_age is not None or prompts != request.prompts:
         added["signed_in_after"] = str(int(now().timestamp()))
-    query = asked.query(without={"prompt", "max_age", "signed_in_after"}, adding=added)
+    query = parameters.query(without={"prompt", "max_age", "signed_in_after"}, adding=added)
     return f"/oauth/authorize?{query}"
 
 
 async def decide(
-    conn: Connection, answer: ConsentDecision, *, session: Session, visitor: Visitor
+    conn: Connection, decision: ConsentDecision, *, session: Session, visitor: Visitor
 ) -> str:
-    """Return where the browser goes after an answer: to the app, or back to the question.
+    """Carry out a decision; return where the browser goes: to the app, or back to the question.
 
-    The request is checked once more as the page had it; when the app has changed since, or the
-    answer is not the first one, it is asked again.
+    The request is checked once more as the page had it. The question is asked again when the app
+    has changed since, or when it was answered before.
     """
-    ticket = answer.ticket
-    asked = AuthorizationParameters.parse(ticket.subject.encode())
-    app = await apps.find_app(conn, client_id_of(asked))
+    ticket = decision.ticket
+    parameters = AuthorizationParameters.parse(ticket.subject.encode())
+    app = await apps.find_app(conn, client_id_of(parameters))
     is_first = await consents.is_first_answer(conn, ticket)
     if app is None or app.revision != ticket.revision or not is_first:
         return f"/oauth/authorize?{ticket.subject}"
     base_url = conn.hub.settings.base_url
-    request = check_request(app, asked, base_url=base_url)
-    if answer.organization_ids is None:
-        no = RedirectedError("access_denied", "The person said no.", target=request.target)
-        return respond_with_error(no, base_url=base_url)
+    request = check_request(app, parameters, base_url=base_url)
+    if decision.organization_ids is None:
+        denied = RedirectedError("access_denied", "The person said no.", target=request.target)
+        return respond_with_error(denied, base_url=base_url)
     chosen = await consents.own_organizations(
-        conn, answer.organization_ids, user_id=session.user_id
+        conn, decision.organization_ids, user_id=session.user_id
     )
     permission = permission_of(request, session, chosen)
-    await consents.remember(conn, permission, revision=app.revision)
+    await consents.save(conn, permission, revision=app.revision)
     return await respond_with_code(conn, request, permission, session=session, visitor=visitor)
 
 
@@ -153,13 +155,14 @@ async def respond_with_code(
 
 
 def respond_with_error(error: RedirectedError, *, base_url: str) -> str:
-    told = {"error": error.error, "error_description": error.description}
-    return _response_url(error.target, told, base_url)
+    """Return the address that brings an error to the app."""
+    parameters = {"error": error.error, "error_description": error.description}
+    return _response_url(error.target, parameters, base_url)
 
 
-def _response_url(target: RedirectTarget, told: dict[str, str], base_url: str) -> str:
+def _response_url(target: RedirectTarget, parameters: dict[str, str], base_url: str) -> str:
     if target.state is not None:
-        told["state"] = target.state
-    # RFC 9207: an app that knows several servers sees which one answers.
-    told["iss"] = base_url
-    return with_parameters(target.redirect_uri, told)
+        parameters["state"] = target.state
+    # RFC 9207: an app that knows several servers sees which one responds.
+    parameters["iss"] = base_url
+    return with_parameters(target.redirect_uri, parameters)

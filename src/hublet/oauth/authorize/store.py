@@ -1,5 +1,5 @@
-"""SQL of authorization codes (only their digests), of consents, and of the names of what is
-connected.
+"""SQL of authorization codes (only digests), of consents, and of the names of connected apps and
+organizations.
 """
 
 import json
@@ -15,8 +15,7 @@ from hublet.oauth.authorize.records import (
     NewAuthorizationCode,
 )
 from hublet.oauth.records import Permission
-from hublet.oauth.scopes import permission_record, to_json_list
-from hublet.tokens.records import Scope
+from hublet.oauth.scopes import permission_record, scopes_from_json, to_json_list
 
 _CODE_COLUMNS = (
     "digest, app_id, user_id, redirect_uri, challenge, nonce, scopes, organization_ids, "
@@ -50,7 +49,7 @@ async def find_code(conn: Reader, digests: Sequence[str]) -> AuthorizationCode |
 
 
 async def use_code(conn: Connection, digest: str, *, access_id: str | None) -> bool:
-    """Mark a code as used; False when somebody else was faster."""
+    """Mark a code as used; False when another request was faster."""
     return await conn.execute(
         """
         UPDATE oauth_codes SET used_at = $1, access_id = $2
@@ -96,8 +95,7 @@ async def find_consent(conn: Reader, *, user_id: str, app_id: str) -> Consent | 
     return Consent(
         user_id=user_id,
         app_id=app_id,
-        # A scope that a newer hub knew is no scope here.
-        scopes=frozenset(map(Scope, set(json.loads(row["scopes"])) & set(Scope))),
+        scopes=scopes_from_json(row["scopes"]),
         organization_ids=frozenset(json.loads(row["organization_ids"])),
         revision=row["revision"],
         given_at=from_micros(row["given_at"]),
@@ -134,13 +132,9 @@ async def put_consent(conn: Connection, permission: Permission, *, revision: int
             organization_ids = excluded.organization_ids, revision = excluded.revision,
             given_at = excluded.given_at
         """,
-        permission.user_id,
-        permission.app_id,
-        json.dumps(sorted(permission.scopes)),
-        json.dumps(sorted(permission.organization_ids)),
-        revision,
-        micros(),
-    )
+        permission.user_id, permission.app_id, to_json_list(permission.scopes),
+        to_json_list(permission.organization_ids), revision, micros(),
+    )  # fmt: skip
 
 
 async def remove_consent(conn: Connection, *, user_id: str, app_id: str) -> None:
@@ -153,8 +147,8 @@ async def remove_all_consents(conn: Connection, *, user_id: str) -> None:
     await conn.execute("DELETE FROM oauth_consents WHERE user_id = $1", user_id)
 
 
-async def set_answered(conn: Connection, question_id: str, *, expires_at: int) -> bool:
-    """Note that a question was answered; False when it was before."""
+async def mark_answered(conn: Connection, question_id: str, *, expires_at: int) -> bool:
+    """Mark a question as answered; False when it was answered before."""
     await conn.execute("DELETE FROM oauth_answers WHERE expires_at < $1", micros())
     count = await conn.execute(
         "INSERT INTO oauth_answers (id, expires_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING",

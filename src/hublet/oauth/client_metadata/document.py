@@ -1,12 +1,15 @@
-"""Client ID metadata document: which addresses may be a client id, and what a document must say."""
+"""Client ID metadata document: which addresses may be a client id, what a document must say, and
+how long a copy of it serves.
+"""
 
 import re
 from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime, timedelta
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.oauth.client_metadata.fields import (
-    InvalidMetadata,
     check_grants,
     check_no_private_keys,
     client_name_in,
@@ -14,15 +17,19 @@ from hublet.oauth.client_metadata.fields import (
     scopes_in,
     strings_in,
 )
-from hublet.oauth.errors import DocumentRefused
-from hublet.oauth.redirect_uris import RedirectUriRefused, check_registrable, is_loopback
+from hublet.oauth.errors import DocumentRefused, InvalidMetadata, RedirectUriRefused
+from hublet.oauth.records import OAuthApp
+from hublet.oauth.redirect_uris import check_registrable, is_loopback
 from hublet.tokens.records import Scope
 
 MAX_ADDRESS_LENGTH = 500
+MAX_REDIRECT_URIS = 100
+# How long a copy that is not fresh serves token requests while the site is out of reach.
+STALE_LIFE = timedelta(hours=24)
 
 _LARGEST_PORT = 65535
 _HTTPS_PORT = 443
-# Below it lie services of the machine that are not meant for this.
+# Ports below it belong to services of the machine that are not meant for this.
 _FIRST_FREE_PORT = 1024
 _CHARACTERS = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
 _ADDRESS = re.compile(
@@ -34,8 +41,42 @@ _DOT = r"(?:\.|%2[eE])"
 _DOT_SEGMENT = re.compile(rf"/{_DOT}{{1,2}}(?:/|$)")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedDocument:
+    """A document as the site sent it."""
+
+    body: bytes = field(repr=False)
+    fetched_at: datetime
+    fresh_until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientDocument:
+    """A document that passed all checks."""
+
+    name: str
+    redirect_uris: tuple[str, ...]
+    scopes: frozenset[Scope]
+    client_uri: str | None
+    logo_uri: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedDocument:
+    """The app of a document as it was stored when the document was fetched last."""
+
+    app: OAuthApp
+    fresh_until: datetime
+    # Where the document said that its logo is.
+    logo_uri: str | None
+
+    def is_usable(self, now: datetime, *, may_be_stale: bool) -> bool:
+        tolerance = STALE_LIFE if may_be_stale else timedelta()
+        return now < self.fresh_until + tolerance
+
+
 def broken_client_id_rule(client_id: str, *, issuer: str) -> str | None:
-    """Return the rule that an address breaks, or None when a document may lie there."""
+    """Return the rule that an address breaks, or None when it may be a client id."""
     if objection := broken_link_rule(client_id, issuer=issuer):
         return objection
     path = _parts(client_id)["path"] or "/"
@@ -47,7 +88,7 @@ def broken_client_id_rule(client_id: str, *, issuer: str) -> str | None:
 
 
 def broken_link_rule(address: str, *, issuer: str) -> str | None:
-    """Return the rule that any address breaks which the hub is asked to fetch from."""
+    """Return the rule that an address breaks, or None when the hub may fetch from it."""
     if len(address) > MAX_ADDRESS_LENGTH:
         return f"An address has at most {MAX_ADDRESS_LENGTH} characters."
     if not _CHARACTERS.fullmatch(address) or "#" in address:
@@ -73,20 +114,8 @@ def _parts(address: str) -> dict[str, str | None]:
     return {"origin": None, "path": None} if parts is None else parts.groupdict()
 
 
-MAX_REDIRECT_URIS = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientDocument:
-    name: str
-    redirect_uris: tuple[str, ...]
-    scopes: frozenset[Scope]
-    client_uri: str | None
-    logo_uri: str | None
-
-
 def read_document(client_id: str, body: bytes, *, issuer: str) -> ClientDocument:
-    """Check a document that lies at the address that is the client id."""
+    """Parse and check the document at the address that is the client id."""
     try:
         stated = parse_object(body, what="document")
         # Byte for byte: otherwise a site could speak for another one.
@@ -107,9 +136,9 @@ def read_document(client_id: str, body: bytes, *, issuer: str) -> ClientDocument
 
 
 def _check_public(stated: Mapping[str, Any]) -> None:
-    for field in ("client_secret", "client_secret_expires_at"):
-        if field in stated:
-            raise DocumentRefused(f"{field}: everybody can read it here, so there is none.")
+    for name in ("client_secret", "client_secret_expires_at"):
+        if name in stated:
+            raise DocumentRefused(f"{name}: everybody can read it here, so there is none.")
     methods = stated.get("token_endpoint_auth_methods_supported")
     if isinstance(methods, list) and "none" in methods:
         return
@@ -121,23 +150,23 @@ def _redirect_uris(stated: Mapping[str, Any]) -> tuple[str, ...]:
     uris = strings_in(stated, "redirect_uris")
     if not uris or len(uris) > MAX_REDIRECT_URIS:
         raise DocumentRefused(f"redirect_uris must list 1 to {MAX_REDIRECT_URIS} URIs.")
-    for place, uri in enumerate(uris):
+    for index, uri in enumerate(uris):
         try:
-            check_registrable(uri, field=f"redirect_uris[{place}]")
+            check_registrable(uri, field=f"redirect_uris[{index}]")
         except RedirectUriRefused as refusal:
             raise DocumentRefused(refusal.message) from None
     return tuple(dict.fromkeys(uris))
 
 
 def _client_uri(stated: Mapping[str, Any], client_id: str, *, issuer: str) -> str | None:
-    """A page of another site says nothing about who is behind the app."""
+    """Return the app's page; one of another site says nothing about who is behind the app."""
     uri = _link(stated, "client_uri", issuer=issuer)
     return uri if uri is not None and origin_of(uri) == origin_of(client_id) else None
 
 
-def _link(stated: Mapping[str, Any], field: str, *, issuer: str) -> str | None:
-    """What is no address to fetch from is not shown; it is no reason to refuse an app."""
-    uri = stated.get(field)
+def _link(stated: Mapping[str, Any], name: str, *, issuer: str) -> str | None:
+    """Return a link; one that cannot be fetched is left out, it is no reason to refuse an app."""
+    uri = stated.get(name)
     if not isinstance(uri, str) or broken_link_rule(uri, issuer=issuer):
         return None
     return uri

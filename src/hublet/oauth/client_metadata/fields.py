@@ -5,25 +5,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from hublet.oauth.apps.records import clean_name
+from hublet.oauth.errors import InvalidMetadata
 from hublet.tokens.records import ALL_SCOPES, Scope
 
 _DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
-# In the order in which answers show them; the last one comes with each of the others.
+# In the order in which responses list them; the last one comes with each of the others.
 GRANT_TYPES = ("authorization_code", _DEVICE, "refresh_token")
 # Members of a JSON Web Key that only its owner may know.
 _PRIVATE_KEY_MEMBERS = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
 
 
-class InvalidMetadata(Exception):
-    """The sentence names the field and the rule."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
 def parse_object(body: bytes, *, what: str) -> dict[str, Any]:
-    """Read a JSON object in which no name stands twice: two parsers might take another each."""
+    """Parse a JSON object without duplicate names: of two values, parsers differ in which they take."""
     try:
         stated = json.loads(
             body.decode(), object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant
@@ -36,10 +29,10 @@ def parse_object(body: bytes, *, what: str) -> dict[str, Any]:
 
 
 def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("A name stands there twice.")
-    return found
+    return members
 
 
 def _reject_constant(constant: str) -> None:
@@ -57,7 +50,7 @@ def client_name_in(stated: Mapping[str, Any]) -> str:
 
 
 def check_grants(stated: Mapping[str, Any]) -> None:
-    """Grants and responses beyond ours are passed over; it is an error when none is left."""
+    """Refuse metadata without any grant or response type of the hub's; others are ignored."""
     begins = {"authorization_code", _DEVICE}
     if "grant_types" in stated and not begins & set(strings_in(stated, "grant_types")):
         raise InvalidMetadata("grant_types must have authorization_code or the device code.")

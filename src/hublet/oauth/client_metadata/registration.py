@@ -1,12 +1,14 @@
 """Dynamic client registration (RFC 7591): apps that register by themselves."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, Literal, Self, get_args
 
 from pydantic import MISSING
 
 from hublet.core.clock import now
 from hublet.core.database import Connection
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
 from hublet.core.schema import Schema
 from hublet.oauth.apps import client_secrets as secrets
@@ -15,7 +17,6 @@ from hublet.oauth.apps import store as apps_store
 from hublet.oauth.apps.schemas import MAX_REDIRECT_URIS
 from hublet.oauth.client_metadata.fields import (
     GRANT_TYPES,
-    InvalidMetadata,
     check_grants,
     check_no_private_keys,
     client_name_in,
@@ -23,22 +24,25 @@ from hublet.oauth.client_metadata.fields import (
     scopes_in,
     strings_in,
 )
-from hublet.oauth.client_metadata.records import Registration
 from hublet.oauth.errors import (
     InvalidApp,
+    InvalidMetadata,
+    RedirectUriRefused,
     RegistrationClosed,
     invalid_client_metadata,
     invalid_redirect_uri,
 )
-from hublet.oauth.records import AppKind, OAuthApp
-from hublet.oauth.redirect_uris import RedirectUriRefused, host_of
+from hublet.oauth.records import TOKEN_SECONDS, AppKind, OAuthApp
+from hublet.oauth.redirect_uris import host_of
 from hublet.oauth.scopes import format_scopes
+
+MAX_BODY_BYTES = 65_536
 
 AuthMethod = Literal["none", "client_secret_basic", "client_secret_post"]
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
-# Open, as the RFC wants it: fields that nobody here knows are passed over.
+# Open, as the RFC wants it: unknown fields are ignored.
 METADATA_BODY: dict[str, Any] = {
     "security": [],
     "requestBody": {
@@ -64,6 +68,16 @@ METADATA_BODY: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """An app that has just registered, with the value of its secret, which is not shown again."""
+
+    app: OAuthApp
+    auth_method: str
+    grant_types: tuple[str, ...]
+    secret: str | None = field(default=None, repr=False)
+
+
 class RegisteredClient(Schema):
     """What an app learns about itself (RFC 7591, 3.2.1)."""
 
@@ -85,7 +99,7 @@ class RegisteredClient(Schema):
     def of(cls, registered: Registration) -> Self:
         app = registered.app
         has_secret = registered.secret is not None
-        shown: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "client_id": app.client_id,
             "client_id_issued_at": int(app.created_at.timestamp()),
             "client_secret": registered.secret if has_secret else MISSING,
@@ -98,14 +112,11 @@ class RegisteredClient(Schema):
             "response_types": ["code"],
             "scope": format_scopes(app.scopes),
         }
-        return cls.model_validate(shown)
-
-
-MAX_BODY_BYTES = 65_536
+        return cls.model_validate(fields)
 
 
 async def register(conn: Connection, body: bytes) -> Registration:
-    """Add an app as it describes itself; whoever asked stays unknown."""
+    """Add an app as it describes itself; nobody is known as its owner."""
     if not conn.hub.settings.oauth.registration:
         raise RegistrationClosed
     if len(body) > MAX_BODY_BYTES:
@@ -133,7 +144,7 @@ def _app(stated: Mapping[str, Any]) -> OAuthApp:
         client_uri=_client_uri(stated),
         redirect_uris=redirect_uris,
         scopes=scopes_in(stated),
-        token_seconds=apps.TOKEN_SECONDS,
+        token_seconds=TOKEN_SECONDS,
         created_at=at,
         updated_at=at,
     )
@@ -176,5 +187,5 @@ def _grant_types(stated: Mapping[str, Any]) -> tuple[str, ...]:
     check_grants(stated)
     if "grant_types" not in stated:
         return ("authorization_code", "refresh_token")
-    asked = strings_in(stated, "grant_types")
-    return tuple(grant for grant in GRANT_TYPES if grant in asked)
+    requested = strings_in(stated, "grant_types")
+    return tuple(grant for grant in GRANT_TYPES if grant in requested)

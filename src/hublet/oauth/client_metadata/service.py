@@ -1,5 +1,5 @@
-"""Rules of metadata documents: an app is read from its client id's address, cached, and updated
-(interface 5.2).
+"""Rules of client ID metadata documents (interface 5.2): an app is fetched from the address that is
+its client id, cached, and updated.
 """
 
 from dataclasses import replace
@@ -12,17 +12,17 @@ from hublet.oauth.apps import store as apps
 from hublet.oauth.apps.records import Logo
 from hublet.oauth.client_metadata import store
 from hublet.oauth.client_metadata.document import (
+    CachedDocument,
     ClientDocument,
+    FetchedDocument,
     broken_client_id_rule,
     read_document,
 )
 from hublet.oauth.client_metadata.fetcher import fetch_document, fetch_logo, single_flight_of
-from hublet.oauth.client_metadata.records import CachedDocument, FetchedDocument
 from hublet.oauth.errors import DocumentRefused, UnknownApp
-from hublet.oauth.records import AppKind, OAuthApp
-from hublet.oauth.redirect_uris import host_of
+from hublet.oauth.records import TOKEN_SECONDS, AppKind, OAuthApp
+from hublet.oauth.redirect_uris import redirect_hosts
 
-TOKEN_SECONDS = 8 * 3600
 MAX_UNUSED = 10_000
 SURPLUS_BATCH = 10
 
@@ -32,16 +32,16 @@ log = get_logger("oauth")
 async def resolve_document_app(
     database: Database, client_id: str, *, may_be_stale: bool
 ) -> OAuthApp:
-    """Return the app of a document, fetched anew when the copy of it has had its time."""
+    """Return the app of a document, fetched again when the cached copy is no longer fresh."""
     issuer = database.hub.settings.base_url
     if not client_id.startswith(("https://", "http://")):
         raise UnknownApp
     if objection := broken_client_id_rule(client_id, issuer=issuer):
         raise UnknownApp(objection)
     async with database.read() as conn:
-        kept = await store.find(conn, client_id)
-    if kept is not None and kept.serves(now(), may_be_stale=may_be_stale):
-        return kept.app
+        cached = await store.find(conn, client_id)
+    if cached is not None and cached.is_usable(now(), may_be_stale=may_be_stale):
+        return cached.app
     try:
         return await single_flight_of(database).share(
             client_id, lambda: _fetch_app(database, client_id)
@@ -56,9 +56,9 @@ async def _fetch_app(database: Database, client_id: str) -> OAuthApp:
     fetched = await fetch_document(settings, client_id)
     document = read_document(client_id, fetched.body, issuer=settings.base_url)
     async with database.read() as conn:
-        kept = await store.find(conn, client_id)
+        cached = await store.find(conn, client_id)
     logo = None
-    if document.logo_uri is not None and _needs_logo(kept, document):
+    if document.logo_uri is not None and _needs_logo(cached, document):
         logo = await fetch_logo(settings, document.logo_uri)
     async with database.transaction() as conn:
         await _save(conn, client_id, document, fetched, logo)
@@ -68,8 +68,8 @@ async def _fetch_app(database: Database, client_id: str) -> OAuthApp:
     return app
 
 
-def _needs_logo(kept: CachedDocument | None, document: ClientDocument) -> bool:
-    return kept is None or kept.logo_uri != document.logo_uri or kept.app.logo_uri is None
+def _needs_logo(cached: CachedDocument | None, document: ClientDocument) -> bool:
+    return cached is None or cached.logo_uri != document.logo_uri or cached.app.logo_uri is None
 
 
 async def _save(
@@ -80,20 +80,20 @@ async def _save(
     logo: Logo | None,
 ) -> None:
     await conn.lock(f"app {client_id}")
-    kept = await store.find(conn, client_id)
-    if kept is None:
+    cached = await store.find(conn, client_id)
+    if cached is None:
         app = _new_app(client_id, document, fetched)
         await apps.add(conn, app)
         # Anybody can make up addresses; what nobody uses must not fill the database.
-        surplus = await store.list_surplus(conn, kept=MAX_UNUSED, limit=SURPLUS_BATCH)
+        surplus = await store.list_surplus(conn, keep=MAX_UNUSED, limit=SURPLUS_BATCH)
         await apps.remove(conn, surplus)
     else:
-        app = _apply_document(kept, document)
+        app = _apply_document(cached, document)
         await apps.update(conn, app)
     await store.put(conn, app, fetched, logo_uri=document.logo_uri)
     if logo is not None:
         await apps.put_logo(conn, app.id, logo)
-    elif kept is None or kept.logo_uri != document.logo_uri:
+    elif cached is None or cached.logo_uri != document.logo_uri:
         await apps.remove_logo(conn, app.id)
 
 
@@ -112,9 +112,9 @@ def _new_app(client_id: str, document: ClientDocument, fetched: FetchedDocument)
     )
 
 
-def _apply_document(kept: CachedDocument, document: ClientDocument) -> OAuthApp:
-    """Return the app as the document is now; people are asked again when they would see it."""
-    before = kept.app
+def _apply_document(cached: CachedDocument, document: ClientDocument) -> OAuthApp:
+    """Return the app as the document is now; a visible change asks people for consent again."""
+    before = cached.app
     app = replace(
         before,
         name=document.name,
@@ -122,11 +122,7 @@ def _apply_document(kept: CachedDocument, document: ClientDocument) -> OAuthApp:
         redirect_uris=document.redirect_uris,
         scopes=document.scopes,
     )
-    seen = (app.name, _hosts(app), document.logo_uri)
-    if seen != (before.name, _hosts(before), kept.logo_uri):
+    visible = (app.name, redirect_hosts(app), document.logo_uri)
+    if visible != (before.name, redirect_hosts(before), cached.logo_uri):
         app = replace(app, revision=app.revision + 1)
     return app
-
-
-def _hosts(app: OAuthApp) -> set[str]:
-    return set(map(host_of, app.redirect_uris))

@@ -3,7 +3,7 @@
 from hublet.core.clock import from_micros, to_micros
 from hublet.core.database import Connection, Reader
 from hublet.oauth.apps import store as apps
-from hublet.oauth.client_metadata.records import CachedDocument, FetchedDocument
+from hublet.oauth.client_metadata.document import CachedDocument, FetchedDocument
 from hublet.oauth.records import OAuthApp
 
 
@@ -26,7 +26,7 @@ async def find(conn: Reader, client_id: str) -> CachedDocument | None:
 async def put(
     conn: Connection, app: OAuthApp, fetched: FetchedDocument, *, logo_uri: str | None
 ) -> None:
-    """Keep what was fetched for an app that is there."""
+    """Store the document of an app that exists."""
     await conn.execute("UPDATE oauth_apps SET logo_uri = $2 WHERE id = $1", app.id, logo_uri)
     await conn.execute(
         """
@@ -40,8 +40,8 @@ async def put(
     )  # fmt: skip
 
 
-async def list_surplus(conn: Reader, *, kept: int, limit: int) -> list[str]:
-    """Return the apps of documents that were asked for longest ago, beyond so many unused ones."""
+async def list_surplus(conn: Reader, *, keep: int, limit: int) -> list[str]:
+    """Return the unused apps of documents beyond so many, those that were updated last excepted."""
     rows = await conn.fetch_all(
         """
         SELECT a.id FROM oauth_apps a
@@ -50,13 +50,13 @@ async def list_surplus(conn: Reader, *, kept: int, limit: int) -> list[str]:
         )
         ORDER BY a.updated_at DESC, a.id DESC LIMIT $1 OFFSET $2
         """,
-        limit, kept,
+        limit, keep,
     )  # fmt: skip
     return [row["id"] for row in rows]
 
 
 async def list_unused(conn: Reader, *, before: int, limit: int) -> list[str]:
-    """Return apps that came by themselves, and that nobody has used since that time."""
+    """Return apps that registered by themselves and that nobody has used since then."""
     rows = await conn.fetch_all(
         """
         SELECT a.id FROM oauth_apps a

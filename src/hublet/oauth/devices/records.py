@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.tokens.records import Scope
 
 
@@ -22,22 +22,22 @@ class Device:
     state: DeviceState
     # Seconds between two polls; grows with each one that comes too early.
     interval: int
-    # Who asks, for the person who decides.
+    # Address and program of the device, for the person who decides.
     address: str | None = None
     agent: str | None = None
-    # Who decided, and when they last showed who they are.
+    # Who decided, and when they last signed in.
     user_id: str | None = None
     organization_ids: frozenset[str] = frozenset()
     authenticated_at: datetime | None = None
     created_at: datetime
     expires_at: datetime
-    # What it gave when it was used.
+    # The access that it gave when it was used.
     access_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedDevice:
-    """The two values of a request, shown this once: one for the app, one for the person."""
+    """The two codes of a request, which are not stored: one for the app, one for the person."""
 
     device_code: str
     # As people read it, `WDJB-MJHT`.

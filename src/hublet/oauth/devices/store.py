@@ -1,4 +1,4 @@
-"""SQL of device codes. Values never come here, only their digests."""
+"""SQL of device logins; of codes only digests are stored."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -64,7 +64,7 @@ async def decide(
     organization_ids: Collection[str],
     authenticated_at: int,
 ) -> bool:
-    """Keep a decision; False when there is one already, or when it comes too late."""
+    """Store a decision; False when there is one already, or the code has expired."""
     return await conn.execute(
         """
         UPDATE oauth_devices
@@ -77,7 +77,7 @@ async def decide(
 
 
 async def consume(conn: Connection, digest: str, *, access_id: str) -> bool:
-    """Mark an approved request as used; False when somebody else was faster."""
+    """Mark an approved request as used; False when another request was faster."""
     return await conn.execute(
         "UPDATE oauth_devices SET state = $1, access_id = $2 WHERE digest = $3 AND state = $4",
         DeviceState.consumed, access_id, digest, DeviceState.approved,
@@ -85,15 +85,15 @@ async def consume(conn: Connection, digest: str, *, access_id: str) -> bool:
 
 
 async def slow_down(conn: Connection, digest: str, *, by: int) -> int | None:
-    """Lengthen the interval of a request that nobody decided; return the new one."""
-    found: int | None = await conn.fetch_value(
+    """Lengthen the interval of a pending request; return the new one."""
+    interval: int | None = await conn.fetch_value(
         """
         UPDATE oauth_devices SET interval_seconds = interval_seconds + $1
         WHERE digest = $2 AND state = $3 RETURNING interval_seconds
         """,
         by, digest, DeviceState.pending,
     )  # fmt: skip
-    return found
+    return interval
 
 
 async def remove_expired(conn: Connection, *, before: int) -> None:

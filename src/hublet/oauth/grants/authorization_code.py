@@ -4,10 +4,9 @@ from functools import partial
 
 from hublet.core.clock import now
 from hublet.core.database import Connection
+from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
-from hublet.core.light_dataclasses import dataclass
-from hublet.oauth import pkce
-from hublet.oauth.access import service
+from hublet.oauth.access import service as accesses
 from hublet.oauth.access.issuance import issue_tokens
 from hublet.oauth.access.records import EndReason, Origin
 from hublet.oauth.apps import store as apps
@@ -21,7 +20,7 @@ from hublet.oauth.records import OAuthApp, Via
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CodeRequest:
-    """What the request itself says, checked before any code is looked at."""
+    """Parameters of the request, checked before the code is read."""
 
     value: str
     redirect_uri: str | None
@@ -29,52 +28,56 @@ class _CodeRequest:
     request: TokenRequest
 
 
-async def redeem(desk: GrantContext, request: TokenRequest) -> GrantResult:
-    check_target(request, base_url=desk.database.hub.settings.base_url)
+async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
+    check_target(request, base_url=context.database.hub.settings.base_url)
     verifier = request.find("code_verifier")
-    if verifier is not None and not pkce.is_verifier(verifier):
+    if verifier is not None and not codes.is_verifier(verifier):
         raise invalid_request("code_verifier must have 43 to 128 characters of A-Z a-z 0-9 - . _ ~")
-    asked = _CodeRequest(
+    code_request = _CodeRequest(
         value=request.get("code"),
         redirect_uri=request.find("redirect_uri"),
         verifier=verifier,
         request=request,
     )
-    return await desk.write(partial(_redeem, asked))
+    return await context.write(partial(_redeem, code_request))
 
 
-async def _redeem(asked: _CodeRequest, conn: Connection) -> GrantResult | OAuthError:
-    app = await authenticate(conn, asked.request.presented) if _names_app(asked) else None
-    code = await codes.find(conn, asked.value)
+async def _redeem(code_request: _CodeRequest, conn: Connection) -> GrantResult | OAuthError:
+    app = (
+        await authenticate(conn, code_request.request.credentials)
+        if _names_app(code_request)
+        else None
+    )
+    code = await codes.find(conn, code_request.value)
     if code is None:
         raise _invalid_code()
-    app = app or await _app_of(conn, code)
+    app = app or await _get_app_of(conn, code)
     if code.content.permission.app_id != app.id:
-        # Not spent: otherwise anybody could spend the codes of others.
+        # It stays unused: otherwise any app could use up the codes of others.
         raise _invalid_code()
     if code.used_at is not None:
         return await _refuse_reuse(conn, code)
     if code.expires_at <= now():
         raise _invalid_code()
-    _check_binding(app, code, asked)
-    if code.content.challenge and not pkce.verifier_matches(
-        asked.verifier or "", code.content.challenge
+    _check_binding(app, code, code_request)
+    if code.content.challenge and not codes.verifier_matches(
+        code_request.verifier or "", code.content.challenge
     ):
-        # Spent: whoever guesses has one guess.
+        # The code is used up: a verifier can be guessed once.
         await codes.use(conn, code, access_id=None)
         return invalid_grant("code_verifier does not belong to the code_challenge.")
     return await _issue(conn, app, code)
 
 
-def _names_app(asked: _CodeRequest) -> bool:
-    return asked.request.presented.is_given
+def _names_app(code_request: _CodeRequest) -> bool:
+    return code_request.request.credentials.is_given
 
 
-async def _app_of(conn: Connection, code: AuthorizationCode) -> OAuthApp:
-    """Return whose code it is, for a client that does not say who it is.
+async def _get_app_of(conn: Connection, code: AuthorizationCode) -> OAuthApp:
+    """Return the app of a code, for a client that does not say who it is.
 
-    The public JavaScript client sends neither a client id nor a header. The code tells, where
-    the app has no secret and the verifier alone proves who may redeem it.
+    The public JavaScript client sends neither a client id nor a header. The code names the app;
+    where that has no secret, the verifier alone proves who may redeem the code.
     """
     app = await apps.find_by_id(conn, code.content.permission.app_id)
     if app is None or app.confidential:
@@ -82,16 +85,16 @@ async def _app_of(conn: Connection, code: AuthorizationCode) -> OAuthApp:
     return app
 
 
-def _check_binding(app: OAuthApp, code: AuthorizationCode, asked: _CodeRequest) -> None:
-    if asked.redirect_uri != code.content.redirect_uri:
+def _check_binding(app: OAuthApp, code: AuthorizationCode, code_request: _CodeRequest) -> None:
+    if code_request.redirect_uri != code.content.redirect_uri:
         raise invalid_grant("redirect_uri must be the one of the authorization request.")
     if code.content.challenge is None:
-        # An app whose secret was deleted since must not be served without any proof.
+        # An app whose secret was deleted meanwhile would have to prove nothing.
         if not app.confidential:
             raise invalid_grant("An app without a secret needs a code_challenge.")
-        if asked.verifier is not None:
+        if code_request.verifier is not None:
             raise invalid_grant("code_verifier: the authorization request had no code_challenge.")
-    elif asked.verifier is None:
+    elif code_request.verifier is None:
         raise invalid_grant("code_verifier is required for this code.")
 
 
@@ -99,18 +102,17 @@ async def _issue(
     conn: Connection, app: OAuthApp, code: AuthorizationCode
 ) -> GrantResult | OAuthError:
     content = code.content
-    holder = await service.get_holder(conn, content.permission)
+    holder = await accesses.get_holder(conn, content.permission)
     access_id = new_object_id()
     if not await codes.use(conn, code, access_id=access_id):
-        faster = await codes.find_again(conn, code)
-        return await _refuse_reuse(conn, faster)
+        return await _refuse_reuse(conn, await codes.reload(conn, code))
     origin = Origin(
         session_id=content.session_id,
         authenticated_at=content.authenticated_at,
         address=content.address,
         agent=content.agent,
     )
-    access = await service.begin(
+    access = await accesses.begin(
         conn, content.permission, Via.code, origin=origin, access_id=access_id
     )
     scopes = content.permission.scopes
@@ -126,9 +128,9 @@ async def _issue(
 
 
 async def _refuse_reuse(conn: Connection, code: AuthorizationCode) -> OAuthError:
-    """RFC 6749, 4.1.2: who comes with a used code may have stolen it, so all it gave ends."""
+    """End the access of a used code: the second client may be a thief (RFC 6749, 4.1.2)."""
     if code.access_id is not None:
-        await service.end(conn, [code.access_id], EndReason.reuse)
+        await accesses.end(conn, [code.access_id], EndReason.reuse)
     return _invalid_code()
 
 

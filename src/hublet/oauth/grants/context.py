@@ -9,7 +9,7 @@ from hublet.accounts.records import OrganizationPlan
 from hublet.core.batching import GroupCommit
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.limits import Limiter
 from hublet.oauth.access.records import IssuedTokens
 from hublet.oauth.clients import ClientCredentials
@@ -18,11 +18,17 @@ from hublet.oauth.errors import OAuthError, invalid_request, invalid_target
 from hublet.oauth.records import OAuthApp
 from hublet.tokens.records import Scope
 
+T = TypeVar("T")
+
+_MAX_TRACKED_CODES = 50_000
+# The network may delay one poll and not the next.
+_TOLERANCE_MICROS = 500_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenRequest:
     parameters: Mapping[str, str]
-    presented: ClientCredentials
+    credentials: ClientCredentials
     address: str
     agent: str | None = None
 
@@ -37,7 +43,7 @@ class TokenRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantResult:
-    """What is issued, and what an ID token beside it would tell."""
+    """The issued tokens, and what the claims of an ID token beside them need."""
 
     app: OAuthApp
     user_id: str
@@ -46,15 +52,15 @@ class GrantResult:
     nonce: str | None = None
     authenticated_at: datetime | None = None
     session_id: str | None = None
-    # Scopes that an ID token does not speak of.
-    untold: frozenset[Scope] = frozenset()
-    # RFC 8693 wants it told; other grants have no such field.
+    # Scopes whose claims the ID token leaves out.
+    omitted_scopes: frozenset[Scope] = frozenset()
+    # Only token exchange responds with it (RFC 8693).
     issued_token_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeTerms:
-    """What an organization that an app is bound to says about token exchange."""
+    """Terms of token exchange of the organization that an app is bound to."""
 
     organization_id: str
     organization_name: str
@@ -64,34 +70,29 @@ class ExchangeTerms:
 
 
 def check_target(request: TokenRequest, *, base_url: str) -> None:
-    """Refuse a token for somebody else (RFC 8707): what we issue is for this hub only."""
+    """Refuse a token for another server (RFC 8707): tokens are for this hub only."""
     for name in ("resource", "audience"):
         for target in (request.find(name) or "").split():
             if target != base_url and not target.startswith(f"{base_url}/"):
                 raise invalid_target(f"{name} must be an address of this hub.")
 
 
-_MAX_TRACKED_CODES = 50_000
-# Networks hold one request up and not the next.
-_TOLERANCE_MICROS = 500_000
-
-
 class PollTracker:
-    """The last poll of each code, in the memory of this process: waiting costs no write.
+    """Time of the last poll of each device code, in the memory of this process: a poll costs no write.
 
-    Beyond the largest number of codes the one that was idle longest is forgotten.
+    Beyond the largest number of codes the one that was idle longest is dropped.
     """
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, int] = OrderedDict()
 
     def is_too_early(self, device: Device) -> bool:
-        """Note a poll, and tell whether it came before the interval was over."""
+        """Record a poll; tell whether it came before the interval was over."""
         now, last = micros(), self._last.pop(device.digest, None)
         self._last[device.digest] = now
         if len(self._last) > _MAX_TRACKED_CODES:
             self._last.popitem(last=False)
-        # A clock that was turned back is nobody's haste.
+        # A clock that was turned back does not make a poll too early.
         return (
             last is not None and 0 <= now - last < device.interval * 1_000_000 - _TOLERANCE_MICROS
         )
@@ -100,10 +101,9 @@ class PollTracker:
         self._last.pop(device.digest, None)
 
 
-T = TypeVar("T")
-
-
 class GrantContext:
+    """State that the token requests of one process share: limits, polls and group commits."""
+
     def __init__(self, database: Database, limiter: Limiter) -> None:
         self.database = database
         self.limiter = limiter
@@ -115,8 +115,8 @@ class GrantContext:
     async def write(self, work: Callable[[Connection], Awaitable[T | OAuthError]]) -> T:
         """Run the work in a transaction.
 
-        An error that the work raises undoes what it did. One that it returns is told after the
-        commit: a refusal can itself change something, as the end of an access does.
+        An error that the work raises rolls it back. One that it returns is raised after the commit:
+        a refusal can itself change something, as the end of an access does.
         """
         outcome = await (self._alone(work) if self._writes is None else self._writes.run(work))
         if isinstance(outcome, OAuthError):

@@ -6,7 +6,7 @@ from typing import NoReturn
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
-from hublet.oauth.access import service
+from hublet.oauth.access import service as accesses
 from hublet.oauth.access.issuance import issue_tokens
 from hublet.oauth.access.records import EndReason, Origin
 from hublet.oauth.clients import authenticate
@@ -17,22 +17,22 @@ from hublet.oauth.grants.context import GrantContext, GrantResult, TokenRequest,
 from hublet.oauth.records import OAuthApp, Permission, Via
 
 
-async def redeem(desk: GrantContext, request: TokenRequest) -> GrantResult:
-    check_target(request, base_url=desk.database.hub.settings.base_url)
+async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
+    check_target(request, base_url=context.database.hub.settings.base_url)
     value = request.get("device_code")
-    async with desk.database.read() as conn:
-        app = await authenticate(conn, request.presented)
+    async with context.database.read() as conn:
+        app = await authenticate(conn, request.credentials)
         device = await _get_device(conn, app, value)
     if device.state is DeviceState.consumed:
-        return await desk.write(partial(_refuse_reuse, device))
+        return await context.write(partial(_refuse_reuse, device))
     if device.expires_at <= now():
         raise OAuthError("expired_token", "The device code has expired; ask for a new one.")
     if device.state is DeviceState.denied:
         raise OAuthError("access_denied", "The person refused.")
     if device.state is DeviceState.pending:
-        await _refuse_pending(desk, device)
-    desk.polls.forget(device)
-    return await desk.write(partial(_issue, app, device))
+        await _refuse_pending(context, device)
+    context.polls.forget(device)
+    return await context.write(partial(_issue, app, device))
 
 
 async def _get_device(conn: Reader, app: OAuthApp, value: str) -> Device:
@@ -42,10 +42,10 @@ async def _get_device(conn: Reader, app: OAuthApp, value: str) -> Device:
     return device
 
 
-async def _refuse_pending(desk: GrantContext, device: Device) -> NoReturn:
-    """Tell the app to poll on; only who is too fast costs a write."""
-    if desk.polls.is_too_early(device):
-        await desk.write(partial(_slow_down, device))
+async def _refuse_pending(context: GrantContext, device: Device) -> NoReturn:
+    """Answer that the person has not decided; only a poll that came too early costs a write."""
+    if context.polls.is_too_early(device):
+        await context.write(partial(_slow_down, device))
     raise OAuthError("authorization_pending", "The person has not decided yet.")
 
 
@@ -62,14 +62,14 @@ async def _issue(app: OAuthApp, device: Device, conn: Connection) -> GrantResult
         scopes=device.scopes,
         organization_ids=device.organization_ids,
     )
-    holder = await service.get_holder(conn, permission)
+    holder = await accesses.get_holder(conn, permission)
     access_id = new_object_id()
     if not await devices.consume(conn, device, access_id=access_id):
         return await _refuse_reuse(device, conn)
     origin = Origin(
         authenticated_at=device.authenticated_at, address=device.address, agent=device.agent
     )
-    access = await service.begin(conn, permission, Via.device, origin=origin, access_id=access_id)
+    access = await accesses.begin(conn, permission, Via.device, origin=origin, access_id=access_id)
     return GrantResult(
         app=app,
         user_id=holder.user_id,
@@ -80,10 +80,10 @@ async def _issue(app: OAuthApp, device: Device, conn: Connection) -> GrantResult
 
 
 async def _refuse_reuse(device: Device, conn: Connection) -> OAuthError:
-    """Who comes with a used code may have stolen it, so all it gave ends."""
-    used = await devices.find_again(conn, device)
+    """End the access of a used code: the second client may be a thief."""
+    used = await devices.reload(conn, device)
     if used.access_id is not None:
-        await service.end(conn, [used.access_id], EndReason.reuse)
+        await accesses.end(conn, [used.access_id], EndReason.reuse)
     return _invalid_device_code()
 
 

@@ -8,7 +8,9 @@ from functools import partial
 
 from hublet.core.clock import now
 from hublet.core.database import Connection
-from hublet.oauth.access import refresh_tokens, service
+from hublet.oauth.access import refresh_tokens
+from hublet.oauth.access import service as accesses
+from hublet.oauth.access import store as access_store
 from hublet.oauth.access.issuance import generate_tokens, issue_access_token, save_tokens
 from hublet.oauth.access.records import EndReason, Holder, IssuedTokens, RefreshToken
 from hublet.oauth.clients import authenticate
@@ -18,35 +20,35 @@ from hublet.oauth.records import OAuthApp
 from hublet.oauth.scopes import requested_scopes
 from hublet.tokens.records import Scope
 
-# An answer gets lost, or several processes refresh at once: none of them is a thief.
+# A lost response and several processes that refresh at once are no theft.
 GRACE = timedelta(seconds=60)
 
 
-async def redeem(desk: GrantContext, request: TokenRequest) -> GrantResult:
-    check_target(request, base_url=desk.database.hub.settings.base_url)
+async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
+    check_target(request, base_url=context.database.hub.settings.base_url)
     value = request.get("refresh_token")
-    return await desk.write(partial(_redeem, request, value))
+    return await context.write(partial(_redeem, request, value))
 
 
 async def _redeem(request: TokenRequest, value: str, conn: Connection) -> GrantResult | OAuthError:
-    app = await authenticate(conn, request.presented)
+    app = await authenticate(conn, request.credentials)
     refresh = await refresh_tokens.find(conn, value)
     if refresh is None or refresh.access.permission.app_id != app.id or not refresh.is_alive:
         raise _invalid_refresh_token()
     permission = refresh.access.permission
     scopes = requested_scopes(request.find("scope"), allowed=permission.scopes)
-    if not await service.use(conn, refresh.access.id):
+    if not await access_store.use(conn, refresh.access.id):
         raise _invalid_refresh_token()
     if refresh.replaced_at is None:
-        successor = await _issue_successor(conn, app, refresh, scopes=scopes, presented=value)
+        successor = await _issue_successor(conn, app, refresh, scopes=scopes, used_token=value)
         if successor is not None:
             return successor
-    # It was used before, or another process was faster just now.
+    # It was used before, or another request was faster just now.
     refresh = await refresh_tokens.find(conn, value) or refresh
     if refresh.replaced_at is None or refresh.replaced_at + GRACE <= now():
-        await service.end(conn, [refresh.access.id], EndReason.reuse)
+        await accesses.end(conn, [refresh.access.id], EndReason.reuse)
         return _invalid_refresh_token()
-    return await _repeat_response(conn, app, refresh, scopes=scopes, presented=value)
+    return await _repeat_response(conn, app, refresh, scopes=scopes, used_token=value)
 
 
 async def _issue_successor(
@@ -55,16 +57,16 @@ async def _issue_successor(
     refresh: RefreshToken,
     *,
     scopes: frozenset[Scope],
-    presented: str,
+    used_token: str,
 ) -> GrantResult | None:
-    """Replace the refresh token; None when somebody else was faster."""
+    """Replace the refresh token; None when another request was faster."""
     holder = await _get_holder(conn, refresh)
-    drawn = generate_tokens(conn.hub, app, refresh.access, holder=holder, scopes=scopes)
-    sealed = refresh_tokens.seal_response(drawn.issued, presented=presented)
-    if not await refresh_tokens.replace(conn, refresh, sealed_answer=sealed):
+    unsaved = generate_tokens(conn.hub, app, refresh.access, holder=holder, scopes=scopes)
+    sealed = refresh_tokens.seal_response(unsaved.issued, used_token=used_token)
+    if not await refresh_tokens.replace(conn, refresh, sealed_response=sealed):
         return None
-    await save_tokens(conn, drawn, refresh.access, generation=refresh.generation + 1)
-    return _result(app, refresh, drawn.issued, tuple(holder.organizations))
+    await save_tokens(conn, unsaved, refresh.access, generation=refresh.generation + 1)
+    return _result(app, refresh, unsaved.issued, tuple(holder.organizations))
 
 
 async def _repeat_response(
@@ -73,13 +75,13 @@ async def _repeat_response(
     refresh: RefreshToken,
     *,
     scopes: frozenset[Scope],
-    presented: str,
+    used_token: str,
 ) -> GrantResult:
-    """Give the same answer once more: one successor, however many ask for it."""
+    """Return the same response once more: a token has one successor, however often it is used."""
     holder = await _get_holder(conn, refresh)
-    issued = refresh_tokens.unseal_response(refresh.sealed_answer or b"", presented=presented)
+    issued = refresh_tokens.unseal_response(refresh.sealed_answer or b"", used_token=used_token)
     if issued.scopes != scopes:
-        # Who asks for other scopes gets them, beside the same refresh token.
+        # A request for other scopes gets them, beside the same refresh token.
         narrowed = await issue_access_token(conn, app, refresh.access, holder=holder, scopes=scopes)
         issued = replace(narrowed, refresh_token=issued.refresh_token)
     return _result(app, refresh, issued, tuple(holder.organizations))
@@ -88,8 +90,8 @@ async def _repeat_response(
 async def _get_holder(conn: Connection, refresh: RefreshToken) -> Holder:
     permission = refresh.access.permission
     if permission.organization_ids:
-        return await service.get_holder(conn, permission)
-    # Most select no organization: then all there is to know came with the refresh token.
+        return await accesses.get_holder(conn, permission)
+    # Most select no organization: then the refresh token's row has all that is needed.
     return Holder(user_id=permission.user_id, user_name=refresh.user_name, organizations={})
 
 

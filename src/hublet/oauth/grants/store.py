@@ -1,10 +1,9 @@
-"""SQL of the token exchange: the terms of an organization, and its member of an e-mail address."""
+"""SQL of token exchange: the terms of an organization, and the member with an e-mail address."""
 
 from hublet.accounts.records import OrganizationPlan
 from hublet.core.database import Reader
 from hublet.oauth.grants.context import ExchangeTerms
-
-DEFAULT_SECONDS = 8 * 3600
+from hublet.oauth.records import DEFAULT_EXCHANGE_SECONDS
 
 
 async def find_terms(conn: Reader, organization_id: str) -> ExchangeTerms | None:
@@ -18,17 +17,18 @@ async def find_terms(conn: Reader, organization_id: str) -> ExchangeTerms | None
     )
     if row is None:
         return None
+    seconds = row["exchange_seconds"]
     return ExchangeTerms(
         organization_id=row["id"],
         organization_name=row["name"],
         plan=OrganizationPlan(row["plan"]),
-        seconds=DEFAULT_SECONDS if row["exchange_seconds"] is None else row["exchange_seconds"],
+        seconds=DEFAULT_EXCHANGE_SECONDS if seconds is None else seconds,
     )
 
 
 async def find_member(conn: Reader, organization_id: str, *, address_key: str) -> str | None:
     """Return the member whose verified address this is, unless the account is disabled."""
-    found: str | None = await conn.fetch_value(
+    user_id: str | None = await conn.fetch_value(
         """
         SELECT u.id FROM emails e
         JOIN users u ON u.id = e.user_id
@@ -38,4 +38,4 @@ async def find_member(conn: Reader, organization_id: str, *, address_key: str) -
         """,
         address_key, organization_id,
     )  # fmt: skip
-    return found
+    return user_id

@@ -1,7 +1,10 @@
-"""Token exchange grant (RFC 8693, interface 5.4): an app of an organization acts for a member."""
+"""Token exchange grant (RFC 8693): an app of an organization acts for a member (interface 5.4); the
+exchange by a trusted publisher (interface 5.5) is refused.
+"""
 
 from datetime import timedelta
 from functools import partial
+from typing import NoReturn
 
 from hublet.accounts.names import email_key
 from hublet.accounts.organizations import audit_store as audit
@@ -29,24 +32,41 @@ from hublet.tokens.records import Scope
 
 # The interface's name, and that of the public service.
 SUBJECT_TYPES = ("urn:hub:token-type:user-email", "urn:huggingface:token-type:user-email")
+PUBLISHER_SUBJECT_TYPE = "urn:ietf:params:oauth:token-type:id_token"
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name
 MAX_SUBJECT_LENGTH = 320
 
 EXCHANGES = RateLimit(name="exchange", quota=6000, window_seconds=300)
-# Who asks for many addresses that are none is looking for people.
+# An app that sends many unknown addresses is looking for people.
 REFUSALS = RateLimit(name="exchange-refusals", quota=300, window_seconds=3600)
 
 
-async def redeem(desk: GrantContext, request: TokenRequest) -> GrantResult:
-    return await desk.write(partial(_redeem, desk.limiter, request))
+async def redeem(context: GrantContext, request: TokenRequest) -> GrantResult:
+    subject_type = request.get("subject_token_type")
+    if subject_type == PUBLISHER_SUBJECT_TYPE:
+        _refuse_publisher(request)
+    if subject_type not in SUBJECT_TYPES:
+        raise invalid_request(f"subject_token_type must be {SUBJECT_TYPES[0]}.")
+    return await context.write(partial(_redeem, context.limiter, request))
+
+
+def _refuse_publisher(request: TokenRequest) -> NoReturn:
+    """Refuse keyless CI: no repository has a trusted publisher yet.
+
+    What is missing is a look-up of the publishers of `resource`, and the check of the
+    `subject_token` against the keys of the one that issued it.
+    """
+    for name in ("subject_token", "resource"):
+        request.get(name)
+    raise invalid_grant("Trusted publishers are not configured on this hub.")
 
 
 async def _redeem(
     limiter: Limiter, request: TokenRequest, conn: Connection
 ) -> GrantResult | OAuthError:
-    if not request.presented.by_header:
+    if not request.credentials.by_header:
         raise InvalidClient("Token exchange needs an Authorization header with the Basic scheme.")
-    app = await authenticate(conn, request.presented)
+    app = await authenticate(conn, request.credentials)
     if app.organization_id is None:
         raise InvalidClient("The app is not bound to an organization.")
     raise_when_exceeded(limiter.count(EXCHANGES, app.id))
@@ -63,7 +83,7 @@ async def _redeem(
 
 
 async def _exchange(conn: Connection, app: OAuthApp, request: TokenRequest) -> GrantResult:
-    """Make all checks, and only then write."""
+    """Make all checks, then issue."""
     terms = await store.find_terms(conn, app.organization_id or "")
     if not app.token_exchange or terms is None or not terms.plan.has_service_accounts:
         raise InvalidClient("The app is not allowed to use token exchange.")
@@ -79,8 +99,8 @@ async def _exchange(conn: Connection, app: OAuthApp, request: TokenRequest) -> G
         user_id=user_id,
         issued=await _issue(conn, app, request, terms=terms, user_id=user_id, scopes=scopes),
         organization_ids=(terms.organization_id,),
-        # It is confined to the organization, and tells of no other.
-        untold=frozenset({Scope.read_memberships}),
+        # The token is confined to the organization, so the ID token names no other.
+        omitted_scopes=frozenset({Scope.read_memberships}),
         issued_token_type=ACCESS_TOKEN_TYPE,
     )
 
@@ -104,11 +124,15 @@ async def _issue(
     user_id: str,
     scopes: frozenset[Scope],
 ) -> IssuedTokens:
-    place, life = (terms.organization_id, terms.organization_name), timedelta(seconds=terms.seconds)
+    organization = (terms.organization_id, terms.organization_name)
+    life = timedelta(seconds=terms.seconds)
     access = await accesses.begin(
         conn,
         Permission(
-            user_id=user_id, app_id=app.id, scopes=scopes, organization_ids=frozenset(place[:1])
+            user_id=user_id,
+            app_id=app.id,
+            scopes=scopes,
+            organization_ids=frozenset({terms.organization_id}),
         ),
         Via.exchange,
         origin=Origin(address=request.address, agent=request.agent),
@@ -119,7 +143,7 @@ async def _issue(
         kind=TokenKind.oauth,
         user_id=user_id,
         name=app.name,
-        grants=confined_grants_of(scopes, organization=place),
+        grants=confined_grants_of(scopes, organization=organization),
         expires_at=now() + life,
         app_id=app.id,
         access_id=access.id,
@@ -131,7 +155,7 @@ async def _issue(
 async def _write_audit(
     conn: Connection, app: OAuthApp, request: TokenRequest, outcome: GrantResult | OAuthError
 ) -> None:
-    """Interface 5.4, rule 6: the organization sees every exchange, also those refused."""
+    """Log every exchange for the organization, also those refused (interface 5.4, rule 6)."""
     if isinstance(outcome, OAuthError):
         scopes, result = (request.find("scope") or "")[:1000], outcome.error
     else:

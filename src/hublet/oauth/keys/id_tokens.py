@@ -1,4 +1,4 @@
-"""ID tokens: issued to an app, and read again as a hint of who wants to sign out."""
+"""ID tokens (OpenID Connect Core): issued to an app, and verified as a hint of who wants to sign out."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Collection
@@ -8,13 +8,14 @@ from typing import Any
 
 from hublet.core.clock import now
 from hublet.core.database import Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.oauth.claims import claims_of
 from hublet.oauth.keys import service as keys
 from hublet.oauth.records import OAuthApp
 from hublet.tokens.records import Scope
 
 ID_TOKEN_LIFE = timedelta(hours=1)
+_MAX_HINT_LENGTH = 16_384
 
 
 async def issue_id_token(  # noqa: PLR0913 - all of it is in the token
@@ -54,12 +55,9 @@ def at_hash(access_token: str) -> str:
     return urlsafe_b64encode(half).rstrip(b"=").decode()
 
 
-_MAX_HINT_LENGTH = 16_384
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdTokenHint:
-    """What an ID token of ours says, however old it is."""
+    """Claims of an ID token that the hub issued, however old it is."""
 
     user_id: str
     client_id: str
@@ -67,7 +65,7 @@ class IdTokenHint:
 
 
 async def read_hint(conn: Reader, id_token: str | None) -> IdTokenHint | None:
-    """Return what the token says if we signed it; else it is no hint at all."""
+    """Return the claims of a token that the hub signed; None for any other."""
     if not id_token or len(id_token) > _MAX_HINT_LENGTH or not id_token.isascii():
         return None
     claims = await _verified_claims(conn, id_token)

@@ -1,5 +1,5 @@
-"""Rotation of signing keys: which one signs, which are published, and when the next one is due;
-pure rules over time.
+"""Rotation of signing keys: which one signs, which are published, and when the next one is due.
+Pure functions of time.
 """
 
 from collections.abc import Sequence
@@ -7,7 +7,13 @@ from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
+
+# A key is published for a day before it signs: clients cache the list for hours.
+PUBLISHED_AHEAD = timedelta(days=1)
+KEY_LIFE = timedelta(days=90)
+# An ID token lives for an hour; its key can be found until it has expired.
+PUBLISHED_AFTER = timedelta(hours=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,18 +21,11 @@ class SigningKey:
     # The thumbprint of the public key (RFC 7638).
     id: str
     sealed_private: bytes = field(repr=False)
-    # As a JWK, with what it is for.
+    # As a JWK, with its use and algorithm.
     public: dict[str, Any]
     created_at: datetime
-    # Shown from its creation on, so that everybody knows it when it begins to sign.
+    # Published from its creation on, so that clients know it when it begins to sign.
     signs_from: datetime
-
-
-# A key is shown for a day before it signs: clients keep the list for hours.
-PUBLISHED_AHEAD = timedelta(days=1)
-KEY_LIFE = timedelta(days=90)
-# An ID token lives for an hour; whoever checks it as late as that must still find its key.
-PUBLISHED_AFTER = timedelta(hours=2)
 
 
 def signing_key(keys: Sequence[SigningKey], *, at: datetime) -> SigningKey | None:
@@ -40,7 +39,7 @@ def published_keys(keys: Sequence[SigningKey], *, at: datetime) -> list[SigningK
 
 
 def is_next_due(keys: Sequence[SigningKey], *, at: datetime) -> bool:
-    """Tell whether it is time to make the key that follows the newest one."""
+    """Tell whether it is time to generate the key that follows the newest one."""
     return bool(keys) and at >= keys[0].signs_from + KEY_LIFE - PUBLISHED_AHEAD
 
 

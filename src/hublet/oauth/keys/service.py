@@ -1,4 +1,4 @@
-"""Rules of signing keys: make them, sign with the current one, replace it in time."""
+"""Rules of signing keys: generate them, sign with the current one, replace it in time."""
 
 import asyncio
 import json
@@ -9,8 +9,7 @@ from typing import Any
 from hublet.core import clock
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.hub import Hub
-from hublet.core.queue import NewTask
-from hublet.core.queue import add as add_task
+from hublet.core.queue import add_daily
 from hublet.oauth.keys import rotation, store
 from hublet.oauth.keys.rotation import SigningKey
 
@@ -23,14 +22,14 @@ _LOCK = "the signing keys of ID tokens"
 
 
 async def get_signing_key(database: Database) -> SigningKey:
-    """Return the key that signs now; the first who asks makes it."""
+    """Return the key that signs now; the first call generates it."""
     async with database.read() as conn:
         key = rotation.signing_key(await store.list_all(conn), at=clock.now())
-    return key or await _make_first(database)
+    return key or await _generate_first(database)
 
 
 async def public_keys(database: Database) -> list[dict[str, Any]]:
-    """Return what others need to check a signature, the newest key first."""
+    """Return the public keys that check signatures, the newest first."""
     await get_signing_key(database)
     async with database.read() as conn:
         keys = await store.list_all(conn)
@@ -38,25 +37,24 @@ async def public_keys(database: Database) -> list[dict[str, Any]]:
 
 
 async def find_public(conn: Reader, key_id: str) -> dict[str, Any] | None:
-    shown = rotation.published_keys(await store.list_all(conn), at=clock.now())
-    return next((key.public for key in shown if key.id == key_id), None)
+    published = rotation.published_keys(await store.list_all(conn), at=clock.now())
+    return next((key.public for key in published if key.id == key_id), None)
 
 
 async def sign(database: Database, claims: dict[str, Any]) -> str:
     """Sign claims as a JWT; the arithmetic takes half a millisecond, on another thread."""
     key = await get_signing_key(database)
-    opened = database.hub.keys.open(key.sealed_private, context=_context(key.id))
-    return await asyncio.to_thread(_encode, opened.decode(), key.id, claims)
+    private = database.hub.keys.open(key.sealed_private, context=_context(key.id))
+    return await asyncio.to_thread(_encode, private.decode(), key.id, claims)
 
 
 async def schedule_replacement(conn: Connection, *, delay: timedelta = timedelta()) -> None:
-    """Have the keys looked after, once on any day however often it is asked for."""
-    day = (clock.now() + delay).date().isoformat()
-    await add_task(conn, NewTask(kind=REPLACE, body="{}", key=f"{REPLACE}.{day}", delay=delay))
+    """Add the task of the day that replaces keys, unless it is there."""
+    await add_daily(conn, REPLACE, delay=delay)
 
 
 async def replace_keys(database: Database) -> None:
-    """Make the next key a day before it signs, and drop those that nobody can need any more."""
+    """Generate the next key a day before it signs, and remove those that check no valid token."""
     async with database.transaction() as conn:
         await schedule_replacement(conn, delay=EVERY)
         at, keys = clock.now(), await store.list_all(conn)
@@ -70,15 +68,15 @@ async def replace_keys(database: Database) -> None:
                 await store.add(conn, following)
 
 
-async def _make_first(database: Database) -> SigningKey:
-    made = await _new_key(database.hub, signs_from=clock.now())
+async def _generate_first(database: Database) -> SigningKey:
+    generated = await _new_key(database.hub, signs_from=clock.now())
     async with database.transaction() as conn:
         await conn.lock(_LOCK)
-        # Another process may have been faster; then its key is everybody's.
-        found = rotation.signing_key(await store.list_all(conn), at=clock.now())
-        if found is None:
-            await store.add(conn, made)
-        return found or made
+        # Another process may have been faster; then all use its key.
+        existing = rotation.signing_key(await store.list_all(conn), at=clock.now())
+        if existing is None:
+            await store.add(conn, generated)
+        return existing or generated
 
 
 async def _new_key(hub: Hub, *, signs_from: datetime) -> SigningKey:
@@ -101,8 +99,8 @@ def _generate() -> tuple[dict[str, Any], dict[str, Any]]:
     from joserfc.jwk import RSAKey  # noqa: PLC0415 - loaded by those who sign, not at every start
 
     key = RSAKey.generate_key(_BITS, private=True)
-    about = {"kid": key.thumbprint(), "use": "sig", "alg": ALGORITHM}
-    return dict(key.as_dict(private=True)), {**key.as_dict(private=False), **about}
+    purpose = {"kid": key.thumbprint(), "use": "sig", "alg": ALGORITHM}
+    return dict(key.as_dict(private=True)), {**key.as_dict(private=False), **purpose}
 
 
 def _encode(private: str, key_id: str, claims: dict[str, Any]) -> str:

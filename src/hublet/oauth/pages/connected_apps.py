@@ -1,4 +1,4 @@
-"""HTTP for the apps that have access to a person's account: the page, and the same in the API."""
+"""HTTP for the apps that have access to a person's account: the page, and the same for the API."""
 
 from fastapi import Request
 from starlette.responses import RedirectResponse, Response
@@ -9,7 +9,7 @@ from hublet.core.schema import Done
 from hublet.login.auth import FormFields, SignedIn
 from hublet.login.browser import browser_of
 from hublet.login.forms import check_form, form_token, frame_of
-from hublet.oauth.authorize import consents
+from hublet.oauth.authorize import consents, store
 from hublet.oauth.records import Via
 from hublet.oauth.schemas import OAuthAccess
 from hublet.oauth.scopes import reaches_inbox
@@ -32,8 +32,8 @@ _VIA_LABELS = {
 @api_router.get("")
 async def list_oauth_accesses(conn: ReadConn, caller: AccountReader) -> list[OAuthAccess]:
     """List what apps have access to the caller's account now, newest first."""
-    found = await consents.list_connected(conn, user_id=caller.user_id)
-    return [OAuthAccess.of(each, base_url=conn.hub.settings.base_url) for each in found]
+    accesses = await consents.list_connected(conn, user_id=caller.user_id)
+    return [OAuthAccess.of(each, base_url=conn.hub.settings.base_url) for each in accesses]
 
 
 @api_router.delete("/{access_id}")
@@ -50,7 +50,7 @@ async def show_connected_applications(conn: ReadConn, session: SignedIn) -> Resp
         "connected.html",
         frame=frame_of(conn.hub, session, current=_PAGE),
         connected=await consents.list_connected(conn, user_id=session.user_id),
-        idle=await consents.list_idle(conn, user_id=session.user_id),
+        idle=await store.list_idle_consents(conn, user_id=session.user_id),
         form_token=form_token(conn.hub, session, _PURPOSE),
         scopes=tuple(Scope),
         words=_VIA_LABELS,
@@ -76,7 +76,7 @@ async def forget_consent(
 ) -> Response:
     """Forget what was agreed to for an app that has no access now."""
     check_form(request, form, session, _PURPOSE)
-    await consents.forget(conn, user_id=session.user_id, app_id=app_id)
+    await store.remove_consent(conn, user_id=session.user_id, app_id=app_id)
     return RedirectResponse(_PAGE, status_code=303)
 
 

@@ -1,4 +1,4 @@
-"""Page on which a person enters the code that a device shows."""
+"""Page on which a person enters the code that a device shows, and decides about it."""
 
 from typing import Annotated
 
@@ -12,8 +12,10 @@ from hublet.login.auth import CurrentVisitor, FormFields, SignedIn
 from hublet.login.forms import check_form, form_token, frame_of
 from hublet.login.records import Session
 from hublet.oauth.authorize import consent_form
-from hublet.oauth.authorize.consent_form import ConsentDecision, read_decision
+from hublet.oauth.authorize.consent_form import ConsentDecision
+from hublet.oauth.authorize.routes import decision_reader
 from hublet.oauth.devices import decisions
+from hublet.oauth.devices.decisions import DeviceQuestion
 from hublet.oauth.devices.service import format_user_code, normalize_user_code
 
 router = PageRouter()
@@ -38,34 +40,26 @@ async def enter_device_code(
     limiter, typed = request.app.state.limiter, form.get("user_code", "")
     decisions.count_guess(limiter, user_id=session.user_id, address=visitor.address)
     async with database.read() as conn:
-        asked = await decisions.find_question(conn, typed, user_id=session.user_id)
-    if asked is None:
+        waiting = await decisions.find_question(conn, typed, user_id=session.user_id)
+    if waiting is None:
         return _entry_page(database.hub, session, typed=typed, is_wrong=True)
     decisions.forgive_guess(limiter, user_id=session.user_id, address=visitor.address)
-    return _decision_page(database.hub, session, asked, typed=typed)
+    return _decision_page(database.hub, session, waiting, typed=typed)
 
 
-async def _read_own_decision(
-    request: Request, session: SignedIn, form: FormFields
-) -> ConsentDecision:
-    check_form(request, form, session, _DECISION)
-    keys = request.app.state.database.hub.keys
-    return read_decision(keys, form.multi_items(), purpose=_DECISION, session_id=session.id)
-
-
-# The answer of this session to a question of ours.
-OwnDecision = Annotated[ConsentDecision, Depends(_read_own_decision)]
+# The answer of this session to the question about a device.
+OwnDecision = Annotated[ConsentDecision, Depends(decision_reader(_DECISION))]
 
 
 @router.post("/device/decision")
-async def decide_about_device(conn: Conn, session: SignedIn, answer: OwnDecision) -> Response:
+async def decide_about_device(conn: Conn, session: SignedIn, decision: OwnDecision) -> Response:
     """Take the person's decision about a device."""
-    app = await decisions.decide(conn, answer, session=session)
+    app = await decisions.decide(conn, decision, session=session)
     body = _templates.render(
         "device_done.html",
         frame=frame_of(conn.hub, session),
         app=app,
-        allowed=answer.organization_ids is not None,
+        allowed=decision.organization_ids is not None,
     )
     return page_response(body)
 
@@ -81,17 +75,15 @@ def _entry_page(hub: Hub, session: Session, *, typed: str, is_wrong: bool = Fals
     return page_response(body, status=400 if is_wrong else 200)
 
 
-def _decision_page(
-    hub: Hub, session: Session, asked: decisions.DeviceQuestion, *, typed: str
-) -> Response:
+def _decision_page(hub: Hub, session: Session, waiting: DeviceQuestion, *, typed: str) -> Response:
     ticket = consent_form.new_ticket(
-        subject=asked.device.digest, revision=asked.question.app.revision
+        subject=waiting.device.digest, revision=waiting.question.app.revision
     )
     body = _templates.render(
         "device_decision.html",
         frame=frame_of(hub, session),
-        question=asked.question,
-        device=asked.device,
+        question=waiting.question,
+        device=waiting.device,
         user_code=_format_typed(typed),
         ticket=consent_form.seal_ticket(hub.keys, ticket, purpose=_DECISION, session_id=session.id),
         form_token=form_token(hub, session, _DECISION),

@@ -6,8 +6,8 @@ from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
 
 from hublet.core.database import Database, Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.http import Db
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.pages import PageRouter, Templates, page_response
 from hublet.login import sessions
 from hublet.login.auth import FormFields, MaybeSession, drop_session_cookie
@@ -17,10 +17,15 @@ from hublet.oauth.apps import service as apps
 from hublet.oauth.keys.id_tokens import IdTokenHint, read_hint
 from hublet.oauth.redirect_uris import form_action_source, matches, with_parameters
 
+router = PageRouter(prefix="/oauth/logout")
+_templates = Templates("hublet.oauth")
+
+_PURPOSE = "end session"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndSessionRequest:
-    """What an app asks for, as it was sent."""
+    """Parameters of a logout request, as the app sent them."""
 
     id_token_hint: str | None = None
     client_id: str | None = None
@@ -30,19 +35,19 @@ class EndSessionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndSessionOutcome:
-    # Whether the person need not be asked: the app shows the ID token of this very session.
+    # The app sends an ID token of this very session, so the person need not confirm.
     certain: bool
-    # Where to go afterwards; None: to a page of ours.
-    leads_to: str | None
+    # Where the browser goes afterwards; None is a page of the hub.
+    redirect_url: str | None
 
 
 async def resolve_outcome(
-    conn: Reader, session: Session | None, asked: EndSessionRequest
+    conn: Reader, session: Session | None, logout_request: EndSessionRequest
 ) -> EndSessionOutcome:
-    hint = await read_hint(conn, asked.id_token_hint)
+    hint = await read_hint(conn, logout_request.id_token_hint)
     return EndSessionOutcome(
         certain=session is not None and hint is not None and _matches_session(hint, session),
-        leads_to=await _redirect_url(conn, asked, hint),
+        redirect_url=await _find_redirect_url(conn, logout_request, hint),
     )
 
 
@@ -50,24 +55,18 @@ def _matches_session(hint: IdTokenHint, session: Session) -> bool:
     return hint.user_id == session.user_id and hint.session_id in {None, session.id}
 
 
-async def _redirect_url(
-    conn: Reader, asked: EndSessionRequest, hint: IdTokenHint | None
+async def _find_redirect_url(
+    conn: Reader, logout_request: EndSessionRequest, hint: IdTokenHint | None
 ) -> str | None:
-    """Return where the app may send people: to what it registered, and nowhere else."""
-    uri = asked.post_logout_redirect_uri
-    client_id = hint.client_id if hint else asked.client_id
-    if uri is None or client_id is None or asked.client_id not in {None, client_id}:
+    """Return where the app may send people: to a redirect URI that it registered, nowhere else."""
+    uri = logout_request.post_logout_redirect_uri
+    client_id = hint.client_id if hint else logout_request.client_id
+    if uri is None or client_id is None or logout_request.client_id not in {None, client_id}:
         return None
     app = await apps.find_app(conn, client_id)
     if app is None or not any(matches(known, uri) for known in app.redirect_uris):
         return None
-    return with_parameters(uri, {"state": asked.state}) if asked.state else uri
-
-
-router = PageRouter(prefix="/oauth/logout")
-_templates = Templates("hublet.oauth")
-
-_PURPOSE = "end session"
+    return with_parameters(uri, {"state": logout_request.state}) if logout_request.state else uri
 
 
 async def _request_in_query(request: Request) -> EndSessionRequest:
@@ -91,9 +90,9 @@ def _request_from(parameters: dict[str, str]) -> EndSessionRequest:
 async def end_session(
     database: Db,
     session: MaybeSession,
-    asked: Annotated[EndSessionRequest, Depends(_request_in_query)],
+    logout_request: Annotated[EndSessionRequest, Depends(_request_in_query)],
 ) -> Response:
-    return await _end(database, session, asked, confirmed=False)
+    return await _end(database, session, logout_request, confirmed=False)
 
 
 @router.post("")
@@ -102,44 +101,50 @@ async def end_session_by_form(
     database: Db,
     session: MaybeSession,
     form: FormFields,
-    asked: Annotated[EndSessionRequest, Depends(_request_in_form)],
+    logout_request: Annotated[EndSessionRequest, Depends(_request_in_form)],
 ) -> Response:
     confirmed = session is not None and "form_token" in form
     if session is not None and confirmed:
         check_form(request, form, session, _PURPOSE)
-    return await _end(database, session, asked, confirmed=confirmed)
+    return await _end(database, session, logout_request, confirmed=confirmed)
 
 
 async def _end(
-    database: Database, session: Session | None, asked: EndSessionRequest, *, confirmed: bool
+    database: Database,
+    session: Session | None,
+    logout_request: EndSessionRequest,
+    *,
+    confirmed: bool,
 ) -> Response:
-    """Sign out whom the app certainly means; ask everybody else with a button first."""
+    """Sign out the person whom the ID token names; ask anybody else to confirm first."""
     async with database.read() as conn:
-        answer = await resolve_outcome(conn, session, asked)
-    if session is not None and not (answer.certain or confirmed):
-        return _confirmation_page(database, session, asked, leads_to=answer.leads_to or "")
+        outcome = await resolve_outcome(conn, session, logout_request)
+    if session is not None and not (outcome.certain or confirmed):
+        return _confirmation_page(
+            database, session, logout_request, redirect_url=outcome.redirect_url or ""
+        )
     if session is not None:
         async with database.transaction() as conn:
             await sessions.drop(conn, session)
-    response = _signed_out_response(answer.leads_to)
+    response = _signed_out_response(outcome.redirect_url)
     drop_session_cookie(response, database.hub.settings)
     return response
 
 
-def _signed_out_response(leads_to: str | None) -> Response:
-    if leads_to is None:
+def _signed_out_response(redirect_url: str | None) -> Response:
+    if redirect_url is None:
         return page_response(_templates.render("signed_out.html", frame=None))
-    return RedirectResponse(leads_to, status_code=303)
+    return RedirectResponse(redirect_url, status_code=303)
 
 
 def _confirmation_page(
-    database: Database, session: Session, asked: EndSessionRequest, *, leads_to: str
+    database: Database, session: Session, logout_request: EndSessionRequest, *, redirect_url: str
 ) -> Response:
     page = _templates.render(
         "sign_out.html",
         frame=frame_of(database.hub, session),
         form_token=form_token(database.hub, session, _PURPOSE),
         user_name=session.user_name,
-        asked=asked,
+        logout_request=logout_request,
     )
-    return page_response(page, forms_lead_to=form_action_source(leads_to))
+    return page_response(page, forms_lead_to=form_action_source(redirect_url))

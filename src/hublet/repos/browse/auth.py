@@ -1,16 +1,14 @@
-"""Parameters of browsing: revision, path, page, filter, order and properties, as types that a
-route names.
-"""
+"""Parameters of browsing as annotated types: revision, path, page, filter, order, properties."""
 
 from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import Depends, Query, Request, Response
 
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import InvalidRequest
 from hublet.core.http import Db
 from hublet.core.http.paging import Page
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.paging import DEFAULT_LIMIT, read_cursor
 from hublet.repos.auth import GitRepo, GitRepoType
 from hublet.repos.browse import revisions
@@ -27,13 +25,15 @@ from hublet.repos.browse.records import (
 from hublet.repos.browse.revisions import read_tree_cursor, split_revision_and_path
 from hublet.tokens.auth import MaybeCaller
 
-# The end of an address that names a revision and what lies in it, or a revision alone.
+# The end of a path: a revision with a path in it, or a revision alone.
 IN_REVISION = "/{rest:path}"
 REVISION = "/{rev:path}"
 
 LARGEST_PAGE = 1000
-# A page whose items each look through the history.
+# A page whose items each need a search of the history.
 LARGEST_EXPANDED_PAGE = 50
+# The public client asks for as many as its caller wants in all, and goes on page by page.
+LARGEST_LIST_PAGE = 1000
 DEFAULT_COMMITS = 50
 
 _Cursor = Annotated[str, Query(description="Where to go on, from the `Link` header.")]
@@ -73,26 +73,26 @@ def revision_and_path(request: Request, rest: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionPath:
-    """A folder or file in a revision, and what of it was shown on the pages before."""
+    """A folder or file in a revision, and the position after which a page begins."""
 
-    at: Revision
+    revision: Revision
     path: str
     after: str = ""
 
-    def behind(self, page: Page) -> "RevisionPath":
-        """Return the same place for this page: in the commit that the first page showed."""
+    def for_page(self, page: Page) -> "RevisionPath":
+        """Return the path for this page, in the commit that the first page showed."""
         if not page.after:
             return self
         commit, after = read_tree_cursor(page.after)
-        return replace(self, at=replace(self.at, commit=commit), after=after)
+        return replace(self, revision=replace(self.revision, commit=commit), after=after)
 
 
 async def _revision_path(
     request: Request, database: Db, caller: MaybeCaller, address: GitRepo, rest: str
 ) -> RevisionPath:
-    revision, path = revision_and_path(request, rest)
-    at = await revisions.get_revision(database, caller, address, revision)
-    return RevisionPath(at=at, path=path)
+    name, path = revision_and_path(request, rest)
+    revision = await revisions.get_revision(database, caller, address, name)
+    return RevisionPath(revision=revision, path=path)
 
 
 RequestedPath = Annotated[RevisionPath, Depends(_revision_path)]
@@ -105,9 +105,6 @@ async def _revision(database: Db, caller: MaybeCaller, address: GitRepo, rev: st
 RequestedRevision = Annotated[Revision, Depends(_revision)]
 
 
-# The public client asks for as many as its caller wants in all, and goes on page by page.
-LARGEST_LIST_PAGE = 1000
-
 _SORTS = {
     "createdAt": ListSort.creation,
     "lastModified": ListSort.update,
@@ -118,7 +115,7 @@ _SORTS = {
 SortName = Literal["createdAt", "lastModified", "likes", "downloads", "trendingScore"]
 _Text = Annotated[str, Query(max_length=200)]
 
-# What the public service can filter by and this hub cannot: a list without it would be wrong.
+# Filters of the public service that this hub lacks: a list that ignores them would be wrong.
 _UNSUPPORTED_FILTERS = (
     "apps",
     "inference",
@@ -198,7 +195,7 @@ async def _expanded(
     return frozenset([*(expand or ()), *(expand_array or ())])
 
 
-# Empty when the request leaves the choice to us.
+# Empty when the request names none.
 _Expanded = Annotated[frozenset[Property], Depends(_expanded)]
 
 
@@ -208,7 +205,9 @@ async def _information_request(
     blobs: Annotated[bool, _BLOBS] = False,
     security: Annotated[bool, _SECURITY] = False,
 ) -> InformationRequest:
-    return InformationRequest(shown=expanded or IN_DETAIL, with_blobs=blobs, with_security=security)
+    return InformationRequest(
+        properties=expanded or IN_DETAIL, with_blobs=blobs, with_security=security
+    )
 
 
 RequestedInformation = Annotated[InformationRequest, Depends(_information_request)]

@@ -1,4 +1,4 @@
-"""HTTP for downloads: the files of a revision, at the addresses of the public service."""
+"""HTTP for downloads: the files of a revision, at the paths of the public service."""
 
 from functools import partial
 from http import HTTPStatus
@@ -17,13 +17,13 @@ from hublet.core.http.file_responses import (
 from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo
 from hublet.repos.browse import downloads
 from hublet.repos.browse.auth import IN_REVISION, RevisionPath, revision_and_path
-from hublet.repos.browse.downloads import BINARY, TEXT, DownloadCounter, media_type_of
+from hublet.repos.browse.downloads import BINARY, TEXT, DownloadCounter, safe_media_type
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.browse.revisions import get_revision
 from hublet.repos.records import RepoAddress, Right
 from hublet.tokens.auth import MaybeCaller
 
-# Where the public service sends its clients on to.
+# The path that the public service redirects its clients to.
 CACHED_REPO = "/api/resolve-cache/{kind:kind}/{namespace:owner}/{name}"
 
 router = Router(tags=GIT_TAGS, responses=MOVED | FILE_RESPONSES)
@@ -32,9 +32,9 @@ router = Router(tags=GIT_TAGS, responses=MOVED | FILE_RESPONSES)
 async def _revision_path(
     request: Request, database: Db, caller: MaybeCaller, address: RepoAddress, rest: str
 ) -> RevisionPath:
-    revision, path = revision_and_path(request, rest)
-    at = await get_revision(database, caller, address, revision, right=Right.read)
-    return RevisionPath(at=at, path=path)
+    name, path = revision_and_path(request, rest)
+    revision = await get_revision(database, caller, address, name, right=Right.read)
+    return RevisionPath(revision=revision, path=path)
 
 
 async def _root_path(
@@ -53,7 +53,7 @@ async def _cached_path(
 async def download_file(
     request: Request,
     database: Db,
-    place: Annotated[RevisionPath, Depends(_root_path)],
+    location: Annotated[RevisionPath, Depends(_root_path)],
     *,
     download: bool = False,
 ) -> Response:
@@ -63,24 +63,28 @@ async def download_file(
     With `download=true` a browser saves the file instead of showing it.
     """
     return await _send(
-        request, await downloads.get_file(database, place.at, place.path), to_save=download
+        request,
+        await downloads.get_file(database, location.revision, location.path),
+        to_save=download,
     )
 
 
 @router.get(CACHED_REPO + IN_REVISION, response_class=Response)
 async def download_cached_file(
-    request: Request, database: Db, place: Annotated[RevisionPath, Depends(_cached_path)]
+    request: Request, database: Db, location: Annotated[RevisionPath, Depends(_cached_path)]
 ) -> Response:
     """Download a file of a revision, as under `resolve`."""
-    return await _send(request, await downloads.get_file(database, place.at, place.path))
+    return await _send(
+        request, await downloads.get_file(database, location.revision, location.path)
+    )
 
 
 @router.get(ROOT_REPO + "/raw" + IN_REVISION, response_class=Response)
 async def download_raw_file(
-    request: Request, place: Annotated[RevisionPath, Depends(_root_path)]
+    request: Request, location: Annotated[RevisionPath, Depends(_root_path)]
 ) -> Response:
     """Download a file as git holds it: of a large file, the pointer to its content."""
-    file = await downloads.get_raw_file(place.at, place.path)
+    file = await downloads.get_raw_file(location.revision, location.path)
     lfs = file.entry.lfs
     return await content_response(
         request,
@@ -88,7 +92,7 @@ async def download_raw_file(
         size=file.entry.size if lfs is None else lfs.pointer_size,
         etag=file.entry.oid,
         file_name=_name(file),
-        media_type=media_type_of(file.entry.path) if lfs is None else TEXT,
+        media_type=safe_media_type(file.entry.path) if lfs is None else TEXT,
         headers={"X-Repo-Commit": file.commit},
     )
 
@@ -98,7 +102,7 @@ def _name(file: StoredFile) -> str:
 
 
 async def _send(request: Request, file: StoredFile, *, to_save: bool = False) -> Response:
-    media_type, name, lfs = media_type_of(file.entry.path), _name(file), file.entry.lfs
+    media_type, name, lfs = safe_media_type(file.entry.path), _name(file), file.entry.lfs
     headers = {"X-Repo-Commit": file.commit}
     if to_save:
         headers["Content-Disposition"] = content_disposition(name, BINARY)
@@ -117,7 +121,7 @@ async def _send(request: Request, file: StoredFile, *, to_save: bool = False) ->
 
 
 def _count(request: Request, response: Response, repo_id: str) -> None:
-    """Count what begins to be sent; neither a version that is known nor a download resumed."""
+    """Count a download when it begins, not one that is resumed or that the client has cached."""
     exchange = exchange_of(request)
     if exchange.without_body or response.status_code == HTTPStatus.NOT_MODIFIED:
         return

@@ -1,4 +1,4 @@
-"""Downloads: where the bytes of a file lie, its media type, and how often it is fetched."""
+"""Downloads: the content of a file in git or in the blob folder, its media type, and its count."""
 
 import asyncio
 from collections import Counter
@@ -9,18 +9,25 @@ from pathlib import PurePosixPath
 from hublet.core.clock import monotonic
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.core.logs import get_logger
-from hublet.repos import blobs as blob_folder
-from hublet.repos import blobs_store as blobs
+from hublet.repos import blobs_store
+from hublet.repos.blobs import blob_path
 from hublet.repos.browse import store
 from hublet.repos.browse.records import Revision, StoredFile
 from hublet.repos.errors import ContentMissing, EntryNotFound
 from hublet.repos.git import bare_repos, trees
 from hublet.repos.git.trees import LfsPointer
 
+log = get_logger("downloads")
+
+_FLUSH_SECONDS = 5.0
+# Within this time, all files of a repository that one client fetches are one download.
+_WINDOW_SECONDS = 300.0
+_MOST_REMEMBERED = 100_000
+
 BINARY = "application/octet-stream"
 TEXT = "text/plain; charset=utf-8"
 
-# The table that Python brings along; what a machine adds to it must not change an answer.
+# The table of Python itself; the files of a machine must not change a response.
 _KNOWN = MimeTypes(filenames=())
 _INLINE = ("image/", "audio/", "video/")
 _SUFFIXES_OF_TEXT = (
@@ -38,10 +45,10 @@ _TEXT_SUFFIXES = frozenset(_SUFFIXES_OF_TEXT.split())
 _TEXT_NAMES = frozenset(_NAMES_OF_TEXT.split())
 
 
-def media_type_of(path: str) -> str:
-    """Return the type to send a file with, the same whatever is in it.
+def safe_media_type(path: str) -> str:
+    """Return the media type to send a file with, by its name alone.
 
-    Pages and scripts are plain text here: on the hub's own origin nobody else's may run.
+    HTML and scripts are sent as plain text: no uploaded code may run on the hub's own origin.
     """
     name = PurePosixPath(path).name.lower()
     suffix = PurePosixPath(name).suffix
@@ -55,19 +62,11 @@ def media_type_of(path: str) -> str:
     return TEXT if guessed.startswith("text/") else BINARY
 
 
-log = get_logger("downloads")
-
-_FLUSH_SECONDS = 5.0
-# Whoever fetches the many files of a repository downloads it once.
-_WINDOW_SECONDS = 300.0
-_MOST_REMEMBERED = 100_000
-
-
 class DownloadCounter:
-    """Gathers counts in memory and writes them every few seconds, in one transaction.
+    """Download counter: gathers counts in memory and writes them every few seconds.
 
-    What one user or address fetches from a repository within five minutes counts once. A
-    process that is killed loses the counts of the last seconds; nothing rests on them.
+    All that one user or address fetches from a repository within five minutes counts once. A
+    process that is killed loses the counts of the last seconds, which is acceptable.
     """
 
     def __init__(self, database: Database) -> None:
@@ -112,35 +111,35 @@ class DownloadCounter:
             log.warning("downloads not written", reason=error.reason)
 
 
-async def get_file(database: Database, at: Revision, path: str) -> StoredFile:
-    """Return the file with its content, wherever that lies."""
-    file = await get_raw_file(at, path)
+async def get_file(database: Database, revision: Revision, path: str) -> StoredFile:
+    """Return the file with its content: in git, or of a large one in the blob folder."""
+    file = await get_raw_file(revision, path)
     if file.entry.lfs is None:
         return file
     return await _with_content(database, file, file.entry.lfs)
 
 
-async def get_raw_file(at: Revision, path: str) -> StoredFile:
+async def get_raw_file(revision: Revision, path: str) -> StoredFile:
     """Return the file as git holds it: of a large one, the pointer."""
-    return await asyncio.to_thread(_get_file, at, path)
+    return await asyncio.to_thread(_get_file, revision, path)
 
 
-def _get_file(at: Revision, path: str) -> StoredFile:
+def _get_file(revision: Revision, path: str) -> StoredFile:
     # A tag may have an id of its own; clients want that of the commit it stands for.
-    commit = str(trees.get_commit(bare_repos.open_repository(at.folder), at.commit).id)
-    entry = trees.get_entry(at.folder, commit, path)
+    commit = str(trees.get_commit(bare_repos.open_repository(revision.folder), revision.commit).id)
+    entry = trees.get_entry(revision.folder, commit, path)
     if entry.type != "file":
         raise EntryNotFound(path, commit=commit)
-    return StoredFile(repo=at.repo, commit=commit, entry=entry, folder=at.folder)
+    return StoredFile(repo=revision.repo, commit=commit, entry=entry, folder=revision.folder)
 
 
 async def _with_content(database: Database, file: StoredFile, lfs: LfsPointer) -> StoredFile:
     # A pointer can be written by anybody who knows a digest; that is no right to the content.
     async with database.read() as conn:
-        found = await blobs.find_in_repo(conn, file.repo.id, [lfs.sha256])
+        found = await blobs_store.find_in_repo(conn, file.repo.id, [lfs.sha256])
     if lfs.sha256 not in found or found[lfs.sha256].size != lfs.size:
         raise ContentMissing(file.entry.path)
-    path = blob_folder.blob_path(database.hub.settings.database.data_dir, lfs.sha256)
+    path = blob_path(database.hub.settings.database.data_dir, lfs.sha256)
     return replace(file, blob=path)
 
 

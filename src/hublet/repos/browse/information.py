@@ -1,4 +1,4 @@
-"""Repository information: all that is known of one repository at a revision."""
+"""Repository information: the properties and files of one repository at a revision."""
 
 import asyncio
 from dataclasses import replace
@@ -11,7 +11,7 @@ import pygit2
 from hublet.accounts.errors import ResourceGroupNotFound, RoleNeeded
 from hublet.accounts.records import ResourceGroupRecord
 from hublet.core.database import Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos import service as repos
 from hublet.repos import settings
 from hublet.repos.browse.records import IN_DETAIL, Property
@@ -33,32 +33,32 @@ _MOST_FILES = 50_001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InformationRequest:
-    """What is to be told of a repository."""
+    """The properties of a repository that a request asks for."""
 
-    # None: main, as the repository's own record knows it.
+    # None: main, whose commit is in the record of the repository.
     revision: str | None = None
-    shown: frozenset[Property] = IN_DETAIL
+    properties: frozenset[Property] = IN_DETAIL
     # Sizes and digests of files.
     with_blobs: bool = False
     with_security: bool = False
 
 
 async def get_info(
-    database: Database, caller: Caller | None, address: RepoAddress, asked: InformationRequest
+    database: Database, caller: Caller | None, address: RepoAddress, options: InformationRequest
 ) -> bytes:
-    """Return what is known of a repository at a revision, as the bytes of an answer."""
+    """Return the properties of a repository at a revision, as the body of a response."""
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.see)
-        if asked.revision is not None:
-            repo = replace(repo, head_sha=await refs.get_sha(conn, repo, asked.revision))
-        values = render_information(repo, asked.shown)
+        if options.revision is not None:
+            repo = replace(repo, head_sha=await refs.get_sha(conn, repo, options.revision))
+        values = render_information(repo, options.properties)
         group = await _visible_group(conn, caller, repo)
-    if Property.resource_group in asked.shown and group is not None:
+    if Property.resource_group in options.properties and group is not None:
         values["resourceGroup"] = render_resource_group(group)
-    if asked.with_security:
+    if options.with_security:
         values["securityRepoStatus"] = render_security_status()
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
-    return await asyncio.to_thread(_render, values, folder, repo.head_sha or "", asked)
+    folder = repos.git_folder(database, repo.id)
+    return await asyncio.to_thread(_render, values, folder, repo.head_sha or "", options)
 
 
 async def _visible_group(
@@ -70,20 +70,20 @@ async def _visible_group(
         return None
 
 
-def _render(values: dict[str, Any], folder: Path, sha: str, asked: InformationRequest) -> bytes:
-    if asked.revision is not None:
+def _render(values: dict[str, Any], folder: Path, sha: str, options: InformationRequest) -> bytes:
+    if options.revision is not None:
         sha = _commit_of(folder, sha)
-        if Property.sha in asked.shown:
+        if Property.sha in options.properties:
             values["sha"] = sha
-    if Property.siblings in asked.shown:
+    if Property.siblings in options.properties:
         entries = trees.list_tree(folder, sha, recursive=True)
         files = [entry for entry in entries if entry.type == "file"]
-        values["siblings"] = render_files(files[:_MOST_FILES], with_blobs=asked.with_blobs)
+        values["siblings"] = render_files(files[:_MOST_FILES], with_blobs=options.with_blobs)
     return msgspec.json.encode(values)
 
 
 def _commit_of(folder: Path, sha: str) -> str:
-    """Return the commit that this is the id of, or that the tag of this id points to."""
+    """Return the id of a commit, or of the commit that the tag of this id points to."""
     try:
         return str(trees.get_commit(bare_repos.open_repository(folder), sha).id)
     except pygit2.GitError:

@@ -1,4 +1,4 @@
-"""Lists of repositories: nobody sees in a list what they cannot see by its name."""
+"""Lists of repositories, with only those that the caller may see, and the cursors of their pages."""
 
 import re
 
@@ -35,7 +35,7 @@ def write_list_cursor(repo: Repo, sort: ListSort) -> str:
 
 
 def read_list_cursor(text: str) -> ListPosition | None:
-    """Return None at the start of a list; refuse what `write_position` did not write."""
+    """Return None at the start of a list; refuse what `write_list_cursor` did not write."""
     if not text:
         return None
     match = _LIST_CURSOR.fullmatch(text)
@@ -49,7 +49,7 @@ def write_owner_list_cursor(repo: Repo) -> str:
 
 
 def read_owner_list_cursor(text: str) -> OwnerListPosition:
-    """Return the start of a list for no text; refuse what `write_own_position` did not write."""
+    """Return the start of a list for no text; refuse what `write_owner_list_cursor` did not write."""
     if not text:
         return OwnerListPosition()
     match = _OWNER_LIST_CURSOR.fullmatch(text)
@@ -61,16 +61,16 @@ def read_owner_list_cursor(text: str) -> OwnerListPosition:
 async def list_repos(
     conn: Reader,
     caller: Caller | None,
-    wanted: RepoFilter,
+    filters: RepoFilter,
     *,
     order: ListOrder,
     after: str = "",
     limit: int = 100,
 ) -> list[Repo]:
-    """Return repositories of a type that the caller may see; `after` is from `write_position`."""
+    """Return repositories of a type that the caller may see; `after` is a list cursor."""
     reach = await _reach(conn, caller)
     position = read_list_cursor(after)
-    return await store.list_of_type(conn, wanted, reach, order=order, after=position, limit=limit)
+    return await store.list_of_type(conn, filters, reach, order=order, after=position, limit=limit)
 
 
 async def _reach(conn: Reader, caller: Caller | None) -> Reach | None:
@@ -80,7 +80,7 @@ async def _reach(conn: Reader, caller: Caller | None) -> Reach | None:
 
 
 async def get_owner_id(conn: Reader, caller: Caller, organization: str | None) -> str:
-    """Return whose repositories are asked for: the caller's own, or those of an organization."""
+    """Return the id of the caller, or of an organization that they are a member of."""
     owner_id = caller.user_id
     if organization is not None:
         found = await organizations.get_as(
@@ -95,7 +95,7 @@ async def get_owner_id(conn: Reader, caller: Caller, organization: str | None) -
 async def list_of_owner(
     conn: Reader, caller: Caller, owner_id: str, *, after: str, limit: int
 ) -> list[Repo]:
-    """Return the repositories of an owner whom `get_owner_id` gave, of all types."""
+    """Return the repositories of an owner from `get_owner_id`, of all types."""
     reach = await _reach(conn, caller)
     if reach is None:
         return []

@@ -1,11 +1,9 @@
-"""Records of browsing: revisions, stored files, filters and order of lists, properties of a
-repository.
-"""
+"""Records of browsing: properties, revisions and files of a repository, filter and order of lists."""
 
 from enum import StrEnum
 from pathlib import Path
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import Repo, RepoType
@@ -94,25 +92,25 @@ class Revision:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryWithCommit:
     entry: GitEntry
-    # The commit that last changed it, where that was asked for and is not too long ago.
+    # The commit that last changed it, if requested and found in the recent history.
     last_commit: CommitInfo | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file of a commit: small ones lie in git, large ones in the folder of blobs."""
+    """A file of a commit: small ones are in git, large ones in the blob folder."""
 
     repo: Repo
     commit: str
     entry: GitEntry
     # Git's folder of the repository.
     folder: Path
-    # Where the content lies, if that is not git.
+    # The file in the blob folder; None when the content is in git.
     blob: Path | None = None
 
 
 class ListSort(StrEnum):
-    """What a list is sorted by; the value is the column."""
+    """Sort key of a list; the value is the column."""
 
     creation = "created_at"
     update = "updated_at"
@@ -122,7 +120,7 @@ class ListSort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoFilter:
-    """Which repositories are asked for; what is empty lets everything through."""
+    """Filter of a list; an empty field matches everything."""
 
     type: RepoType
     # The name of a user or an organization.
@@ -144,7 +142,7 @@ class ListOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPosition:
-    """Where a page ended: the value it is sorted by, and the id of its last repository."""
+    """Position of the last repository on a page: the value of the sort key, and its id."""
 
     value: int
     repo_id: str
@@ -152,9 +150,9 @@ class ListPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerListPosition:
-    """Where a page of an owner's list ended: at a type, and there at a moment and an id."""
+    """Position of the last repository on a page of an owner's list."""
 
-    # Empty at the start, which is before everything.
+    # Empty at the start of the list.
     type: str = ""
     value: int = 0
     repo_id: str = ""

@@ -1,4 +1,8 @@
-"""Revisions: their address, their tree, their history and the cursors of their pages."""
+"""Revisions: how a path names one, its tree, its history, and the cursors of their pages.
+
+Names, sizes and history are open to everybody who may see a repository, as they are on the public
+service; the gate of a gated repository guards the content.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,16 +12,18 @@ from hublet.core.database import Database
 from hublet.core.paging import InvalidCursor
 from hublet.repos import service as repos
 from hublet.repos.browse.records import EntryWithCommit, Revision
-from hublet.repos.git import bare_repos, history, trees
+from hublet.repos.git import history, trees
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import RepoAddress, Right
 from hublet.repos.refs import service as refs
-from hublet.repos.refs.service import SHA
+from hublet.repos.refs.service import COMMIT_ID
 from hublet.tokens.records import Caller
 
 # Refs with slashes of their own that people write without encoding them.
 _UNENCODED_REFS = (("refs", "pr"), ("refs", "convert"))
+# A cursor that skips more commits than this has no page.
+_MOST_DIGITS = 9
 
 
 def split_revision_and_path(raw_path: str, rest: str) -> tuple[str, str]:
@@ -40,33 +46,25 @@ def _raw_end(raw_path: str, rest: str) -> list[str]:
     return rest.split("/")
 
 
-# More commits than that have no page of their own.
-_MOST_DIGITS = 9
-
-
 def write_tree_cursor(commit: str, last: str) -> str:
-    # Names of files may hold what a cursor may not.
+    # Names of files may have characters that a cursor may not.
     return f"{commit}:{quote(last, safe='/')}"
 
 
 def read_tree_cursor(position: str) -> tuple[str, str]:
     commit, colon, last = position.partition(":")
-    if not colon or not SHA.fullmatch(commit):
+    if not colon or not COMMIT_ID.fullmatch(commit):
         raise InvalidCursor
     return commit, unquote(last)
 
 
 def read_commit_count(text: str) -> int:
-    """Return how many were shown before; nothing was before the first page."""
+    """Return how many commits the pages before had; none before the first page."""
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
         raise InvalidCursor
     return int(text)
-
-
-# Names, sizes and history are open to everybody who may see a repository, as they are on the
-# public service; the gate of a gated repository stands before the content.
 
 
 async def get_revision(
@@ -81,17 +79,17 @@ async def get_revision(
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, right)
         commit = await refs.get_sha(conn, repo, revision)
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
+    folder = repos.git_folder(database, repo.id)
     return Revision(repo=repo, commit=commit, folder=folder)
 
 
 async def list_entries(
-    at: Revision, path: str, *, recursive: bool, after: str, limit: int
+    revision: Revision, path: str, *, recursive: bool, after: str, limit: int
 ) -> list[GitEntry]:
     return await asyncio.to_thread(
         trees.list_tree,
-        at.folder,
-        at.commit,
+        revision.folder,
+        revision.commit,
         path=path,
         recursive=recursive,
         after=after,
@@ -99,28 +97,30 @@ async def list_entries(
     )
 
 
-async def find_entries(at: Revision, paths: Sequence[str]) -> list[GitEntry]:
+async def find_entries(revision: Revision, paths: Sequence[str]) -> list[GitEntry]:
     """Return what is there of these paths; a folder may be written with a slash at its end."""
     bare = [path.removesuffix("/") for path in paths]
-    return await asyncio.to_thread(trees.find_entries, at.folder, at.commit, bare)
+    return await asyncio.to_thread(trees.find_entries, revision.folder, revision.commit, bare)
 
 
-async def with_last_commits(at: Revision, entries: Sequence[GitEntry]) -> list[EntryWithCommit]:
+async def with_last_commits(
+    revision: Revision, entries: Sequence[GitEntry]
+) -> list[EntryWithCommit]:
     paths = [entry.path for entry in entries]
-    commits = await asyncio.to_thread(history.last_commits, at.folder, at.commit, paths)
+    commits = await asyncio.to_thread(history.last_commits, revision.folder, revision.commit, paths)
     return [EntryWithCommit(entry=entry, last_commit=commits.get(entry.path)) for entry in entries]
 
 
-async def list_commits(at: Revision, *, skip: int, limit: int) -> list[CommitInfo]:
+async def list_commits(revision: Revision, *, skip: int, limit: int) -> list[CommitInfo]:
     return await asyncio.to_thread(
-        history.list_commits, at.folder, at.commit, skip=skip, limit=limit
+        history.list_commits, revision.folder, revision.commit, skip=skip, limit=limit
     )
 
 
-async def size_of(at: Revision, path: str) -> int:
-    return await asyncio.to_thread(_size_of, at, path)
+async def size_of(revision: Revision, path: str) -> int:
+    return await asyncio.to_thread(_size_of, revision, path)
 
 
-def _size_of(at: Revision, path: str) -> int:
-    entries = trees.list_tree(at.folder, at.commit, path=path, recursive=True)
+def _size_of(revision: Revision, path: str) -> int:
+    entries = trees.list_tree(revision.folder, revision.commit, path=path, recursive=True)
     return sum(entry.size for entry in entries)

@@ -1,8 +1,12 @@
-"""HTTP for information about repositories, one by one and in lists."""
+"""HTTP for browsing: information about repositories, lists, trees and history."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated, Any
 
-from fastapi import Response
+from fastapi import Depends, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
 
 from hublet.core.database import Reader
 from hublet.core.http import Db, ReadConn, Router
@@ -10,38 +14,66 @@ from hublet.core.http.paging import PAGED_RESPONSES
 from hublet.core.schema import Done
 from hublet.repos import service as repos
 from hublet.repos.auth import GIT_REPO, GIT_REPOS, GIT_TAGS, MOVED, GitRepo, GitRepoKind
-from hublet.repos.browse import information, lists, store
+from hublet.repos.browse import information, lists, revisions, store
 from hublet.repos.browse.auth import (
+    IN_REVISION,
+    REVISION,
+    CommitPage,
     ListPage,
     ListProperties,
     RequestedFilter,
     RequestedInformation,
     RequestedOrder,
+    RequestedPath,
+    RequestedRevision,
+    RevisionPath,
+    TreePage,
 )
 from hublet.repos.browse.lists import write_list_cursor, write_owner_list_cursor
-from hublet.repos.browse.schemas import OwnRepo, RepoInfo, render_information
+from hublet.repos.browse.records import EntryWithCommit, Revision
+from hublet.repos.browse.revisions import read_commit_count, write_tree_cursor
+from hublet.repos.browse.schemas import (
+    Commit,
+    OwnRepo,
+    PathsInfo,
+    RepoInfo,
+    TreeEntry,
+    TreeSize,
+    render_information,
+)
 from hublet.repos.errors import RepoNotFound
+from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import Right
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 
 router = Router(tags=GIT_TAGS, responses=MOVED)
+lists_router = Router()
+trees_router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
+
+_PATHS = {"schema": PathsInfo.model_json_schema()}
+_TAKES_PATHS: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/x-www-form-urlencoded": _PATHS, "application/json": _PATHS},
+    }
+}
 
 
 @router.get(GIT_REPO, response_model=RepoInfo)
 async def get_repo(
-    database: Db, caller: MaybeCaller, address: GitRepo, asked: RequestedInformation
+    database: Db, caller: MaybeCaller, address: GitRepo, options: RequestedInformation
 ) -> Response:
     """Tell what is known of a repository, with the files of its main branch."""
-    info = await information.get_info(database, caller, address, asked)
+    info = await information.get_info(database, caller, address, options)
     return Response(info, media_type="application/json")
 
 
 @router.get(f"{GIT_REPO}/revision/{{rev:path}}", response_model=RepoInfo)
 async def get_repo_revision(
-    database: Db, caller: MaybeCaller, address: GitRepo, rev: str, asked: RequestedInformation
+    database: Db, caller: MaybeCaller, address: GitRepo, rev: str, options: RequestedInformation
 ) -> Response:
     """Tell what is known of a repository, with its files at a branch, a tag or a commit."""
-    info = await information.get_info(database, caller, address, replace(asked, revision=rev))
+    info = await information.get_info(database, caller, address, replace(options, revision=rev))
     return Response(info, media_type="application/json")
 
 
@@ -65,27 +97,24 @@ async def get_repo_without_owner(kind: GitRepoKind, name: str) -> Done:
     raise RepoNotFound(kind.type, name)
 
 
-lists_router = Router()
-
-
 @lists_router.get(GIT_REPOS, tags=GIT_TAGS, responses=PAGED_RESPONSES)
 async def list_repos(
     conn: ReadConn,
     caller: MaybeCaller,
-    wanted: RequestedFilter,
+    filters: RequestedFilter,
     order: RequestedOrder,
     page: ListPage,
-    shown: ListProperties,
+    properties: ListProperties,
 ) -> list[RepoInfo]:
     """List the repositories of a type that the caller may see, page by page, newest first.
 
     Files are not listed: a repository's own page and its tree have them.
     """
-    found = await lists.list_repos(
-        conn, caller, wanted, order=order, after=page.after, limit=page.reach
+    listed = await lists.list_repos(
+        conn, caller, filters, order=order, after=page.after, limit=page.reach
     )
-    repos = page.cut(found, position=lambda repo: write_list_cursor(repo, order.sort))
-    return [RepoInfo.model_validate(render_information(repo, shown)) for repo in repos]
+    on_page = page.cut(listed, position=lambda repo: write_list_cursor(repo, order.sort))
+    return [RepoInfo.model_validate(render_information(repo, properties)) for repo in on_page]
 
 
 @lists_router.get("/api/settings/repositories", tags=["users"], responses=PAGED_RESPONSES)
@@ -108,7 +137,88 @@ async def _list_owned(
     conn: Reader, caller: AnyCaller, page: ListPage, *, organization: str | None
 ) -> list[OwnRepo]:
     owner_id = await lists.get_owner_id(conn, caller, organization)
-    found = await lists.list_of_owner(conn, caller, owner_id, after=page.after, limit=page.reach)
+    owned = await lists.list_of_owner(conn, caller, owner_id, after=page.after, limit=page.reach)
     all_bytes = await store.size_of_owner(conn, owner_id)
-    repos = page.cut(found, position=write_owner_list_cursor)
-    return [OwnRepo.of(repo, all_bytes=all_bytes) for repo in repos]
+    on_page = page.cut(owned, position=write_owner_list_cursor)
+    return [OwnRepo.of(repo, all_bytes=all_bytes) for repo in on_page]
+
+
+@trees_router.get("/tree" + IN_REVISION, responses=PAGED_RESPONSES)
+async def list_repo_tree(
+    location: RequestedPath, page: TreePage, *, recursive: bool = False, expand: bool = False
+) -> list[TreeEntry]:
+    """List the files and folders of a revision, or of a folder in it.
+
+    The path is the revision and, behind it, the folder; slashes within a revision are `%2F`.
+    All pages show the commit that the first one showed.
+    """
+    folder = location.for_page(page)
+    revision = folder.revision
+    entries = await revisions.list_entries(
+        revision, folder.path, recursive=recursive, after=folder.after, limit=page.reach
+    )
+    on_page = page.cut(
+        entries, position=lambda entry: write_tree_cursor(revision.commit, entry.path)
+    )
+    return await _render_entries(revision, on_page, expand=expand)
+
+
+async def _requested_paths(request: Request) -> PathsInfo:
+    # The public client sends a form; JSON says the same.
+    if request.headers.get("content-type", "").startswith("application/json"):
+        data: Any = None
+        try:
+            data = await request.json()
+        except ValueError:
+            raise RequestValidationError([{"type": "json_invalid", "loc": ("body",)}]) from None
+    else:
+        form = await request.form()
+        data = {**form, "paths": form.getlist("paths")}
+    try:
+        return PathsInfo.model_validate(data)
+    except ValidationError as error:
+        problems = [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
+        raise RequestValidationError(problems) from None
+
+
+@trees_router.post("/paths-info" + REVISION, openapi_extra=_TAKES_PATHS)
+async def get_paths_info(
+    revision: RequestedRevision, body: Annotated[PathsInfo, Depends(_requested_paths)]
+) -> list[TreeEntry]:
+    """Get what lies at these paths; those where nothing lies are left out."""
+    entries = await revisions.find_entries(revision, body.paths)
+    return await _render_entries(revision, entries, expand=body.expand)
+
+
+async def _render_entries(
+    revision: Revision, entries: Sequence[GitEntry], *, expand: bool
+) -> list[TreeEntry]:
+    listed = [EntryWithCommit(entry=entry) for entry in entries]
+    if expand:
+        listed = await revisions.with_last_commits(revision, entries)
+    return [TreeEntry.of(each, expand=expand) for each in listed]
+
+
+@trees_router.get("/treesize" + IN_REVISION)
+async def get_tree_size(location: RequestedPath) -> TreeSize:
+    """Get how many bytes the files of a revision, or of a folder in it, have together."""
+    size = await revisions.size_of(location.revision, location.path)
+    return TreeSize(path=location.path, size=size)
+
+
+@trees_router.get("/commits" + REVISION, responses=PAGED_RESPONSES)
+async def list_repo_commits(
+    revision: RequestedRevision,
+    page: CommitPage,
+    expand: Annotated[list[str] | None, Query(alias="expand[]")] = None,
+) -> list[Commit]:
+    """List a revision's commits, newest first.
+
+    With `expand[]=formatted` titles and messages come a second time, safe to put into a page.
+    """
+    start = RevisionPath(revision=revision, path="").for_page(page)
+    skip = read_commit_count(start.after)
+    commits = await revisions.list_commits(start.revision, skip=skip, limit=page.reach)
+    position = write_tree_cursor(start.revision.commit, str(skip + page.limit))
+    on_page = page.cut(commits, position=lambda _: position)
+    return [Commit.of(commit, formatted="formatted" in (expand or [])) for commit in on_page]

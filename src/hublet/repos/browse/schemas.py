@@ -1,4 +1,8 @@
-"""Schemas of repositories, alone and in lists, and of their folders, files and commits."""
+"""Schemas of repositories, alone and in lists, and of their folders, files and commits.
+
+Information about a repository is rendered as plain values: it may have as many files as a
+repository, and those are turned into bytes in a thread, without a model for each.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 from html import escape
@@ -15,10 +19,17 @@ from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.objects import user_of
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import Repo, RepoType
-from hublet.repos.schemas import GateName, RepoResourceGroup, RepoTypeName, VisibilityName
+from hublet.repos.schemas import (
+    GateName,
+    RepoResourceGroup,
+    RepoTypeName,
+    Sha1,
+    Sha256,
+    VisibilityName,
+)
 
-# Answers are put together as plain values: one may have as many files as a repository, and those
-# are turned into bytes in a thread, without a model for each.
+MOST_PATHS = 1000
+_WHOLE = 100
 
 
 class LfsFile(Schema):
@@ -105,7 +116,7 @@ def _sdk(repo: Repo) -> str | None:
     return (_card_text(repo, "sdk") or repo.sdk) if repo.type is RepoType.space else None
 
 
-# What is None is left out.
+# Values that are None are left out.
 _VALUES: dict[Property, Callable[[Repo], Any]] = {
     Property.author: lambda repo: repo.owner_name,
     Property.sha: lambda repo: repo.head_sha,
@@ -129,9 +140,9 @@ _VALUES: dict[Property, Callable[[Repo], Any]] = {
 }
 
 
-def render_information(repo: Repo, shown: Collection[Property]) -> dict[str, Any]:
-    """Return what the repository's own record tells of these properties."""
-    values = {name.value: get(repo) for name, get in _VALUES.items() if name in shown}
+def render_information(repo: Repo, properties: Collection[Property]) -> dict[str, Any]:
+    """Return the values of these properties that the repository's own record has."""
+    values = {name.value: get(repo) for name, get in _VALUES.items() if name in properties}
     known = {name: value for name, value in values.items() if value is not None}
     return {"_id": repo.id, "id": repo.full_name, **known}
 
@@ -159,9 +170,6 @@ def _render_file(entry: GitEntry) -> dict[str, Any]:
     return file
 
 
-_WHOLE = 100
-
-
 class OwnRepo(Schema):
     """A repository in the list of its owner, with the bytes it takes."""
 
@@ -185,12 +193,6 @@ class OwnRepo(Schema):
                 "storagePercent": round(_WHOLE * repo.size / all_bytes, 2) if all_bytes else 0,
             }
         )
-
-
-MOST_PATHS = 1000
-
-Sha1 = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Lfs(Schema):
@@ -288,7 +290,7 @@ class Commit(Schema):
 
     @classmethod
     def of(cls, commit: CommitInfo, *, formatted: bool) -> Self:
-        shown: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "id": commit.id,
             "title": commit.title,
             "message": commit.message,
@@ -297,8 +299,8 @@ class Commit(Schema):
             "parents": list(commit.parents),
         }
         if formatted:
-            shown["formatted"] = {
+            fields["formatted"] = {
                 "title": escape(commit.title),
                 "message": escape(commit.message),
             }
-        return cls.model_validate(shown)
+        return cls.model_validate(fields)

@@ -1,4 +1,9 @@
-"""SQL of lists of repositories and of download counts."""
+"""SQL of lists of repositories and of download counts.
+
+Public repositories have an index for each order, and of private ones only those of a caller's own
+owners are read: a page costs the same however many repositories a hub has. Words and tags have no
+index; they are searched along that order until the page is full.
+"""
 
 import json
 from collections.abc import Iterable
@@ -17,13 +22,9 @@ from hublet.repos.names import repo_name_key
 from hublet.repos.records import Reach, Repo
 from hublet.repos.store import COLUMNS, OWNER, record
 
-# Of what is public there is an index in each order, and of what is not only a caller's own owners
-# are looked at: a page costs the same however many repositories a hub has. Words and tags have no
-# index; they are looked for along that order until the page is full.
-
 
 class _Parameters:
-    """The values of a statement that is put together, each behind its number."""
+    """Values of a statement under construction, each with its number."""
 
     def __init__(self) -> None:
         self.all: list[object] = []
@@ -46,22 +47,22 @@ async def roles_of_user(conn: Reader, user_id: str) -> dict[str, Role]:
 
 async def list_of_type(
     conn: Reader,
-    wanted: RepoFilter,
+    filters: RepoFilter,
     reach: Reach | None,
     *,
     order: ListOrder,
     after: ListPosition | None,
     limit: int,
 ) -> list[Repo]:
-    """Return what everybody may see, and of the rest what lies within reach."""
+    """Return public repositories, and private ones within reach."""
     values = _Parameters()
-    key = _key(wanted, order)
-    conditions = [*_conditions(values, wanted), *_after_position(values, key, order, after)]
+    key = _key(filters, order)
+    conditions = [*_conditions(values, filters), *_after_position(values, key, order, after)]
     sorting = _sorting(key, order)
     most = values.put(limit)
     parts = ["r.visibility = 'public'"]
     if reach is not None:
-        parts.append(f"r.visibility <> 'public' AND {_within_reach(values, reach)}")
+        parts.append(f"r.visibility <> 'public' AND {_reach_condition(values, reach)}")
     # Each part has its own limit, so that neither is read to its end.
     union = " UNION ALL ".join(
         f"""
@@ -88,12 +89,12 @@ async def list_of_owner(
     """Return an owner's repositories of all types, by type, the oldest first."""
     values = _Parameters()
     owner, most = values.put(owner_id), values.put(limit)
-    place = ", ".join(values.put(value) for value in (after.type, after.value, after.repo_id))
+    position = ", ".join(values.put(value) for value in (after.type, after.value, after.repo_id))
     rows = await conn.fetch_all(
         f"""
         SELECT {COLUMNS} FROM repos r {OWNER}
-        WHERE r.owner_id = {owner} AND (r.type, r.created_at, r.id) > ({place})
-          AND (r.visibility = 'public' OR {_within_reach(values, reach)})
+        WHERE r.owner_id = {owner} AND (r.type, r.created_at, r.id) > ({position})
+          AND (r.visibility = 'public' OR {_reach_condition(values, reach)})
         ORDER BY r.type, r.created_at, r.id LIMIT {most}
         """,
         *values.all,
@@ -109,10 +110,10 @@ async def size_of_owner(conn: Reader, owner_id: str) -> int:
     return size
 
 
-def _key(wanted: RepoFilter, order: ListOrder) -> str:
-    # The sign keeps both engines from the index of an order that only creation has by owner:
-    # they would look through all repositories for those of one author.
-    by_owner = wanted.author and order.sort is not ListSort.creation
+def _key(filters: RepoFilter, order: ListOrder) -> str:
+    # The plus sign keeps both engines from the index of this order: it is not by owner, and they
+    # would search all repositories for those of one author.
+    by_owner = filters.author and order.sort is not ListSort.creation
     return f"+r.{order.sort}" if by_owner else f"r.{order.sort}"
 
 
@@ -126,29 +127,29 @@ def _after_position(
 ) -> list[str]:
     if after is None:
         return []
-    place = f"({values.put(after.value)}, {values.put(after.repo_id)})"
-    return [f"({key}, r.id) {'>' if order.ascending else '<'} {place}"]
+    position = f"({values.put(after.value)}, {values.put(after.repo_id)})"
+    return [f"({key}, r.id) {'>' if order.ascending else '<'} {position}"]
 
 
-def _conditions(values: _Parameters, wanted: RepoFilter) -> list[str]:
-    found = [f"r.type = {values.put(wanted.type)}"]
-    if wanted.author:
-        author = values.put(name_key(wanted.author))
-        found.append(f"r.owner_id = (SELECT account_id FROM names WHERE key = {author})")
-    if wanted.gated is not None:
-        found.append(f"r.gated IS {'NOT NULL' if wanted.gated else 'NULL'}")
-    for word in wanted.words:
+def _conditions(values: _Parameters, filters: RepoFilter) -> list[str]:
+    conditions = [f"r.type = {values.put(filters.type)}"]
+    if filters.author:
+        author = values.put(name_key(filters.author))
+        conditions.append(f"r.owner_id = (SELECT account_id FROM names WHERE key = {author})")
+    if filters.gated is not None:
+        conditions.append(f"r.gated IS {'NOT NULL' if filters.gated else 'NULL'}")
+    for word in filters.words:
         pattern = values.put(_containing(repo_name_key(word)))
         owner = "(SELECT n.key FROM names n WHERE n.account_id = r.owner_id)"
-        found.append(rf"{owner} || '/' || r.name_key LIKE {pattern} ESCAPE '\'")
-    if wanted.name_part:
-        pattern = values.put(_containing(repo_name_key(wanted.name_part)))
-        found.append(rf"r.name_key LIKE {pattern} ESCAPE '\'")
-    for tag in wanted.tags:
+        conditions.append(rf"{owner} || '/' || r.name_key LIKE {pattern} ESCAPE '\'")
+    if filters.name_part:
+        pattern = values.put(_containing(repo_name_key(filters.name_part)))
+        conditions.append(rf"r.name_key LIKE {pattern} ESCAPE '\'")
+    for tag in filters.tags:
         # Tags are kept as JSON, whose letters are all ASCII: both engines lower them alike.
         pattern = values.put(_containing(json.dumps(tag).lower()))
-        found.append(rf"lower(r.tags) LIKE {pattern} ESCAPE '\'")
-    return found
+        conditions.append(rf"lower(r.tags) LIKE {pattern} ESCAPE '\'")
+    return conditions
 
 
 def _containing(text: str) -> str:
@@ -157,7 +158,7 @@ def _containing(text: str) -> str:
     return f"%{text}%"
 
 
-def _within_reach(values: _Parameters, reach: Reach) -> str:
+def _reach_condition(values: _Parameters, reach: Reach) -> str:
     owners = values.put_list({*reach.readable, *reach.where_created})
     readable, created = values.put_list(reach.readable), values.put_list(reach.where_created)
     return f"""
@@ -172,5 +173,5 @@ def _within_reach(values: _Parameters, reach: Reach) -> str:
 
 
 async def add_counts(conn: Connection, counts: Iterable[tuple[str, int]]) -> None:
-    """Add to the downloads of repositories, by id; one that is gone by now is passed over."""
+    """Add to the downloads of repositories, by id; one that is gone by now is skipped."""
     await conn.execute_many("UPDATE repos SET downloads = downloads + $2 WHERE id = $1", counts)

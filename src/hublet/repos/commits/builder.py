@@ -1,11 +1,11 @@
-"""Commit builder: makes the commit in git. Blocks on the disk; nothing points to it yet."""
+"""Commit builder: writes a commit into git, to which nothing points yet. Blocks on the disk."""
 
 from pathlib import Path
 
 import pygit2
 
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
-from hublet.core.light_dataclasses import dataclass
 from hublet.repos.commits.intake import CommitRequest
 from hublet.repos.errors import ParentMoved
 from hublet.repos.git import bare_repos
@@ -14,16 +14,16 @@ from hublet.repos.git.objects import CommitDraft, commit_data, email_of
 from hublet.repos.git.tree_changes import AppliedChanges, apply_changes
 from hublet.repos.git.trees import get_commit
 
-# How far back a repeated commit is looked for, when others followed it.
+# How far back a repeated commit is searched for, when others followed it.
 _MOST_COMMITS_SEARCHED = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitBase:
-    """What to build on."""
+    """The head of a branch that a commit is built on."""
 
     folder: Path
-    # What the branch is called, for a sentence, and where it is.
+    # The name of the branch, for messages, and its commit.
     revision: str
     head: str
 
@@ -37,7 +37,7 @@ class BuiltCommit:
 
 
 class CommitBuilder:
-    """Builds one request, on one head after the other until it fits."""
+    """Builds the commit of one request on one head."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class CommitBuilder:
         return BuiltCommit(oid=oid, is_new=True, added_bytes=applied.added_bytes)
 
     def _repeated_on(self, parent: str) -> BuiltCommit:
-        """Find this very commit among the last ones, for a client that did not hear of it."""
+        """Find this very commit among the last ones, for a client that repeats its request."""
         commit = self._head
         for _ in range(_MOST_COMMITS_SEARCHED):
             if [str(each) for each in commit.parent_ids] == [parent]:
@@ -94,7 +94,7 @@ class CommitBuilder:
         raise ParentMoved(self._base.revision, parent=parent, head=self._base.head)
 
     def _is_repeated(self, commit: pygit2.Commit) -> bool:
-        """Tell whether a commit is what this request makes of its parent."""
+        """Tell whether this request, built on the commit's parent, gives the same commit."""
         if commit.message != self._draft.message:
             return False
         if commit.author.email != email_of(self._draft.author):

@@ -1,13 +1,13 @@
-"""Intake of a commit: checks its operations as they arrive and puts their content on the disk.
+"""Commit intake: checks the operations of a commit as they arrive and writes content to the disk.
 
-Content that git holds becomes objects, content that is too large for git becomes blobs. None
-of it is visible to anybody before the refs move. Everything here blocks on the disk.
+Small content becomes git objects, content that is too large for git becomes blobs. Nothing of it
+is visible before the refs move. Everything here blocks on the disk.
 """
 
 from dataclasses import field, replace
 from pathlib import Path
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos import cards
 from hublet.repos.cards import README
 from hublet.repos.commits.operations import (
@@ -23,24 +23,24 @@ from hublet.repos.commits.parser import CommitParser
 from hublet.repos.errors import InvalidCommit, InvalidPath
 from hublet.repos.git import patterns
 from hublet.repos.git.object_writer import ObjectWriter
-from hublet.repos.git.tree_changes import FilePut, TreeChanges, paths_above
+from hublet.repos.git.tree_changes import FilePut, TreeChanges
 from hublet.repos.git.trees import parse_pointer, pointer_to
-from hublet.repos.names import check_path
+from hublet.repos.names import check_path, paths_above
 from hublet.repos.records import Blob
 
-# What is larger lies in the folder of blobs, and git holds a pointer to it.
+# Larger content goes to the blob folder, and git holds a pointer to it.
 LARGEST_IN_GIT = 10 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRequest:
-    """A whole commit, its content put away."""
+    """A parsed commit, its content on the disk."""
 
     header: CommitHeader
     changes: TreeChanges
-    # Large files that came with this request, and are on the disk.
+    # Large files that came with this request.
     blobs: tuple[Blob, ...]
-    # Files that came before, through LFS, by path; whether they did is not checked yet.
+    # Files that were uploaded through LFS before; whether they were is not checked yet.
     lfs_files: tuple[AddLfsFile, ...]
 
 
@@ -73,7 +73,7 @@ class CommitIntake:
 
     def __init__(self, *, data_dir: Path, folder: Path, largest_file: int) -> None:
         self.writer = ObjectWriter(folder)
-        self._parser = CommitParser(data_dir, self._take, largest_file=largest_file)
+        self._parser = CommitParser(data_dir, self._take_operation, largest_file=largest_file)
         self._changes = TreeChanges()
         self._attributes: bytes | None = None
         self._blobs: list[Blob] = []
@@ -85,13 +85,13 @@ class CommitIntake:
 
     def finish(self) -> CommitRequest:
         header = self._parser.finish()
-        # What lies in a folder that goes need not be deleted on its own.
+        # Files in a deleted folder are deleted with it.
         folders = self._changes.deleted_folders
         files = self._changes.deleted_files
-        kept = {path for path in files if folders.isdisjoint(paths_above(path))}
+        separate = {path for path in files if folders.isdisjoint(paths_above(path))}
         return CommitRequest(
             header=header,
-            changes=replace(self._changes, deleted_files=kept, attributes=self._attributes),
+            changes=replace(self._changes, deleted_files=separate, attributes=self._attributes),
             blobs=tuple(self._blobs),
             lfs_files=tuple(self._lfs_files),
         )
@@ -100,14 +100,14 @@ class CommitIntake:
         self._parser.close()
         self.writer.discard()
 
-    def _take(self, operation: Operation) -> None:
+    def _take_operation(self, operation: Operation) -> None:
         try:
-            self._take_checked(operation)
+            self._apply(operation)
         finally:
             if isinstance(operation, AddFile):
                 operation.content.close()
 
-    def _take_checked(self, operation: Operation) -> None:
+    def _apply(self, operation: Operation) -> None:
         _check_path(operation.path)
         match operation:
             case AddFile(path=path, content=content):
@@ -129,7 +129,7 @@ class CommitIntake:
             return
         data = content.read_all()
         if (lfs := parse_pointer(data)) is not None:
-            # Whoever writes a pointer by hand must have brought what it points to as well.
+            # A pointer that was written by hand needs its content on the hub as well.
             self._lfs_files.append(AddLfsFile(path=path, sha256=lfs.sha256, size=lfs.size))
             return
         if path == README:
@@ -141,7 +141,7 @@ class CommitIntake:
     def _put_blob(self, content: FileContent) -> FilePut:
         spool = content.spooled()
         git_sha1 = spool.git_sha1()
-        blob = replace(spool.keep(), git_sha1=git_sha1)
+        blob = replace(spool.store(), git_sha1=git_sha1)
         self._blobs.append(blob)
         pointer = pointer_to(blob.sha256, blob.size)
         return FilePut(oid=self.writer.add("blob", pointer), size=blob.size, is_lfs=True)
@@ -151,6 +151,6 @@ def _check_path(path: str) -> None:
     try:
         check_path(path)
     except InvalidPath as error:
-        # Which of many it is, as far as it can be told.
-        shown = path[:200].encode("ascii", "backslashreplace").decode()
-        raise InvalidCommit(f"{shown!r}: {error.message}") from None
+        # The path in printable form, so that the message names it.
+        printable = path[:200].encode("ascii", "backslashreplace").decode()
+        raise InvalidCommit(f"{printable!r}: {error.message}") from None

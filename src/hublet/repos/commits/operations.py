@@ -1,12 +1,13 @@
-"""Operations of a commit: its header, the files it adds and deletes, and the content they bring."""
+"""Operations of a commit: its header, added and deleted files, and their content.
+
+Small content stays in memory, larger content goes to the disk while it arrives.
+"""
 
 import binascii
 from pathlib import Path
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.blobs import Spool
-
-# What is small stays in memory, what is larger goes to the disk while it arrives.
 
 MOST_IN_MEMORY = 1 << 20
 
@@ -41,7 +42,7 @@ class FileContent:
         return bytes(self._memory) if self.spool is None else self.spool.read_all()
 
     def spooled(self) -> Spool:
-        """Return the bytes on the disk, wherever they were before."""
+        """Return the bytes in a spool; those in memory are written to one."""
         if self.spool is None:
             self.spool = Spool(self._data_dir)
             self.spool.write(self._memory)
@@ -53,7 +54,7 @@ class FileContent:
 
 
 class Base64Decoder:
-    """Decodes text that is cut anywhere; four characters at a time belong together."""
+    """Streaming base64 decoder: takes text in pieces of any size."""
 
     def __init__(self, content: FileContent) -> None:
         self._content = content
@@ -83,7 +84,7 @@ class Base64Decoder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitHeader:
-    """The first line: what the commit says, and which state it is meant for."""
+    """The first line of the body: the message, and the parent that the commit is meant for."""
 
     summary: str
     description: str = ""
@@ -102,11 +103,11 @@ class AddFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddLfsFile:
-    """A file whose content arrived before, through LFS."""
+    """A file whose content was uploaded before, through LFS."""
 
     path: str
     sha256: str
-    # None: as large as it is; copies on the hub do not say.
+    # None: not checked; a copy on the hub has no size.
     size: int | None
 
 

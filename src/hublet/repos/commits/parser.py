@@ -1,6 +1,4 @@
-"""Commit parser: reads the NDJSON body while it arrives, in chunks of any size and in bounded
-memory.
-"""
+"""Commit parser: reads the NDJSON body while it arrives, in bounded memory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +20,10 @@ from hublet.repos.commits.operations import (
 )
 from hublet.repos.commits.scanner import LONGEST_LINE, BrokenString, LineTooLong, Scanner
 from hublet.repos.errors import CommitTooLarge, InvalidCommit, InvalidCommitLine
+
+MOST_OPERATIONS = 100_000
+
+_KEYS = "header, file, lfsFile, deletedFile or deletedFolder"
 
 Sha1 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{40}\Z")]
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
@@ -76,19 +78,14 @@ _decoder: msgspec.json.Decoder[CommitLine] = msgspec.json.Decoder(CommitLine)
 
 
 def decode_line(line: bytes) -> CommitLine:
-    """Return what a line says; raise msgspec's DecodeError or ValidationError."""
+    """Return the decoded line; raise msgspec's DecodeError or ValidationError."""
     return _decoder.decode(line)
 
 
-MOST_OPERATIONS = 100_000
-
-_KEYS = "header, file, lfsFile, deletedFile or deletedFolder"
-
-
 class CommitParser:
-    """Feed it the body, then `finish`; each operation is handed on when its line is complete.
+    """Feed it the body, then `finish`; `take` gets each operation when its line is complete.
 
-    Whoever takes an AddFile closes its content. An error leaves the parser of no use.
+    `take` closes the content of an AddFile. The parser cannot be used after an error.
     """
 
     def __init__(
@@ -105,40 +102,40 @@ class CommitParser:
         self._content: FileContent | None = None
 
     def feed(self, data: bytes) -> None:
-        self._guarded(lambda: self._scanner.feed(data))
+        self._scan(lambda: self._scanner.feed(data))
 
     def finish(self) -> CommitHeader:
-        self._guarded(self._scanner.finish)
+        self._scan(self._scanner.finish)
         if self.header is None:
             raise InvalidCommit("The body is empty; its first line must be the header.")
         return self.header
 
     def close(self) -> None:
-        """Forget what was not handed on."""
+        """Close the content of a line that is not complete."""
         if self._content is not None:
             self._content.close()
 
-    def _guarded(self, scan: Callable[[], None]) -> None:
+    def _scan(self, scan: Callable[[], None]) -> None:
         try:
             scan()
         except LineTooLong:
-            raise self._wrong(
+            raise self._invalid(
                 f"it must have at most {LONGEST_LINE} bytes beside the content of a file."
             ) from None
         except BrokenString:
-            raise self._wrong("it is not valid JSON; a string in it does not end.") from None
+            raise self._invalid("it is not valid JSON; a string in it does not end.") from None
         except InvalidBase64:
-            raise self._wrong("content must be base64.") from None
+            raise self._invalid("content must be base64.") from None
 
     def begin_content(self) -> None:
         if self._content is not None:
-            raise self._wrong("content must be there once.")
+            raise self._invalid("content must be there once.")
         self._content = FileContent(self._data_dir)
         self._decoder = Base64Decoder(self._content)
 
     def take_content(self, text: bytes) -> None:
         if self._decoder is None or self._content is None:
-            raise self._wrong("content must be one string.")
+            raise self._invalid("content must be one string.")
         self._decoder.feed(text)
         if self._content.size > self._largest_file:
             raise CommitTooLarge(
@@ -152,23 +149,23 @@ class CommitParser:
 
     def end_line(self, line: bytes) -> None:
         if line.strip():
-            self._understand(self._decoded(line))
+            self._handle_line(self._decode(line))
         self._line += 1
 
-    def _decoded(self, line: bytes) -> CommitLine:
+    def _decode(self, line: bytes) -> CommitLine:
         try:
             return decode_line(line)
         except msgspec.ValidationError as error:
-            raise self._wrong(_explain(str(error))) from None
+            raise self._invalid(_explain(str(error))) from None
         except (msgspec.DecodeError, UnicodeDecodeError):
-            raise self._wrong("it is not valid JSON.") from None
+            raise self._invalid("it is not valid JSON.") from None
 
-    def _understand(self, line: CommitLine) -> None:
+    def _handle_line(self, line: CommitLine) -> None:
         if isinstance(line, HeaderLine):
             self._take_header(line.value)
             return
         if self.header is None:
-            raise self._wrong("the header must come first.")
+            raise self._invalid("the header must come first.")
         self._operations += 1
         if self._operations > MOST_OPERATIONS:
             raise CommitTooLarge(
@@ -178,11 +175,11 @@ class CommitParser:
 
     def _take_header(self, value: HeaderValue) -> None:
         if self.header is not None:
-            raise self._wrong("there must be one header only.")
+            raise self._invalid("there must be one header only.")
         if "\x00" in value.summary + value.description:
-            raise self._wrong("text must not contain the NUL character.")
+            raise self._invalid("text must not contain the NUL character.")
         if not value.summary.strip():
-            raise self._wrong("summary must not be blank.")
+            raise self._invalid("summary must not be blank.")
         self.header = CommitHeader(
             summary=value.summary, description=value.description, parent=value.parent_commit
         )
@@ -198,7 +195,7 @@ class CommitParser:
             case DeletedFolderLine(value=value):
                 return DeleteFolder(path=value.path.removesuffix("/"))
             case _:  # pragma: no cover - headers were taken before
-                raise self._wrong(f"key must be {_KEYS}.")
+                raise self._invalid(f"key must be {_KEYS}.")
 
     def _content_of(self, value: FileValue) -> FileContent:
         content = self._content
@@ -211,17 +208,17 @@ class CommitParser:
         self._content = None
         return content
 
-    def _wrong(self, rule: str) -> InvalidCommitLine:
+    def _invalid(self, rule: str) -> InvalidCommitLine:
         return InvalidCommitLine(self._line, rule)
 
 
 def _explain(message: str) -> str:
-    """Turn msgspec's words into the rule: `$.value.path` is how it says which field."""
+    """Return the rule from a message of msgspec, which names the field as `$.value.path`."""
     if message.startswith("Invalid value") and message.endswith("`$.key`"):
         return f"key must be {_KEYS}."
-    rule, _, place = message.rpartition(" - at ")
-    field = place.strip("`").removeprefix("$").removeprefix(".")
+    rule, _, location = message.rpartition(" - at ")
+    field = location.strip("`").removeprefix("$").removeprefix(".")
     if rule.startswith("Invalid enum value"):
-        # What was sent is not repeated: it may be long.
+        # The value is not repeated: it may be long.
         rule = "Invalid value"
-    return f"{field}: {rule}." if rule else f"{place}."
+    return f"{field}: {rule}." if rule else f"{location}."

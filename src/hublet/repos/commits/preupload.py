@@ -1,14 +1,14 @@
-"""Preupload: tells a client which files to leave out and which content is there already."""
+"""Preupload: which files a client need not upload, because .gitignore or the content says so."""
 
 import asyncio
 from pathlib import Path
 
 from hublet.core.database import Database
-from hublet.core.light_dataclasses import dataclass
-from hublet.repos import blobs_store as blobs
+from hublet.core.dataclasses import dataclass
+from hublet.repos import blobs_store
+from hublet.repos import service as repos
 from hublet.repos.commits.targets import CommitAddress, get_target
 from hublet.repos.git import trees
-from hublet.repos.git.bare_repos import folder_of
 from hublet.repos.git.patterns import IgnoreRules
 from hublet.repos.git.trees import GitEntry
 from hublet.tokens.records import Caller
@@ -21,30 +21,30 @@ _LARGEST_IGNORE_FILE = 1 << 16
 class FileAdvice:
     path: str
     is_ignored: bool
-    # What git calls the content that is there now; None: nothing, or not known.
+    # The id of the present content as a git blob; None: there is none, or it is not known.
     git_sha1: str | None
 
 
 async def advise(
     database: Database,
     caller: Caller,
-    wanted: CommitAddress,
+    address: CommitAddress,
     paths: list[str],
     *,
     ignore: str | None,
 ) -> list[FileAdvice]:
-    """Tell of each file whether .gitignore leaves it out and what its present content is."""
+    """Return for each file whether .gitignore excludes it, and the id of its present content."""
     async with database.read() as conn:
-        target = await get_target(conn, caller, wanted)
-    folder = folder_of(database.hub.settings.database.data_dir, target.repo.id)
+        target = await get_target(conn, caller, address)
+    folder = repos.git_folder(database, target.repo.id)
     entries, ignored = await asyncio.to_thread(_inspect, folder, target.head, paths, ignore)
     large = [entry.lfs.sha256 for entry in entries.values() if entry.lfs is not None]
     async with database.read() as conn:
-        found = await blobs.find_in_repo(conn, target.repo.id, large) if large else {}
-    names = {digest: blob.git_sha1 for digest, blob in found.items()}
+        blobs = await blobs_store.find_in_repo(conn, target.repo.id, large) if large else {}
+    git_ids = {digest: blob.git_sha1 for digest, blob in blobs.items()}
     return [
         FileAdvice(
-            path=path, is_ignored=path in ignored, git_sha1=_git_sha1(entries.get(path), names)
+            path=path, is_ignored=path in ignored, git_sha1=_git_sha1(entries.get(path), git_ids)
         )
         for path in paths
     ]
@@ -53,19 +53,19 @@ async def advise(
 def _inspect(
     folder: Path, commit: str, paths: list[str], ignore: str | None
 ) -> tuple[dict[str, GitEntry], set[str]]:
-    found = {entry.path: entry for entry in trees.find_entries(folder, commit, paths)}
+    entries = {entry.path: entry for entry in trees.find_entries(folder, commit, paths)}
     rules = IgnoreRules(_ignore_file(folder, commit) if ignore is None else ignore)
-    return found, {path for path in paths if rules.ignores(path)}
+    return entries, {path for path in paths if rules.ignores(path)}
 
 
 def _ignore_file(folder: Path, commit: str) -> str:
-    found = trees.find_entries(folder, commit, [_IGNORE_FILE])
-    if not found or found[0].type != "file" or found[0].size > _LARGEST_IGNORE_FILE:
+    entry = next(iter(trees.find_entries(folder, commit, [_IGNORE_FILE])), None)
+    if entry is None or entry.type != "file" or entry.size > _LARGEST_IGNORE_FILE:
         return ""
-    return trees.read_blob(folder, found[0].oid).decode(errors="replace")
+    return trees.read_blob(folder, entry.oid).decode(errors="replace")
 
 
-def _git_sha1(entry: GitEntry | None, names: dict[str, str | None]) -> str | None:
+def _git_sha1(entry: GitEntry | None, git_ids: dict[str, str | None]) -> str | None:
     if entry is None or entry.type != "file":
         return None
-    return entry.oid if entry.lfs is None else names.get(entry.lfs.sha256)
+    return entry.oid if entry.lfs is None else git_ids.get(entry.lfs.sha256)

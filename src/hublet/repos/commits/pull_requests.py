@@ -1,18 +1,24 @@
-"""Registry of pull request functions, which lie on the floor above: they register what commits
-need.
+"""Pull requests as commits and pushes see them: who may push to one, and how one is opened.
 
-`hublet.community.discussions` calls `register` when it is imported. The opener runs inside the
-transaction that moves `refs/pr/N` to the new commit right after it; it keeps the pull request
-and gives it its number, and leaves the ref alone.
+Pull requests live on the floor above: `hublet.community.discussions` calls `register` when it is
+imported. Its opener runs inside the transaction that moves `refs/pr/N` to the new commit right
+after it; it stores the pull request and gives it its number, and leaves the ref alone.
 """
 
+import re
 from typing import Protocol
 
 from hublet.core.database import Connection, Reader
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import NotImplementedHere
-from hublet.core.light_dataclasses import dataclass
-from hublet.repos.records import Repo
+from hublet.repos import service as repos
+from hublet.repos.records import Repo, Right
 from hublet.tokens.records import Caller
+
+_REF = re.compile(r"refs/pr/([1-9][0-9]{0,17})")
+
+# Interface 5.3: whoever proposes a change must be able to discuss the repository and to read it.
+_RIGHTS_TO_PROPOSE = (Right.read, Right.discuss)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +30,7 @@ class PullRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewPullRequest:
-    """What somebody wants to change, as a commit that is already in git."""
+    """A proposed change, as a commit that is already in git."""
 
     title: str
     description: str
@@ -35,38 +41,61 @@ class NewPullRequest:
 
 
 class PullRequestOpener(Protocol):
-    """Opens a pull request; the caller has the right to discuss."""
+    """Opens a pull request; the caller has the rights to propose one."""
 
     async def __call__(
-        self, conn: Connection, caller: Caller, repo: Repo, wanted: NewPullRequest
+        self, conn: Connection, caller: Caller, repo: Repo, new: NewPullRequest, /
     ) -> PullRequest: ...
 
 
-class PullRequestCheck(Protocol):
-    """Tells whether somebody without the right to write may commit to this pull request.
+class AuthorCheck(Protocol):
+    """Tells whether a pull request is open and the caller is its author."""
 
-    Its author may, as long as it is open.
-    """
-
-    async def __call__(self, conn: Reader, caller: Caller, repo: Repo, number: int) -> bool: ...
+    async def __call__(self, conn: Reader, caller: Caller, repo: Repo, number: int, /) -> bool: ...
 
 
 class _Registered:
     opener: PullRequestOpener | None = None
-    check: PullRequestCheck | None = None
+    check: AuthorCheck | None = None
 
 
-def register(*, opener: PullRequestOpener, check: PullRequestCheck) -> None:
+def register(*, opener: PullRequestOpener, check: AuthorCheck) -> None:
     _Registered.opener, _Registered.check = opener, check
 
 
+def is_pull_request_ref(ref: str) -> bool:
+    return _REF.fullmatch(ref) is not None
+
+
+async def check_proposal(conn: Reader, caller: Caller, repo: Repo) -> None:
+    """Refuse, with the reason, a caller who may not propose changes to a repository."""
+    for right in _RIGHTS_TO_PROPOSE:
+        await repos.check(conn, caller, repo, right)
+
+
+async def may_propose(conn: Reader, caller: Caller, repo: Repo) -> bool:
+    """Tell whether the caller may open pull requests and push to their own."""
+    for right in _RIGHTS_TO_PROPOSE:
+        if not await repos.may(conn, caller, repo, right):
+            return False
+    return True
+
+
+async def may_push_to(conn: Reader, caller: Caller, repo: Repo, ref: str) -> bool:
+    """Tell whether this is the ref of an open pull request that its author may push to.
+
+    The one rule for `git push` and for the commit API. Writers need no such right: they may push
+    to every ref.
+    """
+    match = _REF.fullmatch(ref)
+    if match is None or _Registered.check is None or not await may_propose(conn, caller, repo):
+        return False
+    return await _Registered.check(conn, caller, repo, int(match[1]))
+
+
 async def open_pull_request(
-    conn: Connection, caller: Caller, repo: Repo, wanted: NewPullRequest
+    conn: Connection, caller: Caller, repo: Repo, new: NewPullRequest
 ) -> PullRequest:
     if _Registered.opener is None:
         raise NotImplementedHere("This hub has no pull requests.")
-    return await _Registered.opener(conn, caller, repo, wanted)
-
-
-async def may_commit_to(conn: Reader, caller: Caller, repo: Repo, number: int) -> bool:
-    return _Registered.check is not None and await _Registered.check(conn, caller, repo, number)
+    return await _Registered.opener(conn, caller, repo, new)

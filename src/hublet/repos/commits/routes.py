@@ -8,7 +8,6 @@ from pydantic import MISSING
 
 from hublet.core.http import Db, Router
 from hublet.core.http.exchange import allow_streaming
-from hublet.core.http.routers import Router as RoutersRouter
 from hublet.repos import cards
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo
 from hublet.repos.commits import preupload, service
@@ -25,8 +24,13 @@ from hublet.repos.commits.schemas import (
 from hublet.repos.commits.targets import CommitAddress
 from hublet.tokens.auth import AnyCaller
 
-# Behind the word for what is done; slashes within a revision may be `%2F`.
+# The end of a path; slashes within a revision may be `%2F`.
 REVISION = "/{revision:path}"
+
+
+_NO_METADATA = (
+    "There is no metadata at the top of README.md; it helps others to find the repository."
+)
 
 
 async def _commit_address(
@@ -35,13 +39,14 @@ async def _commit_address(
     *,
     create_pr: Annotated[bool, Query(description="Make it a pull request.")] = False,
 ) -> CommitAddress:
-    return CommitAddress(address=address, revision=revision, create_pr=create_pr)
+    return CommitAddress(repo=address, revision=revision, create_pr=create_pr)
 
 
 RequestedTarget = Annotated[CommitAddress, Depends(_commit_address)]
 
 
 router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
+cards_router = Router(prefix="/api", tags=["repos"])
 
 allow_streaming("POST", "/api/(models|datasets|spaces|kernels)/[^/]+/[^/]+/commit/.+")
 
@@ -75,9 +80,11 @@ async def create_commit(
 
     With `create_pr` the commit becomes a pull request instead, which needs no right to write.
     """
-    done = await service.commit(database, caller, target, request.stream())
+    result = await service.commit(database, caller, target, request.stream())
     return CommitMade(
-        commitUrl=done.url, commitOid=done.oid, pullRequestUrl=done.pull_request_url or MISSING
+        commitUrl=result.url,
+        commitOid=result.oid,
+        pullRequestUrl=result.pull_request_url or MISSING,
     )
 
 
@@ -95,13 +102,6 @@ async def advise_upload(
             for each in advice
         ]
     )
-
-
-cards_router = RoutersRouter(prefix="/api", tags=["repos"])
-
-_NO_METADATA = (
-    "There is no metadata at the top of README.md; it helps others to find the repository."
-)
 
 
 @cards_router.post("/validate-yaml", responses={400: {"model": YamlRefused}})

@@ -1,14 +1,14 @@
 """NDJSON scanner: cuts a body into lines without holding the content of a file in memory.
 
-Of each line everything is kept except one string, `value.content`: that is handed on in pieces
-while it arrives, and an empty string stands in for it. So a line may have gigabytes.
+Of each line everything is buffered except one string, `value.content`: that goes to the sink in
+pieces while it arrives, and the line gets an empty string instead. So a line may have gigabytes.
 """
 
 import json
 import re
 from typing import Protocol
 
-# What a line may have beside the content of its file.
+# The longest line, without the content of its file.
 LONGEST_LINE = 1 << 16
 
 _OUTSIDE = re.compile(rb'["\n:{}\[\]]')
@@ -31,7 +31,7 @@ class BrokenString(Exception):
 
 
 class ScannerSink(Protocol):
-    """Takes what is found."""
+    """Receives the lines, and the content strings in them."""
 
     def begin_content(self) -> None: ...
     def take_content(self, text: bytes) -> None: ...
@@ -40,15 +40,15 @@ class ScannerSink(Protocol):
 
 
 class Scanner:
-    """A machine with three states: outside of strings, in a string, in the content.
+    """State machine with three states: outside of strings, in a string, in the content.
 
-    It finds strings and depth only; whether a line is JSON is for a parser to say.
+    It tracks strings and depth only; whether a line is valid JSON is for a parser to check.
     """
 
     def __init__(self, sink: ScannerSink) -> None:
         self._sink = sink
         self._state = self._outside
-        # Bytes that are not understood before more arrive: half an escape.
+        # Bytes that wait for more: half an escape sequence.
         self._rest = b""
         self._begin_line()
 
@@ -83,7 +83,7 @@ class Scanner:
         self._begin_line()
         self._sink.end_line(line)
 
-    def _keep(self, data: bytes) -> None:
+    def _buffer(self, data: bytes) -> None:
         self._line += data
         if len(self._line) > LONGEST_LINE:
             raise LineTooLong
@@ -92,17 +92,17 @@ class Scanner:
         found = _OUTSIDE.search(data, position)
         end = found.end() if found else len(data)
         if found is None or found[0] != b"\n":
-            self._keep(data[position:end])
+            self._buffer(data[position:end])
             if data[position : end - bool(found)].strip():
-                # A number or a word is the value; what follows is another one.
+                # The value is a number or a word, so a string that follows is not the value.
                 self._follows_colon = False
         if found is not None:
-            self._see(found[0], data[position : end - 1])
+            self._handle_mark(found[0], data[position : end - 1])
         return end
 
-    def _see(self, mark: bytes, before: bytes) -> None:
+    def _handle_mark(self, mark: bytes, before: bytes) -> None:
         if mark == b"\n":
-            self._keep(before)
+            self._buffer(before)
             self._end_line()
         elif mark == b'"':
             self._begin_of_string = len(self._line)
@@ -127,18 +127,18 @@ class Scanner:
     def _inside(self, data: bytes, position: int) -> int:
         found = _INSIDE.search(data, position)
         if found is None:
-            self._keep(data[position:])
+            self._buffer(data[position:])
             return len(data)
         if found[0] == b"\n":
             raise BrokenString
         if found[0] == b"\\":
             if found.end() == len(data):
-                # What is escaped has not arrived; only this byte waits for it.
-                self._keep(data[position : found.start()])
+                # The escaped character has not arrived; only the backslash waits for it.
+                self._buffer(data[position : found.start()])
                 return found.start()
-            self._keep(data[position : found.end() + 1])
+            self._buffer(data[position : found.end() + 1])
             return found.end() + 1
-        self._keep(data[position : found.end()])
+        self._buffer(data[position : found.end()])
         self._string = bytes(self._line[self._begin_of_string : -1])
         self._follows_colon = False
         self._state = self._outside
@@ -155,14 +155,14 @@ class Scanner:
             raise BrokenString
         if mark == b"\\":
             return self._escape(data, end)
-        self._keep(b'"')
+        self._buffer(b'"')
         self._follows_colon = False
         self._state = self._outside
         self._sink.end_content()
         return end + 1
 
     def _escape(self, data: bytes, position: int) -> int:
-        """Hand on one escaped character; stay in place until all of it has arrived."""
+        """Send one escaped character to the sink; do nothing until all of it has arrived."""
         end = position + (6 if data[position + 1 : position + 2] == b"u" else 2)
         if end > len(data):
             return position
@@ -177,8 +177,8 @@ class Scanner:
 def _next_mark(data: bytes, position: int) -> int:
     """Return where a string may end or an escape begins, or the length of the data.
 
-    The expression is quick to find what is near, and slow on the long way through a large
-    content; there `find` is fifty times as fast, in windows, so that no data makes it slow.
+    The expression is fast for a mark that is near and slow over a large content; there `find` is
+    fifty times as fast, in windows, so that no data makes it slow.
     """
     near = _INSIDE.search(data, position, position + _NEAR)
     if near is not None:

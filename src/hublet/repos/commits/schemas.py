@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from pydantic import MISSING, Field
 
 from hublet.core.schema import Schema
-
-Oid = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+from hublet.repos.schemas import Sha1
 
 
 class CommitMade(Schema):
@@ -14,7 +13,7 @@ class CommitMade(Schema):
 
     success: Literal[True] = True
     commitUrl: str
-    commitOid: Oid
+    commitOid: Sha1
     pullRequestUrl: str | MISSING = MISSING
     hookOutput: str = ""
 
@@ -44,7 +43,7 @@ class UploadAdvice(Schema):
     path: str
     uploadMode: Literal["regular"] = "regular"
     shouldIgnore: bool
-    oid: Oid | MISSING = MISSING
+    oid: Sha1 | MISSING = MISSING
 
 
 class PreuploadAdvice(Schema):

@@ -1,8 +1,8 @@
-"""Commits: the body is put on the disk first, then git gets the commit, then the ref moves.
+"""Commits: the body goes to the disk first, then git gets the commit, then the ref moves.
 
-Nobody sees anything of it before the last step, which is one transaction with its event.
-Without `parentCommit`, commits to one branch queue up: each is built on what it finds, and
-none is lost. What pull requests do is registered in `pull_requests`.
+Nothing of it is visible before the last step, which is one transaction with its event. Without
+`parentCommit`, commits to one branch queue up: each is built on the head that it finds, and none
+is lost.
 """
 
 import asyncio
@@ -14,10 +14,11 @@ import pygit2
 
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.events import UpdatedRef
-from hublet.repos import blobs_store as blobs
+from hublet.repos import blobs_store
+from hublet.repos import service as repos
 from hublet.repos.cards import read_card
 from hublet.repos.commits import pull_requests
 from hublet.repos.commits.builder import BuiltCommit, CommitBase, CommitBuilder
@@ -26,7 +27,6 @@ from hublet.repos.commits.operations import CommitResult
 from hublet.repos.commits.pull_requests import NewPullRequest
 from hublet.repos.commits.targets import CommitAddress, CommitTarget, get_target
 from hublet.repos.errors import InvalidCommit, RefChanged, RepoNotFound, StorageUnavailable
-from hublet.repos.git.bare_repos import folder_of
 from hublet.repos.git.objects import CommitDraft
 from hublet.repos.git.tree_changes import FilePut
 from hublet.repos.git.trees import pointer_to
@@ -36,32 +36,32 @@ from hublet.tokens.records import Caller
 
 log = get_logger("commits")
 
-# How often a commit is built anew because another process moved the branch meanwhile.
+# How often a commit is built again because another process moved the branch meanwhile.
 ATTEMPTS = 20
 
-# Bytes of the body that go to a thread at a time: enough that going there costs nothing.
+# Bytes of the body that go to a thread at a time: enough that the switch costs nothing.
 _CHUNK = 1 << 20
 
-# Commits of this process to one branch take turns, so that none is built in vain. A lock
-# vanishes with the last commit that holds it; between processes the ref itself decides.
+# Commits of this process to one branch take turns, so that none is built in vain. A lock is
+# removed with the last commit that holds it; between processes the ref itself decides.
 _branch_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Landed:
+class _CommitOutcome:
     repo: Repo
     oid: str
     pull_request_url: str | None = None
 
 
 async def commit(
-    database: Database, caller: Caller, wanted: CommitAddress, body: AsyncIterator[bytes]
+    database: Database, caller: Caller, address: CommitAddress, body: AsyncIterator[bytes]
 ) -> CommitResult:
-    """Make the commit that a body describes; one that changes nothing is the branch's last."""
+    """Make the commit that a body describes; without changes, return the head of the branch."""
     async with database.read() as conn:
-        target = await get_target(conn, caller, wanted)
+        target = await get_target(conn, caller, address)
     settings = database.hub.settings
-    folder = folder_of(settings.database.data_dir, target.repo.id)
+    folder = repos.git_folder(database, target.repo.id)
     intake = CommitIntake(
         data_dir=settings.database.data_dir,
         folder=folder,
@@ -70,18 +70,18 @@ async def commit(
     try:
         request = await _read_body(intake, body)
         await _write_pointers(database, target.repo, intake, request)
-        work = _CommitWork(database, caller, wanted, intake, request)
-        done = await work.run(folder)
+        attempts = _CommitAttempts(database, caller, address, intake, request)
+        outcome = await attempts.run(folder)
     except (OSError, pygit2.GitError) as error:
         if not folder.exists():
-            # Somebody deleted the repository while the body was on its way.
+            # The repository was deleted while the body arrived.
             raise RepoNotFound(target.repo.type, target.repo.full_name) from None
         log.exception("a commit could not be stored", repo=target.repo.id)
         raise StorageUnavailable from error
     finally:
         await asyncio.to_thread(intake.close)
-    url = f"{done.repo.url(settings.base_url)}/commit/{done.oid}"
-    return CommitResult(oid=done.oid, url=url, pull_request_url=done.pull_request_url)
+    url = f"{outcome.repo.url(settings.base_url)}/commit/{outcome.oid}"
+    return CommitResult(oid=outcome.oid, url=url, pull_request_url=outcome.pull_request_url)
 
 
 async def _read_body(intake: CommitIntake, body: AsyncIterator[bytes]) -> CommitRequest:
@@ -102,13 +102,18 @@ async def _read_body(intake: CommitIntake, body: AsyncIterator[bytes]) -> Commit
 async def _write_pointers(
     database: Database, repo: Repo, intake: CommitIntake, request: CommitRequest
 ) -> None:
-    """Write pointers to files that came through LFS; knowing a digest is no right to one."""
+    """Write pointers to files that were uploaded to this repository through LFS.
+
+    To know the digest of a file is no right to its content.
+    """
     if not request.lfs_files:
         return
     async with database.read() as conn:
-        found = await blobs.find_in_repo(conn, repo.id, {file.sha256 for file in request.lfs_files})
+        known = await blobs_store.find_in_repo(
+            conn, repo.id, {file.sha256 for file in request.lfs_files}
+        )
     for file in request.lfs_files:
-        blob = found.get(file.sha256)
+        blob = known.get(file.sha256)
         if blob is None:
             raise InvalidCommit(
                 f"{file.path}: there is no content {file.sha256} in this repository; "
@@ -120,79 +125,81 @@ async def _write_pointers(
         request.changes.puts[file.path] = FilePut(oid=oid, size=blob.size, is_lfs=True)
 
 
-class _CommitWork:
-    """One request on its way into a branch."""
+class _CommitAttempts:
+    """Attempts to commit one request to a branch, each on the head that the branch has then."""
 
     def __init__(
         self,
         database: Database,
         caller: Caller,
-        wanted: CommitAddress,
+        address: CommitAddress,
         intake: CommitIntake,
         request: CommitRequest,
     ) -> None:
         self._database = database
         self._caller = caller
-        self._wanted = wanted
+        self._address = address
         self._intake = intake
         self._request = request
 
-    async def run(self, folder: Path) -> _Landed:
+    async def run(self, folder: Path) -> _CommitOutcome:
         async with self._database.read() as conn:
-            target = await get_target(conn, self._caller, self._wanted)
+            target = await get_target(conn, self._caller, self._address)
         key = (target.repo.id, target.ref)
-        turn = _branch_locks.setdefault(key, asyncio.Lock())
-        async with turn:
-            return await self._try_until_it_fits(folder)
+        lock = _branch_locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            return await self._commit_with_retries(folder)
 
-    async def _try_until_it_fits(self, folder: Path) -> _Landed:
+    async def _commit_with_retries(self, folder: Path) -> _CommitOutcome:
         for _ in range(ATTEMPTS):
             async with self._database.read() as conn:
-                target = await get_target(conn, self._caller, self._wanted)
+                target = await get_target(conn, self._caller, self._address)
             built, card = await asyncio.to_thread(self._build, folder, target)
             if not built.is_new:
-                return _Landed(repo=target.repo, oid=built.oid)
+                return _CommitOutcome(repo=target.repo, oid=built.oid)
             try:
                 async with self._database.transaction() as conn:
                     return await self._move(conn, target, built, card)
             except RefChanged:
                 continue
-        raise RefChanged(self._wanted.revision)
+        raise RefChanged(self._address.revision)
 
     def _build(self, folder: Path, target: CommitTarget) -> tuple[BuiltCommit, Card | None]:
         draft = CommitDraft(
             author=self._caller.user_name, at=now(), message=self._request.header.message
         )
-        base = CommitBase(folder=folder, revision=self._wanted.revision, head=target.head)
+        base = CommitBase(folder=folder, revision=self._address.revision, head=target.head)
         built = CommitBuilder(
-            base, self._request, draft, self._intake.writer, may_be_empty=self._wanted.create_pr
+            base, self._request, draft, self._intake.writer, may_be_empty=self._address.create_pr
         ).build()
-        to_main = built.is_new and target.ref == MAIN and not self._wanted.create_pr
+        to_main = built.is_new and target.ref == MAIN and not self._address.create_pr
         return built, read_card(folder, built.oid, target.repo.type) if to_main else None
 
     async def _move(
         self, conn: Connection, target: CommitTarget, built: BuiltCommit, card: Card | None
-    ) -> _Landed:
-        # The body may have taken hours; whether the caller may is looked at once more.
-        repo = (await get_target(conn, self._caller, self._wanted)).repo
+    ) -> _CommitOutcome:
+        # The body may have taken hours, so the rights are checked once more.
+        repo = (await get_target(conn, self._caller, self._address)).repo
         update = UpdatedRef(ref=target.ref, old_sha=target.head, new_sha=built.oid)
         url = None
-        if self._wanted.create_pr:
+        if self._address.create_pr:
             pull_request = await pull_requests.open_pull_request(
                 conn, self._caller, repo, self._proposal(target, built)
             )
             url = pull_request.url
             ref = f"{PULL_REQUESTS}{pull_request.number}"
             update = UpdatedRef(ref=ref, old_sha=None, new_sha=built.oid)
-        move = RefTransaction(
+        transaction = RefTransaction(
             updates=(update,),
             actor_id=self._caller.user_id,
             card=card,
             added_bytes=built.added_bytes,
             blobs=self._request.blobs,
         )
-        return _Landed(
-            repo=await refs.update_refs(conn, repo, move), oid=built.oid, pull_request_url=url
+        return _CommitOutcome(
+            repo=await refs.update_refs(conn, repo, transaction),
+            oid=built.oid,
+            pull_request_url=url,
         )
 
     def _proposal(self, target: CommitTarget, built: BuiltCommit) -> NewPullRequest:

@@ -1,28 +1,22 @@
-"""Parameters of buckets and containers: address, page, condition and upload, as types that a route
-names.
-"""
+"""Parameters of buckets and containers as annotated types: address, page, condition and upload."""
 
-from collections.abc import AsyncIterator, Callable
-from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Query, Request
 from pydantic import AwareDatetime
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from hublet.core.http.paging import Page
 from hublet.core.http.routers import Router, mirror_routes
 from hublet.core.paging import InvalidCursor, read_cursor
 from hublet.repos.auth import raw_url_of
-from hublet.repos.errors import BodyIncomplete
 from hublet.repos.files.records import Condition, Upload
-from hublet.repos.files.uploads import announced_digests, check_media_type, media_type_of
+from hublet.repos.files.uploads import announced_digests, check_media_type, guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import RepoAddress, RepoType
 
-# The address of a bucket, in front of what is asked of it; and the one where its page is.
+# The path of a bucket in the API, and the path of its page.
 BUCKET = "/api/buckets/{namespace}/{name}"
 BUCKET_PAGE = "/buckets/{namespace}/{name}"
 
@@ -30,14 +24,14 @@ MAX_LIMIT = 1000
 
 
 def type_of(request: Request) -> RepoType:
-    """Tell by the address whether a request is about buckets or containers."""
+    """Return from the path of a request whether it is for buckets or containers."""
     path: str = request.scope["path"]
     return RepoType(path.removeprefix("/api").split("/")[1].removesuffix("s"))
 
 
 async def _files_repo(request: Request, namespace: str, name: str) -> RepoAddress:
     return RepoAddress(
-        type=type_of(request), namespace=namespace, name=name, requested=raw_url_of(request)
+        type=type_of(request), namespace=namespace, name=name, request_url=raw_url_of(request)
     )
 
 
@@ -88,7 +82,7 @@ async def _upload(
     digest: Annotated[str | None, Header(description="As in `sha-256=<base64>`.")] = None,
 ) -> Upload:
     check_path(path)
-    check_media_type(media_type := content_type or media_type_of(path))
+    check_media_type(media_type := content_type or guess_media_type(path))
     return Upload(
         path=path,
         media_type=media_type,
@@ -101,31 +95,15 @@ async def _upload(
 RequestedUpload = Annotated[Upload, Depends(_upload)]
 
 
-async def body_of(request: Request) -> AsyncIterator[bytes]:
-    """Yield the body piece by piece; a client that goes away is no fault of the hub's."""
-    try:
-        async for chunk in request.stream():
-            yield chunk
-    except ClientDisconnect:
-        raise BodyIncomplete from None
-
-
 def mirror_for_containers(buckets: Router) -> Router:
     """Return the same routes for containers.
 
     Interface 1: the file endpoints of containers mirror the bucket ones.
     """
-    path = ("/buckets", "/containers")
-    return mirror_routes(buckets, tag="containers", path=path, endpoint=_container_endpoint)
-
-
-def _container_endpoint(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function under the name, and with the sentence, that containers need."""
-
-    @wraps(endpoint)
-    async def mirror(*args: Any, **kwargs: Any) -> Any:
-        return await endpoint(*args, **kwargs)
-
-    mirror.__name__ = endpoint.__name__.replace("bucket", "container")
-    mirror.__doc__ = (endpoint.__doc__ or "").replace("bucket", "container")
-    return mirror
+    return mirror_routes(
+        buckets,
+        tag="containers",
+        path=("/buckets", "/containers"),
+        name=("bucket", "container"),
+        describe=lambda text: text.replace("bucket", "container"),
+    )

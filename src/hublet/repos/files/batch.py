@@ -1,4 +1,4 @@
-"""Batch of changes: read line by line, checked as a whole, then done in one transaction."""
+"""Batch of changes to a bucket: parsed line by line, checked as a whole, applied in one transaction."""
 
 import asyncio
 import base64
@@ -13,17 +13,15 @@ from hublet.core.clock import from_micros, now
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.errors import InvalidRequest, NotAllowed, NotFound
 from hublet.core.http.validation import describe_problems
-from hublet.repos import blobs_store as blobs
+from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.blobs import Spool
 from hublet.repos.errors import (
     PATH_TAKEN,
     BatchFailed,
-    BatchFailure,
     BatchTooLarge,
-    InvalidBatchLine,
+    InvalidBatch,
     PathTakenInBucket,
-    TooManyOperations,
 )
 from hublet.repos.files import service, store
 from hublet.repos.files.records import File, FileAddition, FileRemoval
@@ -33,13 +31,13 @@ from hublet.repos.files.schemas import (
     DeleteFileOperation,
     batch_operation,
 )
-from hublet.repos.files.uploads import check_media_type, media_type_of
+from hublet.repos.files.uploads import check_media_type, guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import Blob, Repo, RepoAddress, RepoType, Right
 from hublet.tokens.records import Caller
 
 MAX_OPERATIONS = 1000
-# What the contents of a batch may take in memory; a file that is larger goes by PUT.
+# The contents of a batch are held in memory; larger files are uploaded with PUT.
 MAX_BATCH_BYTES = 8 << 20
 
 
@@ -51,57 +49,57 @@ async def read_batch(chunks: AsyncIterable[bytes]) -> list[FileAddition | FileRe
             raise BatchTooLarge(MAX_BATCH_BYTES)
     lines = [(n, line) for n, line in enumerate(body.split(b"\n"), start=1) if line.strip()]
     if not 1 <= len(lines) <= MAX_OPERATIONS:
-        raise TooManyOperations(MAX_OPERATIONS)
+        raise InvalidBatch(f"A batch must have 1 to {MAX_OPERATIONS} operations, one on each line.")
     return [_read_line(number, line) for number, line in lines]
 
 
 def _read_line(number: int, line: bytearray) -> FileAddition | FileRemoval:
     try:
-        found = batch_operation.validate_json(line)
+        operation = batch_operation.validate_json(line)
         return (
-            FileRemoval(path=found.path)
-            if isinstance(found, DeleteFileOperation)
-            else _addition(found)
+            FileRemoval(path=operation.path)
+            if isinstance(operation, DeleteFileOperation)
+            else _addition(operation)
         )
     except ValidationError as error:
-        raise InvalidBatchLine(number, _problems(error)) from None
+        raise InvalidBatch(f"Line {number} of the batch: {_problems(error)}") from None
     except InvalidRequest as error:
-        raise InvalidBatchLine(number, error.message) from None
+        raise InvalidBatch(f"Line {number} of the batch: {error.message}") from None
 
 
 def _problems(error: ValidationError) -> str:
-    found = error.errors()
-    if found[0]["type"].startswith("union_tag"):
+    problems = error.errors()
+    if problems[0]["type"].startswith("union_tag"):
         return "type must be addFile, copyFile or deleteFile."
-    # The first step of a place is the type of the operation, where a request has its body.
-    return describe_problems([each | {"loc": ("body", *each["loc"][1:])} for each in found])
+    # The location begins with the type of the operation where that of a request has "body".
+    return describe_problems([each | {"loc": ("body", *each["loc"][1:])} for each in problems])
 
 
-def _addition(found: AddFileOperation | CopyFileOperation) -> FileAddition:
-    media_type = found.contentType or media_type_of(found.path)
+def _addition(operation: AddFileOperation | CopyFileOperation) -> FileAddition:
+    media_type = operation.contentType or guess_media_type(operation.path)
     check_media_type(media_type)
     return FileAddition(
-        path=found.path,
-        content=_content(found) if isinstance(found, AddFileOperation) else None,
-        sha256=found.xetHash if found.sha256 is MISSING else found.sha256,
-        source=_source(found) if isinstance(found, CopyFileOperation) else None,
+        path=operation.path,
+        content=_content(operation) if isinstance(operation, AddFileOperation) else None,
+        sha256=operation.xetHash if operation.sha256 is MISSING else operation.sha256,
+        source=_source(operation) if isinstance(operation, CopyFileOperation) else None,
         media_type=media_type,
-        modified_at=None if found.mtime is MISSING else from_micros(found.mtime * 1000),
+        modified_at=None if operation.mtime is MISSING else from_micros(operation.mtime * 1000),
     )
 
 
-def _content(found: AddFileOperation) -> bytes | None:
-    if found.content is MISSING:
+def _content(operation: AddFileOperation) -> bytes | None:
+    if operation.content is MISSING:
         return None
     try:
-        return base64.b64decode(found.content, validate=True)
+        return base64.b64decode(operation.content, validate=True)
     except ValueError:
         raise InvalidRequest("content must be base64.") from None
 
 
-def _source(found: CopyFileOperation) -> RepoAddress:
-    namespace, _, name = found.sourceRepoId.partition("/")
-    return RepoAddress(type=RepoType(found.sourceRepoType), namespace=namespace, name=name)
+def _source(operation: CopyFileOperation) -> RepoAddress:
+    namespace, _, name = operation.sourceRepoId.partition("/")
+    return RepoAddress(type=RepoType(operation.sourceRepoType), namespace=namespace, name=name)
 
 
 Operations = Sequence[FileAddition | FileRemoval]
@@ -110,41 +108,42 @@ Operations = Sequence[FileAddition | FileRemoval]
 async def apply_batch(
     database: Database, caller: Caller, address: RepoAddress, operations: Operations
 ) -> None:
-    """Do every operation, or raise BatchFailed with those that cannot be done."""
+    """Apply every operation, or raise BatchFailed with those that cannot be applied."""
     async with database.read() as conn:
         await repos.get(conn, caller, address, Right.write)
     if failures := _path_failures(operations):
         raise BatchFailed(failures, of=len(operations))
     data_dir = database.hub.settings.database.data_dir
-    arrived = await asyncio.to_thread(_keep_contents, data_dir, operations)
+    arrived = await asyncio.to_thread(_store_contents, data_dir, operations)
     async with database.transaction() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        await blobs.add(conn, arrived.values())
+        await blobs_store.add(conn, arrived.values())
         await _apply(conn, caller, repo, operations, arrived)
 
 
-def _path_failures(operations: Operations) -> list[BatchFailure]:
+def _path_failures(operations: Operations) -> dict[str, str]:
+    """Return the reasons, by path, why paths of a batch are not allowed."""
     times = Counter(operation.path for operation in operations)
-    failures = []
+    failures = {}
     for path, count in times.items():
         try:
             check_path(path)
         except InvalidRequest as error:
-            failures.append(BatchFailure(path=path, error=error.message))
+            failures[path] = error.message
         else:
             if count > 1:
-                failures.append(BatchFailure(path=path, error="A batch names each path once."))
+                failures[path] = "A batch names each path once."
     return failures
 
 
-def _keep_contents(data_dir: Path, operations: Operations) -> dict[str, Blob]:
-    """Write down the contents that came along; return them by the path of their file."""
+def _store_contents(data_dir: Path, operations: Operations) -> dict[str, Blob]:
+    """Store the contents that came with the batch; return the blobs by path."""
     arrived = {}
     for operation in operations:
         if isinstance(operation, FileAddition) and operation.content is not None:
             with Spool(data_dir) as spool:
                 spool.write(operation.content)
-                arrived[operation.path] = spool.keep()
+                arrived[operation.path] = spool.store()
     return arrived
 
 
@@ -155,8 +154,8 @@ async def _apply(
     operations: Operations,
     arrived: dict[str, Blob],
 ) -> None:
-    borrowed = [o for o in operations if isinstance(o, FileAddition) and o.path not in arrived]
-    found, failures = await _find_contents(conn, caller, repo, borrowed)
+    referenced = [o for o in operations if isinstance(o, FileAddition) and o.path not in arrived]
+    found, failures = await _find_contents(conn, caller, repo, referenced)
     if failures:
         raise BatchFailed(failures, of=len(operations))
     contents, at = arrived | found, now()
@@ -166,7 +165,7 @@ async def _apply(
     try:
         await service.change_files(conn, caller, repo, changes)
     except PathTakenInBucket as error:
-        taken = [BatchFailure(path=path, error=PATH_TAKEN.capitalize()) for path in error.paths]
+        taken = dict.fromkeys(error.paths, PATH_TAKEN.capitalize())
         raise BatchFailed(taken, of=len(operations)) from None
 
 
@@ -183,24 +182,27 @@ def _file(addition: FileAddition, content: Blob, at: datetime) -> File:
 
 async def _find_contents(
     conn: Reader, caller: Caller, repo: Repo, additions: Sequence[FileAddition]
-) -> tuple[dict[str, Blob], list[BatchFailure]]:
-    """Look for what the hub is said to have already, in the repositories that are named."""
+) -> tuple[dict[str, Blob], dict[str, str]]:
+    """Find contents that the hub has already, in the repositories that the operations name.
+
+    Returns the blobs by path, and by path the reasons why others were not found.
+    """
     found: dict[str, Blob] = {}
-    failures: list[BatchFailure] = []
+    failures: dict[str, str] = {}
     for source in dict.fromkeys(addition.source for addition in additions):
-        wanted = [addition for addition in additions if addition.source == source]
+        copies = [addition for addition in additions if addition.source == source]
         try:
             holder = repo if source is None else await _get_source(conn, caller, source)
         except (NotFound, NotAllowed) as error:
-            failures += [BatchFailure(path=a.path, error=error.message) for a in wanted]
+            failures |= {addition.path: error.message for addition in copies}
             continue
-        held = await _sizes_held(conn, holder, {a.sha256 for a in wanted if a.sha256})
-        for addition in wanted:
+        held = await _sizes_held(conn, holder, {a.sha256 for a in copies if a.sha256})
+        for addition in copies:
             if addition.sha256 in held:
                 content = Blob(sha256=addition.sha256, size=held[addition.sha256])
                 found[addition.path] = content
             else:
-                failures.append(BatchFailure(path=addition.path, error=_not_held(addition, holder)))
+                failures[addition.path] = _not_held(addition, holder)
     return found, failures
 
 
@@ -212,7 +214,7 @@ async def _sizes_held(conn: Reader, repo: Repo, digests: Iterable[str]) -> dict[
     """Return, by digest, the sizes of the contents that a repository has."""
     if not repo.type.has_git:
         return await store.sizes_of(conn, repo.id, digests)
-    held = await blobs.find_in_repo(conn, repo.id, digests)
+    held = await blobs_store.find_in_repo(conn, repo.id, digests)
     return {sha256: blob.size for sha256, blob in held.items()}
 
 

@@ -26,6 +26,8 @@ from hublet.tokens.auth import AnyCaller, MaybeCaller, actor_of
 
 buckets = Router(tags=["buckets"], responses=MOVED)
 
+_OLDEST_FIRST = ListOrder(sort=ListSort.creation, ascending=True)
+
 
 @buckets.post(BUCKET, responses={409: {"model": RepoTaken}})
 async def create_bucket(
@@ -74,8 +76,8 @@ async def update_bucket_settings(
 ) -> Bucket:
     """Change who sees a bucket."""
     repo = await repos.get(conn, caller, address, Right.manage)
-    wanted = SettingsChange(visibility=_visibility(body))
-    return Bucket.of(await settings.update_settings(conn, caller, repo, wanted))
+    change = SettingsChange(visibility=_visibility(body))
+    return Bucket.of(await settings.update_settings(conn, caller, repo, change))
 
 
 @buckets.get(f"{BUCKET}/resource-group")
@@ -98,9 +100,6 @@ async def set_bucket_resource_group(
     return RepoResourceGroupEnvelope.of(group)
 
 
-_OLDEST_FIRST = ListOrder(sort=ListSort.creation, ascending=True)
-
-
 @buckets.get("/api/buckets/{namespace}", responses=PAGED_RESPONSES)
 async def list_buckets(
     request: Request,
@@ -112,11 +111,11 @@ async def list_buckets(
 ) -> list[Bucket]:
     """List the buckets of a user or organization that the caller may see, oldest first."""
     owner = await service.get_owner_name(conn, caller, namespace)
-    wanted = RepoFilter(type=type_of(request), author=owner, name_part=search)
-    found = await lists.list_repos(
-        conn, caller, wanted, order=_OLDEST_FIRST, after=page.after, limit=page.reach
+    filters = RepoFilter(type=type_of(request), author=owner, name_part=search)
+    listed = await lists.list_repos(
+        conn, caller, filters, order=_OLDEST_FIRST, after=page.after, limit=page.reach
     )
-    return [Bucket.of(repo) for repo in page.cut(found, position=_position)]
+    return [Bucket.of(repo) for repo in page.cut(listed, position=_position)]
 
 
 def _position(repo: Repo) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import field
 from datetime import datetime
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.records import RepoAddress
 
 
@@ -24,7 +24,7 @@ class File:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """A beginning that several paths may share; it is there as long as a file is in it."""
+    """A prefix that several paths share; it exists as long as a file is in it."""
 
     path: str
 
@@ -34,7 +34,7 @@ FileOrFolder = File | Folder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRemoval:
-    """The file at this path is to go; that there is none is fine."""
+    """A file that is to be removed, if it exists."""
 
     path: str
 
@@ -44,11 +44,11 @@ FileChange = File | FileRemoval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """What must hold of the file that is there before it is replaced or removed."""
+    """Precondition on the current file (If-Match, If-None-Match) before it is replaced or removed."""
 
-    # Digests of which it must have one, or "*" for any; None: nothing is asked.
+    # Digests of which it must have one, or "*" for any; None: no condition.
     is_one_of: frozenset[str] | None = None
-    # The same for what it must not have; "*": there must be no file.
+    # Digests that it must not have; "*": there must be no file.
     is_none_of: frozenset[str] | None = None
 
     def holds(self, file: File | None) -> bool:
@@ -63,26 +63,26 @@ def _has_digest(digests: frozenset[str], file: File | None) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """A file that is about to arrive, as the head of the request announces it."""
+    """A file that is about to be uploaded, as the headers of the request announce it."""
 
     path: str
     media_type: str
-    # None: the moment it arrives.
+    # None: the time of the upload.
     modified_at: datetime | None = None
-    # What the sender says the SHA-256 of the content is, by the header that says it.
+    # Pairs of a header and the SHA-256 of the content that it announces.
     digests: tuple[tuple[str, str], ...] = ()
     condition: Condition = field(default_factory=Condition)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileAddition:
-    """A file that is to be put: with its content, or with one that the hub has already."""
+    """A file that is to be stored: with its content, or with content that the hub has already."""
 
     path: str
     # Either the content itself, or its SHA-256.
     content: bytes | None = None
     sha256: str | None = None
-    # Which repository has that content; None: the one that the batch changes.
+    # The repository that has that content; None: the one that the batch changes.
     source: RepoAddress | None = None
     media_type: str
     modified_at: datetime | None = None

@@ -13,7 +13,7 @@ from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
 from hublet.core.http.paging import PAGED_RESPONSES, Page
 from hublet.core.schema import Done
 from hublet.repos import service as repos
-from hublet.repos.auth import MOVED
+from hublet.repos.auth import MOVED, body_of
 from hublet.repos.blobs import blob_path
 from hublet.repos.files import batch, service, store, uploads
 from hublet.repos.files.auth import (
@@ -23,7 +23,6 @@ from hublet.repos.files.auth import (
     RequestedCondition,
     RequestedUpload,
     TreePage,
-    body_of,
     mirror_for_containers,
 )
 from hublet.repos.files.batch import read_batch
@@ -44,6 +43,7 @@ from hublet.tokens.records import Caller
 bucket_files = Router(tags=["buckets"], responses=MOVED)
 
 allow_streaming("PUT", r"/api/(buckets|containers)/[^/]+/[^/]+/files/.*")
+allow_streaming("POST", r"/api/(buckets|containers)/[^/]+/[^/]+/batch")
 
 Responses = dict[int | str, dict[str, Any]]
 _CHANGED: Responses = {
@@ -54,6 +54,12 @@ _TAKES_A_FILE = {
     "requestBody": {
         "required": True,
         "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+_TAKES_LINES: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
     }
 }
 
@@ -166,22 +172,7 @@ async def get_bucket_paths_info(
     return [BucketFile.of(file) for file in files.values()]
 
 
-container_files = mirror_for_containers(bucket_files)
-
-
-bucket_batches = Router(tags=["buckets"], responses=MOVED)
-
-allow_streaming("POST", r"/api/(buckets|containers)/[^/]+/[^/]+/batch")
-
-_TAKES_LINES: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
-    }
-}
-
-
-@bucket_batches.post(
+@bucket_files.post(
     f"{BUCKET}/batch", responses={422: {"model": BatchRefused}}, openapi_extra=_TAKES_LINES
 )
 async def change_bucket_files(
@@ -198,4 +189,5 @@ async def change_bucket_files(
     return BatchDone(processed=len(operations), succeeded=len(operations))
 
 
-container_batches = mirror_for_containers(bucket_batches)
+# Below the last route of buckets, because it copies those that are there.
+container_files = mirror_for_containers(bucket_files)

@@ -7,7 +7,7 @@ from pydantic import MISSING, Field, StringConstraints, TypeAdapter
 from hublet.core.schema import ObjectId, Schema, Timestamp
 from hublet.repos.files import records
 from hublet.repos.records import Repo
-from hublet.repos.schemas import Ignored, RepoTypeName
+from hublet.repos.schemas import Ignored, RepoTypeName, Sha256
 
 MAX_PATHS = 1000
 
@@ -61,7 +61,6 @@ class AskedPaths(Schema):
 
 # Milliseconds since 1970, up to the year 9999.
 Milliseconds = Annotated[int, Field(ge=0, le=253_402_300_799_999)]
-Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 AnyHash = Annotated[str, StringConstraints(max_length=200)]
 
 
@@ -71,7 +70,7 @@ class AddFileOperation(Schema):
     type: Literal["addFile"]
     path: str
     content: str | MISSING = MISSING
-    sha256: Digest | MISSING = MISSING
+    sha256: Sha256 | MISSING = MISSING
     xetHash: AnyHash | None = None
     mtime: Milliseconds | MISSING = MISSING
     contentType: str | None = None
@@ -82,7 +81,7 @@ class CopyFileOperation(Schema):
 
     type: Literal["copyFile"]
     path: str
-    sha256: Digest | MISSING = MISSING
+    sha256: Sha256 | MISSING = MISSING
     xetHash: AnyHash | None = None
     mtime: Milliseconds | MISSING = MISSING
     contentType: str | None = None
@@ -154,7 +153,7 @@ class Bucket(Schema):
 
     @classmethod
     def of(cls, repo: Repo) -> Self:
-        shown: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "id": repo.full_name,
             "author": repo.owner_name,
             "private": repo.is_private,
@@ -164,4 +163,4 @@ class Bucket(Schema):
             "size": repo.size,
             "totalFiles": repo.total_files,
         }
-        return cls.model_validate(shown)
+        return cls.model_validate(fields)

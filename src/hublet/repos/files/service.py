@@ -1,6 +1,6 @@
-"""Files of buckets: where one may lie, and how totals and events follow a change."""
+"""Files of buckets: lookup, lists, and changes with their totals and events."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from hublet.core.database import Connection, Reader
 from hublet.core.outbox import publish_many
@@ -14,12 +14,15 @@ from hublet.repos.errors import (
 )
 from hublet.repos.files import store
 from hublet.repos.files.records import Condition, File, FileChange, FileOrFolder, FileRemoval
+from hublet.repos.names import paths_above
 from hublet.repos.records import Repo
 from hublet.repos.service import snapshot
 from hublet.tokens.errors import TokenNeeded
 from hublet.tokens.records import Caller
 
 FILES_PER_EVENT = 1000
+# A namespace that stands for the caller's own.
+ME = "me"
 
 _ALWAYS = Condition()
 
@@ -34,7 +37,7 @@ async def get(conn: Reader, repo: Repo, path: str) -> File:
 async def list_tree(
     conn: Reader, repo: Repo, *, prefix: str, after: str, limit: int, recursive: bool
 ) -> list[FileOrFolder]:
-    """Return what begins with the prefix: every file, or the nearest files and folders."""
+    """Return the files below a prefix: all of them, or the nearest files and folders."""
     listing = store.list_files if recursive else store.list_entries
     return await listing(conn, repo.id, prefix=prefix, after=after, limit=limit)
 
@@ -47,9 +50,9 @@ async def change_files(
     *,
     on: Condition = _ALWAYS,
 ) -> None:
-    """Put and remove files, each path once; totals and facts follow in the same transaction.
+    """Store and remove files, each path once; totals and events change in the same transaction.
 
-    The contents must be blobs already. Who comes second waits for the end of the first.
+    The contents must be blobs already. Of two changes at once, the second waits for the first.
     """
     if not await store.lock_repo(conn, repo.id):
         raise RepoNotFound(repo.type, repo.full_name)
@@ -80,20 +83,12 @@ async def change_files(
 
 
 async def _check_paths(conn: Reader, repo: Repo, paths: Sequence[str]) -> None:
-    above = {folder for path in paths for folder in _folders_of(path)}
+    above = {folder for path in paths for folder in paths_above(path)}
     files = {*await store.find_all(conn, repo.id, above), *above.intersection(paths)}
     folders = set(await store.folders_among(conn, repo.id, paths))
-    taken = [p for p in paths if p in folders or not files.isdisjoint(_folders_of(p))]
+    taken = [p for p in paths if p in folders or not files.isdisjoint(paths_above(p))]
     if taken:
         raise PathTakenInBucket(taken)
-
-
-def _folders_of(path: str) -> Iterator[str]:
-    """Yield every folder that the path lies in."""
-    slash = path.find("/")
-    while slash >= 0:
-        yield path[:slash]
-        slash = path.find("/", slash + 1)
 
 
 def _size(files: Iterable[File]) -> int:
@@ -126,12 +121,8 @@ async def _publish(
         await publish_many(conn, events)
 
 
-# In the place of a namespace, it is the caller's own.
-ME = "me"
-
-
 async def get_owner_name(conn: Reader, caller: Caller | None, namespace: str) -> str:
-    """Return the name of a user or an organization that there is."""
+    """Return the name of the user or organization that a namespace stands for."""
     if namespace == ME:
         if caller is None:
             raise TokenNeeded

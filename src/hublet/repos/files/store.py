@@ -27,7 +27,7 @@ async def find(conn: Reader, repo_id: str, path: str) -> File | None:
 
 
 async def find_all(conn: Reader, repo_id: str, paths: Iterable[str]) -> dict[str, File]:
-    """Return, by path, those of the files that there are."""
+    """Return, by path, those of the files that exist."""
     rows = await conn.fetch_all(
         f"""
         SELECT {_COLUMNS} FROM repo_files f
@@ -50,7 +50,7 @@ async def sizes_of(conn: Reader, repo_id: str, digests: Iterable[str]) -> dict[s
 async def list_files(
     conn: Reader, repo_id: str, *, prefix: str, after: str, limit: int
 ) -> list[FileOrFolder]:
-    """Return the files whose paths begin so, by path; `after` is a path or empty."""
+    """Return the files whose paths begin with the prefix, by path; `after` is a path or empty."""
     rows = await conn.fetch_all(
         f"""
         SELECT {_COLUMNS} FROM repo_files f
@@ -64,22 +64,22 @@ async def list_files(
 async def list_entries(
     conn: Reader, repo_id: str, *, prefix: str, after: str, limit: int
 ) -> list[FileOrFolder]:
-    """Return files, and folders in the place of what lies in them, by path.
+    """Return files, and folders instead of the files in them, by path.
 
-    `after` is a path, that of a folder with a slash at its end. What lies in a folder is not
-    read but jumped over, so a page takes as many looks at the index as it has entries.
+    `after` is a path, that of a folder with a slash at its end. The files in a folder are skipped
+    in the index, so a page takes as many index lookups as it has entries.
     """
     rows = await conn.fetch_all(
         f"""
-        WITH RECURSIVE shown (path, place) AS (
+        WITH RECURSIVE page (path, position) AS (
             SELECT {_FIRST.format(start="$2")}, 1
             UNION ALL
-            SELECT {_FIRST.format(start=_NEXT)}, s.place + 1
-            FROM shown s WHERE s.path IS NOT NULL AND s.place < $5
+            SELECT {_FIRST.format(start=_NEXT)}, p.position + 1
+            FROM page p WHERE p.path IS NOT NULL AND p.position < $5
         )
         -- A cross join is done in this order; otherwise SQLite would read every file.
-        SELECT {_COLUMNS} FROM shown CROSS JOIN repo_files f
-        WHERE f.repo_id = $1 AND f.path = shown.path ORDER BY f.path
+        SELECT {_COLUMNS} FROM page CROSS JOIN repo_files f
+        WHERE f.repo_id = $1 AND f.path = page.path ORDER BY f.path
         """,
         repo_id, max(prefix, _start_after(after)), _end_of(prefix), len(prefix) + 1, limit,
     )  # fmt: skip
@@ -92,11 +92,11 @@ _FIRST = """(
 )"""
 # The rest of a path, without the slash that may follow the prefix, has a tail from its first
 # slash on: with one it stands for a folder, whose name ends where the tail begins.
-_REST = "ltrim(substr(s.path, $4), '/')"
+_REST = "ltrim(substr(p.path, $4), '/')"
 _TAIL = f"ltrim({_REST}, replace({_REST}, '/', ''))"
 _NEXT = f"""
-    CASE {_TAIL} WHEN '' THEN s.path || '{_LEAST}'
-    ELSE substr(s.path, 1, length(s.path) - length({_TAIL})) || '{_BEHIND_SLASH}' END
+    CASE {_TAIL} WHEN '' THEN p.path || '{_LEAST}'
+    ELSE substr(p.path, 1, length(p.path) - length({_TAIL})) || '{_BEHIND_SLASH}' END
 """
 
 
@@ -121,10 +121,10 @@ async def folders_among(conn: Reader, repo_id: str, paths: Iterable[str]) -> lis
     """Return those of the paths that have files below them."""
     rows = await conn.fetch_all(
         f"""
-        WITH wanted (path) AS each($2)
-        SELECT w.path FROM wanted w WHERE EXISTS (
+        WITH candidates (path) AS each($2)
+        SELECT c.path FROM candidates c WHERE EXISTS (
             SELECT 1 FROM repo_files f
-            WHERE f.repo_id = $1 AND f.path >= w.path || '/' AND f.path < w.path || '{_BEHIND_SLASH}'
+            WHERE f.repo_id = $1 AND f.path >= c.path || '/' AND f.path < c.path || '{_BEHIND_SLASH}'
         )
         """,
         repo_id, _json_array(paths),
@@ -133,7 +133,7 @@ async def folders_among(conn: Reader, repo_id: str, paths: Iterable[str]) -> lis
 
 
 async def lock_repo(conn: Connection, repo_id: str) -> bool:
-    """Let nobody else change the repository until the end; False when it is gone."""
+    """Lock the repository until the end of the transaction; False when it is gone."""
     return (
         await conn.execute("UPDATE repos SET updated_at = $2 WHERE id = $1", repo_id, micros()) == 1
     )

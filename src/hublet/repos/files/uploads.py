@@ -1,6 +1,4 @@
-"""Upload of a file: media type and digests are checked, its bytes go to the disk, then the row
-makes it real.
-"""
+"""Upload of a file to a bucket: checks of media type and digests, then the blob, then the row."""
 
 import asyncio
 import base64
@@ -10,10 +8,10 @@ from collections.abc import AsyncIterable
 
 from hublet.core.clock import now
 from hublet.core.database import Database
-from hublet.repos import blobs_store as blobs
+from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.blobs import spool_upload
-from hublet.repos.errors import ConditionFailed, InvalidDigest, InvalidMediaType, WrongDigest
+from hublet.repos.errors import ConditionFailed, InvalidUpload
 from hublet.repos.files import service, store
 from hublet.repos.files.records import File, Upload
 from hublet.repos.records import RepoAddress, Right
@@ -22,38 +20,36 @@ from hublet.tokens.records import Caller
 UNKNOWN_MEDIA_TYPE = "application/octet-stream"
 
 _LONGEST_MEDIA_TYPE = 255
+_SHA256_BYTES = 32
 _WORD = r"[A-Za-z0-9!#$&^_.+-]+"
 _MEDIA_TYPE = re.compile(rf"{_WORD}/{_WORD}(\s*;[\x20-\x7e]*)?")
-# Without the lists of the machine, which differ from one to the next.
+# Without the files of the machine, which differ from one to the next.
 _known_types = mimetypes.MimeTypes()
 
 
 def check_media_type(text: str) -> None:
-    """Refuse what could not stand in a header of an answer."""
+    """Refuse a media type that could not be sent in a header."""
     if len(text) > _LONGEST_MEDIA_TYPE or _MEDIA_TYPE.fullmatch(text) is None:
-        raise InvalidMediaType
+        raise InvalidUpload("Content-Type must be a media type such as text/plain.")
 
 
-def media_type_of(path: str) -> str:
-    """Guess from the name of a file what is in it."""
+def guess_media_type(path: str) -> str:
+    """Guess the media type of a file from its name."""
     guessed, encoding = _known_types.guess_type(path.rpartition("/")[2])
-    # A compressed text is no text to who receives it.
+    # A compressed text is no text for a client.
     return UNKNOWN_MEDIA_TYPE if guessed is None or encoding is not None else guessed
-
-
-_SHA256_BYTES = 32
 
 
 def announced_digests(
     *, x_content_sha256: str | None, digest: str | None
 ) -> tuple[tuple[str, str], ...]:
-    """Return, by header, the SHA-256 that the sender announces; other digests are passed over."""
-    found = [] if x_content_sha256 is None else [("X-Content-Sha256", x_content_sha256.lower())]
+    """Return pairs of a header and the SHA-256 that it announces; other digests are skipped."""
+    digests = [] if x_content_sha256 is None else [("X-Content-Sha256", x_content_sha256.lower())]
     for part in (digest or "").split(","):
         algorithm, _, value = part.strip().partition("=")
         if algorithm.lower() == "sha-256":
-            found.append(("Digest", _from_base64(value)))
-    return tuple(found)
+            digests.append(("Digest", _from_base64(value)))
+    return tuple(digests)
 
 
 def _from_base64(value: str) -> str:
@@ -63,14 +59,16 @@ def _from_base64(value: str) -> str:
     except ValueError:
         octets = b""
     if len(octets) != _SHA256_BYTES:
-        raise InvalidDigest("Digest must be written sha-256= and 32 bytes in base64")
+        raise InvalidUpload("Digest must be written sha-256= and 32 bytes in base64.")
     return octets.hex()
 
 
 def check_digests(upload: Upload, *, sha256: str) -> None:
     for header, announced in upload.digests:
         if announced != sha256:
-            raise WrongDigest(header)
+            raise InvalidUpload(
+                f"{header} is not the digest of the body that arrived; send it again."
+            )
 
 
 async def put_file(
@@ -80,14 +78,14 @@ async def put_file(
     upload: Upload,
     content: AsyncIterable[bytes],
 ) -> File:
-    """Put a file in its place; no transaction is open while its bytes arrive."""
+    """Store a file; no transaction is open while its bytes arrive."""
     await _check_before(database, caller, address, upload)
     limit = database.hub.settings.limits.file_bytes
     async with spool_upload(
         content, database.hub.settings.database.data_dir, largest=limit
     ) as spool:
         check_digests(upload, sha256=spool.sha256)
-        blob = await asyncio.to_thread(spool.keep)
+        blob = await asyncio.to_thread(spool.store)
     at = now()
     file = File(
         path=upload.path,
@@ -99,7 +97,7 @@ async def put_file(
     )
     async with database.transaction() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        await blobs.add(conn, [blob])
+        await blobs_store.add(conn, [blob])
         await service.change_files(conn, caller, repo, [file], on=upload.condition)
     return file
 
@@ -107,7 +105,7 @@ async def put_file(
 async def _check_before(
     database: Database, caller: Caller, address: RepoAddress, upload: Upload
 ) -> None:
-    """Refuse what would be refused in the end before anything large is sent."""
+    """Check rights and condition before anything large is sent."""
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
         if not upload.condition.holds(await store.find(conn, repo.id, upload.path)):

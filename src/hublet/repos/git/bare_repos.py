@@ -1,6 +1,4 @@
-"""Bare repositories on the disk: where each lies, how one is created, opened, repacked and
-removed.
-"""
+"""Bare repositories on the disk: their folders, creation, opening, repacking and removal."""
 
 import os
 import shutil
@@ -26,7 +24,11 @@ GIT_ATTRIBUTES = "".join(
     f"{pattern} {LARGE_FILE_ATTRIBUTES}\n" for pattern in _LARGE_FILE_PATTERNS.split()
 )
 
-MAIN = "refs/heads/main"
+# Git itself begins at these numbers too.
+MOST_LOOSE = 6700
+MOST_PACKS = 50
+# Unreachable objects may belong to a change that is just being written.
+UNREACHABLE_KEPT = "2.weeks.ago"
 
 
 def folder_of(data_dir: Path, repo_id: str) -> Path:
@@ -42,7 +44,7 @@ def create_empty(folder: Path) -> None:
 
 
 def open_repository(folder: Path) -> pygit2.Repository:
-    """Open without looking upwards, and without the configuration of whoever runs the hub."""
+    """Open this very folder, without a search in the folders above it."""
     return pygit2.Repository(str(folder), pygit2.enums.RepositoryOpenFlag.NO_SEARCH)
 
 
@@ -77,20 +79,13 @@ def _sync_repository(folder: Path) -> None:
         sync_folder(changed)
 
 
-# Git itself begins at these numbers too.
-MOST_LOOSE = 6700
-MOST_PACKS = 50
-# What nothing points to may belong to a change that is just being written.
-UNREACHABLE_KEPT = "2.weeks.ago"
-
-
 def needs_repack(folder: Path) -> bool:
     packs = sum(1 for _ in (folder / "objects" / "pack").glob("*.pack"))
     return packs > MOST_PACKS or _estimate_loose_objects(folder) > MOST_LOOSE
 
 
 def _estimate_loose_objects(folder: Path) -> int:
-    # Objects spread evenly over 256 folders, so one of them tells enough.
+    # Objects spread evenly over 256 folders, so one of them is enough for an estimate.
     try:
         return 256 * sum(1 for _ in (folder / "objects" / "17").iterdir())
     except FileNotFoundError:
@@ -98,9 +93,9 @@ def _estimate_loose_objects(folder: Path) -> int:
 
 
 async def repack(folder: Path) -> None:
-    """Pack what refs reach and drop what nothing has pointed to for long.
+    """Pack reachable objects and remove old unreachable ones.
 
-    Git's own list of refs must be current. Readers and writers go on meanwhile.
+    packed-refs must be current. Readers and writers continue meanwhile.
     """
     await process.run_git(
         folder,

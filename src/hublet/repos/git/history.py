@@ -12,11 +12,11 @@ from pathlib import Path
 import pygit2
 from pygit2.enums import SortMode
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.git import bare_repos
 from hublet.repos.git.trees import find_item, get_commit
 
-# How far back `last_commits` looks; what did not change since then has no answer.
+# How far back `last_commits` searches; a path that did not change since then has no result.
 MOST_COMMITS_SEARCHED = 1000
 
 
@@ -65,7 +65,7 @@ def describe(commit: pygit2.Commit) -> CommitInfo:
 def last_commits(
     folder: Path, commit: str, paths: Iterable[str], *, farthest: int = MOST_COMMITS_SEARCHED
 ) -> dict[str, CommitInfo]:
-    """Return, by path, the commit that last changed it; not those that changed longer ago."""
+    """Return, by path, the commit that last changed it, if it is not too far back."""
     start = get_commit(bare_repos.open_repository(folder), commit)
     waiting = {start.id: {path for path in paths if _oid(start, path) is not None}}
     queue = [_NewestFirst(start)]
@@ -85,7 +85,7 @@ def last_commits(
 
 
 class _NewestFirst:
-    """A commit in the order of a heap: the newest comes first."""
+    """Heap entry of a commit: the newest comes first."""
 
     __slots__ = ("commit",)
 

@@ -22,10 +22,10 @@ _FAST = 1
 
 
 class ObjectWriter:
-    """Takes objects one by one; nobody sees them before `finish`, which makes them durable.
+    """Collects objects; `finish` makes them visible and durable.
 
-    Whether an object exists already is not asked: one that nothing points to may just be on
-    its way out. It can be used again after `finish`.
+    An object that exists already is written all the same: as long as nothing points to it, it may
+    just be removed. The writer can be used again after `finish`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -46,7 +46,7 @@ class ObjectWriter:
         self.discard()
 
     def add(self, kind: ObjectKind, data: bytes) -> str:
-        """Take an object; return its name."""
+        """Add an object; return its id."""
         name = oid_of(kind, data)
         if self._pack is not None:
             self._add_to_pack(kind, name, data)
@@ -97,7 +97,7 @@ def _write_loose(objects: Path, waiting: dict[str, tuple[ObjectKind, bytes]]) ->
         target.parent.mkdir(exist_ok=True)
         touched.add(target.parent)
         try:
-            # As git does: what is made new again is not swept away as old.
+            # As git does: a new modification time protects the object from pruning.
             os.utime(target)
         except FileNotFoundError:
             _write_file(target, zlib.compress(header_of(kind, len(data)) + data, _FAST))
@@ -106,7 +106,7 @@ def _write_loose(objects: Path, waiting: dict[str, tuple[ObjectKind, bytes]]) ->
 
 
 def _write_file(target: Path, packed: bytes) -> None:
-    # The name is one that git itself sweeps away when a process dies here.
+    # Git itself removes files of such names, which a process that dies here leaves behind.
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix="tmp_obj_", delete=False) as file:
         try:
             file.write(packed)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pygit2
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 
 # A domain that cannot exist (RFC 2606), so that no mail ever leaves by mistake.
 _EMAIL_DOMAIN = "users.noreply.invalid"
@@ -22,7 +22,7 @@ def signature_of(user_name: str, *, at: datetime) -> pygit2.Signature:
 
 
 def user_of(email: str) -> str | None:
-    """Return the user whom a commit made here is by; None for what came by git push."""
+    """Return the user of this hub that an author's email names; None for other authors."""
     name, _, domain = email.partition("@")
     return name if domain == _EMAIL_DOMAIN else None
 
@@ -37,7 +37,7 @@ SUBMODULE = b"160000"
 
 @dataclass(frozen=True, slots=True)
 class TreeItem:
-    """A line of a tree."""
+    """An entry of a tree."""
 
     mode: bytes
     # Twenty bytes, not their hexadecimal form.
@@ -53,7 +53,7 @@ def header_of(kind: ObjectKind, size: int) -> bytes:
 
 
 def oid_of(kind: ObjectKind, data: bytes) -> str:
-    # Git's names are SHA-1 by definition; nothing here rests on its strength.
+    # Ids of git objects are SHA-1 by definition; nothing here rests on its strength.
     return hashlib.sha1(header_of(kind, len(data)) + data, usedforsecurity=False).hexdigest()
 
 
@@ -79,7 +79,7 @@ def tree_data(items: Mapping[bytes, TreeItem]) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitDraft:
-    """What a commit says beside its tree and its parents."""
+    """Author, time and message of a commit."""
 
     author: str
     at: datetime

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-# Git passes over the words of the first line that it does not know.
+# Git ignores the words of the first line that it does not know.
 _HEADER = "# pack-refs with: sorted version="
 _LONGEST_HEADER = 100
 
 
 def version_of(folder: Path) -> int | None:
-    """Return which state of the table the list shows, None when there is no list of ours."""
+    """Return the version of the table that the list was written from; None: no list of ours."""
     try:
         with (folder / "packed-refs").open("rb") as file:
             line = file.readline(_LONGEST_HEADER).decode("ascii", "replace")
@@ -26,7 +26,7 @@ def version_of(folder: Path) -> int | None:
 
 
 def write(folder: Path, refs: Mapping[str, str], *, version: int) -> None:
-    """Write the list, unless somebody has written this state or a later one meanwhile.
+    """Write the list, unless this version or a later one is there already.
 
     `refs` are commits by name, as they were at this version or later.
     """

@@ -22,14 +22,14 @@ _CHUNK = 1 << 20
 
 
 class PackWriter:
-    """A pack that is being written; git sees it only when `finish` has named it."""
+    """Pack under construction; git sees it only after `finish`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "objects" / "pack"
         self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115 - closed by finish or discard
             dir=self._folder, prefix="tmp_pack_", delete=False
         )
-        # By name: the checksum of what lies in the pack, and where it begins.
+        # By object id: the checksum of the packed data, and its offset.
         self._index: dict[bytes, tuple[int, int]] = {}
         self._file.write(_pack_header(0))
         self.size = self._file.tell()
@@ -44,10 +44,10 @@ class PackWriter:
         self.size += len(packed)
 
     def finish(self) -> None:
-        """Make it durable and visible; the pack before its index, which is what git looks for."""
-        checksum = self._sealed()
+        """Make the pack durable and visible; its index comes last, because git looks for that."""
+        checksum = self._seal()
         target = self._folder / f"pack-{checksum.hex()}.pack"
-        index = self._written_index(checksum)
+        index = self._write_index(checksum)
         pack = Path(self._file.name)
         for path in (pack, index):
             path.chmod(0o444)
@@ -55,7 +55,7 @@ class PackWriter:
         index.replace(target.with_suffix(".idx"))
         sync_folder(self._folder)
 
-    def _written_index(self, checksum: bytes) -> Path:
+    def _write_index(self, checksum: bytes) -> Path:
         with tempfile.NamedTemporaryFile(
             dir=self._folder, prefix="tmp_idx_", delete=False
         ) as index:
@@ -72,8 +72,8 @@ class PackWriter:
         self._file.close()
         Path(self._file.name).unlink(missing_ok=True)
 
-    def _sealed(self) -> bytes:
-        """Write the number of objects and the checksum over everything; return that."""
+    def _seal(self) -> bytes:
+        """Write the number of objects and the checksum; return the checksum."""
         self._file.seek(0)
         self._file.write(_pack_header(len(self._index)))
         self._file.flush()

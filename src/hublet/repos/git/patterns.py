@@ -1,4 +1,7 @@
-"""Patterns of .gitignore and .gitattributes, matched as git matches them."""
+"""Patterns of .gitignore and .gitattributes, matched as git matches them.
+
+Why no library does it: decision 0025.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hublet.repos.git.bare_repos import LARGE_FILE_ATTRIBUTES
+
+GIT_ATTRIBUTES_FILE = ".gitattributes"
 
 _CLASSES = {
     "alnum": "a-zA-Z0-9",
@@ -18,15 +23,15 @@ _CLASSES = {
     "upper": "A-Z",
     "xdigit": "0-9A-Fa-f",
 }
-
-
 _STARS = re.compile(r"\*+/?")
 _WILDCARD = re.compile(r"[*?\[\\]")
 _NAMED = re.compile(r"\[:(\w+):\]")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(.*)')
+_TO_ESCAPE = re.compile(r"([\\*?\[\]])")
 
 
 class Pattern:
-    """One pattern; it matches a name anywhere unless a slash in it ties it to the root."""
+    """One pattern; it matches a name in any folder, or with a slash in it a path from the root."""
 
     def __init__(self, text: str) -> None:
         self._is_anchored = "/" in text
@@ -50,7 +55,7 @@ class _Malformed(Exception):
 
 
 class _Gap(Enum):
-    """What may stand between two fixed pieces of a path."""
+    """Wildcard between two fixed pieces of a path."""
 
     # A star: anything but a slash.
     within_name = "[^/]*"
@@ -59,10 +64,10 @@ class _Gap(Enum):
 
 
 def _expression(tokens: Sequence[str | _Gap]) -> str:
-    """Put the pieces together so that matching never goes back.
+    """Join the pieces to an expression that never backtracks.
 
-    What the first place fits that comes after a gap also fits the rest, because the next gap
-    takes whatever is left between: so all but the last are atomic, and no pattern is slow.
+    The first match of a piece after a gap is as good as any later one, because the next gap
+    takes what is left between: so all gaps but the last are atomic, and no pattern is slow.
     """
     first, *groups = _split(tokens, _Gap.over_folders)
     expression = _names(first)
@@ -166,7 +171,7 @@ def _character(text: str, position: int) -> tuple[str, int]:
 @dataclass(frozen=True, slots=True)
 class _IgnoreRule:
     pattern: Pattern
-    keeps_out: bool
+    ignores: bool
     only_folders: bool
 
 
@@ -179,17 +184,17 @@ class IgnoreRules:
         self._rules = [rule for rule in rules if rule is not None][::-1]
 
     def ignores(self, path: str) -> bool:
-        # What lies in a folder that is kept out cannot be let in again.
+        # A file in an ignored folder cannot be included again.
         parts = path.split("/")
         folders = ("/".join(parts[:count]) for count in range(1, len(parts)))
-        return any(self._decides(folder, is_folder=True) for folder in folders) or self._decides(
-            path, is_folder=False
-        )
+        return any(
+            self._is_ignored(folder, is_folder=True) for folder in folders
+        ) or self._is_ignored(path, is_folder=False)
 
-    def _decides(self, path: str, *, is_folder: bool) -> bool:
+    def _is_ignored(self, path: str, *, is_folder: bool) -> bool:
         for rule in self._rules:
             if (is_folder or not rule.only_folders) and rule.pattern.matches(path):
-                return rule.keeps_out
+                return rule.ignores
         return False
 
 
@@ -203,41 +208,35 @@ def _parse_rule(line: str) -> _IgnoreRule | None:
     text = text.removesuffix("/")
     if not text:
         return None
-    return _IgnoreRule(Pattern(text), keeps_out=not negated, only_folders=only_folders)
+    return _IgnoreRule(Pattern(text), ignores=not negated, only_folders=only_folders)
 
 
 def _without_trailing_blanks(line: str) -> str:
-    """Cut blanks at the end, except one that a backslash keeps."""
+    """Remove blanks at the end, except one that is escaped."""
     text = line.rstrip(" \t\r")
     backslashes = len(text) - len(text.rstrip("\\"))
     return text + " " if backslashes % 2 and len(text) < len(line) else text
 
 
-GIT_ATTRIBUTES_FILE = ".gitattributes"
-
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(.*)')
-_TO_ESCAPE = re.compile(r"([\\*?\[\]])")
-
-
 class GitAttributes:
-    """The .gitattributes at the root of a repository, as far as LFS goes."""
+    """The .gitattributes at the root of a repository: which files LFS filters."""
 
     def __init__(self, text: str) -> None:
         parsed = (_parse_attribute_line(line) for line in text.splitlines())
-        # The last line that says something of the filter decides.
+        # The last line that sets the filter decides.
         self._lines = [line for line in parsed if line is not None][::-1]
 
-    def hands_to_lfs(self, path: str) -> bool:
+    def is_lfs(self, path: str) -> bool:
         return next((lfs for pattern, lfs in self._lines if pattern.matches(path)), False)
 
 
 def add_lfs_lines(text: str, paths: Iterable[str]) -> str:
-    """Return the text with a line for each of these files that no line hands to LFS yet."""
+    """Return the text with a new line for each of these files that is not in LFS yet."""
     attributes = GitAttributes(text)
     added = [
         f"{_pattern_for(path)} {LARGE_FILE_ATTRIBUTES}\n"
         for path in sorted(paths)
-        if not attributes.hands_to_lfs(path)
+        if not attributes.is_lfs(path)
     ]
     if added and text and not text.endswith("\n"):
         text += "\n"

@@ -1,4 +1,4 @@
-"""Git subprocess: run without the configuration of whoever runs the hub, and ended in any case."""
+"""Git subprocess: run without the configuration of the hub's user, and ended in any case."""
 
 import asyncio
 import os
@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from hublet.core.errors import Unavailable
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
+from hublet.repos.errors import GitFailed, GitMissing
 
-# However slow the other side is, nothing of git's takes longer.
+# A git process that runs longer is killed, however slow the client is.
 LONGEST_SECONDS = 3600
 
 _MOST_STDERR = 4000
@@ -26,15 +26,6 @@ _SETTINGS = (
     *("-c", "uploadpack.allowFilter=true"),
     *("-c", "uploadpack.allowAnySHA1InWant=true"),
 )
-
-
-class GitMissing(Unavailable):
-    def __init__(self) -> None:
-        super().__init__("This hub cannot run git; its operator has to install it.")
-
-
-class GitFailed(Exception):
-    """Git ended badly; the text is what it said about it, for the log or for a closer look."""
 
 
 @cache
@@ -50,7 +41,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
 
 
 def clean_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return all that git gets to see of the world, and these variables."""
+    """Return the whole environment of a git process, with these variables."""
     return {
         "PATH": os.defpath,
         "LC_ALL": "C",
@@ -76,7 +67,7 @@ class GitProcess:
         return self.process.stdout
 
     async def end(self) -> None:
-        """Wait for the end, and raise GitFailed unless it is a good one."""
+        """Wait for the exit, and raise GitFailed unless the status is 0."""
         if await self.process.wait() != 0:
             self.complaints.seek(0)
             raise GitFailed(self.complaints.read(_MOST_STDERR).decode(errors="replace").strip())
@@ -89,7 +80,7 @@ async def start_git(
     stdin: int | IO[bytes] = PIPE,
     variables: Mapping[str, str] | None = None,
 ) -> AsyncIterator[GitProcess]:
-    """Start git in a bare repository; it is gone when the block is left, whatever the reason."""
+    """Start git in a bare repository; it is ended when the block is left, whatever the reason."""
     with tempfile.TemporaryFile() as complaints:
         try:
             process = await asyncio.create_subprocess_exec(
@@ -108,12 +99,12 @@ async def start_git(
             yield GitProcess(process=process, complaints=complaints)
         finally:
             limit.cancel()
-            # Whoever waits here may be cancelled again and again; this task is not.
+            # This task may be cancelled again and again; the one that ends git is not.
             await asyncio.shield(asyncio.create_task(_end(process)))
 
 
 async def run_git(folder: Path, *arguments: str) -> None:
-    """Run git to its end; raise GitFailed unless it is a good one."""
+    """Run git to its end; raise GitFailed unless the status is 0."""
     async with start_git(folder, *arguments, stdin=asyncio.subprocess.DEVNULL) as git:
         await git.stdout.read()
         await git.end()

@@ -1,4 +1,4 @@
-"""Quarantine: where objects of a push lie until it is accepted; nobody else's git looks there.
+"""Quarantine: folder for the objects of a push until it is accepted, out of git's sight.
 
 Everything here blocks on the disk; call it from a thread.
 """
@@ -20,7 +20,7 @@ def create(folder: Path) -> Path:
 
 
 def variables(folder: Path, objects: Path) -> dict[str, str]:
-    """Return the variables that let git write here, and see what the repository has as well."""
+    """Return the variables that let git write here, and read the repository's objects too."""
     # Git takes an unquoted colon for the end of a path.
     escaped = str(folder / "objects").replace("\\", "\\\\").replace('"', '\\"')
     return {
@@ -43,7 +43,7 @@ def remove(objects: Path) -> None:
 
 
 def clear_abandoned(folder: Path, *, now: datetime) -> None:
-    """Remove what pushes left behind whose process died; `now` is the time that files know."""
+    """Remove the folders of pushes whose process died; `now` is the real time of the files."""
     before = (now - _ABANDONED_AFTER).timestamp()
     for left in (folder / "objects").glob(f"{_PREFIX}*"):
         if left.stat().st_mtime < before:

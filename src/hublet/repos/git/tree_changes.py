@@ -1,13 +1,10 @@
-"""Tree changes of a commit: the new trees that follow from them; only touched folders are built
-anew.
-"""
+"""Tree changes of a commit: builds the new trees, and of these only the folders that change."""
 
-from collections.abc import Iterator
 from dataclasses import field
 
 import pygit2
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.errors import EntryNotFound, PathTakenInTree
 from hublet.repos.git import patterns
 from hublet.repos.git.object_writer import ObjectWriter
@@ -46,7 +43,7 @@ class TreeChanges:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedChanges:
     tree: str
-    # What the new files hold that was not there before.
+    # The size of the files that are new or changed.
     added_bytes: int
 
 
@@ -55,8 +52,8 @@ def apply_changes(
 ) -> AppliedChanges:
     """Write the trees of a new commit on top of a base; deletions come before additions.
 
-    What the changes do not fit to is refused: a file to delete that is not there, a file where
-    a folder is, or the other way round.
+    Refuses to delete a file that is not there, and to put a file where a folder is or a folder
+    where a file is.
     """
     root = _PathNode()
     for path in changes.deleted_files:
@@ -94,7 +91,7 @@ def _current_attributes(base: pygit2.Tree, changes: TreeChanges) -> bytes:
 
 
 class _PathNode:
-    """What happens at one path, and below it."""
+    """The changes at one path, and below it."""
 
     __slots__ = ("children", "deletes_file", "deletes_folder", "put")
 
@@ -161,7 +158,7 @@ class _TreeBuilder:
         before = items.get(key)
         if before is not None and before.mode != FOLDER:
             if (added := child.first_put(at)) is not None:
-                raise PathTakenInTree(added, by="file", place=at)
+                raise PathTakenInTree(added, by="file", taken=at)
             before = None
         below = self._items(before.oid if before else None, child, f"{at}/")
         if below:
@@ -173,16 +170,8 @@ class _TreeBuilder:
 
 
 def _delete(items: TreeItems, key: bytes, node: _PathNode, at: str) -> None:
-    for wanted, is_folder in ((node.deletes_file, False), (node.deletes_folder, True)):
-        if wanted:
+    for is_deleted, is_folder in ((node.deletes_file, False), (node.deletes_folder, True)):
+        if is_deleted:
             before = items.pop(key, None)
             if before is None or (before.mode == FOLDER) != is_folder:
                 raise EntryNotFound(at)
-
-
-def paths_above(path: str) -> Iterator[str]:
-    """Yield the folders that a path lies in, the outermost first."""
-    position = path.find("/")
-    while position != -1:
-        yield path[:position]
-        position = path.find("/", position + 1)

@@ -12,7 +12,7 @@ from typing import Literal
 import pygit2
 from pygit2.enums import FileMode
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.errors import EntryNotFound, RevisionNotFound
 from hublet.repos.git import bare_repos
 
@@ -20,13 +20,13 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n
 _POINTER_PATTERN = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (\d{1,19})\n"
 )
-# No pointer is smaller or larger, so only blobs in between are looked into.
+# No pointer is smaller or larger, so only blobs of these sizes are read.
 POINTER_SIZES = range(len(POINTER % (b"0" * 64, 0)), len(POINTER % (b"0" * 64, 10**18)) + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LfsPointer:
-    """What a pointer file stands for."""
+    """The content that a pointer file points to."""
 
     sha256: str
     size: int
@@ -53,10 +53,10 @@ def list_tree(
     after: str = "",
     limit: int | None = None,
 ) -> list[GitEntry]:
-    """Return what lies under a folder, in git's order, each folder before what is in it.
+    """Return the entries below a folder, in git's order, each folder before its entries.
 
-    `after` is the path of the last entry already seen. Only those subtrees are read that
-    the answer needs, so a page costs the same wherever it begins.
+    `after` is the path of the last entry of the page before. Only the subtrees that the page
+    needs are read, so a page costs the same wherever it begins.
     """
     repository = _open(folder, commit)
     tree = get_tree(repository, commit, path)
@@ -66,7 +66,7 @@ def list_tree(
 
 
 def find_entries(folder: Path, commit: str, paths: Iterable[str]) -> list[GitEntry]:
-    """Return those of these files and folders that exist, in the order asked."""
+    """Return those of these files and folders that exist, in the same order."""
     repository = _open(folder, commit)
     root = get_tree(repository, commit)
     found = ((path, find_item(root, path)) for path in dict.fromkeys(paths))
@@ -105,7 +105,7 @@ def get_tree(repository: pygit2.Repository, commit: str, path: str = "") -> pygi
 
 
 def find_item(root: pygit2.Tree, path: str) -> pygit2.Object | None:
-    """Return the file or folder at this path, None also for a path that cannot be."""
+    """Return the file or folder at this path; None also for an invalid path."""
     if not all(path.split("/")):
         return None
     try:
@@ -116,7 +116,7 @@ def find_item(root: pygit2.Tree, path: str) -> pygit2.Object | None:
 
 
 def parse_pointer(data: bytes) -> LfsPointer | None:
-    """Return what a file stands for when it is an LFS pointer."""
+    """Return the pointer that a file holds; None when it is no LFS pointer."""
     match = _POINTER_PATTERN.fullmatch(data)
     if match is None:
         return None
@@ -176,7 +176,7 @@ def _name(item: pygit2.Object) -> str | None:
     try:
         return (item.raw_name or b"").decode()
     except UnicodeDecodeError:
-        # No address can name it.
+        # No URL can name it.
         return None
 
 

@@ -14,15 +14,15 @@ from hublet.repos.git.object_writer import ObjectWriter
 from hublet.repos.git.objects import FOLDER, SUBMODULE, TreeItem, parse_tree, tree_data
 from hublet.repos.records import Ref
 
-# What vouches for the very commit that is written anew, and would be wrong there.
+# Signatures of the old commit would be wrong in the new one.
 _SIGNATURES = (b"gpgsig", b"mergetag ")
 
 
 def rewrite_without(folder: Path, refs: Sequence[Ref], digests: Iterable[str]) -> dict[str, str]:
-    """Return where refs point to, by name, when no commit has these files; only those that move.
+    """Rewrite history without these files; return the new commits of the refs that move, by name.
 
-    The new commits are safe on the disk then, and nothing points to them yet. Commits before
-    the first that had such a file stay the same.
+    The new commits are safe on the disk, and nothing points to them yet. Commits before the
+    first that had such a file stay the same.
     """
     repository = bare_repos.open_repository(folder)
     heads = {ref.name: trees.get_commit(repository, ref.sha).id for ref in refs}
@@ -43,23 +43,23 @@ class _HistoryRewriter:
         self._repository = repository
         self._writer = writer
         self._digests = frozenset(digests)
-        # What became of every object that was looked at; None when it goes.
+        # The new id of every object that was visited; None when it is removed.
         self._items: dict[bytes, bytes | None] = {}
         self._commits: dict[bytes, bytes] = {}
 
     def commit(self, commit: pygit2.Commit) -> str:
-        """Return the name of the commit without the files; its parents must have come before."""
+        """Return the id of the commit without the files; its parents must be rewritten before."""
         tree = self._folder(commit.tree_id.raw) or bytes.fromhex(
             self._writer.add("tree", tree_data({}))
         )
         changed = tree != commit.tree_id.raw or any(
             self._commits[parent.raw] != parent.raw for parent in commit.parent_ids
         )
-        new = self._written(commit, tree) if changed else str(commit.id)
+        new = self._write_commit(commit, tree) if changed else str(commit.id)
         self._commits[commit.id.raw] = bytes.fromhex(new)
         return new
 
-    def _written(self, commit: pygit2.Commit, tree: bytes) -> str:
+    def _write_commit(self, commit: pygit2.Commit, tree: bytes) -> str:
         head, blank, message = commit.read_raw().partition(b"\n\n")
         lines = [b"tree " + tree.hex().encode()]
         lines += [
@@ -77,10 +77,10 @@ class _HistoryRewriter:
                 for name, (item, left) in new.items()
                 if left is not None
             }
-            self._items[oid] = oid if kept == items else self._written_folder(kept)
+            self._items[oid] = oid if kept == items else self._write_folder(kept)
         return self._items[oid]
 
-    def _written_folder(self, items: dict[bytes, TreeItem]) -> bytes | None:
+    def _write_folder(self, items: dict[bytes, TreeItem]) -> bytes | None:
         # Git has no empty folders.
         return bytes.fromhex(self._writer.add("tree", tree_data(items))) if items else None
 

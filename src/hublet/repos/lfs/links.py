@@ -1,15 +1,15 @@
-"""Signed links: addresses that authorize one act on one object of one repository."""
+"""Signed links: URLs that authorize one act on one object of one repository."""
 
 from datetime import timedelta
 from hmac import compare_digest
 from urllib.parse import urlencode
 
 from hublet.core.clock import micros
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.sealing import KeyRing
 from hublet.repos.errors import InvalidLink
 
-# A large file takes hours over a slow line, and its last part begins only then.
+# A large file takes hours over a slow connection, and its last part begins only then.
 UPLOAD_LIFE = timedelta(hours=12)
 DOWNLOAD_LIFE = timedelta(hours=1)
 
@@ -38,7 +38,7 @@ class Link:
 
 
 def sign(link: Link, keys: KeyRing, *, base_url: str) -> str:
-    """Return the address; after its life it is good for nothing."""
+    """Return the signed URL, which is valid until its life ends."""
     life = DOWNLOAD_LIFE if link.act == "download" else UPLOAD_LIFE
     expires = micros() // _SECOND + life // timedelta(seconds=1)
     query = {"size": link.size, "expires": expires}
@@ -49,7 +49,7 @@ def sign(link: Link, keys: KeyRing, *, base_url: str) -> str:
 
 
 def check_link(link: Link, keys: KeyRing, *, expires: int, signature: str) -> None:
-    """Refuse what `signed` did not write, or wrote too long ago."""
+    """Refuse a link that `sign` did not make, or that has expired."""
     good = keys.digests(_KIND, link.text(expires))
     known = [compare_digest(each.hex().encode(), signature.encode()) for each in good]
     if not any(known) or expires * _SECOND < micros():

@@ -1,23 +1,24 @@
-"""LFS files of a repository as its writers see them: list, delete for good, copy."""
+"""LFS files of a repository for its writers: list, delete for good, copy to another repository."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hublet.core.database import Connection, Database
 from hublet.events import UpdatedRef
-from hublet.repos import blobs_store as blobs
+from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.errors import RevisionNotFound
-from hublet.repos.git import bare_repos, trees
+from hublet.repos.git import trees
 from hublet.repos.lfs import history_rewrite
 from hublet.repos.lfs.records import LocatedLfsFile
 from hublet.repos.records import MAIN, Card, LinkedBlob, Ref, RefTransaction, RepoAddress, Right
-from hublet.repos.refs import store as refs
+from hublet.repos.refs import store as ref_store
 from hublet.repos.refs.service import update_refs
 from hublet.tokens.records import Caller
 
-# Names are a help; how many branches and pull requests are searched for them has an end.
+# The refs that are searched for the paths of files; a path is a help to people, no more.
 _MOST_REFS = 20
 
 
@@ -26,29 +27,27 @@ async def list_files(
 ) -> list[LocatedLfsFile]:
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        linked = await blobs.list_of_repo(conn, repo.id, after=after, limit=limit)
-        found = await refs.list_of(conn, repo.id)
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
-    # Where main has a file, that is the name people know.
-    searched = sorted(found, key=lambda ref: ref.name != MAIN)[:_MOST_REFS]
+        linked = await blobs_store.list_of_repo(conn, repo.id, after=after, limit=limit)
+        refs = await ref_store.list_of(conn, repo.id)
+    folder = repos.git_folder(database, repo.id)
+    # The path in main comes first: it is the one that people know.
+    searched = sorted(refs, key=lambda ref: ref.name != MAIN)[:_MOST_REFS]
     return await asyncio.to_thread(_locate, folder, searched, linked)
 
 
 def _locate(
     folder: Path, searched: Sequence[Ref], linked: Iterable[LinkedBlob]
 ) -> list[LocatedLfsFile]:
-    blobs_left = {blob.sha256: LocatedLfsFile(blob=blob) for blob in linked}
-    nameless = set(blobs_left)
+    files = {blob.sha256: LocatedLfsFile(blob=blob) for blob in linked}
+    nameless = set(files)
     for ref in searched:
         if not nameless:
             break
         for path, digest in _pointers(folder, ref.sha):
             if digest in nameless:
                 nameless.remove(digest)
-                blobs_left[digest] = LocatedLfsFile(
-                    blob=blobs_left[digest].blob, path=path, ref=ref.name
-                )
-    return list(blobs_left.values())
+                files[digest] = replace(files[digest], path=path, ref=ref.name)
+    return list(files.values())
 
 
 def _pointers(folder: Path, commit: str) -> list[tuple[str, str]]:
@@ -67,14 +66,14 @@ async def delete(
     *,
     rewrite_history: bool,
 ) -> None:
-    """Take the content of these files away from every commit of the repository, for good.
+    """Delete the content of these files for good, from every commit of the repository.
 
-    Their pointers stay where they are, unless history is rewritten as if they had never been.
+    Their pointers stay, unless history is rewritten without them.
     """
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        current = await refs.list_of(conn, repo.id) if rewrite_history else []
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, repo.id)
+        current = await ref_store.list_of(conn, repo.id) if rewrite_history else []
+    folder = repos.git_folder(database, repo.id)
     new = await asyncio.to_thread(history_rewrite.rewrite_without, folder, current, digests)
     updates = tuple(
         UpdatedRef(ref=ref.name, old_sha=ref.sha, new_sha=new[ref.name])
@@ -89,7 +88,7 @@ async def delete(
             await update_refs(
                 conn, repo, RefTransaction(updates=updates, actor_id=caller.user_id, card=card)
             )
-        await blobs.unlink(conn, repo.id, digests)
+        await blobs_store.unlink(conn, repo.id, digests)
 
 
 async def copy(
@@ -99,9 +98,9 @@ async def copy(
     target: RepoAddress,
     digests: Sequence[str],
 ) -> list[str]:
-    """Let another repository point to files of this one; return those that this one lacks."""
+    """Link files of one repository to another; return those that the first one lacks."""
     origin = await repos.get(conn, caller, source, Right.read)
     goal = await repos.get(conn, caller, target, Right.write)
-    known = await blobs.find_in_repo(conn, origin.id, digests)
-    await blobs.link(conn, goal.id, sorted(known))
+    known = await blobs_store.find_in_repo(conn, origin.id, digests)
+    await blobs_store.link(conn, goal.id, sorted(known))
     return [digest for digest in digests if digest not in known]

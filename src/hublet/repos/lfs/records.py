@@ -1,18 +1,18 @@
 """Records of Git LFS: requested objects, the actions in response, and the sizes of parts."""
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.records import LinkedBlob
 
 MIB = 1 << 20
 
-# Larger files come in parts, so that a broken line costs one part and not the whole.
+# Larger files are uploaded in parts, so that a broken connection costs one part only.
 PART_SIZE = 64 * MIB
 _MOST_PARTS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectRequest:
-    """An object that a client wants to send or to get."""
+    """An object that a client wants to upload or download."""
 
     oid: str
     size: int
@@ -26,7 +26,7 @@ class ObjectRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferAction:
-    """Where to go for an object; with several parts, one address for each of them."""
+    """URL to transfer an object to or from; with several parts, one URL for each."""
 
     href: str
     part_size: int | None = None
@@ -35,9 +35,9 @@ class TransferAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectResponse:
-    """What becomes of one wanted object; without an action or a refusal it is here already."""
+    """Response to one object request; without an action or a refusal the hub has it already."""
 
-    wanted: ObjectRequest
+    request: ObjectRequest
     upload: TransferAction | None = None
     download: TransferAction | None = None
     verify: TransferAction | None = None
@@ -45,7 +45,7 @@ class ObjectResponse:
 
 
 def part_size_of(size: int) -> int:
-    """Return how large the parts of an object are: more of them only up to a limit."""
+    """Return the size of an object's parts: larger parts for objects with too many of them."""
     least = -(-size // _MOST_PARTS)
     return max(PART_SIZE, -(-least // MIB) * MIB)
 
@@ -59,6 +59,6 @@ def part_sizes(size: int) -> list[int]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocatedLfsFile:
     blob: LinkedBlob
-    # A path and a ref where its pointer stands now; None when it stands only in older commits.
+    # A path and a ref that have its pointer now; None when only older commits have it.
     path: str | None = None
     ref: str | None = None

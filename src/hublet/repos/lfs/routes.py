@@ -1,36 +1,42 @@
-"""HTTP for Git LFS: the batch API, and the transfer of bytes at signed links."""
+"""HTTP for Git LFS: the batch API, transfers at signed links, and the large files of a repository."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
-from starlette.requests import ClientDisconnect
 
 from hublet.core.database import Database
-from hublet.core.errors import InvalidRequest, NotImplementedHere
-from hublet.core.http import Db, ReadConn, Router
+from hublet.core.errors import NotImplementedHere
+from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.exchange import allow_streaming
 from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
+from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
-from hublet.repos.auth import MOVED, ROOT_REPO, RootRepo
+from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo, body_of
 from hublet.repos.browse.downloads import BINARY
-from hublet.repos.lfs import links, service, transfers
+from hublet.repos.lfs import links, management, service, transfers
 from hublet.repos.lfs.links import DOWNLOAD_LIFE, UPLOAD_LIFE, Link
 from hublet.repos.lfs.records import ObjectRequest
 from hublet.repos.lfs.schemas import (
+    ChangeLfsFiles,
     CompleteUpload,
+    CopiedLfsFiles,
+    CopyLfsFiles,
+    FailedCopy,
     LfsBatch,
     LfsBatchAnswer,
     LinkQuery,
+    ListedLfsFile,
     ListedLocks,
     VerifiedLocks,
     VerifyLocks,
     VerifyObject,
 )
-from hublet.repos.push import service as git
-from hublet.repos.records import Right
-from hublet.tokens.auth import GitCaller
+from hublet.repos.names import split_name
+from hublet.repos.push import service as push
+from hublet.repos.records import RepoAddress, RepoType, Right
+from hublet.tokens.auth import AnyCaller, GitCaller
 
 
 class LfsResponse(JSONResponse):
@@ -50,13 +56,13 @@ async def prepare_lfs_transfers(
 
     Objects without actions are on the hub already. A token may be sent as a password, too.
     """
-    wanted = [ObjectRequest(oid=each.oid, size=each.size) for each in body.objects]
+    requests = [ObjectRequest(oid=each.oid, size=each.size) for each in body.objects]
     if body.operation == "download":
-        answers = await service.prepare_downloads(conn, caller, address, wanted)
-        return LfsBatchAnswer.of(answers, life=DOWNLOAD_LIFE)
+        responses = await service.prepare_downloads(conn, caller, address, requests)
+        return LfsBatchAnswer.of(responses, life=DOWNLOAD_LIFE)
     in_parts = "multipart" in body.transfers
-    answers = await service.prepare_uploads(conn, caller, address, wanted, in_parts=in_parts)
-    return LfsBatchAnswer.of(answers, life=UPLOAD_LIFE)
+    responses = await service.prepare_uploads(conn, caller, address, requests, in_parts=in_parts)
+    return LfsBatchAnswer.of(responses, life=UPLOAD_LIFE)
 
 
 @router.post(_LFS + "/objects/verify")
@@ -71,7 +77,7 @@ async def verify_lfs_object(
 @router.get(_LFS + "/locks")
 async def list_lfs_locks(conn: ReadConn, caller: GitCaller, address: RootRepo) -> ListedLocks:
     """List the locks of a repository: there are none on this hub."""
-    await git.get_or_challenge(conn, caller, address, Right.read)
+    await push.get_or_challenge(conn, caller, address, Right.read)
     return ListedLocks()
 
 
@@ -80,14 +86,14 @@ async def verify_lfs_locks(
     conn: ReadConn, caller: GitCaller, address: RootRepo, _body: VerifyLocks
 ) -> VerifiedLocks:
     """Tell whose locks are in the way of a push: nobody's on this hub."""
-    await git.get_or_challenge(conn, caller, address, Right.write)
+    await push.get_or_challenge(conn, caller, address, Right.write)
     return VerifiedLocks()
 
 
 @router.post(_LFS + "/locks", responses={501: {"description": "This hub has no locks."}})
 async def create_lfs_lock(conn: ReadConn, caller: GitCaller, address: RootRepo) -> Done:
     """Lock a file; this hub refuses, because it has no locks."""
-    await git.get_or_challenge(conn, caller, address, Right.write)
+    await push.get_or_challenge(conn, caller, address, Right.write)
     raise NotImplementedHere("This hub has no locks: a push is refused when another was faster.")
 
 
@@ -131,7 +137,7 @@ async def upload_lfs_object(
     request: Request, database: Db, link: Annotated[Link, Depends(_link_for("upload"))]
 ) -> Done:
     """Send a large file in one piece, to the address that the batch endpoint gave out."""
-    await transfers.receive(database, link, _body_of(request))
+    await transfers.receive(database, link, body_of(request))
     return Done()
 
 
@@ -143,7 +149,7 @@ async def upload_lfs_part(
     link: Annotated[Link, Depends(_part_link)],
 ) -> Done:
     """Send a part of a large file; `ETag` is needed to put the parts together."""
-    etag = await transfers.receive_part(database, link, _body_of(request))
+    etag = await transfers.receive_part(database, link, body_of(request))
     response.headers["ETag"] = f'"{etag}"'
     return Done()
 
@@ -168,9 +174,64 @@ async def download_lfs_object(
     )
 
 
-async def _body_of(request: Request) -> AsyncIterator[bytes]:
-    try:
-        async for piece in request.stream():
-            yield piece
-    except ClientDisconnect:
-        raise InvalidRequest("The body ends too early.") from None
+_MOVED_ON: dict[int | str, dict[str, Any]] = {
+    409: {"description": "Somebody pushed while history was rewritten; repeat the request."}
+}
+
+files_router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
+
+
+@files_router.get("/lfs-files", responses=PAGED_RESPONSES)
+async def list_lfs_files(
+    database: Db, caller: AnyCaller, address: GitRepo, page: PageQuery
+) -> list[ListedLfsFile]:
+    """List the large files that a repository has, in any of its commits; for its writers."""
+    files = await management.list_files(
+        database, caller, address, after=page.after, limit=page.reach
+    )
+    on_page = page.cut(files, position=lambda file: file.blob.sha256)
+    return [ListedLfsFile.of(file) for file in on_page]
+
+
+@files_router.post("/lfs-files/batch", responses=_MOVED_ON)
+async def delete_lfs_files(
+    database: Db, caller: AnyCaller, address: GitRepo, body: ChangeLfsFiles
+) -> Done:
+    """Delete the content of large files for good, from every commit of the repository.
+
+    With `rewriteHistory` no commit shows that they ever were there: commits get new names.
+    """
+    deletions = body.deletions
+    await management.delete(
+        database, caller, address, deletions.sha, rewrite_history=deletions.rewriteHistory
+    )
+    return Done()
+
+
+@files_router.delete("/lfs-files/{sha}", responses=_MOVED_ON)
+async def delete_lfs_file(
+    database: Db,
+    caller: AnyCaller,
+    address: GitRepo,
+    sha: Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")],
+    *,
+    rewriteHistory: bool = False,  # noqa: N803 - a name on the wire
+) -> Done:
+    """Delete the content of one large file for good, from every commit of the repository."""
+    await management.delete(database, caller, address, [sha], rewrite_history=rewriteHistory)
+    return Done()
+
+
+@files_router.post("/lfs-files/duplicate")
+async def copy_lfs_files(
+    conn: Conn, caller: AnyCaller, address: GitRepo, body: CopyLfsFiles
+) -> CopiedLfsFiles:
+    """Let another repository use large files of this one without sending them again."""
+    namespace, name = split_name(body.target.name)
+    target = RepoAddress(
+        type=RepoType(body.target.type), namespace=namespace or caller.user_name, name=name
+    )
+    digests = [file.sha256 for file in body.files]
+    missing = await management.copy(conn, caller, address, target, digests)
+    sentence = "The repository has no such file."
+    return CopiedLfsFiles(failed=[FailedCopy(sha256=each, error=sentence) for each in missing])

@@ -8,8 +8,10 @@ from pydantic import MISSING, Field
 
 from hublet.core.schema import Schema, Timestamp
 from hublet.repos.lfs.records import LocatedLfsFile, ObjectResponse, TransferAction
+from hublet.repos.schemas import Sha256
 
 MOST_OBJECTS = 1000
+MOST_FILES = 1000
 
 
 class LfsRef(Schema):
@@ -46,13 +48,13 @@ class LfsAction(Schema):
 
     @classmethod
     def of(cls, action: TransferAction, *, expires_in: int | None) -> Self:
-        shown: dict[str, Any] = {"href": action.href}
+        fields: dict[str, Any] = {"href": action.href}
         if action.part_size is not None:
             numbered = {str(number): url for number, url in enumerate(action.parts, start=1)}
-            shown["header"] = {"chunk_size": str(action.part_size), **numbered}
+            fields["header"] = {"chunk_size": str(action.part_size), **numbered}
         if expires_in is not None:
-            shown["expires_in"] = expires_in
-        return cls.model_validate(shown)
+            fields["expires_in"] = expires_in
+        return cls.model_validate(fields)
 
 
 class LfsActions(Schema):
@@ -75,18 +77,18 @@ class LfsObject(Schema):
     error: LfsError | MISSING = MISSING
 
     @classmethod
-    def of(cls, answer: ObjectResponse, *, expires_in: int) -> Self:
-        shown: dict[str, Any] = {"oid": answer.wanted.oid, "size": answer.wanted.size}
-        if answer.refusal is not None:
-            shown["error"] = {"code": answer.refusal.code, "message": answer.refusal.message}
+    def of(cls, response: ObjectResponse, *, expires_in: int) -> Self:
+        fields: dict[str, Any] = {"oid": response.request.oid, "size": response.request.size}
+        if response.refusal is not None:
+            fields["error"] = {"code": response.refusal.code, "message": response.refusal.message}
         actions = {
             name: LfsAction.of(action, expires_in=None if name == "verify" else expires_in)
             for name in ("upload", "download", "verify")
-            if (action := getattr(answer, name)) is not None
+            if (action := getattr(response, name)) is not None
         }
         if actions:
-            shown["actions"] = actions
-        return cls.model_validate(shown)
+            fields["actions"] = actions
+        return cls.model_validate(fields)
 
 
 class LfsBatchAnswer(Schema):
@@ -95,12 +97,12 @@ class LfsBatchAnswer(Schema):
     hash_algo: Literal["sha256"] = "sha256"
 
     @classmethod
-    def of(cls, answers: Sequence[ObjectResponse], *, life: timedelta) -> Self:
-        has_parts = any(each.upload and each.upload.part_size for each in answers)
+    def of(cls, responses: Sequence[ObjectResponse], *, life: timedelta) -> Self:
+        has_parts = any(each.upload and each.upload.part_size for each in responses)
         seconds = round(life.total_seconds())
         return cls(
             transfer="multipart" if has_parts else "basic",
-            objects=[LfsObject.of(each, expires_in=seconds) for each in answers],
+            objects=[LfsObject.of(each, expires_in=seconds) for each in responses],
         )
 
 
@@ -149,11 +151,6 @@ class VerifyLocks(Schema):
     limit: int | None = None
 
 
-MOST_FILES = 1000
-
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-
-
 class ListedLfsFile(Schema):
     """A large file that a repository has, and a name it goes by where one is known."""
 
@@ -166,7 +163,7 @@ class ListedLfsFile(Schema):
 
     @classmethod
     def of(cls, file: LocatedLfsFile) -> Self:
-        shown: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "fileOid": file.blob.sha256,
             "oid": file.blob.sha256,
             "filename": file.path or "",
@@ -174,8 +171,8 @@ class ListedLfsFile(Schema):
             "pushedAt": file.blob.pushed_at,
         }
         if file.ref is not None:
-            shown["ref"] = file.ref
-        return cls.model_validate(shown)
+            fields["ref"] = file.ref
+        return cls.model_validate(fields)
 
 
 class Deletions(Schema):

@@ -1,11 +1,12 @@
-"""LFS batch: who may send and get which large files, and where."""
+"""LFS batch API: where to upload and download large files, for callers who may."""
 
 import re
 
 from hublet.core.database import Reader
-from hublet.repos import blobs_store as blobs
+from hublet.repos import blobs_store
 from hublet.repos import service as repos
-from hublet.repos.errors import ObjectNotFound, WrongSize
+from hublet.repos.commits.pull_requests import may_propose
+from hublet.repos.errors import InvalidUpload, ObjectNotFound
 from hublet.repos.lfs.links import Link, sign
 from hublet.repos.lfs.records import (
     PART_SIZE,
@@ -16,7 +17,7 @@ from hublet.repos.lfs.records import (
     part_size_of,
     part_sizes,
 )
-from hublet.repos.push import service as git
+from hublet.repos.push import service as push
 from hublet.repos.records import Blob, Repo, RepoAddress, Right
 from hublet.tokens.errors import GitTokenNeeded
 from hublet.tokens.records import Caller
@@ -32,76 +33,75 @@ async def prepare_uploads(
     *,
     in_parts: bool,
 ) -> list[ObjectResponse]:
-    """Tell for each object where to send it, or that it is here already.
+    """Return for each object where to upload it, or that this repository has it already.
 
-    It is here only when this repository brought it: that another one has the same bytes is
-    nobody's business, and whoever names a digest has yet to show that they have them too.
+    That another repository has the same bytes does not count: it would tell strangers so, and a
+    caller who names a digest has not shown that they have the bytes.
     """
-    repo = await git.get_or_challenge(conn, caller, address, Right.see)
+    repo = await push.get_or_challenge(conn, caller, address, Right.see)
     if caller is None:
         raise GitTokenNeeded
     await _check_upload(conn, caller, repo)
-    known = await blobs.find_in_repo(conn, repo.id, [each.oid for each in objects])
+    known = await blobs_store.find_in_repo(conn, repo.id, [each.oid for each in objects])
     return [_upload_response(conn, repo, each, known, in_parts=in_parts) for each in objects]
 
 
 async def _check_upload(conn: Reader, caller: Caller, repo: Repo) -> None:
-    # Whoever may open a pull request brings its files along.
-    discusses = not repo.discussions_disabled and await repos.may(conn, caller, repo, Right.discuss)
-    if not discusses:
+    # Whoever may open a pull request may upload its files.
+    if repo.discussions_disabled or not await may_propose(conn, caller, repo):
         await repos.check(conn, caller, repo, Right.write)
 
 
 def _upload_response(
-    conn: Reader, repo: Repo, wanted: ObjectRequest, known: dict[str, Blob], *, in_parts: bool
+    conn: Reader, repo: Repo, request: ObjectRequest, known: dict[str, Blob], *, in_parts: bool
 ) -> ObjectResponse:
-    refusal = _refusal(wanted, known, largest=conn.hub.settings.limits.file_bytes)
+    refusal = _refusal(request, known, largest=conn.hub.settings.limits.file_bytes)
     if refusal is not None:
-        return ObjectResponse(wanted=wanted, refusal=refusal)
-    if wanted.oid in known:
-        return ObjectResponse(wanted=wanted)
+        return ObjectResponse(request=request, refusal=refusal)
+    if request.oid in known:
+        return ObjectResponse(request=request)
     base_url = conn.hub.settings.base_url
     verify = TransferAction(href=f"{repo.url(base_url)}.git/info/lfs/objects/verify")
-    if in_parts and wanted.size > PART_SIZE:
+    if in_parts and request.size > PART_SIZE:
         return ObjectResponse(
-            wanted=wanted, upload=_multipart_action(conn, repo, wanted), verify=verify
+            request=request, upload=_multipart_action(conn, repo, request), verify=verify
         )
     return ObjectResponse(
-        wanted=wanted, upload=_basic_action(conn, repo, wanted, "upload"), verify=verify
+        request=request, upload=_basic_action(conn, repo, request, "upload"), verify=verify
     )
 
 
 def _refusal(
-    wanted: ObjectRequest, known: dict[str, Blob], *, largest: int
+    request: ObjectRequest, known: dict[str, Blob], *, largest: int
 ) -> ObjectRefusal | None:
-    if not _SHA256.fullmatch(wanted.oid):
+    if not _SHA256.fullmatch(request.oid):
         return ObjectRefusal(code=422, message="oid must be a SHA-256 in lower-case hexadecimal.")
-    if wanted.size < 0:
+    if request.size < 0:
         return ObjectRefusal(code=422, message="size must be at least 0.")
-    if wanted.size > largest:
+    if request.size > largest:
         return ObjectRefusal(code=422, message=f"A file may have at most {largest} bytes.")
-    if wanted.oid in known and known[wanted.oid].size != wanted.size:
-        return ObjectRefusal(code=422, message=f"size must be that of the object {wanted.oid}.")
+    if request.oid in known and known[request.oid].size != request.size:
+        return ObjectRefusal(code=422, message=f"size must be that of the object {request.oid}.")
     return None
 
 
-def _basic_action(conn: Reader, repo: Repo, wanted: ObjectRequest, act: str) -> TransferAction:
-    link = Link(act=act, repo_id=repo.id, oid=wanted.oid, size=wanted.size)
+def _basic_action(conn: Reader, repo: Repo, request: ObjectRequest, act: str) -> TransferAction:
+    link = Link(act=act, repo_id=repo.id, oid=request.oid, size=request.size)
     return TransferAction(href=_signed_url(conn, link))
 
 
-def _multipart_action(conn: Reader, repo: Repo, wanted: ObjectRequest) -> TransferAction:
-    sizes = part_sizes(wanted.size)
+def _multipart_action(conn: Reader, repo: Repo, request: ObjectRequest) -> TransferAction:
+    sizes = part_sizes(request.size)
     parts = [
-        Link(act="part", repo_id=repo.id, oid=wanted.oid, size=size, part=number)
+        Link(act="part", repo_id=repo.id, oid=request.oid, size=size, part=number)
         for number, size in enumerate(sizes, start=1)
     ]
     complete = Link(
-        act="complete", repo_id=repo.id, oid=wanted.oid, size=wanted.size, part=len(sizes)
+        act="complete", repo_id=repo.id, oid=request.oid, size=request.size, part=len(sizes)
     )
     return TransferAction(
         href=_signed_url(conn, complete),
-        part_size=part_size_of(wanted.size),
+        part_size=part_size_of(request.size),
         parts=tuple(_signed_url(conn, link) for link in parts),
     )
 
@@ -113,34 +113,34 @@ def _signed_url(conn: Reader, link: Link) -> str:
 async def prepare_downloads(
     conn: Reader, caller: Caller | None, address: RepoAddress, objects: list[ObjectRequest]
 ) -> list[ObjectResponse]:
-    """Tell for each object where to get it, or that this repository does not have it."""
-    repo = await git.get_or_challenge(conn, caller, address, Right.read)
-    known = await blobs.find_in_repo(conn, repo.id, [each.oid for each in objects])
+    """Return for each object where to download it, or that this repository does not have it."""
+    repo = await push.get_or_challenge(conn, caller, address, Right.read)
+    known = await blobs_store.find_in_repo(conn, repo.id, [each.oid for each in objects])
     return [_download_response(conn, repo, each, known) for each in objects]
 
 
 def _download_response(
-    conn: Reader, repo: Repo, wanted: ObjectRequest, known: dict[str, Blob]
+    conn: Reader, repo: Repo, request: ObjectRequest, known: dict[str, Blob]
 ) -> ObjectResponse:
-    if wanted.oid not in known:
+    if request.oid not in known:
         refusal = ObjectRefusal(code=404, message="There is no such object in this repository.")
-        return ObjectResponse(wanted=wanted, refusal=refusal)
-    if known[wanted.oid].size != wanted.size:
-        refusal = ObjectRefusal(code=422, message=f"size must be that of the object {wanted.oid}.")
-        return ObjectResponse(wanted=wanted, refusal=refusal)
-    return ObjectResponse(wanted=wanted, download=_basic_action(conn, repo, wanted, "download"))
+        return ObjectResponse(request=request, refusal=refusal)
+    if known[request.oid].size != request.size:
+        refusal = ObjectRefusal(code=422, message=f"size must be that of the object {request.oid}.")
+        return ObjectResponse(request=request, refusal=refusal)
+    return ObjectResponse(request=request, download=_basic_action(conn, repo, request, "download"))
 
 
 async def verify(
-    conn: Reader, caller: Caller | None, address: RepoAddress, wanted: ObjectRequest
+    conn: Reader, caller: Caller | None, address: RepoAddress, request: ObjectRequest
 ) -> None:
-    """Refuse unless this repository has the object, and it has that size."""
-    repo = await git.get_or_challenge(conn, caller, address, Right.see)
+    """Refuse unless this repository has the object with that size."""
+    repo = await push.get_or_challenge(conn, caller, address, Right.see)
     if caller is None:
         raise GitTokenNeeded
     await _check_upload(conn, caller, repo)
-    found = (await blobs.find_in_repo(conn, repo.id, [wanted.oid])).get(wanted.oid)
-    if found is None:
-        raise ObjectNotFound(wanted.oid)
-    if found.size != wanted.size:
-        raise WrongSize(wanted.oid)
+    blob = (await blobs_store.find_in_repo(conn, repo.id, [request.oid])).get(request.oid)
+    if blob is None:
+        raise ObjectNotFound(request.oid)
+    if blob.size != request.size:
+        raise InvalidUpload(f"size must be that of the object {request.oid}.")

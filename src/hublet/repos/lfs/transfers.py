@@ -1,74 +1,62 @@
-"""LFS transfers: the bytes of large files, checked before they are kept."""
+"""LFS transfers: upload of large files, whole or in parts, and the path of one to download."""
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from hublet.core.database import Connection, Database
-from hublet.repos import blobs_store as blobs
-from hublet.repos import store as repos
-from hublet.repos.blobs import Spool, blob_path, parts_folder
-from hublet.repos.errors import (
-    ContentMismatch,
-    InvalidParts,
-    ObjectNotFound,
-    PartMissing,
-    UploadIncomplete,
-    WrongOid,
-)
+from hublet.repos import blobs_store, store
+from hublet.repos.blobs import Spool, blob_path, fill, parts_folder
+from hublet.repos.errors import FileTooLarge, InvalidUpload, ObjectNotFound
 from hublet.repos.lfs.links import Link
 from hublet.repos.lfs.schemas import CompletedPart, CompleteUpload
 from hublet.repos.records import Blob
 
-# What arrives in small pieces goes to the disk in larger ones.
-_CHUNK = 1 << 20
-
 
 async def receive(database: Database, link: Link, pieces: AsyncIterator[bytes]) -> None:
-    """Keep an object that arrives in one piece."""
+    """Store an object that is uploaded in one piece."""
     await _check_repo(database, link)
     spool = await asyncio.to_thread(_spool, database, link)
     try:
         await _fill(spool, pieces, size=link.size)
-        await _keep(database, link, spool)
+        await _store(database, link, spool)
     finally:
         await asyncio.to_thread(spool.close)
 
 
 async def receive_part(database: Database, link: Link, pieces: AsyncIterator[bytes]) -> str:
-    """Put a part aside until all are here; return what it must be called then.
+    """Store a part until all have arrived; return its etag.
 
-    The same part may come again. Whoever puts the parts together says which one is meant.
+    The same part may be sent again. The request to complete the upload names an etag for each.
     """
     await _check_repo(database, link)
     spool = await asyncio.to_thread(Spool, database.hub.settings.database.data_dir)
     try:
         await _fill(spool, pieces, size=link.size)
         etag = spool.sha256
-        await asyncio.to_thread(spool.move_to, _folder_of(database, link) / f"{link.part}-{etag}")
+        await asyncio.to_thread(spool.move_to, _parts_of(database, link) / f"{link.part}-{etag}")
     finally:
         await asyncio.to_thread(spool.close)
     return etag
 
 
 async def complete(database: Database, link: Link, body: CompleteUpload) -> None:
-    """Put an object together from its parts, and keep it."""
+    """Assemble an object from its parts and store it."""
     if body.oid != link.oid:
-        raise WrongOid
+        raise InvalidUpload("oid must be the object that this link is for.")
     if [part.partNumber for part in body.parts] != list(range(1, link.part + 1)):
-        raise InvalidParts(link.part)
+        raise InvalidUpload(f"parts must name each of the {link.part} parts once, in their order.")
     await _check_repo(database, link)
-    if await _is_here(database, link):
-        # The same request again, whose first answer was lost.
+    if await _has_object(database, link):
+        # The same request again, because its first response was lost.
         return
-    folder = _folder_of(database, link)
+    folder = _parts_of(database, link)
     spool = await asyncio.to_thread(_spool, database, link)
     try:
         await _assemble(spool, folder, body.parts)
-        if spool.size != link.size:
-            raise UploadIncomplete(size=link.size, received=spool.size)
-        await _keep(database, link, spool)
+        _check_size(spool, link.size)
+        await _store(database, link, spool)
     finally:
         await asyncio.to_thread(spool.close)
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -79,27 +67,29 @@ async def _assemble(spool: Spool, folder: Path, parts: Sequence[CompletedPart]) 
         etag = part.etag.strip('"')
         path = folder / f"{part.partNumber}-{etag}"
         try:
-            # One thread's work for each part, so that a large file leaves room for others.
+            # A thread for each part, so that a large file does not hold one for long.
             await asyncio.to_thread(spool.write_file, path)
         except FileNotFoundError:
-            raise PartMissing(part.partNumber) from None
+            raise InvalidUpload(
+                f"parts: part {part.partNumber} with this etag was not uploaded."
+            ) from None
 
 
 async def get_path(database: Database, link: Link) -> Path:
-    """Return where the bytes of an object lie that this repository has."""
-    if not await _is_here(database, link):
+    """Return the path of an object's content, when this repository has it."""
+    if not await _has_object(database, link):
         raise ObjectNotFound(link.oid)
     return blob_path(database.hub.settings.database.data_dir, link.oid)
 
 
-async def _is_here(database: Database, link: Link) -> bool:
+async def _has_object(database: Database, link: Link) -> bool:
     async with database.read() as conn:
-        return bool(await blobs.find_in_repo(conn, link.repo_id, [link.oid]))
+        return bool(await blobs_store.find_in_repo(conn, link.repo_id, [link.oid]))
 
 
 async def _check_repo(database: Database, link: Link) -> None:
     async with database.read() as conn:
-        if await repos.find(conn, link.repo_id) is None:
+        if await store.find(conn, link.repo_id) is None:
             raise ObjectNotFound(link.oid)
 
 
@@ -107,43 +97,41 @@ def _spool(database: Database, link: Link) -> Spool:
     return Spool(database.hub.settings.database.data_dir, size=link.size)
 
 
-def _folder_of(database: Database, link: Link) -> Path:
+def _parts_of(database: Database, link: Link) -> Path:
     return parts_folder(database.hub.settings.database.data_dir) / f"{link.repo_id}-{link.oid}"
 
 
 async def _fill(spool: Spool, pieces: AsyncIterator[bytes], *, size: int) -> None:
-    """Write what arrives; stop where it becomes more than was announced."""
-    waiting: list[bytes] = []
-    received = written = 0
-    async for piece in pieces:
-        received += len(piece)
-        if received > size:
-            raise UploadIncomplete(size=size, received=received)
-        waiting.append(piece)
-        if received - written >= _CHUNK:
-            await asyncio.to_thread(_write, spool, waiting)
-            waiting, written = [], received
-    await asyncio.to_thread(_write, spool, waiting)
-    if received != size:
-        raise UploadIncomplete(size=size, received=received)
+    """Write an upload to a spool; stop where it becomes longer than was announced."""
+    try:
+        await fill(spool, pieces, largest=size)
+    except FileTooLarge:
+        raise _wrong_size(size, "more") from None
+    _check_size(spool, size)
 
 
-def _write(spool: Spool, pieces: Iterable[bytes]) -> None:
-    for piece in pieces:
-        spool.write(piece)
+def _check_size(spool: Spool, size: int) -> None:
+    if spool.size != size:
+        raise _wrong_size(size, f"{spool.size}" if spool.size < size else "more")
 
 
-async def _keep(database: Database, link: Link, spool: Spool) -> None:
+def _wrong_size(size: int, received: str) -> InvalidUpload:
+    return InvalidUpload(f"The upload must have {size} bytes as announced; it has {received}.")
+
+
+async def _store(database: Database, link: Link, spool: Spool) -> None:
     if spool.sha256 != link.oid:
-        raise ContentMismatch(link.oid, found=spool.sha256)
-    blob = await asyncio.to_thread(spool.keep)
+        raise InvalidUpload(
+            f"The bytes must have the SHA-256 {link.oid}; they have {spool.sha256}."
+        )
+    blob = await asyncio.to_thread(spool.store)
     async with database.transaction() as conn:
         await _add_to_repo(conn, link, blob)
 
 
 async def _add_to_repo(conn: Connection, link: Link, blob: Blob) -> None:
     # The repository may have been deleted while its file was on the way.
-    if await repos.find(conn, link.repo_id) is None:
+    if await store.find(conn, link.repo_id) is None:
         raise ObjectNotFound(link.oid)
-    await blobs.add(conn, [blob])
-    await blobs.link(conn, link.repo_id, [blob.sha256])
+    await blobs_store.add(conn, [blob])
+    await blobs_store.link(conn, link.repo_id, [blob.sha256])

@@ -1,34 +1,34 @@
-"""Application of a push: its objects are validated and accepted, then the refs move in one
-transaction.
-"""
+"""Application of a push: who may push where, and the transaction that moves the refs."""
 
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
 from hublet.core.database import Connection, Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.events import UpdatedRef
-from hublet.repos import blobs_store as blobs
+from hublet.repos import blobs_store
+from hublet.repos import service as repos
 from hublet.repos.cards import read_card
+from hublet.repos.commits.pull_requests import may_propose, may_push_to
 from hublet.repos.errors import PushRefused, RefChanged, RefConflict
 from hublet.repos.git import quarantine
 from hublet.repos.git.trees import LfsPointer
-from hublet.repos.push import permissions, ref_rules, validate
+from hublet.repos.push import ref_rules, validate
 from hublet.repos.push.commands import CommandOutcome, Push
-from hublet.repos.records import MAIN, Card, RefTransaction, Repo, RepoAddress
+from hublet.repos.records import MAIN, Card, RefTransaction, Repo, RepoAddress, Right
 from hublet.repos.refs import service as refs
 from hublet.repos.refs import store as ref_store
 from hublet.tokens.records import Caller
 
-# How often a push looks again when another one moved a ref between its look and its move.
+# How often the refs are read again when another push moved one of them meanwhile.
 ATTEMPTS = 3
 _MOST_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushRequest:
-    """Whose push it is, and where to: the right to it is looked at again in the end."""
+    """A push with its caller and its repository, whose rights are checked again in the end."""
 
     caller: Caller
     address: RepoAddress
@@ -37,35 +37,58 @@ class PushRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedContent:
-    """What a push brought into git, for the transaction that makes it visible."""
+    """The content that a push brought into git, for the transaction that makes it visible."""
 
     added_bytes: int = 0
-    # Of the commit that main is to move to; None when main stays.
+    # The card of the commit that main moves to; None when main stays.
     card: Card | None = None
+
+
+async def get_to_push(conn: Reader, caller: Caller, address: RepoAddress) -> Repo:
+    """Return the repository when the caller may push something to it, be it a pull request."""
+    repo = await repos.get(conn, caller, address, Right.see)
+    if not await may_propose(conn, caller, repo):
+        await repos.check(conn, caller, repo, Right.write)
+    return repo
+
+
+async def check_refs(conn: Reader, caller: Caller, repo: Repo, push: Push) -> None:
+    """Refuse a push to refs that are not the caller's to move."""
+    if await repos.may(conn, caller, repo, Right.write):
+        return
+    for command in push.commands:
+        if not await may_push_to(conn, caller, repo, command.ref):
+            raise PushRefused(
+                f"you have no write access to {repo.full_name}; "
+                "without it you can push to your own open pull requests only"
+            )
 
 
 async def accept_objects(
     database: Database, repo: Repo, push: Push, *, folder: Path, objects: Path
 ) -> AcceptedContent:
-    """Look through what arrived, and move it to where git finds it; nothing points to it yet."""
+    """Validate the objects of a push and move them to where git finds them.
+
+    Nothing points to them yet.
+    """
     async with database.read() as conn:
         outcomes = ref_rules.check_commands(push, await _current_refs(conn, repo))
-    wanted = [each.command for each in outcomes if each.refusal is None and each.command.new_sha]
-    if not wanted:
-        # Every ref is refused or deleted, and why is told in the end.
+    moves = [each.command for each in outcomes if each.refusal is None and each.command.new_sha]
+    if not moves:
+        # Every ref is refused or deleted; the report says why.
         return AcceptedContent()
-    found = await asyncio.to_thread(validate.validate, folder, objects, wanted)
+    new = await asyncio.to_thread(validate.validate, folder, objects, moves)
     async with database.read() as conn:
-        await _check_pointers(conn, repo, found.pointers)
+        await _check_pointers(conn, repo, new.pointers)
     await asyncio.to_thread(quarantine.accept, folder, objects)
-    main = next((command.new_sha for command in wanted if command.ref == MAIN), None)
+    main = next((command.new_sha for command in moves if command.ref == MAIN), None)
     card = None if main is None else await asyncio.to_thread(read_card, folder, main, repo.type)
-    return AcceptedContent(added_bytes=found.size, card=card)
+    return AcceptedContent(added_bytes=new.size, card=card)
 
 
 async def _check_pointers(conn: Reader, repo: Repo, pointers: Mapping[LfsPointer, str]) -> None:
     """Refuse pointers to content that did not arrive through LFS, or is not what they say."""
-    known = await blobs.find_in_repo(conn, repo.id, [lfs.sha256 for lfs in pointers])
+    known = await blobs_store.find_in_repo(conn, repo.id, [lfs.sha256 for lfs in pointers])
     missing = [
         path
         for lfs, path in pointers.items()
@@ -79,13 +102,13 @@ async def _check_pointers(conn: Reader, repo: Repo, pointers: Mapping[LfsPointer
 async def update_refs(
     database: Database, pushing: PushRequest, content: AcceptedContent
 ) -> list[CommandOutcome]:
-    """Move what may move, in one transaction with its event; tell about each ref."""
+    """Move the refs that may move, in one transaction with its event; return what became of each."""
     for _ in range(ATTEMPTS):
         try:
             async with database.transaction() as conn:
                 return await _update_refs_once(conn, pushing, content)
         except (RefChanged, RefConflict):
-            # On PostgreSQL another push may come between our look and our move.
+            # On PostgreSQL another push may move a ref between our read and our write.
             continue
     return ref_rules.refuse_all(pushing.push, "fetch first: others are pushing at the same moment")
 
@@ -93,8 +116,8 @@ async def update_refs(
 async def _update_refs_once(
     conn: Connection, pushing: PushRequest, content: AcceptedContent
 ) -> list[CommandOutcome]:
-    repo = await permissions.get_to_push(conn, pushing.caller, pushing.address)
-    await permissions.check_refs(conn, pushing.caller, repo, pushing.push)
+    repo = await get_to_push(conn, pushing.caller, pushing.address)
+    await check_refs(conn, pushing.caller, repo, pushing.push)
     outcomes = ref_rules.check_commands(pushing.push, await _current_refs(conn, repo))
     updates = [
         UpdatedRef(ref=each.ref, old_sha=each.old_sha, new_sha=each.new_sha)
@@ -104,13 +127,13 @@ async def _update_refs_once(
     if updates:
         # In one order everywhere, so that two pushes never wait for each other.
         updates.sort(key=lambda update: update.ref)
-        wanted = RefTransaction(
+        transaction = RefTransaction(
             updates=tuple(updates),
             actor_id=pushing.caller.user_id,
             card=content.card,
             added_bytes=content.added_bytes,
         )
-        await refs.update_refs(conn, repo, wanted)
+        await refs.update_refs(conn, repo, transaction)
     return outcomes
 
 

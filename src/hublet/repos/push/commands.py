@@ -4,9 +4,18 @@ import re
 from collections.abc import Mapping, Sequence
 
 import hublet
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.repos.errors import MalformedRequest
 from hublet.repos.push.wire import FLUSH, PacketReader, on_band, packet
+
+MOST_COMMANDS = 10_000
+
+_NO_SHA = "0" * 40
+_CAPABILITIES = (
+    "report-status delete-refs side-band-64k quiet atomic ofs-delta object-format=sha1 "
+    f"agent=hublet/{hublet.__version__}"
+)
+_COMMAND = re.compile(r"([0-9a-f]{40}) ([0-9a-f]{40}) (.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +45,8 @@ class CommandOutcome:
     refusal: str | None = None
 
 
-MOST_COMMANDS = 10_000
-
-_NO_SHA = "0" * 40
-_CAPABILITIES = (
-    "report-status delete-refs side-band-64k quiet atomic ofs-delta object-format=sha1 "
-    f"agent=hublet/{hublet.__version__}"
-)
-_COMMAND = re.compile(r"([0-9a-f]{40}) ([0-9a-f]{40}) (.+)", re.DOTALL)
-
-
 def advertisement(refs: Mapping[str, str]) -> bytes:
-    """Return what a client hears before it pushes: where refs are, and what the hub can do."""
+    """Return the ref advertisement: the refs, and the capabilities of the hub."""
     first, *others = sorted(refs.items()) or [("capabilities^{}", _NO_SHA)]
     lines = [
         packet(f"{first[1]} {first[0]}\0{_CAPABILITIES}\n".encode()),
@@ -57,13 +56,13 @@ def advertisement(refs: Mapping[str, str]) -> bytes:
 
 
 async def read_push(packets: PacketReader) -> Push:
-    """Read which refs are to move; the objects for it follow."""
+    """Read the commands of a push; the objects follow."""
     commands: list[RefCommand] = []
     capabilities: frozenset[str] = frozenset()
     while (line := await packets.read()) is not None:
         text, _, words = _decode(line).partition("\0")
         capabilities |= set(words.split())
-        # A clone that is not whole tells where it ends; what is missing shows later anyway.
+        # A shallow clone names its ends; missing objects are found later anyway.
         if not text.startswith("shallow "):
             commands.append(_command(text.removesuffix("\n")))
         if len(commands) > MOST_COMMANDS:
@@ -91,7 +90,7 @@ def _command(text: str) -> RefCommand:
 
 
 def report(push: Push, outcomes: Sequence[CommandOutcome], *, unpacked: str = "ok") -> bytes:
-    """Return what became of each ref, in the form that the client asked for."""
+    """Return the status report, in the form that the client's capabilities ask for."""
     if "report-status" not in push.capabilities:
         return b""
     lines = [

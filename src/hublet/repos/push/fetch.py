@@ -1,6 +1,4 @@
-"""Clone and fetch: git upload-pack, fed with the request and streamed as it answers, in a limited
-number of slots.
-"""
+"""Clone and fetch: git upload-pack as a subprocess, its output streamed, in a limited number."""
 
 import asyncio
 import re
@@ -11,16 +9,24 @@ from pathlib import Path
 from typing import IO
 
 from hublet.core.logs import get_logger
-from hublet.repos.errors import GitBusy, GitUnavailable
-from hublet.repos.git.process import GitFailed, start_git
+from hublet.repos.errors import GitBusy, GitFailed, GitUnavailable
+from hublet.repos.git.process import start_git
 from hublet.repos.push.wire import FLUSH, packet
+
+log = get_logger("git")
 
 # A slot is held for as long as the client takes, so there are more of them than processors.
 MOST_SLOTS = 32
 PATIENCE_SECONDS = 20.0
 
+_PIECE = 1 << 16
+_PROTOCOL = re.compile(r"[a-z0-9=:.-]{1,100}")
+_NEWEST = "version=2"
+
 
 class GitSlots:
+    """Slots for git processes that run at the same time."""
+
     def __init__(
         self, *, most: int = MOST_SLOTS, patience_seconds: float = PATIENCE_SECONDS
     ) -> None:
@@ -41,15 +47,8 @@ class GitSlots:
             self._free.release()
 
 
-log = get_logger("git")
-
-_PIECE = 1 << 16
-_PROTOCOL = re.compile(r"[a-z0-9=:.-]{1,100}")
-_NEWEST = "version=2"
-
-
 async def advertisement(folder: Path, protocol: str | None) -> bytes:
-    """Return what a client hears before it fetches."""
+    """Return the ref advertisement that begins a fetch."""
     options = ("--stateless-rpc", "--http-backend-info-refs")
     try:
         async with start_git(
@@ -60,33 +59,33 @@ async def advertisement(folder: Path, protocol: str | None) -> bytes:
             stdin=DEVNULL,
             variables=_protocol_variables(protocol),
         ) as git:
-            told = await git.stdout.read()
+            refs = await git.stdout.read()
             await git.end()
     except GitFailed as error:
         log.warning("git failed", folder=folder.name, error=str(error))
         raise GitUnavailable from None
     # The newest protocol does without the line that names the service.
     is_newest = protocol is not None and _NEWEST in protocol.split(":")
-    return told if is_newest else packet(b"# service=git-upload-pack\n") + FLUSH + told
+    return refs if is_newest else packet(b"# service=git-upload-pack\n") + FLUSH + refs
 
 
 async def stream_pack(
-    slots: GitSlots, folder: Path, asked: IO[bytes], *, protocol: str | None
+    slots: GitSlots, folder: Path, request: IO[bytes], *, protocol: str | None
 ) -> AsyncGenerator[bytes]:
-    """Yield git's answer to a request; git is ended when nobody wants the rest."""
+    """Yield git's response to a request; git ends with the generator."""
     command = ("upload-pack", "--stateless-rpc", str(folder))
     variables = _protocol_variables(protocol)
-    with asked:
+    with request:
         try:
             async with (
                 slots.one(),
-                start_git(folder, *command, stdin=asked, variables=variables) as git,
+                start_git(folder, *command, stdin=request, variables=variables) as git,
             ):
                 while piece := await git.stdout.read(_PIECE):
                     yield piece
                 await git.end()
         except GitFailed as error:
-            # Git has told the client itself, as far as it was the client's fault.
+            # Git has sent the error to the client, as far as it was the client's fault.
             log.warning("git failed", folder=folder.name, error=str(error))
 
 

@@ -1,4 +1,4 @@
-"""Ref rules of a push: a list of checks, the first that objects says why the ref cannot move."""
+"""Ref rules of a push: a list of checks; the first that fails says why the ref cannot move."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ Refs = Mapping[str, str]
 
 
 def check_commands(push: Push, refs: Refs) -> list[CommandOutcome]:
-    """Tell for each command whether its ref may move from where the refs are now."""
+    """Return for each command whether its ref may move, given the current refs."""
     twice = {ref for ref, count in Counter(each.ref for each in push.commands).items() if count > 1}
     after = _names_after(push.commands, refs)
     outcomes = [
@@ -61,7 +61,7 @@ def _outside_namespaces(command: RefCommand) -> str | None:
 
 
 def _invalid_name(command: RefCommand, refs: Refs) -> str | None:
-    """A name that is there already is good enough, and pull requests are numbered by the hub."""
+    """Check the names of new branches and tags; pull requests are numbered by the hub."""
     for kind, start in (("branch", HEADS), ("tag", TAGS)):
         if command.ref.startswith(start) and command.ref not in refs:
             try:
@@ -91,7 +91,7 @@ def _moved_meanwhile(command: RefCommand, refs: Refs) -> str | None:
 
 
 def _conflicts_with_other(command: RefCommand, after: set[str]) -> str | None:
-    """Git keeps refs like files: a branch cannot lie in another one."""
+    """Check that no ref is a folder of another one: git stores refs like files."""
     if command.new_sha is None:
         return None
     for name in after:

@@ -20,7 +20,7 @@ from hublet.repos.push.fetch import GitSlots
 from hublet.repos.push.wire import PacketReader
 from hublet.tokens.auth import GitCaller
 
-# What a client has and wants; a hundred thousand refs are six megabytes.
+# The refs that a client has and wants; a hundred thousand refs are six megabytes.
 LARGEST_FETCH_REQUEST = 64 << 20
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
@@ -29,12 +29,12 @@ _JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
 
 
 class _GitRoute(DeferredRoute):
-    """Tells what went wrong as plain text: git shows nothing else to its user."""
+    """Route that renders errors as plain text: git shows nothing else to its user."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
-        async def handle_and_tell(request: Request) -> Response:
+        async def handle_errors(request: Request) -> Response:
             try:
                 return await handle(request)
             except HubError as error:
@@ -44,7 +44,7 @@ class _GitRoute(DeferredRoute):
             except ClientDisconnect:
                 raise MalformedRequest("it ends too early") from None
 
-        return handle_and_tell
+        return handle_errors
 
 
 def _plain_text(error: HubError) -> Response:
@@ -102,12 +102,12 @@ async def discover_refs(
     """Begin a clone, a fetch or a push with git."""
     if service_name == "git-receive-pack":
         async with database.read() as conn:
-            told = await service.advertise_refs(conn, caller, address)
+            advertisement = await service.advertise_refs(conn, caller, address)
     else:
         folder = await service.prepare_fetch(database, caller, address)
         async with _slots_of(request).one():
-            told = await fetch.advertisement(folder, protocol)
-    return Response(told, media_type=f"application/x-{service_name}-advertisement")
+            advertisement = await fetch.advertisement(folder, protocol)
+    return Response(advertisement, media_type=f"application/x-{service_name}-advertisement")
 
 
 @router.post(
@@ -121,16 +121,16 @@ async def serve_fetch(
 ) -> Response:
     """Send the objects that git asks for."""
     folder = await service.prepare_fetch(database, caller, address)
-    question = wire.limit_size(_body_of(request), largest=LARGEST_FETCH_REQUEST)
+    body = wire.limit_size(_body_of(request), largest=LARGEST_FETCH_REQUEST)
     pieces = fetch.stream_pack(
-        _slots_of(request), folder, await wire.spool_body(question), protocol=protocol
+        _slots_of(request), folder, await wire.spool_body(body), protocol=protocol
     )
-    # What goes wrong before the first piece can still be told.
+    # An error before the first piece can still become a response.
     return _PackResponse(await anext(pieces, b""), pieces)
 
 
 class _PackResponse(StreamingResponse):
-    """Sends what git writes, and ends git when the client goes away."""
+    """Streams the output of git, and ends git when the client disconnects."""
 
     def __init__(self, first: bytes, pieces: AsyncGenerator[bytes]) -> None:
         super().__init__(_chain(first, pieces), media_type="application/x-git-upload-pack-result")

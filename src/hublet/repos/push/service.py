@@ -9,12 +9,12 @@ from hublet.core.errors import NotAllowed, NotFound
 from hublet.repos import service as repos
 from hublet.repos.errors import BadPack, PushRefused, RepoFolderGone
 from hublet.repos.maintenance import sync_packed_refs
-from hublet.repos.push import apply, commands, permissions, ref_rules, unpack
+from hublet.repos.push import apply, commands, ref_rules, unpack
 from hublet.repos.push.apply import PushRequest
 from hublet.repos.push.commands import CommandOutcome
 from hublet.repos.push.wire import PacketReader
 from hublet.repos.records import Repo, RepoAddress, Right
-from hublet.repos.refs import store as refs
+from hublet.repos.refs import store as ref_store
 from hublet.tokens.errors import GitTokenNeeded
 from hublet.tokens.records import Caller
 
@@ -22,7 +22,7 @@ from hublet.tokens.records import Caller
 async def get_or_challenge(
     conn: Reader, caller: Caller | None, address: RepoAddress, right: Right
 ) -> Repo:
-    """Return the repository as elsewhere, but challenge whoever shows no token.
+    """Return the repository as `repos.service.get` does, but challenge a caller without a token.
 
     Git asks its user for a password only then; "not found" would be the end of it.
     """
@@ -35,36 +35,38 @@ async def get_or_challenge(
 
 
 async def prepare_fetch(database: Database, caller: Caller | None, address: RepoAddress) -> Path:
-    """Return where git finds what the caller may read, its list of refs up to date."""
+    """Return the folder of a repository that the caller may read, its packed-refs up to date."""
     async with database.read() as conn:
         repo = await get_or_challenge(conn, caller, address, Right.read)
     return await sync_packed_refs(database, repo.id)
 
 
 async def advertise_refs(conn: Reader, caller: Caller | None, address: RepoAddress) -> bytes:
-    """Return what a client hears before it pushes."""
+    """Return the ref advertisement that begins a push."""
     if caller is None:
         raise GitTokenNeeded
-    repo = await permissions.get_to_push(conn, caller, address)
-    return commands.advertisement({ref.name: ref.sha for ref in await refs.list_of(conn, repo.id)})
+    repo = await apply.get_to_push(conn, caller, address)
+    return commands.advertisement(
+        {ref.name: ref.sha for ref in await ref_store.list_of(conn, repo.id)}
+    )
 
 
 async def receive(
     database: Database, caller: Caller | None, address: RepoAddress, packets: PacketReader
 ) -> bytes:
-    """Take a push: check it, move the refs, and return what is told about each."""
+    """Receive a push: check it, move the refs, and return the status report."""
     if caller is None:
         raise GitTokenNeeded
     async with database.read() as conn:
-        repo = await permissions.get_to_push(conn, caller, address)
+        repo = await apply.get_to_push(conn, caller, address)
     push = await commands.read_push(packets)
     if not push.commands:
-        # Git asks like this whether it is let in, before it sends something large.
+        # Git probes like this whether it is allowed to push, before it sends something large.
         return b""
     pushing = PushRequest(caller=caller, address=address, push=push)
     try:
         async with database.read() as conn:
-            await permissions.check_refs(conn, caller, repo, push)
+            await apply.check_refs(conn, caller, repo, push)
         return commands.report(push, await _apply(database, repo, pushing, packets))
     except BadPack as error:
         outcomes = ref_rules.refuse_all(push, "nothing of the push could be used")

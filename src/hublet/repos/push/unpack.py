@@ -5,16 +5,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hublet.repos.errors import BadPack
+from hublet.repos.errors import BadPack, GitFailed
 from hublet.repos.git import quarantine
-from hublet.repos.git.process import GitFailed, start_git
+from hublet.repos.git.process import start_git
 from hublet.repos.push import wire
 from hublet.repos.push.wire import PacketReader
 
-# What lies in git is small files and their history; five gigabytes of it are a great many.
+# Git holds small files and their history; five gigabytes are a great many of them.
 LARGEST_PACK = 5 << 30
 
-# Of a push that is refused anyway: a client that is still sending does not hear why.
+# Of a refused push: a client reads the reason only when it has sent everything.
 LARGEST_DRAINED = 256 << 20
 
 # A pack says in its first twelve bytes how many objects follow.
@@ -26,7 +26,7 @@ _IGNORED_FAULTS = "badTimezone=ignore,missingSpaceBeforeDate=ignore,zeroPaddedFi
 
 @asynccontextmanager
 async def quarantine_objects(folder: Path) -> AsyncIterator[Path]:
-    """Give a place for the objects of a push; whatever is not accepted goes with it."""
+    """Create a quarantine folder for the objects of a push; remove it in the end."""
     objects = await asyncio.to_thread(quarantine.create, folder)
     try:
         yield objects
@@ -35,7 +35,7 @@ async def quarantine_objects(folder: Path) -> AsyncIterator[Path]:
 
 
 async def unpack(folder: Path, objects: Path, packets: PacketReader) -> None:
-    """Let git check and index the pack that follows; raise BadPack for one that is broken."""
+    """Let git check and index the pack that follows; raise BadPack when it is invalid."""
     header = await packets.peek(_HEADER)
     if not header or header[-len(_EMPTY) :] == _EMPTY:
         await drain(packets)
@@ -61,21 +61,20 @@ async def _index(folder: Path, objects: Path, packets: PacketReader) -> None:
                 await git.stdin.drain()
             git.stdin.close()
         except (BrokenPipeError, ConnectionResetError):
-            # Git has seen enough; its end says why.
+            # Git ended early; its exit status says why.
             pass
         await git.stdout.read()
         await git.end()
 
 
 async def drain(packets: PacketReader) -> None:
-    """Read what is left, and forget it; RequestTooLarge when that is not worth the while."""
-    left = packets.rest()
-    async for _ in wire.limit_size(left, largest=LARGEST_DRAINED):
+    """Read and discard the rest of the body; raise RequestTooLarge when it is too long."""
+    async for _ in wire.limit_size(packets.rest(), largest=LARGEST_DRAINED):
         pass
 
 
 def _summarize(complaints: str) -> str:
-    """Return the first thing that git says is wrong, without its own words around it."""
+    """Return git's first complaint, without its prefixes."""
     lines = [line for line in complaints.splitlines() if "/" not in line]
     first = next(iter(lines), "it is not a valid pack")
     for word in ("fatal: ", "error: "):

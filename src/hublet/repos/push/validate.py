@@ -20,26 +20,26 @@ from hublet.repos.names import check_path
 from hublet.repos.push.commands import RefCommand
 from hublet.repos.records import TAGS
 
-# Larger files never lie in git, however they arrive.
+# Larger files are never stored in git itself.
 LARGEST_FILE = 10 << 20
-# Only files this small can stand for another one.
+# Only files this small can be LFS pointers.
 _LARGEST_POINTER = 200
 _MOST_LISTED = 5
 
 
 @dataclass(slots=True)
 class NewContent:
-    """What is new in a push."""
+    """The new content of a push."""
 
-    # Large files, with the path that each was first met at.
+    # Pointers to large files, each with a path that it has.
     pointers: dict[LfsPointer, str] = field(default_factory=dict)
-    # Bytes of all files, wherever they lie.
+    # Bytes of all files, those of large files included.
     size: int = 0
     too_large: list[str] = field(default_factory=list)
 
 
 def validate(folder: Path, objects: Path, commands: Iterable[RefCommand]) -> NewContent:
-    """Look at everything that these refs would make visible; raise PushRefused for what is bad."""
+    """Check all objects that these refs would make visible; raise PushRefused for invalid ones."""
     repository = bare_repos.open_repository(folder)
     repository.odb.add_disk_alternate(str(objects))
     moved = [command for command in commands if command.new_sha is not None]
@@ -75,7 +75,7 @@ def _check_tagged(repository: pygit2.Repository, command: RefCommand) -> None:
 
 @contextmanager
 def _new_objects(folder: Path, objects: Path, shas: list[str]) -> Iterator[IO[bytes]]:
-    """List what is reachable from these and from no ref yet; whatever is missing is refused."""
+    """List the objects reachable from these commits and from no ref yet; refuse missing ones."""
     listing = subprocess.Popen(  # noqa: S603 - the arguments are ours
         # As git does itself; commits come through the pipe, because they can be many.
         process.command(folder, "rev-list", "--objects", "--stdin", "--not", "--all"),
@@ -128,8 +128,8 @@ def _check_names(repository: pygit2.Repository, sha: str, path: str) -> None:
             check_path(name)
         except InvalidPath as error:
             where = f"{path}/{name}" if path else name
-            shown = where.encode(errors="replace").decode()
-            raise PushRefused(f"{shown!r}: {error.message}") from None
+            printable = where.encode(errors="replace").decode()
+            raise PushRefused(f"{printable!r}: {error.message}") from None
 
 
 def _too_large(files: list[str]) -> str:

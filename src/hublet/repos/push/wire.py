@@ -1,6 +1,4 @@
-"""Wire format of git's requests: pkt-line framing, and bodies that are decompressed as they
-arrive.
-"""
+"""Wire format of git over HTTP: pkt-line framing, decompression and size limit of bodies."""
 
 import asyncio
 import tempfile
@@ -12,8 +10,12 @@ from hublet.repos.errors import MalformedRequest, RequestTooLarge
 
 FLUSH = b"0000"
 _LENGTH = 4
-# With its own four digits no packet is longer; one byte of it names the band.
+# The longest packet, without its own four digits and the byte that names the band.
 _LARGEST_BAND = 65520 - _LENGTH - 1
+
+# Zlib's flag for "a gzip header must be there".
+_GZIP = 16 + zlib.MAX_WBITS
+_PIECE = 1 << 16
 
 
 def packet(data: bytes) -> bytes:
@@ -74,13 +76,8 @@ class PacketReader:
         return True
 
 
-# Zlib's word for "a gzip header must be there".
-_GZIP = 16 + zlib.MAX_WBITS
-_PIECE = 1 << 16
-
-
 async def decompress(pieces: AsyncIterator[bytes], encoding: str | None) -> AsyncGenerator[bytes]:
-    """Undo the Content-Encoding; a piece never grows much, however well it was packed."""
+    """Undo the Content-Encoding; pieces are small, however well the body was compressed."""
     if encoding in {None, "", "identity"}:
         async for piece in pieces:
             yield piece
@@ -114,7 +111,7 @@ async def limit_size(pieces: AsyncIterator[bytes], *, largest: int) -> AsyncGene
 
 
 async def spool_body(pieces: AsyncIterator[bytes]) -> IO[bytes]:
-    """Return a file that holds everything; whoever gets it closes it, and it is gone."""
+    """Return a temporary file with the whole body; it is gone when the caller closes it."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
     try:
         async for piece in pieces:

@@ -1,23 +1,21 @@
-"""Branches and tags: creation, deletion and squash; git on the disk first, then the ref."""
+"""Branches and tags: list, creation, deletion and squash; objects in git first, then the ref."""
 
 import asyncio
 from pathlib import Path
 
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.events import UpdatedRef
 from hublet.repos import service as repos
 from hublet.repos.cards import read_card
 from hublet.repos.errors import (
-    MainNotDeletable,
-    NotABranch,
+    InvalidBranch,
     RefChanged,
     RefExists,
     RevisionNotFound,
 )
 from hublet.repos.git import bare_repos, trees
-from hublet.repos.git.bare_repos import folder_of
 from hublet.repos.git.object_writer import ObjectWriter
 from hublet.repos.git.objects import CommitDraft, commit_data, tree_data
 from hublet.repos.records import (
@@ -36,24 +34,24 @@ from hublet.repos.refs import service, store
 from hublet.repos.refs.service import check_ref_name
 from hublet.tokens.records import Caller
 
-# How often a branch is squashed anew because it moved meanwhile.
+# How often a squash is repeated because the branch moved meanwhile.
 SQUASH_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BranchHead:
-    """A commit that is in git, and its card when main is to move there."""
+    """A commit that is in git, and its card when main moves to it."""
 
     sha: str
     card: Card | None
 
 
 async def list_refs(database: Database, caller: Caller | None, address: RepoAddress) -> list[Ref]:
-    """Return the refs of a repository, each with the commit it leads to."""
+    """Return the refs of a repository, each with the commit that it points to."""
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.read)
-        found = await store.list_of(conn, repo.id)
-    return await asyncio.to_thread(_peel_tags, _folder(database, repo), found)
+        refs = await store.list_of(conn, repo.id)
+    return await asyncio.to_thread(_peel_tags, repos.git_folder(database, repo.id), refs)
 
 
 def _peel_tags(folder: Path, refs: list[Ref]) -> list[Ref]:
@@ -68,26 +66,31 @@ def _peel_tags(folder: Path, refs: list[Ref]) -> list[Ref]:
 
 
 async def create_branch(
-    database: Database, caller: Caller, address: RepoAddress, wanted: NewBranch
+    database: Database, caller: Caller, address: RepoAddress, branch: NewBranch
 ) -> None:
-    check_ref_name("branch", wanted.name)
-    ref = HEADS + wanted.name
+    check_ref_name("branch", branch.name)
+    ref = HEADS + branch.name
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
         before = await store.find(conn, repo.id, ref)
-        if before is not None and not wanted.overwrite:
-            raise RefExists("branch", wanted.name)
+        if before is not None and not branch.overwrite:
+            raise RefExists("branch", branch.name)
         start = None
-        if not wanted.is_empty:
-            start = await service.get_sha(conn, repo, wanted.starting_point or "main")
-    made = await asyncio.to_thread(
-        _start_branch, _folder(database, repo), repo, ref, start, author=caller.user_name
+        if not branch.is_empty:
+            start = await service.get_sha(conn, repo, branch.starting_point or "main")
+    head = await asyncio.to_thread(
+        _start_branch,
+        repos.git_folder(database, repo.id),
+        repo,
+        ref,
+        start,
+        author=caller.user_name,
     )
-    if made.sha == before:
+    if head.sha == before:
         return
     async with database.transaction() as conn:
-        update = UpdatedRef(ref=ref, old_sha=before, new_sha=made.sha)
-        await _update_ref(conn, caller, address, update, made.card)
+        update = UpdatedRef(ref=ref, old_sha=before, new_sha=head.sha)
+        await _update_ref(conn, caller, address, update, head.card)
 
 
 def _start_branch(
@@ -102,21 +105,21 @@ def _start_branch(
 
 async def delete_branch(conn: Connection, caller: Caller, address: RepoAddress, name: str) -> None:
     if HEADS + name == MAIN:
-        raise MainNotDeletable
+        raise InvalidBranch("The branch main cannot be deleted.")
     await _delete_ref(conn, caller, address, HEADS + name)
 
 
 async def create_tag(
     database: Database, caller: Caller, address: RepoAddress, *, name: str, revision: str
 ) -> None:
-    """Name a commit. A tag leads to its commit directly, with no object of its own."""
+    """Create a lightweight tag: it points to its commit directly, with no object of its own."""
     check_ref_name("tag", name)
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
         sha = await service.get_sha(conn, repo, revision)
         if await store.find(conn, repo.id, TAGS + name) is not None:
             raise RefExists("tag", name)
-    sha = await asyncio.to_thread(_commit_of, _folder(database, repo), sha)
+    sha = await asyncio.to_thread(_commit_of, repos.git_folder(database, repo.id), sha)
     async with database.transaction() as conn:
         update = UpdatedRef(ref=TAGS + name, old_sha=None, new_sha=sha)
         await _update_ref(conn, caller, address, update, None)
@@ -129,14 +132,19 @@ async def delete_tag(conn: Connection, caller: Caller, address: RepoAddress, nam
 async def squash(
     database: Database, caller: Caller, address: RepoAddress, *, branch: str, message: str
 ) -> None:
-    """Make one commit of a branch's whole history; its files stay as they are."""
+    """Squash a branch's whole history into one commit; its files stay as they are."""
     for _ in range(SQUASH_ATTEMPTS):
         async with database.read() as conn:
             repo = await repos.get(conn, caller, address, Right.write)
             head = await _head_of(conn, repo, branch)
         ref = HEADS + branch
         made = await asyncio.to_thread(
-            _squash_commit, _folder(database, repo), repo, ref, head, (caller.user_name, message)
+            _squash_commit,
+            repos.git_folder(database, repo.id),
+            repo,
+            ref,
+            head,
+            (caller.user_name, message),
         )
         try:
             async with database.transaction() as conn:
@@ -153,7 +161,7 @@ async def _head_of(conn: Reader, repo: Repo, branch: str) -> str:
     if head is not None:
         return head
     if await service.find_sha(conn, repo, branch) is not None:
-        raise NotABranch(branch)
+        raise InvalidBranch(f"{branch} is no branch; only the history of a branch can be squashed.")
     raise RevisionNotFound(branch)
 
 
@@ -185,10 +193,6 @@ def _branch_head(folder: Path, repo: Repo, ref: str, sha: str) -> _BranchHead:
 
 def _commit_of(folder: Path, sha: str) -> str:
     return str(trees.get_commit(bare_repos.open_repository(folder), sha).id)
-
-
-def _folder(database: Database, repo: Repo) -> Path:
-    return folder_of(database.hub.settings.database.data_dir, repo.id)
 
 
 async def _delete_ref(conn: Connection, caller: Caller, address: RepoAddress, ref: str) -> None:

@@ -28,8 +28,8 @@ async def list_refs(
     include_prs: Annotated[bool, Query(description="Show pull requests as well.")] = False,
 ) -> Refs:
     """List the branches and tags of a repository."""
-    found = await branches.list_refs(database, caller, repo)
-    return Refs.of(found, with_pull_requests=include_prs)
+    refs = await branches.list_refs(database, caller, repo)
+    return Refs.of(refs, with_pull_requests=include_prs)
 
 
 @router.post("/branch/{revision:path}", responses=_TAKEN)
@@ -37,13 +37,13 @@ async def create_branch(
     database: Db, caller: AnyCaller, repo: GitRepo, revision: str, body: CreateBranch
 ) -> Done:
     """Create a branch at main, or at another starting point."""
-    wanted = NewBranch(
+    branch = NewBranch(
         name=revision,
         starting_point=None if body.startingPoint is MISSING else body.startingPoint,
         is_empty=body.emptyBranch,
         overwrite=body.overwrite,
     )
-    await branches.create_branch(database, caller, repo, wanted)
+    await branches.create_branch(database, caller, repo, branch)
     return Done()
 
 

@@ -1,4 +1,4 @@
-"""Branches and tags on the wire."""
+"""Schemas of branches and tags."""
 
 from collections.abc import Iterable
 from typing import Annotated, Self
@@ -8,6 +8,7 @@ from pydantic import MISSING, Field
 from hublet.core.schema import Schema
 from hublet.repos import records
 from hublet.repos.records import HEADS, PULL_REQUESTS, TAGS
+from hublet.repos.schemas import Sha1
 
 
 class CreateBranch(Schema):
@@ -33,7 +34,7 @@ class SuperSquash(Schema):
 class GitRef(Schema):
     name: str
     ref: str
-    targetCommit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    targetCommit: Sha1
 
 
 class Refs(Schema):
@@ -47,12 +48,12 @@ class Refs(Schema):
 
     @classmethod
     def of(cls, refs: Iterable[records.Ref], *, with_pull_requests: bool) -> Self:
-        shown = list(refs)
+        listed = list(refs)
         return cls(
-            branches=_under(shown, HEADS),
+            branches=_under(listed, HEADS),
             converts=[],
-            tags=_under(shown, TAGS),
-            pullRequests=_under(shown, PULL_REQUESTS) if with_pull_requests else MISSING,
+            tags=_under(listed, TAGS),
+            pullRequests=_under(listed, PULL_REQUESTS) if with_pull_requests else MISSING,
         )
 
 

@@ -1,4 +1,9 @@
-"""Refs: valid names, what a revision means, and the ref transaction that makes a change visible."""
+"""Refs: valid names, resolution of a revision, and the ref transaction that makes a change visible.
+
+The table of refs is the truth. Git's objects are written before it changes and nobody sees them
+until then; a process that dies in between leaves objects that nothing points to. So a change of
+content happens entirely or not at all, with its event.
+"""
 
 import re
 from dataclasses import replace
@@ -8,7 +13,7 @@ import pygit2
 from hublet.core.database import Connection, Reader
 from hublet.core.outbox import publish
 from hublet.events import RepoContentUpdated
-from hublet.repos import blobs_store as blobs
+from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.errors import InvalidRefName, RefChanged, RefConflict, RevisionNotFound
 from hublet.repos.records import HEADS, MAIN, TAGS, RefTransaction, Repo
@@ -16,14 +21,14 @@ from hublet.repos.refs import store
 
 MAX_REF_BYTES = 200
 
-_SHA_LIKE = re.compile(r"[0-9a-f]{40}")
+COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 
 
 def check_ref_name(kind: str, name: str) -> None:
-    """Refuse with InvalidRefName, which says the rule, what cannot name a branch or a tag."""
+    """Raise InvalidRefName, which says the rule, for an invalid name of a branch or a tag."""
     if not 1 <= len(name.encode(errors="replace")) <= MAX_REF_BYTES:
         raise InvalidRefName(kind, f"it has 1 to {MAX_REF_BYTES} bytes")
-    if _SHA_LIKE.fullmatch(name):
+    if COMMIT_ID.fullmatch(name):
         raise InvalidRefName(kind, "it does not look like the id of a commit")
     if name.startswith(("refs/", "-")) or name == "HEAD":
         raise InvalidRefName(kind, "it does not begin with 'refs/' or '-', and it is not HEAD")
@@ -35,13 +40,6 @@ def check_ref_name(kind: str, name: str) -> None:
         )
 
 
-# The table of refs is the truth. Git's objects are written before it changes and nobody sees
-# them until then; a process that dies in between leaves objects that nothing points to. So a
-# change of content happens entirely or not at all, with its event.
-
-SHA = re.compile(r"[0-9a-f]{40}")
-
-
 async def find_sha(conn: Reader, repo: Repo, revision: str) -> str | None:
     """Return the commit that a branch, a tag, a whole ref or a commit id names.
 
@@ -50,7 +48,7 @@ async def find_sha(conn: Reader, repo: Repo, revision: str) -> str | None:
     for name in _spellings(revision):
         if (sha := await store.find(conn, repo.id, name)) is not None:
             return sha
-    return revision if SHA.fullmatch(revision) else None
+    return revision if COMMIT_ID.fullmatch(revision) else None
 
 
 def _spellings(revision: str) -> tuple[str, ...]:
@@ -66,33 +64,38 @@ async def get_sha(conn: Reader, repo: Repo, revision: str) -> str:
     return sha
 
 
-async def update_refs(conn: Connection, repo: Repo, wanted: RefTransaction) -> Repo:
-    """Move refs, all or none, and tell of it; return the repository as it is then.
+async def update_refs(conn: Connection, repo: Repo, transaction: RefTransaction) -> Repo:
+    """Move refs, all or none, and publish the event; return the repository as it is then.
 
     The objects they point to must be in git, on the disk, before this is called.
     """
-    created = [update.ref for update in wanted.updates if update.old_sha is None]
+    created = [update.ref for update in transaction.updates if update.old_sha is None]
     if created:
-        # Of two that exclude each other, the second must see the first.
+        # Of two names that exclude each other, the second transaction must see the first.
         await conn.lock(f"names of refs of {repo.id}")
-    for update in wanted.updates:
+    for update in transaction.updates:
         if not await store.update_ref(conn, repo.id, update):
             raise RefChanged(update.ref.removeprefix(HEADS))
-        if update.ref == MAIN and update.new_sha is not None and wanted.card is not None:
-            await store.set_head(conn, repo.id, update.new_sha, wanted.card)
+        if update.ref == MAIN and update.new_sha is not None and transaction.card is not None:
+            await store.set_head(conn, repo.id, update.new_sha, transaction.card)
             repo = replace(
-                repo, head_sha=update.new_sha, card=wanted.card.data, tags=wanted.card.tags
+                repo,
+                head_sha=update.new_sha,
+                card=transaction.card.data,
+                tags=transaction.card.tags,
             )
     for name in created:
         if (other := await store.find_conflicting(conn, repo.id, name)) is not None:
             raise RefConflict(name, other=other)
-    await blobs.add(conn, wanted.blobs)
-    await blobs.link(conn, repo.id, [blob.sha256 for blob in wanted.blobs])
-    await store.record_change(conn, repo.id, added_bytes=wanted.added_bytes)
+    await blobs_store.add(conn, transaction.blobs)
+    await blobs_store.link(conn, repo.id, [blob.sha256 for blob in transaction.blobs])
+    await store.record_change(conn, repo.id, added_bytes=transaction.added_bytes)
     await publish(
         conn,
         RepoContentUpdated(
-            repo=repos.snapshot(repo), updated_refs=wanted.updates, actor_id=wanted.actor_id
+            repo=repos.snapshot(repo),
+            updated_refs=transaction.updates,
+            actor_id=transaction.actor_id,
         ),
     )
     return repo

@@ -14,7 +14,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.runtime import seccomp
 from hublet.runtime.attach.program import FAILED, STARTED
 from hublet.runtime.attach.terminals import resize

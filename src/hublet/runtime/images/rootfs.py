@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hublet.core.config.kinds import ImageSource
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.images import layers, oci
 from hublet.runtime.records import LaunchOrder

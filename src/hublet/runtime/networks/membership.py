@@ -11,7 +11,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from hublet.core.clock import monotonic
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.runtime.attempt_folder import read_status
 from hublet.runtime.errors import CannotRun, CannotRunYet, NetworkFailed

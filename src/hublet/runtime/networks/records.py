@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from hublet.core.config import Settings
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.runtime.attempt_folder import ProcessIdentity
 
 

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any, Self
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs.records import Phase
 from hublet.runtime.attempt_folder import ProcessIdentity, boot_id, identity_of, read_status
 from hublet.runtime.errors import NetworkFailed

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.runtime.networks import namespaces
 from hublet.runtime.networks.addresses import gateway_of
 from hublet.runtime.networks.namespaces import ip, nft

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hublet.core.config.kinds import ImageSource
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.runtime import cgroups, seccomp
 from hublet.runtime.attempt_folder import spill_long_variables
 from hublet.runtime.errors import CannotRun

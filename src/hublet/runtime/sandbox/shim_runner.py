@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hublet.core import clock
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime import attempt_processes, cgroups
 from hublet.runtime.attempt_folder import boot_id, identity_of, read_status

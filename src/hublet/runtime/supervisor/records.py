@@ -1,6 +1,6 @@
 """Records of attempts and of jobs under supervision."""
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs.records import Flavor, JobRecord
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from hublet.core.clock import monotonic
 from hublet.core.config import Settings
 from hublet.core.config.kinds import ImageSource
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs.errors import ImageNotFound, NoNetworkGroups, NoRunner
 from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime.errors import CannotRun, CannotRunYet

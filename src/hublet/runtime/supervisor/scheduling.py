@@ -9,7 +9,7 @@ from dataclasses import field
 from hublet.core.clock import micros
 from hublet.core.config import Settings
 from hublet.core.database import Connection, Reader
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs import hardware
 from hublet.jobs.records import Flavor, JobRecord
 from hublet.jobs.service import transition

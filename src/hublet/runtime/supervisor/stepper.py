@@ -6,7 +6,7 @@ from dataclasses import replace
 from hublet.core.batching import GroupCommit
 from hublet.core.clock import micros, to_micros
 from hublet.core.database import Connection, Database
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.jobs.records import JobRecord, Observation, Phase
 from hublet.jobs.service import transition

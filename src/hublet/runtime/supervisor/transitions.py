@@ -5,7 +5,7 @@ from datetime import datetime
 
 from hublet.core.clock import to_micros
 from hublet.core.config import Settings
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.jobs import hardware
 from hublet.jobs.records import JobRecord, Observation, Phase, Stage
 from hublet.jobs.stages import (

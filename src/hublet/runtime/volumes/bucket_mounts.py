@@ -209,7 +209,7 @@ def store_blob(data_dir: Path, folder: Path, path: str) -> Blob:
     with os.fdopen(_open_inside(folder, path), "rb") as file, Spool(data_dir) as spool:
         while data := file.read(_CHUNK):
             spool.write(data)
-        return spool.keep()
+        return spool.store()
 
 
 def _open_inside(folder: Path, path: str) -> int:

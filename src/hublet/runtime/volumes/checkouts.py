@@ -17,8 +17,8 @@ from pygit2.enums import FileMode
 
 from hublet.core import clock
 from hublet.core.database import Connection, Database
+from hublet.core.dataclasses import dataclass
 from hublet.core.folders import atomic_dir, remove_tree
-from hublet.core.light_dataclasses import dataclass
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.core.safe_walk import MAX_DEPTH

@@ -5,16 +5,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from hublet.core.database import Database, DatabaseUnavailable, Reader
+from hublet.core.database import Database, DatabaseUnavailable
 from hublet.core.errors import HubError
 from hublet.core.folders import atomic_dir
-from hublet.jobs import mounts
-from hublet.jobs.access import get_creator
-from hublet.jobs.errors import SpaceNotFound, VolumeNotFound, VolumeNotWritable
-from hublet.jobs.records import JobRecord, Mount, Spec, VolumeType
-from hublet.repos import service as repos
+from hublet.jobs.access import get_creator, get_mounted, get_space
+from hublet.jobs.records import JobRecord, Spec, VolumeType
 from hublet.repos.cards import read_card
-from hublet.repos.records import Repo, Right
+from hublet.repos.records import Repo
 from hublet.repos.refs import service as refs
 from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.launch_threads import run_in_launch_thread
@@ -61,7 +58,7 @@ async def prepare(database: Database, job: JobRecord, *, folder: Path) -> Prepar
 async def _prepare(database: Database, job: JobRecord, folder: Path) -> PreparedAttempt:
     async with database.read() as conn:
         creator = await get_creator(conn, job.creator_id)
-        sources = [await _get_source(conn, creator, *each) for each in enumerate(job.spec.mounts)]
+        sources = [await get_mounted(conn, creator, *each) for each in enumerate(job.spec.mounts)]
     placed = [
         bind
         for place, repo in enumerate(sources)
@@ -73,15 +70,6 @@ async def _prepare(database: Database, job: JobRecord, folder: Path) -> Prepared
         return await _prepare_space(database, creator, job, folder, binds)
     argv = (*(job.spec.command or ()), *(job.spec.arguments or ()))
     return PreparedAttempt(image=job.spec.image or "", content=None, argv=argv, binds=binds)
-
-
-async def _get_source(conn: Reader, creator: Caller, place: int, mount: Mount) -> Repo:
-    repo = await mounts.find_mounted(conn, creator, mount)
-    if repo is None:
-        raise VolumeNotFound(place, mount.type, mount.source)
-    if not mount.read_only and not await repos.may(conn, creator, repo, Right.write):
-        raise VolumeNotWritable(place, mount.source)
-    return repo
 
 
 async def _binds(
@@ -110,10 +98,7 @@ async def _prepare_space(
 ) -> PreparedAttempt:
     name = job.spec.space or ""
     async with database.read() as conn:
-        mount = Mount(type=VolumeType.space, source=name, mount_path="/app", read_only=True)
-        repo = await mounts.find_mounted(conn, creator, mount)
-        if repo is None:
-            raise SpaceNotFound(name)
+        repo = await get_space(conn, creator, name)
         commit = await refs.get_sha(conn, repo, _MAIN)
     whole = await checkouts.ensure_checkout(database, repo, commit)
     data_dir = database.hub.settings.database.data_dir

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.runtime.records import BindMount
 
 # In the folder of a mounted bucket: the files, and the snapshot of them.

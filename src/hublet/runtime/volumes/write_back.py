@@ -10,10 +10,9 @@ from pathlib import Path
 from hublet.core import clock
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Database, DatabaseUnavailable
+from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
-from hublet.core.light_dataclasses import dataclass
-from hublet.jobs import mounts
-from hublet.jobs.access import get_creator
+from hublet.jobs.access import find_mounted, get_creator
 from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord, Mount, VolumeType
 from hublet.repos import blobs_store as blobs
@@ -22,7 +21,7 @@ from hublet.repos.errors import FileTooLarge, PathTakenInBucket
 from hublet.repos.files import service as files
 from hublet.repos.files import store as file_store
 from hublet.repos.files.records import File, FileChange, FileRemoval
-from hublet.repos.files.uploads import media_type_of
+from hublet.repos.files.uploads import guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import Blob, Right
 from hublet.runtime.errors import BucketGone
@@ -223,7 +222,7 @@ def _file(prefix: str, changed: ChangedFile, blob: Blob) -> File:
         path=prefix + changed.path,
         sha256=blob.sha256,
         size=blob.size,
-        media_type=media_type_of(changed.path),
+        media_type=guess_media_type(changed.path),
         # A job may set the times of its files to anything, also to what no calendar has.
         modified_at=clock.from_micros(min(max(changed.modified // 1000, 0), micros())),
         uploaded_at=clock.now(),
@@ -233,7 +232,7 @@ def _file(prefix: str, changed: ChangedFile, blob: Blob) -> File:
 async def _change(conn: Connection, bucket: _WriteBack, changes: Sequence[FileChange]) -> None:
     """Change the bucket if it is still the one that was mounted, and its creator still may."""
     creator = await get_creator(conn, bucket.job.creator_id)
-    repo = await mounts.find_mounted(conn, creator, bucket.mount)
+    repo = await find_mounted(conn, creator, bucket.mount)
     if repo is None or repo.id != bucket.snapshot.repo_id:
         raise BucketGone
     await repos.check(conn, creator, repo, Right.write)

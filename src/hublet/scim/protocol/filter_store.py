@@ -19,7 +19,7 @@ from scim2_models.path import (
 )
 
 from hublet.core.clock import to_micros
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.scim.errors import ScimRefusal
 from hublet.scim.records import SqlCondition, comparison_key
 

@@ -14,7 +14,7 @@ from hublet.accounts.resource_groups import service as resource_groups
 from hublet.accounts.resource_groups import store as resource_groups_store
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Connection
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.scim import groups_store
 from hublet.scim.records import Directory, ProvisionedUser
 from hublet.scim.users.accounts import DEFAULT_ROLE

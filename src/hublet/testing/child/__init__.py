@@ -1,1 +1,1 @@
-"""The process in which the hub of tests runs; see `hublet.testing.process` for the other side."""
+"""Child process in which the hub of tests runs; `hublet.testing.process` is the other side."""

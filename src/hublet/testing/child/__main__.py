@@ -15,25 +15,25 @@ _GRACE_SECONDS = 5.0
 def main(parent: int, listener: int, folder: str) -> None:
     # As `hublet serve` does; `hublet.serving` enables collections again.
     gc.disable()
-    told = _redirect_stdout(sys.stdout.fileno())
+    replies = _redirect_stdout(sys.stdout.fileno())
     threading.Thread(target=_exit_with_parent, args=(parent, folder), daemon=True).start()
 
     # Most of a start is this line. It needs no settings, so it runs before they are known.
     from hublet.testing.child.main_loop import run  # noqa: PLC0415 - as above
 
     if line := sys.stdin.readline():
-        run(json.loads(line), listener=listener, told=told)
+        run(json.loads(line), listener=listener, replies=replies)
 
 
 def _redirect_stdout(stdout: int) -> int:
-    """Return what leads to the tests; whoever prints from now on prints into the log."""
-    told = os.dup(stdout)
+    """Return the descriptor of replies to the tests; prints from now on go to the log."""
+    replies = os.dup(stdout)
     os.dup2(sys.stderr.fileno(), stdout)
-    return told
+    return replies
 
 
 def _exit_with_parent(parent: int, folder: str) -> None:
-    """Never outlive the tests, however they end; a pipe alone may be kept open by a third."""
+    """Exit when the tests end in any way; their pipe could be kept open by another process."""
     pause = threading.Event()
     while os.getppid() == parent:
         pause.wait(_POLL_SECONDS)

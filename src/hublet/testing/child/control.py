@@ -17,15 +17,15 @@ from hublet.webhooks.activity import store as deliveries
 from hublet.webhooks.activity.records import DeliveryFilter
 from hublet.webhooks.activity.schemas import FullDelivery
 
-_MOST_DELIVERIES = 10_000
+_MAX_DELIVERIES = 10_000
 
 
 class Control:
-    def __init__(self, hubs: HubFactory, stage: HubSwitch) -> None:
+    def __init__(self, hubs: HubFactory, switch: HubSwitch) -> None:
         self._hubs = hubs
-        self._stage = stage
+        self._switch = switch
         self._hub: RunningHub | None = None
-        self._known: dict[str, Callable[..., Awaitable[dict[str, Any]]]] = {
+        self._commands: dict[str, Callable[..., Awaitable[dict[str, Any]]]] = {
             "reset": self.reset,
             "settle": self.settle,
             "forward": self.forward,
@@ -33,22 +33,22 @@ class Control:
             "deliveries": self.deliveries,
         }
 
-    async def run(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Do what is asked for; what went wrong is told in a sentence."""
+    async def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Run a command and return its reply; an expected error is a sentence in it."""
         try:
-            return await self._known[asked.pop("do")](**asked)
+            return await self._commands[request.pop("do")](**request)
         except StillBusy as error:
             return {"error": str(error)}
 
     async def reset(self) -> dict[str, Any]:
-        await self._stage.end()
+        await self._switch.close()
         self._hub = await self._hubs.next()
-        self._stage.begin(self._hub.app)
+        self._switch.open(self._hub.app)
         settings = self._hub.database.hub.settings
         return {"address": settings.base_url, "data_dir": str(settings.database.data_dir)}
 
     async def end(self) -> None:
-        await self._stage.end()
+        await self._switch.close()
         self._hub = None
         await self._hubs.close()
 
@@ -65,27 +65,27 @@ class Control:
         return {"now": clock.wire(clock.now())}
 
     async def deliveries(self, *, webhook: str) -> dict[str, Any]:
-        """Tell of the deliveries of a webhook, by its id or URL, or of all; oldest first."""
-        found: list[FullDelivery] = []
+        """Return the deliveries of a webhook, by its id or URL, or of all; oldest first."""
+        listed: list[FullDelivery] = []
         async with self._running.database.read() as conn:
             for webhook_id, owner_id in await store.list_webhooks(conn, webhook):
                 known = await webhooks.find(conn, webhook_id, owner_id=owner_id)
                 assert known is not None  # noqa: S101 - for the type: it was listed just now
                 window = await deliveries.list_of(
-                    conn, webhook_id, DeliveryFilter(), limit=_MOST_DELIVERIES
+                    conn, webhook_id, DeliveryFilter(), limit=_MAX_DELIVERIES
                 )
-                found += [
+                listed += [
                     FullDelivery.of_webhook(
                         await activity.get_delivery(conn, known, each.id), known
                     )
-                    for each in window.found
+                    for each in window.deliveries
                 ]
-        found.sort(key=lambda each: each.id)
-        return {"deliveries": _DELIVERIES.dump_python(found, mode="json")}
+        listed.sort(key=lambda each: each.id)
+        return {"deliveries": _DELIVERIES.dump_python(listed, mode="json")}
 
     @property
     def _running(self) -> RunningHub:
-        assert self._hub is not None  # noqa: S101 - errands come after the first reset
+        assert self._hub is not None  # noqa: S101 - commands come after the first reset
         return self._hub
 
 

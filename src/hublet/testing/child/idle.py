@@ -1,4 +1,4 @@
-"""Waits until a hub is idle, and moves its clock from one due time to the next."""
+"""Idle hub: waits until no work is due, and moves the clock from one due time to the next."""
 
 import asyncio
 from datetime import timedelta
@@ -12,12 +12,12 @@ from hublet.testing.child.hubs import RunningHub
 from hublet.webhooks.delivery import lanes_store as lanes
 
 _PAUSE_SECONDS = 0.002
-# Whatever plans itself anew again and again shall not keep a test for ever.
+# A task that schedules itself again and again must not block a test for ever.
 _MAX_STEPS = 1000
 
 
 class StillBusy(Exception):
-    """The worker does not come to rest. The message is a sentence for the test."""
+    """The worker does not become idle; the message is a sentence for the test."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(
@@ -27,7 +27,7 @@ class StillBusy(Exception):
 
 
 async def settle(hub: RunningHub, *, seconds: float) -> None:
-    """Wait until all that is due is done: facts, tasks, deliveries. Jobs take their own time."""
+    """Wait until all due work is done: events, tasks, deliveries. Jobs are not waited for."""
     try:
         async with asyncio.timeout(seconds):
             await _settle(hub)
@@ -36,7 +36,7 @@ async def settle(hub: RunningHub, *, seconds: float) -> None:
 
 
 async def _settle(hub: RunningHub) -> None:
-    while await _is_busy(hub.database):  # noqa: ASYNC110 - nobody tells when all is done
+    while await _is_busy(hub.database):  # noqa: ASYNC110 - there is no event for it
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
@@ -48,7 +48,7 @@ async def _is_busy(database: Database) -> bool:
 async def forward(hub: RunningHub, by: timedelta, *, seconds: float) -> None:
     """Move the clock from one due moment to the next, as if the time had really passed.
 
-    Only the hub's housekeeping is done once for all of it: it need not live through each day.
+    The hub's housekeeping runs only once for the whole time, not once a day.
     """
     await settle(hub, seconds=seconds)
     goal = micros() + by // timedelta(microseconds=1)
@@ -74,9 +74,9 @@ async def _move_to(hub: RunningHub, at: int, *, seconds: float) -> None:
 
 async def _next_due(hub: RunningHub) -> int | None:
     async with hub.database.read() as conn:
-        found = (
-            await store.next_task_at(conn, besides=hub.housekeeping),
-            await lanes.next_due(conn, besides=()),
+        due_times = (
+            await store.next_task_at(conn, except_for=hub.housekeeping),
+            await lanes.next_due(conn, except_for=()),
             await jobs.next_due_after(conn, micros()),
         )
-    return min((at for at in found if at is not None), default=None)
+    return min((at for at in due_times if at is not None), default=None)

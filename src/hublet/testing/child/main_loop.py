@@ -1,4 +1,4 @@
-"""Main loop of the child process: serves the hub and answers control commands through two pipes."""
+"""Main loop of the child process: serves the hub, and runs control commands from a pipe."""
 
 import asyncio
 import json
@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from hublet.cli.local_hub import run_loop
 from hublet.core.config import ConfigurationError, Settings, load
 from hublet.core.ids import random_bytes
 from hublet.core.logs import configure
@@ -23,54 +24,45 @@ from hublet.testing.child.hubs import HubFactory
 from hublet.testing.child.serving import HubSwitch
 
 _TEST_DEFAULTS: dict[str, object] = {
-    # Nothing of a test is worth waiting for when the next one begins.
+    # A reset does not wait for the requests of the test before.
     "server.stop_grace_seconds": 0,
-    # The order of events does not hang on how fast this machine is just now.
+    # Mails are sent at once, however fast this machine is.
     "mail.delay_seconds": 0,
 }
 
 
-def run(asked: dict[str, Any], *, listener: int, told: int) -> None:
-    """Serve until the tests end; `told` is where they read."""
-    folder = Path(asked["folder"])
-    answers = os.fdopen(told, "w", encoding="utf-8", buffering=1)
+def run(options: dict[str, Any], *, listener: int, replies: int) -> None:
+    """Serve until the tests end; `replies` is the descriptor from which they read."""
+    folder = Path(options["folder"])
+    output = os.fdopen(replies, "w", encoding="utf-8", buffering=1)
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(_run(asked, folder, socket.socket(fileno=listener), answers.write))
+        run_loop(_run(options, folder, socket.socket(fileno=listener), output.write))
     except (ConfigurationError, CannotStart, OSError) as error:
-        answers.write(json.dumps({"error": str(error)}) + "\n")
+        output.write(json.dumps({"error": str(error)}) + "\n")
     finally:
-        # Tests that were killed could not do it.
+        # Tests that were killed could not remove it.
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        from uvloop import new_event_loop  # noqa: PLC0415 - not everywhere
-    except ImportError:
-        return None
-    return new_event_loop
-
-
 async def _run(
-    asked: dict[str, Any],
+    options: dict[str, Any],
     folder: Path,
     listener: socket.socket,
-    answer: Callable[[str], object],
+    reply: Callable[[str], object],
 ) -> None:
-    async with _database(asked["database_url"]) as database_url:
+    async with _database(options["database_url"]) as database_url:
         port = listener.getsockname()[1]
-        settings = _settings(asked["settings"], database_url=database_url, port=port)
+        settings = _settings(options["settings"], database_url=database_url, port=port)
         configure(settings.logs, prefix=settings.tokens.prefix)
-        stage = HubSwitch()
-        hubs = HubFactory(settings, folder, token=asked["token"])
-        errands = Control(hubs, stage)
+        switch = HubSwitch()
+        hubs = HubFactory(settings, folder, token=options["token"])
+        control = Control(hubs, switch)
         try:
-            told = await errands.reset()
+            first = await control.reset()
             listener.listen(2048)
-            await _serve(stage, listener, told, errands, answer)
+            await _serve(switch, listener, first, control, reply)
         finally:
-            await errands.end()
+            await control.end()
 
 
 def _settings(given: dict[str, Any], *, database_url: str | None, port: int) -> Settings:
@@ -98,32 +90,32 @@ async def _database(server: str | None) -> AsyncIterator[str | None]:
 
 
 async def _serve(
-    stage: HubSwitch,
+    switch: HubSwitch,
     listener: socket.socket,
     first: dict[str, Any],
-    errands: Control,
-    answer: Callable[[str], object],
+    control: Control,
+    reply: Callable[[str], object],
 ) -> None:
-    """Tell when it serves; then run errands until the tests say no more, or a signal comes."""
+    """Serve and run control commands until the tests close the pipe, or a signal comes."""
 
     def when_ready() -> None:
-        answer(json.dumps(first) + "\n")
+        reply(json.dumps(first) + "\n")
 
-    server = Server(stage, grace_seconds=0, when_ready=when_ready)
+    server = Server(switch, grace_seconds=0, when_ready=when_ready)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    running = asyncio.create_task(_serve_control(errands.run, answer))
+    running = asyncio.create_task(_serve_control(control.run, reply))
     await asyncio.wait([serving, running], return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
-    await errands.end()
+    await control.end()
     await serving
     running.cancel()
 
 
 async def _serve_control(
-    run: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]], answer: Callable[[str], object]
+    run: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]], reply: Callable[[str], object]
 ) -> None:
     reader = asyncio.StreamReader(limit=2**24)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
-        answer(json.dumps(await run(json.loads(line))) + "\n")
+        reply(json.dumps(await run(json.loads(line))) + "\n")

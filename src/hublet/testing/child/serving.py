@@ -1,4 +1,4 @@
-"""ASGI switch: hands requests to the hub of the current test."""
+"""ASGI switch: passes requests to the hub of the current test."""
 
 import asyncio
 
@@ -7,20 +7,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class HubSwitch:
-    """Hands requests to the hub that plays; none reaches one that has not begun, or has ended."""
+    """Passes requests to the current hub, and holds them between two hubs."""
 
     def __init__(self) -> None:
         self._app: ASGIApp | None = None
-        self._plays = asyncio.Event()
+        self._is_open = asyncio.Event()
         self._requests: set[asyncio.Task[None]] = set()
 
-    def begin(self, app: ASGIApp) -> None:
+    def open(self, app: ASGIApp) -> None:
         self._app = app
-        self._plays.set()
+        self._is_open.set()
 
-    async def end(self) -> None:
-        """Let requests wait for the next hub, and break off those that still run."""
-        self._plays.clear()
+    async def close(self) -> None:
+        """Hold requests for the next hub, and cancel those that still run."""
+        self._is_open.clear()
         self._app = None
         running = set(self._requests)
         for request in running:
@@ -29,32 +29,32 @@ class HubSwitch:
             await asyncio.wait(running)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._plays.wait()
+        await self._is_open.wait()
         app, request = self._app, asyncio.current_task()
-        assert app is not None  # noqa: S101 - for the type: somebody plays
+        assert app is not None  # noqa: S101 - for the type: a hub is there
         assert request is not None  # noqa: S101 - for the type: this is a task
-        answer = _ResponseWatch(send)
+        watch = _ResponseWatch(send)
         self._requests.add(request)
         try:
-            await app(scope, receive, answer)
+            await app(scope, receive, watch)
         except asyncio.CancelledError:
             if self._app is app:
                 raise
-            if not answer.has_begun:
+            if not watch.has_started:
                 await _hub_was_reset(scope, receive, send)
         finally:
             self._requests.discard(request)
 
 
 class _ResponseWatch:
-    """Notes whether an answer has begun."""
+    """Records whether a response has started."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.has_begun = False
+        self.has_started = False
 
     async def __call__(self, message: Message) -> None:
-        self.has_begun = True
+        self.has_started = True
         await self._send(message)
 
 

@@ -1,4 +1,4 @@
-"""SQL for tests: a database of their own, emptied between them, and the work that is left."""
+"""Queries for tests: a database of their own, emptied between them, and the work that is left."""
 
 import json
 from collections.abc import Collection
@@ -35,10 +35,10 @@ async def _execute_on(server: str, statement: str) -> None:
 
 
 class DatabaseCleaner:
-    """Empties a PostgreSQL database again and again, all tables but the one that tells its schema.
+    """Empties a PostgreSQL database again and again, all tables but the one of the schema version.
 
-    It keeps its connection: a new one would first have to read about all tables, which takes
-    longer than to empty them.
+    It keeps its connection: a new one would first read the catalog, which takes longer than to
+    empty the tables.
     """
 
     def __init__(self, url: str) -> None:
@@ -49,12 +49,12 @@ class DatabaseCleaner:
 
     async def run(self) -> None:
         raw = await self._connected()
-        looks = ", ".join(f"EXISTS (SELECT 1 FROM {name})" for name in self._names)
-        seen = await raw.fetchrow(f"SELECT {looks}")
-        # Few hold anything.
-        full = [name for name, has_rows in zip(self._names, seen or (), strict=True) if has_rows]
+        checks = ", ".join(f"EXISTS (SELECT 1 FROM {name})" for name in self._names)
+        # Few tables have rows.
+        has_rows = await raw.fetchrow(f"SELECT {checks}")
+        full = [name for name, any_row in zip(self._names, has_rows or (), strict=True) if any_row]
         if full and self._may_skip_checks:
-            # To truncate means a new file for each table and index, which takes ten times as long.
+            # TRUNCATE creates a new file for each table and index, and takes ten times as long.
             deletes = " ".join(f"DELETE FROM {name};" for name in full)
             await raw.execute(
                 f"BEGIN; SET LOCAL session_replication_role = replica; {deletes} COMMIT"
@@ -83,11 +83,11 @@ class DatabaseCleaner:
 
 
 async def is_busy(conn: Reader) -> bool:
-    """Tell whether anything is due or being done: facts, tasks, deliveries.
+    """Return whether any event, task or delivery is due or being handled.
 
-    One statement, because it sees one moment. Between two of them a task could end that the
-    first has not seen yet, and leave another that the second does not look for. What time it is
-    is asked afterwards: what was due at once when it was written must not count as yet to come.
+    One statement, because it sees one moment: between two of them a task could end that the first
+    has not seen yet, and add work that the second does not look for. The clock is read afterwards,
+    so that what was due at once when it was written does not count as future work.
     """
     row = await conn.fetch_one(
         """
@@ -108,14 +108,14 @@ async def is_busy(conn: Reader) -> bool:
     return bool(row["is_running"]) or any(at is not None and at <= now for at in dues)
 
 
-async def next_task_at(conn: Reader, *, besides: Collection[str] = ()) -> int | None:
-    """Return when the next task that nobody holds is due, besides these kinds, in microseconds."""
+async def next_task_at(conn: Reader, *, except_for: Collection[str] = ()) -> int | None:
+    """Return when the next task that nobody holds is due, except for these kinds, in microseconds."""
     due: int | None = await conn.fetch_value(
         """
         SELECT min(due_at) FROM tasks
         WHERE claimed_by IS NULL AND parked_at IS NULL AND kind NOT IN each($1)
         """,
-        json.dumps(sorted(besides)),
+        json.dumps(sorted(except_for)),
     )
     return due
 
@@ -126,9 +126,10 @@ async def list_kinds(conn: Reader) -> frozenset[str]:
     return frozenset(row["kind"] for row in rows)
 
 
-async def list_webhooks(conn: Reader, wanted: str) -> list[tuple[str, str]]:
-    """Return the id and the owner of webhooks by their id or their URL; empty: of all."""
+async def list_webhooks(conn: Reader, id_or_url: str) -> list[tuple[str, str]]:
+    """Return ids and owners of the webhooks with this id or URL; an empty text: of all."""
     rows = await conn.fetch_all(
-        "SELECT id, owner_id FROM webhooks WHERE $1 = '' OR id = $1 OR url = $1 ORDER BY id", wanted
+        "SELECT id, owner_id FROM webhooks WHERE $1 = '' OR id = $1 OR url = $1 ORDER BY id",
+        id_or_url,
     )
     return [(row["id"], row["owner_id"]) for row in rows]

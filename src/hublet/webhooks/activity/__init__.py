@@ -1,1 +1,1 @@
-"""Delivery log of a webhook: listed, streamed, sent again, pruned."""
+"""Delivery log of a webhook: list, stream, replay, recover, ping, prune."""

@@ -1,8 +1,8 @@
-"""Records of the delivery log: what is shown of a delivery, and what is sent again."""
+"""Records of the delivery log: summaries, pages and details of deliveries, replays, recoveries."""
 
 from dataclasses import field
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.webhooks.records import Attempt, DeliveryState
 
 # Beyond every moment that is ever compared with it.
@@ -11,21 +11,21 @@ FOREVER = 1 << 62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryFilter:
-    """Which deliveries are asked for; what is empty does not count. Times are microseconds."""
+    """Filter of the delivery log; an empty field matches everything. Times are microseconds."""
 
     states: tuple[DeliveryState, ...] = ()
     reason: str = ""
     scope: str = ""
-    # In the form owner/name, as the repository was called when it happened.
+    # In the form owner/name, as the repository was called at the time of the event.
     repo: str = ""
     since: int = 0
-    # Not itself.
+    # Exclusive.
     until: int = FOREVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSummary:
-    """What a delivery tells of."""
+    """The event of a delivery."""
 
     id: str
     scope: str
@@ -40,7 +40,7 @@ class DeliverySummary:
     """A delivery as lists show it. Times are microseconds."""
 
     id: str
-    # None when the webhook's owner may not know what happened.
+    # None when the webhook's owner may not know of the event.
     event: EventSummary | None
     state: DeliveryState
     reason: str | None
@@ -53,7 +53,7 @@ class DeliverySummary:
 
     @property
     def is_pending(self) -> bool:
-        # That nobody has looked at it yet is no news to its owner.
+        # Whether a worker has seen it yet does not matter to its owner.
         return self.state in PENDING
 
 
@@ -62,16 +62,16 @@ PENDING = (DeliveryState.fresh, DeliveryState.pending)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryPage:
-    """A part of a list: what was found, and where the search ended if it ended early."""
+    """A page of the log: the matches, and where the search ended if it ended early."""
 
-    found: list[DeliverySummary]
-    # The last delivery that was looked at; None when the page is full or the list is at its end.
+    deliveries: list[DeliverySummary]
+    # The last delivery that was examined; None when the page is full or the list is at its end.
     stopped_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryProgress:
-    """How far a delivery has come: when it differs, there is something to tell."""
+    """Progress of a delivery: when it differs, the stream sends the delivery again."""
 
     id: str
     state: str
@@ -85,9 +85,9 @@ class DeliveryProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryUpdate:
-    """A delivery with its payload and its last attempt, as a stream tells of it."""
+    """A delivery with its payload and its last attempt, as the stream sends it."""
 
-    listed: DeliverySummary
+    summary: DeliverySummary
     # Without the part that names the webhook; None when its owner may not know it.
     payload: bytes | None = field(repr=False)
     last_attempt: Attempt | None
@@ -95,9 +95,9 @@ class DeliveryUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryDetails:
-    """A delivery with everything that is known of it."""
+    """A delivery with its payload and all its attempts."""
 
-    listed: DeliverySummary
+    summary: DeliverySummary
     # Without the part that names the webhook; None when its owner may not know it.
     payload: bytes | None = field(repr=False)
     attempts: list[Attempt]
@@ -105,7 +105,7 @@ class DeliveryDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryStatus:
-    """Where a delivery stands: what decides whether it may be replayed, and whether it was."""
+    """Status of a delivery: decides whether it may be replayed, and whether it was."""
 
     state: str
     reason: str | None
@@ -115,10 +115,10 @@ class DeliveryStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendResult:
-    """What came of an attempt that somebody waits for; without one, why there is none."""
+    """Result of an attempt that a request waits for; without one, why there is none."""
 
     delivery_id: str
-    # None: no answer came.
+    # None: no response came.
     status: int | None = None
     reason: str | None = None
     job_id: str | None = None
@@ -130,7 +130,7 @@ class Recovery:
 
     webhook_id: str
     since: int
-    # Not itself.
+    # Exclusive.
     until: int
-    # The last delivery that was put back already.
+    # The last delivery that was restarted already.
     after: str = ""

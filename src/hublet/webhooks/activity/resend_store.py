@@ -9,13 +9,13 @@ from hublet.webhooks.records import DELIVERIES_CHANNEL
 
 _DAY = 86_400_000_000
 
-# What makes a delivery begin anew; `$1` is its webhook, `$2` when it is due.
-_BEGIN_ANEW = """
+# Restarts a delivery; `$1` is its webhook, `$2` when it is due.
+_RESTART = """
     UPDATE webhook_deliveries
     SET state = 'pending', reason = NULL, tries = 0, due_at = $2, finished_at = NULL
     WHERE webhook_id = $1 AND claimed_by IS NULL
 """
-# What happened while the owner could not see it is never sent, so nobody may have it looked at.
+# An event of a time in which the owner could not see the repository is never sent.
 _ALLOWED = "(reason IS NULL OR reason <> 'no-access')"
 _RECOVERABLE = f"state IN ('failed', 'unsent') AND NOT ping AND {_ALLOWED}"
 
@@ -39,10 +39,10 @@ async def find_status(conn: Reader, webhook_id: str, delivery_id: str) -> Delive
 
 
 async def restart(conn: Connection, webhook_id: str, delivery_id: str) -> bool:
-    """Let a delivery that has ended begin anew; False when it has not ended."""
+    """Restart a delivery that has ended; False when it has not ended."""
     now = micros()
     changed = await conn.execute(
-        f"{_BEGIN_ANEW} AND id = $3 AND state IN ('delivered', 'failed', 'unsent') AND {_ALLOWED}",
+        f"{_RESTART} AND id = $3 AND state IN ('delivered', 'failed', 'unsent') AND {_ALLOWED}",
         webhook_id, await _before_all_others(conn, webhook_id, now), delivery_id,
     )  # fmt: skip
     if changed:
@@ -51,9 +51,9 @@ async def restart(conn: Connection, webhook_id: str, delivery_id: str) -> bool:
 
 
 async def _before_all_others(conn: Reader, webhook_id: str, now: int) -> int:
-    """Return when to be due so that nothing else of the webhook goes first: somebody waits.
+    """Return a due time before all other deliveries of the webhook: a request waits for this one.
 
-    A degraded target is tried with one delivery only, and that may be what was repaired for.
+    A degraded target is probed with one delivery only, and this one may be why it was repaired.
     """
     earliest: int | None = await conn.fetch_value(
         """
@@ -80,11 +80,11 @@ async def count_recoverable(conn: Reader, recovery: Recovery) -> int:
 
 
 async def recover(conn: Connection, recovery: Recovery, *, limit: int) -> list[str]:
-    """Let the oldest of these deliveries begin anew; return which."""
+    """Restart the oldest of these deliveries; return which."""
     now = micros()
     rows = await conn.fetch_all(
         f"""
-        {_BEGIN_ANEW} AND {_RECOVERABLE} AND id IN (
+        {_RESTART} AND {_RECOVERABLE} AND id IN (
             SELECT id FROM webhook_deliveries
             WHERE webhook_id = $1 AND id > $3 AND created_at >= $4 AND created_at < $5
               AND {_RECOVERABLE}
@@ -100,7 +100,7 @@ async def recover(conn: Connection, recovery: Recovery, *, limit: int) -> list[s
 
 
 async def _make_due(conn: Connection, webhook_id: str, now: int) -> None:
-    """Have the webhook's lane looked at for what is due."""
+    """Make the webhook's lane due now, unless it is already."""
     await conn.execute(
         """
         INSERT INTO webhook_lanes (webhook_id, next_due_at) VALUES ($1, $2)

@@ -30,7 +30,7 @@ from hublet.webhooks.activity.schemas import (
 from hublet.webhooks.activity.stream import listen
 from hublet.webhooks.auth import OWN_WEBHOOKS, WebhookOwner, mirror_for_organizations
 from hublet.webhooks.errors import InvalidPeriod
-from hublet.webhooks.records import DeliveryState, Owner
+from hublet.webhooks.records import DeliveryState, WebhookAccess
 
 _REPO = r"^[^/]+/[^/]+$"
 
@@ -77,13 +77,15 @@ LastEventId = Annotated[
 ]
 
 
-async def recheck_access(request: Request, database: Database, owner: Owner) -> None:
-    """Refuse who has lost the access since the request began, for answers that go on for long."""
+async def recheck_access(request: Request, database: Database, access: WebhookAccess) -> None:
+    """Refuse a caller who has lost the access since the request began, for long responses."""
     exchange_of(request).known_caller = None
     caller = await caller_of(request)
-    if owner.is_organization:
+    if access.owner.is_organization:
         async with database.read() as conn:
-            await organizations.get_as(conn, owner.name, user_id=caller.user_id, needed=Role.admin)
+            await organizations.get_as(
+                conn, access.owner.name, user_id=caller.user_id, needed=Role.admin
+            )
 
 
 router = Router(tags=["webhooks"])
@@ -93,22 +95,24 @@ _DELIVERIES = f"{OWN_WEBHOOKS}/{{webhook_id}}/deliveries"
 
 @router.get(_DELIVERIES, responses=PAGED_RESPONSES)
 async def list_webhook_deliveries(
-    conn: ReadConn, owner: WebhookOwner, webhook_id: str, asked: DeliveryQuery, page: PageQuery
+    conn: ReadConn, access: WebhookOwner, webhook_id: str, filters: DeliveryQuery, page: PageQuery
 ) -> list[Delivery]:
     """List the deliveries of a webhook, newest first, page by page.
 
     With a filter a page may have fewer than `limit`, or none, and yet link to a next one.
     """
-    webhook = await webhooks.get(conn, owner, webhook_id)
-    window = await store.list_of(conn, webhook.id, asked, before=page.after, limit=page.reach)
+    webhook = await webhooks.get(conn, access, webhook_id)
+    window = await store.list_of(conn, webhook.id, filters, before=page.after, limit=page.reach)
     if window.stopped_at is not None:
         page.link(window.stopped_at)
-    return [Delivery.of(each) for each in page.cut(window.found, position=lambda each: each.id)]
+    return [
+        Delivery.of(each) for each in page.cut(window.deliveries, position=lambda each: each.id)
+    ]
 
 
 @router.get(f"{_DELIVERIES}/stream", response_class=Response, responses=EVENT_STREAM_RESPONSES)
 async def stream_webhook_deliveries(
-    request: Request, database: Db, owner: WebhookOwner, webhook_id: str, since: LastEventId = None
+    request: Request, database: Db, access: WebhookOwner, webhook_id: str, since: LastEventId = None
 ) -> Response:
     """Follow the deliveries of a webhook as they come and change.
 
@@ -117,20 +121,20 @@ async def stream_webhook_deliveries(
     seconds before that, too, so compare `id`, `state` and `attempts`.
     """
     async with database.read() as conn:
-        webhook = await webhooks.get(conn, owner, webhook_id)
+        webhook = await webhooks.get(conn, access, webhook_id)
     return EventStream(
         request,
         partial(listen, database, webhook.id, since=None if since is None else int(since)),
-        check_access=partial(recheck_access, request, database, owner),
+        check_access=partial(recheck_access, request, database, access),
     )
 
 
 @router.get(f"{_DELIVERIES}/{{delivery_id}}")
 async def get_webhook_delivery(
-    conn: ReadConn, owner: WebhookOwner, webhook_id: str, delivery_id: str
+    conn: ReadConn, access: WebhookOwner, webhook_id: str, delivery_id: str
 ) -> FullDelivery:
     """Get one delivery of a webhook with what was sent and every attempt."""
-    webhook = await webhooks.get(conn, owner, webhook_id)
+    webhook = await webhooks.get(conn, access, webhook_id)
     return FullDelivery.of_webhook(await service.get_delivery(conn, webhook, delivery_id), webhook)
 
 
@@ -146,36 +150,36 @@ _CONFLICT: dict[int | str, dict[str, Any]] = {
 
 @resend_router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/replay/{{delivery_id}}", responses=_CONFLICT)
 async def replay_webhook_delivery(
-    database: Db, owner: WebhookOwner, webhook_id: str, delivery_id: str
+    database: Db, access: WebhookOwner, webhook_id: str, delivery_id: str
 ) -> Sent:
     """Send a delivery of a webhook again, under the same id, to where the webhook points now.
 
     The answer waits up to 20 seconds for the attempt. If that fails, it is tried again as any
     other delivery is.
     """
-    return Sent.of(await service.replay(database, owner, webhook_id, delivery_id))
+    return Sent.of(await service.replay(database, access, webhook_id, delivery_id))
 
 
 @resend_router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/recover", responses=_CONFLICT)
 async def recover_webhook(
-    conn: Conn, owner: WebhookOwner, webhook_id: str, body: Recover
+    conn: Conn, access: WebhookOwner, webhook_id: str, body: Recover
 ) -> Recovered:
     """Send again all deliveries of a webhook since a time that failed or were not sent.
 
     They do not count for the daily limit.
     """
     since, until = to_micros(body.since), None if body.until is MISSING else to_micros(body.until)
-    count = await service.recover(conn, owner, webhook_id, since=since, until=until)
+    count = await service.recover(conn, access, webhook_id, since=since, until=until)
     return Recovered(count=count)
 
 
 @resend_router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/ping")
-async def ping_webhook(database: Db, owner: WebhookOwner, webhook_id: str) -> Sent:
+async def ping_webhook(database: Db, access: WebhookOwner, webhook_id: str) -> Sent:
     """Send something that tells of nothing to see whether a webhook's target answers.
 
     It is tried once, also while the webhook is disabled; the answer waits up to 20 seconds.
     """
-    return Sent.of(await service.ping(database, owner, webhook_id))
+    return Sent.of(await service.ping(database, access, webhook_id))
 
 
 organization_resend_router = mirror_for_organizations(resend_router)

@@ -1,4 +1,4 @@
-"""Schemas of deliveries, and of replays, recoveries and pings."""
+"""Schemas of deliveries, replays, recoveries and pings."""
 
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
@@ -16,7 +16,7 @@ from hublet.webhooks.triggers.payload import render_body
 
 StateName = Literal["pending", "delivered", "failed", "unsent"]
 
-# What stands for a value that is not shown.
+# Replaces a value that is secret.
 _HIDDEN_VALUE = "(set)"
 
 
@@ -135,7 +135,7 @@ class FullDelivery(Delivery):
     @classmethod
     def of_webhook(cls, delivery: records.DeliveryDetails, webhook: WebhookRecord) -> Self:
         return cls.model_validate(
-            _render_delivery(delivery.listed)
+            _render_delivery(delivery.summary)
             | {
                 "payload": _render_payload(delivery.payload, webhook.id),
                 "headers": _render_headers(delivery, webhook),
@@ -151,12 +151,12 @@ class StreamedDelivery(Delivery):
     lastAttempt: DeliveryAttempt | MISSING = MISSING
 
     @classmethod
-    def told(cls, told: records.DeliveryUpdate, *, webhook_id: str) -> Self:
-        last = told.last_attempt
+    def of_update(cls, update: records.DeliveryUpdate, *, webhook_id: str) -> Self:
+        last = update.last_attempt
         return cls.model_validate(
-            _render_delivery(told.listed)
+            _render_delivery(update.summary)
             | {
-                "payload": _render_payload(told.payload, webhook_id),
+                "payload": _render_payload(update.payload, webhook_id),
                 "lastAttempt": MISSING if last is None else DeliveryAttempt.of(last),
             }
         )
@@ -179,14 +179,14 @@ def _render_delivery(delivery: records.DeliverySummary) -> dict[str, Any]:
 
 
 def _render_headers(delivery: records.DeliveryDetails, webhook: WebhookRecord) -> dict[str, str]:
-    """Show the headers of the last attempt, or what is known of those of the first."""
+    """Render the headers of the last attempt, or what is known of those of the first."""
     if webhook.url is None:
         # A job is started; nothing is posted.
         return {}
     last = delivery.attempts[-1] if delivery.attempts else None
     headers = headers_of(
         b"",
-        delivery_id=delivery.listed.id,
+        delivery_id=delivery.summary.id,
         timestamp=last.started_at // 1_000_000 if last else 0,
         attempt=last.number if last else 1,
         secret=_HIDDEN_VALUE if webhook.has_secret else None,
@@ -202,7 +202,7 @@ def _render_headers(delivery: records.DeliveryDetails, webhook: WebhookRecord) -
 def _render_payload(payload: bytes | None, webhook_id: str) -> Any:
     if payload is None:
         return MISSING
-    # No schema takes the NUL character in a dict, but what was sent is shown as it was.
+    # No schema accepts the NUL character in a dict, but the payload is shown as it was sent.
     return MappingProxyType(msgspec.json.decode(render_body(payload, webhook_id)))
 
 
@@ -219,7 +219,7 @@ def _text(response: bytes) -> str:
 
 
 def _text_only(value: Any) -> Any:
-    # A number would be taken for seconds since 1970.
+    # Pydantic would take a number for seconds since 1970.
     if not isinstance(value, str):
         raise ValueError("must be a timestamp such as 2026-11-15T01:44:56Z")  # noqa: TRY004 - pydantic's rule
     return value

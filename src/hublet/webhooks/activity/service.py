@@ -1,15 +1,16 @@
-"""Service of the delivery log: shows a delivery, replays, recovers and pings."""
+"""Service of the delivery log: shows a delivery, replays, recovers, pings, and prunes old ones."""
 
 import json
 from dataclasses import asdict, replace
+from datetime import timedelta
 
-from hublet.core import queue
+from hublet.core import clock, queue
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Connection, Database, Reader, Subscription
 from hublet.core.ids import new_object_id
 from hublet.events import RepoSnapshot
 from hublet.repos import service as repos
-from hublet.repos import store as repos_store
+from hublet.repos import store as repo_rows
 from hublet.repos.records import Repo, RepoType
 from hublet.webhooks import service as webhooks
 from hublet.webhooks.activity import resend_store, store
@@ -25,9 +26,9 @@ from hublet.webhooks.records import (
     ATTEMPTS_CHANNEL,
     DeliveryState,
     Domain,
-    Owner,
     UnsentReason,
     WatchedItem,
+    WebhookAccess,
     WebhookRecord,
     WebhookState,
 )
@@ -35,38 +36,79 @@ from hublet.webhooks.triggers import payload
 from hublet.webhooks.triggers import store as triggers
 from hublet.webhooks.triggers.records import NewDelivery, Trigger
 
+PING_SCOPE = "ping"
+PING_ACTION = "update"
+# Client contract 2.1: the public receiver takes no other types.
+_PING_TYPES = (RepoType.model, RepoType.dataset, RepoType.space)
+# So many of an account's repositories are examined for one that the webhook's owner may see.
+_MOST_CANDIDATES = 20
+RECOVER = "webhooks.recover"
+# So many are restarted in the request; the worker restarts the rest, in such batches.
+RECOVER_BATCH = 1000
+# How long a response waits for the attempt.
+PATIENCE_SECONDS = 20.0
+# Every commit of attempts wakes the waiting; this is how often to read in case that was lost.
+_POLL_SECONDS = 2.0
+PRUNE = "webhooks.prune"
+PRUNE_INTERVAL = timedelta(days=1)
+PRUNE_BATCH = 1000
+
 
 async def get_delivery(conn: Reader, webhook: WebhookRecord, delivery_id: str) -> DeliveryDetails:
-    """Return a delivery of this webhook with everything that is known of it."""
+    """Return a delivery of this webhook with its payload and attempts."""
     found = await store.find(conn, webhook.id, delivery_id)
     if found is None:
         raise DeliveryNotFound(delivery_id)
-    listed, payload = found
+    summary, body = found
     return DeliveryDetails(
-        listed=listed, payload=payload, attempts=await store.list_attempts(conn, delivery_id)
+        summary=summary, payload=body, attempts=await store.list_attempts(conn, delivery_id)
     )
 
 
-PING_SCOPE = "ping"
-PING_ACTION = "update"
+async def replay(
+    database: Database, access: WebhookAccess, webhook_id: str, delivery_id: str
+) -> SendResult:
+    """Send a delivery that has ended again, and wait for the result."""
+    with database.subscribe(ATTEMPTS_CHANNEL) as attempts:
+        async with database.transaction() as conn:
+            webhook = await webhooks.get(conn, access, webhook_id)
+            _check_enabled(webhook)
+            made = await _restart(conn, webhook, delivery_id)
+        return await _wait_for_result(database, attempts, webhook_id, delivery_id, made=made)
 
-# Client contract 2.1: the public receiver takes no other types.
-_PING_TYPES = (RepoType.model, RepoType.dataset, RepoType.space)
-# So many of an account's repositories are looked at for one that may be seen.
-_MOST_CANDIDATES = 20
+
+async def _restart(conn: Connection, webhook: WebhookRecord, delivery_id: str) -> int:
+    """Return how many attempts were made before."""
+    status = await resend_store.find_status(conn, webhook.id, delivery_id)
+    if status is None:
+        raise DeliveryNotFound(delivery_id)
+    if status.reason == UnsentReason.no_access:
+        raise DeliveryNotVisible
+    if not await resend_store.restart(conn, webhook.id, delivery_id):
+        raise DeliveryInProgress(being_sent=status.is_claimed)
+    return status.attempts
+
+
+async def ping(database: Database, access: WebhookAccess, webhook_id: str) -> SendResult:
+    """Send an event that stands for no change, whatever the webhook's state, and wait for it."""
+    with database.subscribe(ATTEMPTS_CHANNEL) as attempts:
+        async with database.transaction() as conn:
+            webhook = await webhooks.get(conn, access, webhook_id)
+            delivery_id = await add_ping(conn, webhook)
+        return await _wait_for_result(database, attempts, webhook_id, delivery_id, made=0)
 
 
 async def add_ping(conn: Connection, webhook: WebhookRecord) -> str:
     """Add the delivery of a ping; return its id."""
     repo = await _find_ping_repo(conn, webhook)
-    shown = {"repo": payload.render_repo(repo, conn.hub.settings.base_url)}
+    parts = {"repo": payload.render_repo(repo, conn.hub.settings.base_url)}
     trigger = Trigger(
         domain=Domain.repo,
         scope=PING_SCOPE,
         action=PING_ACTION,
         repo=repo,
         targets=(),
-        payload=payload.render(PING_SCOPE, PING_ACTION, shown),
+        payload=payload.render(PING_SCOPE, PING_ACTION, parts),
     )
     delivery = NewDelivery(webhook_id=webhook.id, state=DeliveryState.fresh, ping=True)
     [delivery_id] = await triggers.add_deliveries(
@@ -81,12 +123,12 @@ async def _find_ping_repo(conn: Reader, webhook: WebhookRecord) -> RepoSnapshot:
         for repo in map(repos.snapshot, found):
             if await repos.who_may_see(conn, repo, [webhook.owner_id]):
                 return repo
-    return _imaginary_repo(webhook)
+    return _placeholder_repo(webhook)
 
 
 async def _list_candidates(conn: Reader, watched: WatchedItem) -> list[Repo]:
     if not watched.type.is_account:
-        repo = await repos_store.find(conn, watched.target)
+        repo = await repo_rows.find(conn, watched.target)
         return [] if repo is None else [repo]
     found = [
         repo
@@ -98,7 +140,7 @@ async def _list_candidates(conn: Reader, watched: WatchedItem) -> list[Repo]:
     return sorted(found, key=lambda repo: repo.created_at, reverse=True)
 
 
-def _imaginary_repo(webhook: WebhookRecord) -> RepoSnapshot:
+def _placeholder_repo(webhook: WebhookRecord) -> RepoSnapshot:
     """Return a repository that does not exist, under the first name that is watched."""
     first = webhook.watched[0]
     return RepoSnapshot(
@@ -110,55 +152,13 @@ def _imaginary_repo(webhook: WebhookRecord) -> RepoSnapshot:
     )
 
 
-RECOVER = "webhooks.recover"
-
-# So many are put back by whoever asks for it; the worker puts back the rest, in such batches.
-BATCH = 1000
-
-# How long an answer waits for the attempt it is to tell of.
-PATIENCE_SECONDS = 20.0
-# Every attempt is announced; this is how often to look for one whose announcement was lost.
-_LOOK_SECONDS = 2.0
-
-
-async def replay(database: Database, owner: Owner, webhook_id: str, delivery_id: str) -> SendResult:
-    """Send a delivery that has ended once more, and wait for what comes of it."""
-    with database.subscribe(ATTEMPTS_CHANNEL) as bell:
-        async with database.transaction() as conn:
-            webhook = await webhooks.get(conn, owner, webhook_id)
-            _check_enabled(webhook)
-            made = await _restart(conn, webhook, delivery_id)
-        return await _wait_for_result(database, bell, webhook_id, delivery_id, made=made)
-
-
-async def _restart(conn: Connection, webhook: WebhookRecord, delivery_id: str) -> int:
-    """Return how many attempts were made before."""
-    standing = await resend_store.find_status(conn, webhook.id, delivery_id)
-    if standing is None:
-        raise DeliveryNotFound(delivery_id)
-    if standing.reason == UnsentReason.no_access:
-        raise DeliveryNotVisible
-    if not await resend_store.restart(conn, webhook.id, delivery_id):
-        raise DeliveryInProgress(being_sent=standing.is_claimed)
-    return standing.attempts
-
-
-async def ping(database: Database, owner: Owner, webhook_id: str) -> SendResult:
-    """Send something that tells of nothing, whatever the webhook's state, and wait for it."""
-    with database.subscribe(ATTEMPTS_CHANNEL) as bell:
-        async with database.transaction() as conn:
-            webhook = await webhooks.get(conn, owner, webhook_id)
-            delivery_id = await add_ping(conn, webhook)
-        return await _wait_for_result(database, bell, webhook_id, delivery_id, made=0)
-
-
 async def recover(
-    conn: Connection, owner: Owner, webhook_id: str, *, since: int, until: int | None
+    conn: Connection, access: WebhookAccess, webhook_id: str, *, since: int, until: int | None
 ) -> int:
-    """Send everything that failed or was not sent in this time; return how much that is."""
-    webhook = await webhooks.get(conn, owner, webhook_id)
+    """Send again what failed or was not sent in this time; return how many deliveries."""
+    webhook = await webhooks.get(conn, access, webhook_id)
     now = micros()
-    # What fails from now on is not meant, also when the worker comes to the rest only later.
+    # Not what fails from now on, also when the worker restarts the rest only later.
     recovery = Recovery(webhook_id=webhook.id, since=since, until=min(until or now, now))
     if until is not None and until <= since:
         raise InvalidPeriod
@@ -169,10 +169,10 @@ async def recover(
 
 
 async def recover_batch(conn: Connection, recovery: Recovery) -> None:
-    """Put the oldest back, and leave the rest to the next task."""
-    put_back = await resend_store.recover(conn, recovery, limit=BATCH)
-    if len(put_back) == BATCH:
-        rest = replace(recovery, after=put_back[-1])
+    """Restart the oldest, and leave the rest to the next task."""
+    restarted = await resend_store.recover(conn, recovery, limit=RECOVER_BATCH)
+    if len(restarted) == RECOVER_BATCH:
+        rest = replace(recovery, after=restarted[-1])
         await queue.add(conn, queue.NewTask(kind=RECOVER, body=json.dumps(asdict(rest))))
 
 
@@ -182,7 +182,7 @@ def _check_enabled(webhook: WebhookRecord) -> None:
 
 
 async def _wait_for_result(
-    database: Database, bell: Subscription, webhook_id: str, delivery_id: str, *, made: int
+    database: Database, attempts: Subscription, webhook_id: str, delivery_id: str, *, made: int
 ) -> SendResult:
     """Wait for the attempt that follows those made before; no transaction is open meanwhile."""
     deadline = monotonic() + PATIENCE_SECONDS
@@ -193,22 +193,58 @@ async def _wait_for_result(
             return outcome
         if left <= 0:
             return SendResult(delivery_id=delivery_id, reason="waiting")
-        await bell.wait(timeout=min(left, _LOOK_SECONDS))
+        await attempts.wait(timeout=min(left, _POLL_SECONDS))
 
 
 async def _find_result(
     database: Database, webhook_id: str, delivery_id: str, *, made: int
 ) -> SendResult | None:
     async with database.read() as conn:
-        standing = await resend_store.find_status(conn, webhook_id, delivery_id)
-        if standing is None:
-            # The webhook was deleted while it was waited for.
+        status = await resend_store.find_status(conn, webhook_id, delivery_id)
+        if status is None:
+            # The webhook was deleted meanwhile.
             return SendResult(delivery_id=delivery_id, reason="deleted")
         last = await store.find_last_attempt(conn, delivery_id)
-    if standing.attempts > made and last is not None:
+    if status.attempts > made and last is not None:
         return SendResult(
             delivery_id=delivery_id, status=last.status, reason=last.reason, job_id=last.job_id
         )
-    if standing.state in PENDING:
+    if status.state in PENDING:
         return None
-    return SendResult(delivery_id=delivery_id, reason=standing.reason)
+    return SendResult(delivery_id=delivery_id, reason=status.reason)
+
+
+async def schedule_pruning(conn: Connection, *, delay: timedelta = timedelta()) -> None:
+    """Queue the removal of old deliveries, once a day however often this is called."""
+    day = (clock.now() + delay).date().isoformat()
+    await queue.add(conn, queue.NewTask(kind=PRUNE, body="{}", key=f"{PRUNE}.{day}", delay=delay))
+
+
+async def prune(database: Database) -> None:
+    async with database.transaction() as conn:
+        await schedule_pruning(conn, delay=PRUNE_INTERVAL)
+    retention = timedelta(days=database.hub.settings.webhooks.retention_days)
+    before = clock.to_micros(clock.now() - retention)
+    await _remove_deliveries(database, before)
+    await _remove_events(database, before)
+
+
+async def _remove_deliveries(database: Database, before: int) -> None:
+    """Remove them in batches with a transaction each, so that nobody waits for all of them."""
+    last = ""
+    while True:
+        async with database.transaction() as conn:
+            removed = await store.remove_finished(
+                conn, before=before, after=last, limit=PRUNE_BATCH
+            )
+        if len(removed) < PRUNE_BATCH:
+            return
+        last = max(removed)
+
+
+async def _remove_events(database: Database, before: int) -> None:
+    while True:
+        async with database.transaction() as conn:
+            removed = await store.remove_unused_events(conn, before=before, limit=PRUNE_BATCH)
+        if removed < PRUNE_BATCH:
+            return

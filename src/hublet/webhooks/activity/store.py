@@ -1,4 +1,4 @@
-"""SQL of the delivery log: read, and in the end pruned."""
+"""SQL that reads and prunes the delivery log."""
 
 import json
 from collections.abc import Iterable
@@ -15,14 +15,14 @@ from hublet.webhooks.activity.records import (
 )
 from hublet.webhooks.records import Attempt, DeliveryState, UnsentReason
 
-# How many deliveries one page looks at, however few of them are asked for.
+# How many deliveries one page examines, however few of them match.
 REACH = 2000
 
 _SECOND = 1_000_000
 # The first four bytes of an id.
 _LAST_SECOND = (1 << 32) - 1
-# Ids tell when they were made, a moment before the row says it was; a clock that is turned back
-# is not followed by them.
+# Ids begin with their time, a moment before `created_at`; they do not follow a clock that is
+# turned back.
 _SLACK = 86_400 * _SECOND
 
 _EVENT = (
@@ -36,22 +36,21 @@ _ATTEMPT = """
     a.number, a.started_at, a.target, a.job_id, a.status, a.reason, a.detail, a.dns_micros,
     a.connect_micros, a.tls_micros, a.first_byte_micros, a.total_micros, a.response
 """
-# Who has no access is not even told what it was about.
+# An owner without access does not even learn what the event was about.
 _VISIBLE = "(d.reason IS NULL OR d.reason <> 'no-access')"
 _PROGRESS = "d.id, d.state, d.attempts, d.reason"
 
 
 async def list_of(
-    conn: Reader, webhook_id: str, asked: DeliveryFilter, *, before: str = "", limit: int
+    conn: Reader, webhook_id: str, filters: DeliveryFilter, *, before: str = "", limit: int
 ) -> DeliveryPage:
     """Return deliveries, newest first, that are older than the delivery `before`.
 
-    The search for what is rare ends somewhere, so that a page costs the same however long the
-    history is.
+    The search for rare ones is limited, so that a page costs the same however long the history is.
     """
-    lowest, highest = id_at(asked.since - _SLACK), id_at(asked.until + _SLACK)
+    lowest, highest = id_at(filters.since - _SLACK), id_at(filters.until + _SLACK)
     start = min(before or highest, highest)
-    reach = limit if asked == DeliveryFilter() else REACH
+    reach = limit if filters == DeliveryFilter() else REACH
     rows = await conn.fetch_all(
         f"""
         SELECT {_SUMMARY}
@@ -65,12 +64,12 @@ async def list_of(
           AND d.created_at >= $9 AND d.created_at < $10
         ORDER BY d.id DESC LIMIT $11
         """,
-        webhook_id, start, lowest, reach, json.dumps(asked.states),
-        asked.reason, asked.scope, asked.repo.lower(), asked.since, asked.until, limit,
+        webhook_id, start, lowest, reach, json.dumps(filters.states),
+        filters.reason, filters.scope, filters.repo.lower(), filters.since, filters.until, limit,
     )  # fmt: skip
     found = [_summary_record(row) for row in rows]
     if len(found) == limit or reach == limit:
-        return DeliveryPage(found=found)
+        return DeliveryPage(deliveries=found)
     end: str | None = await conn.fetch_value(
         """
         SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND id < $2 AND id >= $3
@@ -78,7 +77,7 @@ async def list_of(
         """,
         webhook_id, start, lowest, reach - 1,
     )  # fmt: skip
-    return DeliveryPage(found=found, stopped_at=end)
+    return DeliveryPage(deliveries=found, stopped_at=end)
 
 
 async def find(
@@ -133,7 +132,7 @@ async def list_newest_progress(
 
 
 async def list_due_progress(conn: Reader, webhook_id: str, *, limit: int) -> list[DeliveryProgress]:
-    """Return those that are to be tried next; a replay makes an old delivery one of them."""
+    """Return those that are due next; a replay makes an old delivery one of them."""
     rows = await conn.fetch_all(
         f"""
         SELECT {_PROGRESS} FROM webhook_deliveries d
@@ -154,7 +153,7 @@ async def list_progress(conn: Reader, delivery_ids: Iterable[str]) -> list[Deliv
 
 
 async def list_changed_since(conn: Reader, delivery_ids: Iterable[str], *, moment: int) -> set[str]:
-    """Return those of the deliveries to which something has happened since then."""
+    """Return those of the deliveries that have changed since then."""
     rows = await conn.fetch_all(
         """
         SELECT d.id FROM webhook_deliveries d
@@ -172,14 +171,14 @@ async def list_changed_since(conn: Reader, delivery_ids: Iterable[str], *, momen
 
 async def list_updates(conn: Reader, delivery_ids: Iterable[str]) -> list[DeliveryUpdate]:
     """Return deliveries with payload and last attempt, oldest first."""
-    wanted = json.dumps(list(delivery_ids))
+    ids = json.dumps(list(delivery_ids))
     rows = await conn.fetch_all(
         f"""
         SELECT {_SUMMARY}, e.payload
         FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
         WHERE d.id IN each($1) ORDER BY d.id
         """,
-        wanted,
+        ids,
     )
     attempts = await conn.fetch_all(
         f"""
@@ -188,12 +187,12 @@ async def list_updates(conn: Reader, delivery_ids: Iterable[str]) -> list[Delive
             SELECT max(l.number) FROM webhook_attempts l WHERE l.delivery_id = a.delivery_id
         )
         """,
-        wanted,
+        ids,
     )
     last = {row["delivery_id"]: _attempt_record(row) for row in attempts}
     return [
         DeliveryUpdate(
-            listed=_summary_record(row), payload=_payload(row), last_attempt=last.get(row["id"])
+            summary=_summary_record(row), payload=_payload(row), last_attempt=last.get(row["id"])
         )
         for row in rows
     ]
@@ -202,7 +201,7 @@ async def list_updates(conn: Reader, delivery_ids: Iterable[str]) -> list[Delive
 async def remove_finished(
     conn: Connection, *, before: int, after: str = "", limit: int
 ) -> list[str]:
-    """Forget deliveries that ended before this moment; return which, of those behind an id."""
+    """Remove deliveries that ended before this moment, of those behind an id; return which."""
     rows = await conn.fetch_all(
         """
         DELETE FROM webhook_deliveries WHERE id IN (
@@ -219,7 +218,7 @@ async def remove_finished(
 
 
 async def remove_unused_events(conn: Connection, *, before: int, limit: int) -> int:
-    """Forget what happened before this moment and is told to nobody any more; return how much."""
+    """Remove events before this moment that have no delivery any more; return how many."""
     return await conn.execute(
         """
         DELETE FROM webhook_events WHERE id IN (
@@ -234,7 +233,7 @@ async def remove_unused_events(conn: Connection, *, before: int, limit: int) -> 
 
 
 def id_at(micros: int) -> str:
-    """Return what every id that is made from this moment on sorts behind."""
+    """Return a prefix that sorts before every id that is made from this moment on."""
     seconds = micros // _SECOND
     return "g" if seconds > _LAST_SECOND else f"{max(seconds, 0):08x}"
 

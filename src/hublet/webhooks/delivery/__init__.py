@@ -1,1 +1,1 @@
-"""Delivery to targets: fair, leased, retried until it arrives or is given up."""
+"""Delivery of events to targets: fair, leased, retried until it succeeds or is given up."""

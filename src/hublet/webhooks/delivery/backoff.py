@@ -22,7 +22,7 @@ SCHEDULE = (
     24 * _HOUR,
 )
 _JITTER = 0.2
-# As long as all of it can take; what a dead target kept waiting for longer is given up.
+# The longest that all of it can take; what a dead target kept waiting for longer is given up.
 WHOLE_SCHEDULE = round(sum(SCHEDULE) * (1 + _JITTER))
 LONGEST_RETRY_AFTER = 24 * _HOUR
 
@@ -30,7 +30,7 @@ LONGEST_RETRY_AFTER = 24 * _HOUR
 def next_delay(tries: int, *, chance: float, retry_after: int | None = None) -> int | None:
     """Return the wait after so many attempts, or None when it is time to give up.
 
-    `chance` lies between 0 and 1 and spreads what failed together. A target that asks for a
+    `chance`, from 0 to 1, is the jitter: it spreads what failed together. A target that asks for a
     longer wait gets it.
     """
     if tries >= len(SCHEDULE):

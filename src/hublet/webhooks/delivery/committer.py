@@ -10,7 +10,7 @@ from hublet.core.logs import get_logger
 from hublet.core.retries import retry
 from hublet.webhooks.delivery.health import Health
 from hublet.webhooks.delivery.metrics import DeliveryMetrics
-from hublet.webhooks.delivery.outcome_writer import write_outcomes
+from hublet.webhooks.delivery.outcomes import write_outcomes
 from hublet.webhooks.records import Attempt, Outcome
 
 log = get_logger("webhooks")
@@ -21,7 +21,7 @@ _LAST_SECONDS = 2.0
 
 
 class Committer:
-    """One for a worker. `told` hears of each group that is committed, and when there is room."""
+    """One for a worker. Calls `on_commit` with each group that is committed, and when there is room."""
 
     def __init__(
         self,
@@ -29,14 +29,14 @@ class Committer:
         *,
         worker: str,
         known: Mapping[str, Health],
-        told: Callable[[Sequence[Outcome], dict[str, Health]], None],
-        measures: DeliveryMetrics,
+        on_commit: Callable[[Sequence[Outcome], dict[str, Health]], None],
+        metrics: DeliveryMetrics,
     ) -> None:
         self._database = database
         self._worker = worker
         self._known = known
-        self._told = told
-        self._measures = measures
+        self._on_commit = on_commit
+        self._metrics = metrics
         self._waiting: list[Outcome] = []
         self._writing = 0
         self._arrived = asyncio.Event()
@@ -44,7 +44,7 @@ class Committer:
 
     @property
     def backlog(self) -> int:
-        """How many outcomes are not committed."""
+        """How many outcomes are not committed yet."""
         return len(self._waiting) + self._writing
 
     def start(self) -> None:
@@ -59,7 +59,7 @@ class Committer:
             await asyncio.sleep(_GATHER_SECONDS)
 
     async def stop(self) -> None:
-        """Write what came last, if that goes quickly; the rest is sent again by somebody."""
+        """Write the last outcomes, if that is quick; the other deliveries are sent again."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_SECONDS):
                 await self.flushed()
@@ -77,11 +77,11 @@ class Committer:
             if not self._waiting:
                 self._arrived.clear()
             self._writing = len(group)
-            await self._insist(group)
+            await self._write_until_done(group)
             self._writing = 0
-            self._told((), {})
+            self._on_commit((), {})
 
-    async def _insist(self, group: list[Outcome]) -> None:
+    async def _write_until_done(self, group: list[Outcome]) -> None:
         """Write the group however long it takes: what was sent must not be sent again."""
 
         def log_failure(error: BaseException) -> None:
@@ -97,18 +97,18 @@ class Committer:
     async def _write(self, group: list[Outcome]) -> None:
         async with self._database.transaction() as conn:
             healths = await write_outcomes(conn, group, self._known, worker=self._worker)
-        self._measures.committed(group)
-        self._told(group, healths)
+        self._metrics.committed(group)
+        self._on_commit(group, healths)
 
     async def _split(self, group: list[Outcome]) -> None:
         """Find the one that cannot be written, and write in its place that the hub failed."""
         if len(group) > 1:
-            await self._insist(group[: len(group) // 2])
-            await self._insist(group[len(group) // 2 :])
+            await self._write_until_done(group[: len(group) // 2])
+            await self._write_until_done(group[len(group) // 2 :])
         elif not _is_internal_error(group[0]):
-            await self._insist([_as_internal_error(group[0])])
+            await self._write_until_done([_as_internal_error(group[0])])
         else:
-            self._told(group, {})
+            self._on_commit(group, {})
 
 
 def _is_internal_error(outcome: Outcome) -> bool:

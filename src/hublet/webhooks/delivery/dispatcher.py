@@ -1,17 +1,41 @@
-"""Dispatcher: sends the deliveries whose turn it is, after a last check that they still may go."""
+"""Dispatcher: sends the deliveries that are next in their lanes, to targets as they are now.
+
+Right before a delivery is sent, its webhook is read again, from a cache that checks versions, and
+whether the owner may still see a private repository.
+"""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from hublet.core.database import Database
+from hublet.core.clock import monotonic, to_micros
+from hublet.core.database import Database, Reader, Row
 from hublet.core.retries import is_being_cancelled, retry
+from hublet.core.sealing import SealBroken
+from hublet.events import RepoSnapshot
+from hublet.repos import service as repos
+from hublet.repos import store as repo_rows
+from hublet.webhooks import service
+from hublet.webhooks.delivery import lanes_store
 from hublet.webhooks.delivery.committer import LARGEST_GROUP, Committer
 from hublet.webhooks.delivery.failure_messages import log_failure
 from hublet.webhooks.delivery.lanes import Lanes
-from hublet.webhooks.delivery.records import DeliveryTarget
+from hublet.webhooks.delivery.records import DeliveryTarget, split_url
 from hublet.webhooks.delivery.sender import Sender, internal_error
-from hublet.webhooks.delivery.targets import TargetCache, find_refusals
-from hublet.webhooks.records import ClaimedDelivery, Outcome, UnsentReason
+from hublet.webhooks.delivery.signing import key_of
+from hublet.webhooks.errors import WebhookNotFound
+from hublet.webhooks.records import (
+    UNSENT_REASONS,
+    ClaimedDelivery,
+    Outcome,
+    UnsentReason,
+    WebhookSecrets,
+    WebhookState,
+)
+
+_CAPACITY = 10_000
+_MOMENT_SECONDS = 0.05
 
 
 class Dispatcher:
@@ -23,7 +47,7 @@ class Dispatcher:
         *,
         changes: Callable[[], int],
     ) -> None:
-        """`changes` differs when anything about webhooks may have been committed here."""
+        """`changes` returns another number after every commit that may concern webhooks."""
         self._database = database
         self._lanes = lanes
         self._targets = TargetCache()
@@ -36,27 +60,27 @@ class Dispatcher:
 
     def start(self) -> None:
         self._loop = asyncio.create_task(
-            retry(self._carry_on, log_failure=log_failure), name="webhook-sending"
+            retry(self._run, log_failure=log_failure), name="webhook-sending"
         )
 
-    def look(self) -> None:
-        """Something may go now: it was added, or there is room."""
+    def wake(self) -> None:
+        """Try again: a delivery was added, or there is room to send."""
         self._turn.set()
 
     async def finish(self) -> None:
-        """Wait for the attempts that run; nothing new may be queued any more."""
+        """Wait for the attempts in flight; nothing new may be queued any more."""
         while self._lanes.in_flight:  # noqa: ASYNC110 - only at the end of a worker.
             await asyncio.sleep(0.005)
 
     async def abandon(self) -> None:
-        """Cancel what still runs."""
+        """Cancel the attempts in flight."""
         running = [*self._running, *([] if self._loop is None else [self._loop])]
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         await self._sender.close()
 
-    async def _carry_on(self) -> None:
+    async def _run(self) -> None:
         while True:
             await self._turn.wait()
             self._turn.clear()
@@ -91,8 +115,8 @@ class Dispatcher:
     ) -> None:
         target = targets.get(delivery.webhook_id)
         if target is None or refusal is not None:
-            # Of a webhook that was deleted there is no row left to write to.
-            self._end(Outcome(delivery=delivery, unsent=refusal))
+            # A webhook that was deleted has no row left to write to.
+            self._finish(Outcome(delivery=delivery, unsent=refusal))
             return
         task = asyncio.create_task(self._send(delivery, target))
         self._running.add(task)
@@ -107,9 +131,9 @@ class Dispatcher:
                 raise
             log_failure(error)
             outcome = internal_error(delivery, target)
-        self._end(outcome)
+        self._finish(outcome)
 
-    def _end(self, outcome: Outcome) -> None:
+    def _finish(self, outcome: Outcome) -> None:
         counts = outcome.attempt is not None and not outcome.delivery.ping
         self._lanes.release(outcome.delivery, failed=counts and not outcome.succeeded)
         self._committer.add(outcome)
@@ -118,3 +142,118 @@ class Dispatcher:
     def _put_back(self, picked: Sequence[ClaimedDelivery]) -> None:
         for each in picked:
             self._lanes.put_back(each)
+
+
+class TargetCache:
+    """Webhooks as this worker last read them; a version check decides what is read again."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, DeliveryTarget] = {}
+        self._checked: set[str] = set()
+        self._epoch = (0, 0)
+
+    async def current(
+        self, conn: Reader, webhook_ids: Collection[str], *, since: int
+    ) -> dict[str, DeliveryTarget]:
+        """Return these targets as they are now; those that were deleted are absent.
+
+        Nothing is read again while `since` stays the same, for the moment in which a change
+        by another process may go unnoticed.
+        """
+        epoch = (since, int(monotonic() / _MOMENT_SECONDS))
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._checked.clear()
+        unchecked = [each for each in webhook_ids if each not in self._checked]
+        if unchecked:
+            await self._check(conn, unchecked)
+        known = self._known
+        return {each: known[each] for each in webhook_ids if each in known}
+
+    async def _check(self, conn: Reader, webhook_ids: Collection[str]) -> None:
+        versions = await lanes_store.list_versions(conn, webhook_ids)
+        for deleted in [each for each in webhook_ids if each not in versions]:
+            self._known.pop(deleted, None)
+        changed = [each for each, version in versions.items() if version != self._version(each)]
+        if changed:
+            await self._load(conn, changed)
+        self._checked.update(webhook_ids)
+
+    def _version(self, webhook_id: str) -> tuple[int, str] | None:
+        target = self._known.get(webhook_id)
+        return None if target is None else (target.updated_at, target.state)
+
+    async def _load(self, conn: Reader, webhook_ids: Collection[str]) -> None:
+        if len(self._known) + len(webhook_ids) > _CAPACITY:
+            self._known.clear()
+        for row in await lanes_store.list_webhooks(conn, webhook_ids):
+            try:
+                secrets = await service.secrets_of(conn, row["id"])
+            except SealBroken:
+                secrets = None
+            except WebhookNotFound:
+                # It was deleted a moment ago, and its deliveries with it.
+                self._known.pop(row["id"], None)
+                continue
+            self._known[row["id"]] = _target_record(row, secrets)
+
+
+def _target_record(row: Row, secrets: WebhookSecrets | None) -> DeliveryTarget:
+    display_url, host = split_url(row["url"])
+    current, old, until = (
+        (None, None, None) if secrets is None else (secrets.current, secrets.old, secrets.old_until)
+    )
+    return DeliveryTarget(
+        webhook_id=row["id"],
+        owner_id=row["owner_id"],
+        creator_id=row["creator_id"],
+        state=WebhookState(row["state"]),
+        updated_at=row["updated_at"],
+        url=row["url"],
+        display_url=display_url,
+        host=host,
+        job=None if row["job"] is None else json.loads(row["job"]),
+        job_source_id=row["job_source_id"],
+        secrets=secrets,
+        key=None if current is None else key_of(current),
+        old_key=None if old is None else key_of(old),
+        old_key_until=0 if until is None else to_micros(until),
+    )
+
+
+async def find_refusals(
+    conn: Reader, deliveries: Iterable[ClaimedDelivery], targets: Mapping[str, DeliveryTarget]
+) -> dict[str, UnsentReason]:
+    """Return the deliveries, by id, that must not be sent, and why.
+
+    A ping is also sent while its webhook is disabled.
+    """
+    refused: dict[str, UnsentReason] = {}
+    private: dict[str, list[ClaimedDelivery]] = {}
+    for each in deliveries:
+        state = targets[each.webhook_id].state
+        if state is not WebhookState.enabled and not each.ping:
+            refused[each.id] = UNSENT_REASONS[state]
+        elif each.event.repo.private:
+            private.setdefault(each.event.id, []).append(each)
+    for group in private.values():
+        repo = await _current_snapshot(conn, group[0].event.repo)
+        owners = {targets[each.webhook_id].owner_id for each in group}
+        seen_by = await repos.who_may_see(conn, repo, owners)
+        for each in group:
+            if targets[each.webhook_id].owner_id not in seen_by:
+                refused[each.id] = UnsentReason.no_access
+    return refused
+
+
+async def _current_snapshot(conn: Reader, then: RepoSnapshot) -> RepoSnapshot:
+    """Return a repository with its current owner; a deleted one stays private to its last owner."""
+    repo = await repo_rows.find(conn, then.id)
+    if repo is None:
+        return then
+    return replace(
+        then,
+        owner_id=repo.owner_id,
+        private=repo.is_private,
+        resource_group_id=repo.resource_group_id,
+    )

@@ -24,9 +24,8 @@ class DeliveryEngine:
     def __init__(self, database: Database, worker: str) -> None:
         settings = database.hub.settings
         self._database = database
-        self._worker = worker
         self._grace = settings.server.stop_grace_seconds
-        # How targets fared when this worker last saw them.
+        # The health of targets when this worker last saw them.
         self._known: dict[str, Health] = {}
         self._lanes = Lanes(concurrency=settings.webhooks.concurrency)
         self._held: set[str] = set()
@@ -36,39 +35,39 @@ class DeliveryEngine:
             self._held,
             interval_seconds=LEASE_INTERVAL_SECONDS,
         )
-        self.measures = DeliveryMetrics(lambda: self._lanes.in_flight)
+        self.metrics = DeliveryMetrics(lambda: self._lanes.in_flight)
         self._committer = Committer(
             database,
             worker=worker,
             known=self._known,
-            told=self._after_commit,
-            measures=self.measures,
+            on_commit=self._after_commit,
+            metrics=self.metrics,
         )
-        self._intake = ClaimLoop(database, self._lanes, worker=worker, receive=self._receive)
-        self._carrier = Dispatcher(
-            database, self._lanes, self._committer, changes=lambda: self._intake.rings
+        self._claims = ClaimLoop(database, self._lanes, worker=worker, receive=self._receive)
+        self._dispatcher = Dispatcher(
+            database, self._lanes, self._committer, changes=lambda: self._claims.changes
         )
 
     def start(self) -> None:
         self._committer.start()
-        self._carrier.start()
-        self._intake.start()
+        self._dispatcher.start()
+        self._claims.start()
 
     async def finish(self) -> None:
-        """Take nothing more, and wait for the attempts that run and for their results."""
-        await self._intake.finish()
+        """Claim nothing more; wait until all attempts have ended and their outcomes are written."""
+        await self._claims.finish()
         self._lanes.drain()
-        await self._carrier.finish()
+        await self._dispatcher.finish()
         await self._committer.flushed()
 
     async def abandon(self) -> None:
         """Cancel what still runs; `hand_back` gives it to others."""
-        await self._intake.abandon()
-        await self._carrier.abandon()
+        await self._claims.abandon()
+        await self._dispatcher.abandon()
         await self._committer.stop()
 
     async def hand_back(self, conn: Connection) -> int:
-        """Make everything this worker holds due for others; return how many."""
+        """Release everything this worker has claimed, due at once; return how many."""
         return await self._leases.hand_back(conn)
 
     async def stop(self) -> None:
@@ -87,24 +86,24 @@ class DeliveryEngine:
     async def settle(self) -> None:
         """Wait until nothing is due, in flight or unwritten. For tests and benchmarks."""
         while not await self._is_settled():
-            self._intake.look()
+            self._claims.wake()
             await asyncio.sleep(0.002)
 
     async def _is_settled(self) -> bool:
         async with self._database.read() as conn:
-            is_empty = await self._intake.is_empty(conn)
+            is_empty = await self._claims.is_empty(conn)
         return is_empty and self._lanes.is_idle and not self._committer.backlog
 
-    def _receive(self, taken: ClaimedBatch) -> None:
-        self._held.update(each.id for each in taken.deliveries)
-        self._learn({each: lane.health for each, lane in taken.lanes.items()})
-        for each in taken.deliveries:
-            lane = taken.lanes[each.webhook_id]
+    def _receive(self, batch: ClaimedBatch) -> None:
+        self._held.update(each.id for each in batch.deliveries)
+        self._set_healths({each: lane.health for each, lane in batch.lanes.items()})
+        for each in batch.deliveries:
+            lane = batch.lanes[each.webhook_id]
             self._lanes.add(each, host=lane.host, urgent=each.ping or lane.is_degraded)
-        self._carrier.look()
+        self._dispatcher.wake()
 
-    def _learn(self, healths: dict[str, Health]) -> None:
-        """Shut the lanes of degraded targets, and open those that are well again."""
+    def _set_healths(self, healths: dict[str, Health]) -> None:
+        """Shut the lanes of degraded targets, and open those of targets that recovered."""
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         self._known.update(healths)
@@ -117,6 +116,6 @@ class DeliveryEngine:
 
     def _after_commit(self, group: Sequence[Outcome], healths: dict[str, Health]) -> None:
         self._held.difference_update(each.delivery.id for each in group)
-        self._learn(healths)
-        self._carrier.look()
-        self._intake.look()
+        self._set_healths(healths)
+        self._dispatcher.wake()
+        self._claims.wake()

@@ -2,17 +2,17 @@
 
 from dataclasses import replace
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.webhooks.delivery.backoff import SECOND
 
-# So many failures in a row, and the target is only probed until it answers.
+# After so many failures in a row the target is only probed until it answers.
 DEGRADED_AFTER = 4
 _FIRST_PROBE = 60 * SECOND
 _LONGEST_PROBE = 3600 * SECOND
 
 SUSPENDED_AFTER = 5 * 86_400 * SECOND
 _LEAST_EXHAUSTED = 10
-# A single outage must not count: given up were deliveries at least so far apart.
+# A single outage must not count: the deliveries that were given up are at least so far apart.
 _APART = 12 * 3600 * SECOND
 # Percent of that time, the largest first.
 _STEPS = (90, 50, 0)
@@ -20,7 +20,7 @@ _STEPS = (90, 50, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What is known of one target; times in microseconds."""
+    """Health of one target; times in microseconds."""
 
     last_success_at: int | None = None
     # Failed attempts in a row, since when, and since when it is only probed.
@@ -32,21 +32,21 @@ class Health:
     exhausted: int = 0
     first_exhausted_at: int | None = None
     last_exhausted_at: int | None = None
-    # The percentage the owner was last told; None: nothing yet.
-    told: int | None = None
+    # The percentage that the owner was last notified of; None: not notified yet.
+    notified_percent: int | None = None
 
     @property
     def is_clean(self) -> bool:
-        return self.failing_since is None and self.exhausted == 0 and self.told is None
+        return self.failing_since is None and self.exhausted == 0 and self.notified_percent is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A target's health after something happened, and what follows from it."""
+    """A target's health after an outcome, and what follows from it."""
 
     health: Health
-    # The percentage to tell the owner now.
-    tells: int | None = None
+    # The percentage to notify the owner of now.
+    notify: int | None = None
     suspends: bool = False
     recovers: bool = False
 
@@ -57,7 +57,9 @@ def probe_delay(probes: int) -> int:
 
 
 def after_success(health: Health, *, now: int) -> Judgement:
-    return Judgement(health=Health(last_success_at=now), recovers=health.told is not None)
+    return Judgement(
+        health=Health(last_success_at=now), recovers=health.notified_percent is not None
+    )
 
 
 def after_failure(
@@ -66,7 +68,7 @@ def after_failure(
     """Count a failed attempt; `exhausted` says that its delivery was given up with it."""
     failures = health.failures + 1
     degraded_since = health.degraded_since
-    # What was on its way when the target became degraded is no probe.
+    # An attempt that was in flight when the target became degraded is no probe.
     probed = degraded_since is not None and started_at >= degraded_since
     if degraded_since is None and failures >= DEGRADED_AFTER:
         degraded_since = now
@@ -98,16 +100,16 @@ def _exhaust(health: Health, count: int, now: int) -> Health:
 
 
 def _judge(health: Health, *, now: int, gone: bool = False) -> Judgement:
-    # A clock that was turned back must not count against anybody.
+    # A clock that was turned back must not count against the target.
     failing_for = 0 if health.failing_since is None else max(0, now - health.failing_since)
     if gone or (failing_for >= SUSPENDED_AFTER and _is_hopeless(health)):
         return Judgement(health=health, suspends=True)
     if health.degraded_since is None:
         return Judgement(health=health)
     percent = next(step for step in _STEPS if failing_for * 100 >= SUSPENDED_AFTER * step)
-    if health.told is not None and percent <= health.told:
+    if health.notified_percent is not None and percent <= health.notified_percent:
         return Judgement(health=health)
-    return Judgement(health=replace(health, told=percent), tells=percent)
+    return Judgement(health=replace(health, notified_percent=percent), notify=percent)
 
 
 def _is_hopeless(health: Health) -> bool:

@@ -8,9 +8,9 @@ from hublet.webhooks.records import ClaimedDelivery
 
 PER_WEBHOOK = 8
 PER_HOST = 16
-# What a lane holds ready; the rest stays in the database.
+# How many claimed deliveries a lane queues; the rest stays in the database.
 LANE_ROOM = 128
-# Of four attempts one is kept for deliveries that were never tried.
+# One of four attempts is reserved for deliveries that were never tried.
 _RETRY_SHARE = 0.75
 _FEW = 2
 
@@ -19,7 +19,7 @@ _FEW = 2
 class _Lane:
     webhook_id: str
     host: str | None = None
-    # Pings and probes: they also go when the lane is shut.
+    # Pings and probes: they are also sent when the lane is shut.
     urgent: deque[ClaimedDelivery] = field(default_factory=deque)
     first: deque[ClaimedDelivery] = field(default_factory=deque)
     retries: deque[ClaimedDelivery] = field(default_factory=deque)
@@ -39,7 +39,7 @@ class _Lane:
         return not self.in_flight and not self.queued
 
     def next_queue(self, *, retries_may: bool) -> deque[ClaimedDelivery] | None:
-        """Return where the next delivery is taken from, or None while none may go."""
+        """Return the queue of the next delivery, or None while none may be sent."""
         if self.urgent:
             return self.urgent
         if self.shut or self.failing >= DEGRADED_AFTER or not (self.first or self.retries):
@@ -52,14 +52,14 @@ class _Lane:
 
 
 class Lanes:
-    """Deliveries that are held: queued by webhook, picked in turn, counted while in flight."""
+    """Claimed deliveries: queued by webhook, picked in turn, counted while in flight."""
 
     def __init__(self, *, concurrency: int) -> None:
         self._concurrency = concurrency
-        # How many are held at most: so many that no slot waits for the database.
+        # How many are claimed at most: so many that no slot waits for the database.
         self.most = 4 * concurrency
         self._most_retries = max(1, int(concurrency * _RETRY_SHARE))
-        # The last slots are kept for lanes that have next to nothing in flight.
+        # The last slots are reserved for lanes that have next to nothing in flight.
         self._reserve = concurrency // 16
         self._lanes: dict[str, _Lane] = {}
         self._rotation: deque[_Lane] = deque()
@@ -80,13 +80,13 @@ class Lanes:
 
     @property
     def has_idle_slots(self) -> bool:
-        """Whether more could be sent than what is held may send."""
+        """Whether more could be sent at once than the queued deliveries allow."""
         ready = sum(lane.queued for lane in self._rotation)
         return len(self._sent) + ready < self._concurrency
 
     @property
     def room(self) -> int:
-        """How many more may be held; what stands behind slow targets keeps nobody else out."""
+        """How many more may be claimed; what waits for slow targets excludes no others."""
         room = max(0, self.most - self.queued - len(self._sent))
         return max(room, self.most // 2) if self.has_idle_slots else room
 
@@ -101,7 +101,7 @@ class Lanes:
         return 0 if lane.shut else max(0, self._lane_room - lane.queued)
 
     def full(self) -> list[str]:
-        """Name the lanes that take nothing more now: full ones, and those being probed."""
+        """Return the lanes that accept nothing more now: full ones, and those being probed."""
         most = self._lane_room
         return [
             webhook_id
@@ -120,7 +120,7 @@ class Lanes:
         self._enter(lane)
 
     def shut(self, webhook_id: str) -> list[ClaimedDelivery]:
-        """Let only probes through from now on; return what was waiting, to be handed back."""
+        """Send only probes from now on; return what was queued, to be released."""
         lane = self._lanes.setdefault(webhook_id, _Lane(webhook_id))
         lane.shut = True
         lane.failing = 0
@@ -139,7 +139,7 @@ class Lanes:
             self._forget_if_idle(lane)
 
     def pick(self) -> list[ClaimedDelivery]:
-        """Take as many as may go now, one from each lane in turn; each must be released."""
+        """Pick as many as may be sent now, one from each lane in turn; each must be released."""
         picked: list[ClaimedDelivery] = []
         passed_over = 0
         unreserved = self._concurrency - self._reserve
@@ -169,7 +169,7 @@ class Lanes:
         self._forget_if_idle(lane)
 
     def put_back(self, delivery: ClaimedDelivery) -> None:
-        """Undo a pick: it is again the next of its lane."""
+        """Undo a pick: the delivery is again the next of its lane."""
         lane = self._sent[delivery.id][0]
         self.release(delivery)
         self._lanes[lane.webhook_id] = lane
@@ -189,7 +189,7 @@ class Lanes:
         return waiting
 
     def _waits_for_host(self, lane: _Lane) -> bool:
-        """Let a lane stand at its host when that is full; it is still in rotation."""
+        """Let a lane wait for its host when that is full; it is still in rotation."""
         if lane.host is None or self._by_host[lane.host] < PER_HOST:
             return False
         self._at_host.setdefault(lane.host, deque()).append(lane)
@@ -201,7 +201,7 @@ class Lanes:
             self._rotation.append(waiting.popleft())
         if not self._by_host[host]:
             del self._by_host[host]
-            # A lane that was called may have had nothing to send, and calls nobody in turn.
+            # A lane that was put back may have had nothing to send, and then wakes no other.
             self._rotation.extend(self._at_host.pop(host, ()))
 
     def _send(self, lane: _Lane, delivery: ClaimedDelivery) -> ClaimedDelivery:

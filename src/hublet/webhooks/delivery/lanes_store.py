@@ -1,7 +1,7 @@
-"""SQL of lanes: the webhook behind each one, its health, and when it is looked at.
+"""SQL of lanes: the webhook behind each one, its health, and when it is next due.
 
-Whoever changes when a lane is looked at holds its row, so a lane is never looked at later than its
-earliest delivery that nobody holds is due; only a degraded one waits for its probe.
+`next_due_at` is changed only with the row locked, so that it is never later than the earliest
+unclaimed delivery of the lane is due; only a degraded lane waits for its probe.
 """
 
 import json
@@ -43,7 +43,7 @@ async def list_webhooks(conn: Reader, webhook_ids: Iterable[str]) -> list[Row]:
 
 
 async def suspend(conn: Connection, webhook_id: str) -> bool:
-    """Switch a webhook off; False when it is off or gone already."""
+    """Suspend a webhook; False when it is not enabled or does not exist."""
     return await conn.execute(
         "UPDATE webhooks SET state = $2, updated_at = $3 WHERE id = $1 AND state = $4",
         webhook_id, WebhookState.suspended, micros(), WebhookState.enabled,
@@ -51,7 +51,7 @@ async def suspend(conn: Connection, webhook_id: str) -> bool:
 
 
 async def count_triggers(conn: Connection, counts: Mapping[str, int]) -> None:
-    """Count triggers for each webhook's running day, and hold its lane; pings count as none."""
+    """Count triggers for each webhook's current day, and lock its lane; pings do not count."""
     now = micros()
     # In one order, so that two workers never wait for each other.
     await conn.execute_many(
@@ -81,42 +81,42 @@ async def list_lanes(conn: Reader, webhook_ids: Iterable[str]) -> dict[str, Stor
 
 
 async def lock_lanes(conn: Connection, webhook_ids: Iterable[str]) -> dict[str, StoredLane]:
-    """Return lanes that nobody else can change until this transaction ends."""
-    held: dict[str, StoredLane] = {}
+    """Lock lanes until this transaction ends, and return them."""
+    locked: dict[str, StoredLane] = {}
     for webhook_id in sorted(webhook_ids):
         row = await conn.fetch_one(
             f"UPDATE webhook_lanes SET failures = failures WHERE webhook_id = $1 RETURNING {_LANE}",
             webhook_id,
         )
         if row is not None:
-            held[webhook_id] = _lane_record(row)
-    return held
+            locked[webhook_id] = _lane_record(row)
+    return locked
 
 
 async def lock_due_lanes(
-    conn: Connection, *, besides: Collection[str], limit: int
+    conn: Connection, *, except_for: Collection[str], limit: int
 ) -> dict[str, StoredLane]:
-    """Return the lanes that have waited longest to be looked at, and hold them."""
+    """Lock the lanes that have been due for longest, except for these, and return them."""
     rows = await conn.claim(
         f"""
         SELECT {_LANE}, {_URL} FROM webhook_lanes
         WHERE next_due_at <= $1 AND webhook_id NOT IN each($2)
         ORDER BY next_due_at LIMIT $3 /* claim */
         """,
-        micros(), _json(besides), limit,
+        micros(), _json(except_for), limit,
     )  # fmt: skip
     return {row["webhook_id"]: _lane_record(row, row["url"]) for row in rows}
 
 
-async def next_due(conn: Reader, *, besides: Collection[str]) -> int | None:
-    """Return when the next lane, besides these, is to be looked at."""
+async def next_due(conn: Reader, *, except_for: Collection[str]) -> int | None:
+    """Return when the next lane is due, except for these."""
     due: int | None = await conn.fetch_value(
         """
         SELECT next_due_at FROM webhook_lanes
         WHERE next_due_at IS NOT NULL AND webhook_id NOT IN each($1)
         ORDER BY next_due_at LIMIT 1
         """,
-        _json(besides),
+        _json(except_for),
     )
     return due
 
@@ -130,7 +130,7 @@ async def set_next_due(conn: Connection, times: Mapping[str, int | None]) -> Non
 
 
 async def make_due(conn: Connection, webhook_ids: Iterable[str]) -> None:
-    """Have lanes looked at now; a degraded one keeps the time of its probe."""
+    """Make lanes due now; a degraded one keeps the time of its probe."""
     await conn.execute(
         """
         UPDATE webhook_lanes SET next_due_at = $1
@@ -151,7 +151,7 @@ async def set_health(conn: Connection, healths: Mapping[str, Health]) -> None:
         [
             (
                 webhook_id, h.last_success_at, h.failures, h.failing_since, h.degraded_since,
-                h.probes, h.exhausted, h.first_exhausted_at, h.last_exhausted_at, h.told,
+                h.probes, h.exhausted, h.first_exhausted_at, h.last_exhausted_at, h.notified_percent,
             )
             for webhook_id, h in sorted(healths.items())
         ],
@@ -173,7 +173,7 @@ def _lane_record(row: Row, url: str | None = None) -> StoredLane:
             exhausted=row["exhausted"],
             first_exhausted_at=row["first_exhausted_at"],
             last_exhausted_at=row["last_exhausted_at"],
-            told=row["told"],
+            notified_percent=row["told"],
         ),
     )
 

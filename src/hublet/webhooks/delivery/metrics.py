@@ -19,7 +19,7 @@ _GROUPS = (1.0, 4.0, 16.0, 64.0, 128.0, 256.0)
 
 
 class _Histogram:
-    """Counts in plain numbers, shaped when somebody asks."""
+    """Counts in plain numbers; Prometheus' shape is made when they are collected."""
 
     def __init__(self, name: str, sentence: str, bounds: Sequence[float]) -> None:
         self._name = name
@@ -42,7 +42,7 @@ class _Histogram:
 
 
 class DeliveryMetrics(Collector):
-    """Of one worker; the hub's registry asks for them when it is asked itself."""
+    """Metrics of one worker; the hub's registry collects them with its own."""
 
     def __init__(self, in_flight: Callable[[], int]) -> None:
         self._in_flight = in_flight

@@ -1,13 +1,13 @@
-"""Records of the delivery engine: where deliveries go, and how their lanes stand."""
+"""Records of the delivery engine: targets, lanes as stored, endings of deliveries."""
 
 from dataclasses import field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.webhooks.delivery.health import Health
-from hublet.webhooks.records import WebhookSecrets, WebhookState
+from hublet.webhooks.records import DeliveryState, WebhookSecrets, WebhookState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,14 +20,14 @@ class DeliveryTarget:
     state: WebhookState
     updated_at: int
     url: str | None = field(default=None, repr=False)
-    # The URL without what may be secret in it, and its part that counts for the limit per host.
-    shown: str | None = None
+    # The URL without its secret parts, and the host that counts for the limit per host.
+    display_url: str | None = None
     host: str | None = None
     job: dict[str, Any] | None = field(default=None, repr=False)
     job_source_id: str | None = None
-    # None when their seals cannot be opened.
+    # None when they cannot be unsealed.
     secrets: WebhookSecrets | None = None
-    # What signs: of the current secret, and of the one before while it still does.
+    # The keys that sign: of the current secret, and of the one before until it expires.
     key: bytes | None = field(default=None, repr=False)
     old_key: bytes | None = field(default=None, repr=False)
     old_key_until: int = 0
@@ -35,14 +35,14 @@ class DeliveryTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredLane:
-    """A webhook's lane as the database knows it."""
+    """A webhook's lane as the database stores it."""
 
     webhook_id: str
-    # Host and port of its URL, where that was asked for; None also for one that starts jobs.
+    # Host and port of its URL, where the query reads them; None for one that starts jobs.
     host: str | None = None
-    # When to look for what is due; None: nothing waits.
+    # When to claim what is due; None: nothing waits.
     next_due_at: int | None = None
-    # Triggers of the running day.
+    # Triggers of the current day.
     day_count: int = 0
     health: Health
 
@@ -51,9 +51,20 @@ class StoredLane:
         return self.health.degraded_since is not None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The state in which an outcome leaves its delivery; equal ones are written together."""
+
+    state: DeliveryState
+    reason: str | None = None
+    status: int | None = None
+    # 1 when an attempt was made, else 0.
+    tried: int = 0
+
+
 @lru_cache(maxsize=4096)
 def split_url(url: str | None) -> tuple[str | None, str | None]:
-    """Return a URL without query, fragment and user, which hold secrets, and its host and port."""
+    """Return a URL without query, fragment and user, which may be secret, and its host and port."""
     if url is None:
         return None, None
     parts = urlsplit(url)

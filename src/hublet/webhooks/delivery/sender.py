@@ -8,7 +8,8 @@ from hublet.core.errors import HubError
 from hublet.core.logs import get_logger
 from hublet.core.outgoing.client import OutgoingClient
 from hublet.core.outgoing.records import FailureReason, OutgoingRequest, OutgoingResponse
-from hublet.webhooks.delivery import jobs
+from hublet.jobs import webhook_jobs
+from hublet.jobs.webhook_jobs import WebhookStart
 from hublet.webhooks.delivery.backoff import SECOND, read_retry_after
 from hublet.webhooks.delivery.failure_messages import explain_failure, storable
 from hublet.webhooks.delivery.records import DeliveryTarget
@@ -22,7 +23,7 @@ _GONE = 410
 
 
 class Sender:
-    """Makes attempts; no transaction is open meanwhile, and trouble is an outcome."""
+    """Makes attempts, without an open transaction; every failure is an outcome."""
 
     def __init__(self, database: Database) -> None:
         settings = database.hub.settings
@@ -39,7 +40,7 @@ class Sender:
                 delivery, target, started_at=clock.micros(), reason="secret-unreadable",
                 detail="This hub cannot open the webhook's secret any more: please set it again.",
             )  # fmt: skip
-        body = render_body(delivery.happening.payload, target.webhook_id)
+        body = render_body(delivery.event.payload, target.webhook_id)
         if target.url is None:
             return await self._start_job(delivery, target, target.secrets, body)
         return await self._call(delivery, target, target.url, body)
@@ -48,7 +49,7 @@ class Sender:
         self, delivery: ClaimedDelivery, target: DeliveryTarget, url: str, body: bytes
     ) -> Outcome:
         started_at = clock.micros()
-        answer = await self._client.send(
+        response = await self._client.send(
             OutgoingRequest(
                 method="POST",
                 url=url,
@@ -57,7 +58,7 @@ class Sender:
                 deadline_seconds=self._deadline,
             )
         )
-        return _outcome_of(delivery, target, answer, started_at)
+        return _outcome_of(delivery, target, response, started_at)
 
     async def _start_job(
         self,
@@ -69,11 +70,9 @@ class Sender:
         started_at, begun = clock.micros(), clock.monotonic()
         try:
             async with asyncio.timeout(self._deadline):
-                job_id = await jobs.start(
-                    self._database, _job_order(delivery, target, secrets, body.decode())
+                job_id = await webhook_jobs.start(
+                    self._database, _job_start(delivery, target, secrets, body.decode())
                 )
-        except jobs.JobsUnavailable:
-            reason, detail = "jobs-unavailable", "This hub does not run jobs yet."
         except TimeoutError:
             reason, detail = FailureReason.timeout.value, "The job could not be started in time."
         except HubError as error:
@@ -109,18 +108,18 @@ def _headers(
     )
 
 
-def _job_order(
+def _job_start(
     delivery: ClaimedDelivery, target: DeliveryTarget, secrets: WebhookSecrets, body: str
-) -> jobs.JobOrder:
+) -> WebhookStart:
     environment = {
         "WEBHOOK_PAYLOAD": body,
-        "WEBHOOK_REPO_ID": delivery.happening.repo.name,
-        "WEBHOOK_REPO_TYPE": delivery.happening.repo.type,
+        "WEBHOOK_REPO_ID": delivery.event.repo.name,
+        "WEBHOOK_REPO_TYPE": delivery.event.repo.type,
         "WEBHOOK_ID": delivery.id,
     }
     if secrets.current is not None:
         environment["WEBHOOK_SECRET"] = secrets.current
-    return jobs.JobOrder(
+    return WebhookStart(
         webhook_id=target.webhook_id,
         owner_id=target.owner_id,
         creator_id=target.creator_id,
@@ -138,7 +137,7 @@ def _failure(
     attempt = Attempt(
         number=delivery.attempts + 1,
         started_at=started_at,
-        target=target.shown,
+        target=target.display_url,
         reason=reason,
         detail=storable(detail),
         total_micros=max(0, clock.micros() - started_at),
@@ -155,32 +154,30 @@ def internal_error(delivery: ClaimedDelivery, target: DeliveryTarget) -> Outcome
 
 
 def _outcome_of(
-    delivery: ClaimedDelivery, target: DeliveryTarget, answer: OutgoingResponse, started_at: int
+    delivery: ClaimedDelivery, target: DeliveryTarget, response: OutgoingResponse, started_at: int
 ) -> Outcome:
-    succeeded = answer.succeeded
-    timings = answer.timings
+    succeeded = response.succeeded
+    timings = response.timings
     attempt = Attempt(
         number=delivery.attempts + 1,
         started_at=started_at,
-        target=target.shown,
-        status=answer.status,
-        reason=answer.reason,
-        detail=None
-        if succeeded
-        else explain_failure(answer, repo_type=delivery.happening.repo.type),
+        target=target.display_url,
+        status=response.status,
+        reason=response.reason,
+        detail=None if succeeded else explain_failure(response, repo_type=delivery.event.repo.type),
         dns_micros=timings.dns,
         connect_micros=timings.connect,
         tls_micros=timings.tls,
         first_byte_micros=timings.first_byte,
         total_micros=timings.total,
-        # What lies behind a blocked address must not be read through this log.
-        response=b"" if answer.reason is FailureReason.blocked_target else answer.body,
+        # Nobody may read through this log what a blocked address answers.
+        response=b"" if response.reason is FailureReason.blocked_target else response.body,
     )
     if succeeded:
         return Outcome(delivery=delivery, attempt=attempt, succeeded=True)
     return Outcome(
         delivery=delivery,
         attempt=attempt,
-        gone=answer.status == _GONE,
-        retry_after=read_retry_after(answer.headers.get("retry-after"), now=clock.now()),
+        gone=response.status == _GONE,
+        retry_after=read_retry_after(response.headers.get("retry-after"), now=clock.now()),
     )

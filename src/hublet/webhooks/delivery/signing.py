@@ -9,11 +9,11 @@ _PREFIX = "whsec_"
 
 
 def key_of(secret: str) -> bytes:
-    """Return the key that signs: what stands behind `whsec_` in base64, else the secret itself."""
+    """Return the key that signs: decoded from base64 after `whsec_`, else the secret itself."""
     if secret.startswith(_PREFIX):
         encoded = secret.removeprefix(_PREFIX)
         try:
-            # Some write it without the signs at the end that only fill it up.
+            # The padding may be missing.
             padded = encoded + "=" * (-len(encoded) % 4)
             return base64.b64decode(padded, validate=True) or secret.encode()
         except binascii.Error:

@@ -7,8 +7,7 @@ from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
 from hublet.core.leases import lease_clock
-from hublet.events import RepoSnapshot
-from hublet.webhooks.delivery.outcomes import Ending
+from hublet.webhooks.delivery.records import Ending
 from hublet.webhooks.records import (
     Attempt,
     ClaimedDelivery,
@@ -17,6 +16,7 @@ from hublet.webhooks.records import (
     OutgoingEvent,
     UnsentReason,
 )
+from hublet.webhooks.triggers.store import repo_snapshot
 
 LEASE = 60_000_000
 
@@ -30,7 +30,7 @@ async def has_fresh(conn: Reader) -> bool:
 
 
 async def claim_fresh(conn: Connection, *, worker: str, limit: int) -> list[Row]:
-    """Hold the oldest deliveries that nobody has looked at."""
+    """Claim the oldest deliveries that no worker has seen."""
     rows = await conn.claim(
         f"""
         WITH oldest AS (
@@ -45,7 +45,7 @@ async def claim_fresh(conn: Connection, *, worker: str, limit: int) -> list[Row]
 
 
 async def claim_due(conn: Connection, webhook_id: str, *, worker: str, limit: int) -> list[Row]:
-    """Hold what one webhook has had due for longest."""
+    """Claim the deliveries of one webhook that have been due for longest."""
     rows = await conn.claim(
         f"""
         WITH due AS (
@@ -70,7 +70,7 @@ async def earliest_due(conn: Reader, webhook_id: str) -> int | None:
 
 
 async def release(conn: Connection, delivery_ids: Sequence[str]) -> None:
-    """Leave deliveries for later that were just taken."""
+    """Release deliveries that were just claimed, for later."""
     await conn.execute(
         """
         UPDATE webhook_deliveries SET claimed_by = NULL, claimed_until = NULL WHERE id IN each($1)
@@ -91,7 +91,7 @@ async def mark_unsent(conn: Connection, delivery_ids: Sequence[str], reason: Uns
 
 
 async def mark_waiting_unsent(conn: Connection, webhook_id: str, reason: UnsentReason) -> None:
-    """Do not send what waits for a webhook; what is held is seen to by its holder."""
+    """End pending deliveries as unsent; what is claimed is left to the worker that claimed it."""
     await conn.execute(
         f"""
         UPDATE webhook_deliveries SET state = 'unsent', reason = $2, finished_at = $3
@@ -104,7 +104,7 @@ async def mark_waiting_unsent(conn: Connection, webhook_id: str, reason: UnsentR
 async def give_up_waiting(conn: Connection, webhook_id: str, *, since: int, limit: int) -> int:
     """Give up what a degraded target has kept waiting since then; return how many.
 
-    What was sent anew later is old only by its creation, and is tried at least once.
+    What was replayed later is old only by its creation, and is tried at least once.
     """
     return await conn.execute(
         f"""
@@ -178,11 +178,11 @@ async def release_expired(conn: Connection, *, except_for: Collection[str]) -> l
     return [row["webhook_id"] for row in rows]
 
 
-def delivery_record(row: Row, happening: OutgoingEvent) -> ClaimedDelivery:
+def delivery_record(row: Row, event: OutgoingEvent) -> ClaimedDelivery:
     return ClaimedDelivery(
         id=row["id"],
         webhook_id=row["webhook_id"],
-        happening=happening,
+        event=event,
         tries=row["tries"],
         attempts=row["attempts"],
         ping=bool(row["ping"]),
@@ -191,24 +191,13 @@ def delivery_record(row: Row, happening: OutgoingEvent) -> ClaimedDelivery:
 
 
 def _event_record(row: Row) -> OutgoingEvent:
-    return OutgoingEvent(
-        id=row["id"],
-        payload=row["payload"].encode(),
-        repo=RepoSnapshot(
-            id=row["repo_id"],
-            type=row["repo_type"],
-            name=row["repo_name"],
-            owner_id=row["repo_owner_id"],
-            private=bool(row["repo_private"]),
-            resource_group_id=row["resource_group_id"],
-        ),
-    )
+    return OutgoingEvent(id=row["id"], payload=row["payload"].encode(), repo=repo_snapshot(row))
 
 
 async def end_deliveries(
     conn: Connection, delivery_ids: Sequence[str], ending: Ending, *, worker: str
 ) -> set[str]:
-    """Let go of deliveries that end alike; return those that this worker still held."""
+    """End and release deliveries in the same way; return those that this worker still claimed."""
     is_over = ending.state is not DeliveryState.pending
     rows = await conn.fetch_all(
         """
@@ -229,7 +218,7 @@ async def set_due(conn: Connection, times: Iterable[tuple[str, int]]) -> None:
 
 
 async def add_attempts(conn: Connection, attempts: Iterable[tuple[str, Attempt]]) -> None:
-    """Keep attempts, each with the id of its delivery."""
+    """Store attempts, each with the id of its delivery."""
     await conn.execute_many(
         """
         INSERT INTO webhook_attempts

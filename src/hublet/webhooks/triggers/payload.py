@@ -1,35 +1,153 @@
-"""Payload of a delivery, version 3, as the public clients read it."""
+"""Payload of webhooks, version 3: which events trigger them, for which targets, and what is sent.
 
-from collections.abc import Mapping
+Without I/O. The public clients read the payload, so nothing in it may change.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
 
+from hublet.core.outbox import Event
 from hublet.events import (
+    CommentCreated,
     CommentSnapshot,
+    CommentUpdated,
+    RepoConfigUpdated,
+    RepoContentUpdated,
+    RepoCreated,
+    RepoDeleted,
+    RepoFilesUpdated,
+    RepoMoved,
     RepoSnapshot,
+    ThreadCreated,
+    ThreadDeleted,
     ThreadSnapshot,
+    ThreadUpdated,
     UpdatedFile,
     UpdatedRef,
 )
 from hublet.repos.records import RepoType
+from hublet.webhooks.records import Domain
+from hublet.webhooks.triggers.records import Trigger
 
 VERSION = 3
 
 
+def trigger_of(event: Event, base_url: str) -> Trigger | None:
+    """Return the trigger that an event is for webhooks; None when it concerns none."""
+    return _TRIGGERS[type(event)](event, base_url)
+
+
+def _repo_trigger(
+    repo: RepoSnapshot, base_url: str, *, scope: str, action: str, **parts: Any
+) -> Trigger:
+    rendered = {"repo": render_repo(repo, base_url), **parts}
+    return Trigger(
+        domain=Domain.repo,
+        scope=scope,
+        action=action,
+        repo=repo,
+        targets=(repo.id, repo.owner_id),
+        payload=render(scope, action, rendered),
+    )
+
+
+def _repo_changed(event: RepoCreated | RepoDeleted, base_url: str, *, action: str) -> Trigger:
+    return _repo_trigger(event.repo, base_url, scope="repo", action=action)
+
+
+def _repo_moved(event: RepoMoved, base_url: str) -> Trigger:
+    """A move concerns those who watch the repository, its owner before or its owner now."""
+    before, owner_id = event.repo, event.moved_to_owner_id
+    moved_to = {"name": event.moved_to_name, "owner": {"id": owner_id}}
+    trigger = _repo_trigger(before, base_url, scope="repo", action="move", movedTo=moved_to)
+    if owner_id == before.owner_id:
+        return replace(trigger, repo=replace(before, name=event.moved_to_name))
+    # A resource group belongs to its organization, so the repository leaves it.
+    after = replace(before, name=event.moved_to_name, owner_id=owner_id, resource_group_id=None)
+    return replace(trigger, repo=after, targets=(*trigger.targets, owner_id))
+
+
+def _repo_configured(event: RepoConfigUpdated, base_url: str) -> Trigger:
+    changed = {"updatedConfig": event.updated_config}
+    return _repo_trigger(event.repo, base_url, scope="repo.config", action="update", **changed)
+
+
+def _refs_updated(event: RepoContentUpdated, base_url: str) -> Trigger:
+    refs = [render_ref(ref) for ref in event.updated_refs]
+    return _repo_trigger(
+        event.repo, base_url, scope="repo.content", action="update", updatedRefs=refs
+    )
+
+
+def _files_updated(event: RepoFilesUpdated, base_url: str) -> Trigger:
+    files = [render_file(file) for file in event.updated_files]
+    return _repo_trigger(
+        event.repo, base_url, scope="repo.content", action="update", updatedFiles=files
+    )
+
+
+def _thread_changed(
+    event: ThreadCreated | ThreadUpdated | ThreadDeleted | CommentCreated | CommentUpdated,
+    base_url: str,
+    *,
+    scope: str,
+    action: str,
+) -> Trigger | None:
+    thread = event.thread
+    # Papers, posts and blogs belong to no repository. A push to a pull request has triggered an
+    # event of content at once: the thread follows late, when the request may be merged already.
+    if thread.repo is None or getattr(event, "changed", ()) == ("content",):
+        return None
+    repo = render_repo(thread.repo, base_url, with_head=False)
+    rendered = {"repo": repo, "discussion": render_thread(thread, repo)}
+    comment = getattr(event, "comment", None)
+    if comment is not None:
+        rendered["comment"] = render_comment(comment, rendered["discussion"])
+    return Trigger(
+        domain=Domain.discussion,
+        scope=scope,
+        action=action,
+        repo=thread.repo,
+        targets=(thread.repo.id, thread.repo.owner_id),
+        payload=render(scope, action, rendered),
+    )
+
+
+_TRIGGERS: dict[type[Event], Callable[[Any, str], Trigger | None]] = {
+    RepoCreated: partial(_repo_changed, action="create"),
+    RepoDeleted: partial(_repo_changed, action="delete"),
+    RepoMoved: _repo_moved,
+    RepoConfigUpdated: _repo_configured,
+    RepoContentUpdated: _refs_updated,
+    RepoFilesUpdated: _files_updated,
+    ThreadCreated: partial(_thread_changed, scope="discussion", action="create"),
+    ThreadUpdated: partial(_thread_changed, scope="discussion", action="update"),
+    ThreadDeleted: partial(_thread_changed, scope="discussion", action="delete"),
+    CommentCreated: partial(_thread_changed, scope="discussion.comment", action="create"),
+    CommentUpdated: partial(_thread_changed, scope="discussion.comment", action="update"),
+}
+
+# The events that may trigger a webhook.
+TRIGGER_EVENTS: tuple[type[Event], ...] = tuple(_TRIGGERS)
+
+
 def render(scope: str, action: str, parts: Mapping[str, Any]) -> bytes:
-    """Write the payload once; every attempt and every webhook gets these bytes."""
+    """Render the payload once; every attempt of every webhook sends these bytes."""
     return msgspec.json.encode({"event": {"action": action, "scope": scope}, **parts})
 
 
 def render_body(payload: bytes, webhook_id: str) -> bytes:
-    """Return the body that one webhook sends."""
+    """Return the body that one webhook sends: the payload with the webhook's id."""
     return b'%b,"webhook":{"id":"%b","version":%d}}' % (payload[:-1], webhook_id.encode(), VERSION)
 
 
 def render_repo(repo: RepoSnapshot, base_url: str, *, with_head: bool = True) -> dict[str, Any]:
     kind = RepoType(repo.type)
-    shown: dict[str, Any] = {
+    rendered: dict[str, Any] = {
         "type": repo.type,
         "name": repo.name,
         "id": repo.id,
@@ -42,14 +160,14 @@ def render_repo(repo: RepoSnapshot, base_url: str, *, with_head: bool = True) ->
         "tags": list(repo.tags),
     }
     if with_head and repo.head_sha is not None:
-        shown["headSha"] = repo.head_sha
-    return shown
+        rendered["headSha"] = repo.head_sha
+    return rendered
 
 
 def render_thread(thread: ThreadSnapshot, repo: Mapping[str, Any]) -> dict[str, Any]:
-    """Show a discussion or a pull request of a repository that was rendered before."""
+    """Render a discussion or a pull request of a repository that was rendered before."""
     place = f"/discussions/{thread.number}"
-    shown: dict[str, Any] = {
+    rendered: dict[str, Any] = {
         "id": thread.id,
         "num": thread.number,
         "title": thread.title,
@@ -60,23 +178,23 @@ def render_thread(thread: ThreadSnapshot, repo: Mapping[str, Any]) -> dict[str, 
         "pinned": thread.pinned,
     }
     if thread.is_pull_request:
-        shown["changes"] = {"base": thread.base}
+        rendered["changes"] = {"base": thread.base}
         if thread.merge_commit_id is not None:
-            shown["changes"]["mergeCommitId"] = thread.merge_commit_id
-    return shown
+            rendered["changes"]["mergeCommitId"] = thread.merge_commit_id
+    return rendered
 
 
 def render_comment(comment: CommentSnapshot, thread: Mapping[str, Any]) -> dict[str, Any]:
-    """Show a comment in a discussion that was rendered before."""
-    shown: dict[str, Any] = {
+    """Render a comment in a discussion that was rendered before."""
+    rendered: dict[str, Any] = {
         "id": comment.id,
         "author": {"id": comment.author_id},
         "hidden": comment.hidden,
         "url": {"web": f"{thread['url']['web']}#{comment.id}"},
     }
     if comment.content is not None and not comment.hidden:
-        shown["content"] = comment.content
-    return shown
+        rendered["content"] = comment.content
+    return rendered
 
 
 def render_ref(ref: UpdatedRef) -> dict[str, Any]:
@@ -84,10 +202,10 @@ def render_ref(ref: UpdatedRef) -> dict[str, Any]:
 
 
 def render_file(file: UpdatedFile) -> dict[str, Any]:
-    shown: dict[str, Any] = {"path": file.path, "action": file.action}
-    # Where the public service has the hash of its own store, ours is the SHA-256.
+    rendered: dict[str, Any] = {"path": file.path, "action": file.action}
+    # The public service has the hash of its own storage here, we have the SHA-256.
     if file.sha256 is not None:
-        shown["xetHash"] = file.sha256
+        rendered["xetHash"] = file.sha256
     if file.size is not None:
-        shown["size"] = file.size
-    return shown
+        rendered["size"] = file.size
+    return rendered

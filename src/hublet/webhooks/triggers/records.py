@@ -2,22 +2,22 @@
 
 from dataclasses import field
 
-from hublet.core.light_dataclasses import dataclass
+from hublet.core.dataclasses import dataclass
 from hublet.events import RepoSnapshot
 from hublet.webhooks.records import Domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """A fact as webhooks see it: whom it may concern, and what is sent."""
+    """An event as webhooks see it: which ones it may concern, and the payload."""
 
     domain: Domain
     # As the payload names it: repo, repo.content, repo.config, discussion, discussion.comment.
     scope: str
     action: str
-    # The repository where it is now; who may see it there may hear of it.
+    # The repository where it is now; only owners who may see it there are notified.
     repo: RepoSnapshot
-    # What a webhook must watch one of.
+    # A webhook must watch one of these.
     targets: tuple[str, ...]
     payload: bytes = field(repr=False)
 
@@ -34,7 +34,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggeredEvent:
-    """A trigger that was kept, without what was sent."""
+    """A trigger that was stored, without its payload."""
 
     id: str
     repo: RepoSnapshot
@@ -56,5 +56,5 @@ class Expansion:
     event_id: str
     domain: str
     targets: tuple[str, ...]
-    # The last webhook of the first target that was looked at.
+    # The last webhook of the first target that was processed.
     after: str = ""

@@ -1,4 +1,4 @@
-"""Service that turns an event into deliveries, in its transaction or, where many, in batches."""
+"""Service of triggers: turns an event into deliveries, in its transaction or, if many, in batches."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,6 +13,7 @@ from hublet.events import RepoCreated, RepoDeleted, RepoSnapshot
 from hublet.repos import service as repos
 from hublet.repos.names import repo_name_key
 from hublet.webhooks.records import (
+    UNSENT_REASONS,
     DeliveryState,
     Domain,
     UnsentReason,
@@ -20,23 +21,18 @@ from hublet.webhooks.records import (
     missing_target,
 )
 from hublet.webhooks.triggers import store
-from hublet.webhooks.triggers.matching import trigger_of
+from hublet.webhooks.triggers.payload import trigger_of
 from hublet.webhooks.triggers.records import Candidate, Expansion, NewDelivery, TriggeredEvent
 
 EXPAND = "webhooks.expand"
 
-# So many deliveries are added by whoever causes them; more are left to the worker.
+# So many deliveries are added in the transaction of the event; more are left to the worker.
 INLINE = 200
 BATCH = 500
 
-_UNSENT_REASONS = {
-    WebhookState.disabled: UnsentReason.disabled,
-    WebhookState.suspended: UnsentReason.suspended,
-}
-
 
 async def record_event(conn: Connection, event: Event) -> None:
-    """Keep what happened for the webhooks that watch it, and what they are to deliver of it."""
+    """Store an event that webhooks watch, with one delivery for each of them."""
     trigger = trigger_of(event, conn.hub.settings.base_url)
     if trigger is None:
         return
@@ -44,9 +40,9 @@ async def record_event(conn: Connection, event: Event) -> None:
         await store.resolve_missing(conn, _missing_target_of(event.repo), repo_id=event.repo.id)
     candidates = await store.list_watching(conn, trigger.domain, trigger.targets, limit=INLINE + 1)
     if len(candidates) > INLINE:
-        kept = await store.add_event(conn, trigger)
+        stored = await store.add_event(conn, trigger)
         await _queue_expansion(
-            conn, Expansion(event_id=kept.id, domain=trigger.domain, targets=trigger.targets)
+            conn, Expansion(event_id=stored.id, domain=trigger.domain, targets=trigger.targets)
         )
     elif deliveries := await _new_deliveries(conn, trigger.repo, candidates):
         await store.add_deliveries(conn, await store.add_event(conn, trigger), deliveries)
@@ -98,10 +94,10 @@ async def _new_deliveries(
 ) -> list[NewDelivery]:
     """Return one delivery for each webhook, however many of its watched items match.
 
-    Who may not see the repository hears nothing of it. A webhook that watches this very
-    repository, and so knew it once, is told that the access is gone.
+    An owner who may not see the repository gets none. Only a webhook that watches this very
+    repository, and so could see it once, gets an unsent one that says that the access is gone.
     """
-    # A webhook that watches the repository itself stands for itself as its owner's watcher.
+    # Of several matches of one webhook, the one that watches the repository itself is kept.
     chosen = {
         each.webhook_id: each for each in sorted(candidates, key=lambda c: c.target == repo.id)
     }
@@ -117,7 +113,7 @@ async def _new_deliveries(
 
 def _new_delivery(candidate: Candidate, *, may_see: bool) -> NewDelivery:
     reason = (
-        _UNSENT_REASONS.get(WebhookState(candidate.state)) if may_see else UnsentReason.no_access
+        UNSENT_REASONS.get(WebhookState(candidate.state)) if may_see else UnsentReason.no_access
     )
     state = DeliveryState.fresh if reason is None else DeliveryState.unsent
     return NewDelivery(webhook_id=candidate.webhook_id, state=state, reason=reason)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from hublet.core.clock import micros
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
 from hublet.events import RepoSnapshot
 from hublet.webhooks.records import DELIVERIES_CHANNEL, Domain
@@ -70,7 +70,12 @@ async def find_event(conn: Reader, event_id: str) -> TriggeredEvent | None:
     )
     if row is None:
         return None
-    repo = RepoSnapshot(
+    return TriggeredEvent(id=event_id, repo=repo_snapshot(row), created_at=row["created_at"])
+
+
+def repo_snapshot(row: Row) -> RepoSnapshot:
+    """Return the repository of an event as it was then."""
+    return RepoSnapshot(
         id=row["repo_id"],
         type=row["repo_type"],
         name=row["repo_name"],
@@ -78,7 +83,6 @@ async def find_event(conn: Reader, event_id: str) -> TriggeredEvent | None:
         private=bool(row["repo_private"]),
         resource_group_id=row["resource_group_id"],
     )
-    return TriggeredEvent(id=event_id, repo=repo, created_at=row["created_at"])
 
 
 async def add_deliveries(
@@ -106,14 +110,14 @@ async def add_deliveries(
 
 
 async def resolve_missing(conn: Connection, target: str, *, repo_id: str) -> None:
-    """Watch the new repository where one of its name was waited for."""
+    """Let webhooks that watched a deleted repository of this name watch the new one."""
     await conn.execute("UPDATE webhook_watched SET target = $2 WHERE target = $1", target, repo_id)
 
 
 async def mark_missing(conn: Connection, repo: RepoSnapshot, target: str) -> None:
-    """Wait for the name of a repository that is gone, and show it from now on.
+    """Let webhooks that watched a deleted repository watch its name, and show its last name.
 
-    Of a private one only its owner's webhooks learn the last name.
+    The last name of a private one is shown to its owner's webhooks only.
     """
     await conn.execute(
         """

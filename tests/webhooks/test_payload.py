@@ -1,4 +1,4 @@
-"""Which facts trigger webhooks, whom they concern, and what is sent."""
+"""Which events trigger webhooks, whom they concern, and what is sent."""
 
 import json
 from dataclasses import replace
@@ -26,8 +26,7 @@ from hublet.events import (
     UpdatedFile,
     UpdatedRef,
 )
-from hublet.webhooks.triggers.matching import TRIGGER_EVENTS, trigger_of
-from hublet.webhooks.triggers.payload import render_body
+from hublet.webhooks.triggers.payload import TRIGGER_EVENTS, render_body, trigger_of
 
 HUB = "https://hub.test"
 REPO, OWNER, ACTOR, WEBHOOK = "a" * 24, "b" * 24, "c" * 24, "d" * 24
@@ -190,7 +189,7 @@ FACTS: list[Any] = [
 
 
 @pytest.mark.parametrize(("event", "kind", "parts"), FACTS)
-def test_a_fact_is_sent_as_the_public_clients_read_it(
+def test_an_event_is_sent_as_the_public_clients_read_it(
     event: Event, kind: tuple[str, str, str], parts: dict[str, Any]
 ) -> None:
     trigger = trigger_of(event, HUB)
@@ -216,7 +215,7 @@ def test_it_concerns_who_watches_the_repository_or_its_owner(
     assert trigger.targets == (REPO, OWNER)
 
 
-def test_every_triggering_fact_is_in_the_table() -> None:
+def test_every_triggering_event_is_in_the_table() -> None:
     assert {type(case.values[0]) for case in FACTS} == set(TRIGGER_EVENTS)
 
 

@@ -10,16 +10,16 @@ from typing import Any, ClassVar
 
 import pytest
 
-from hublet.core import light_dataclasses
+from hublet.core import dataclasses as ours
 
 BOTH = [
     pytest.param(dataclasses.dataclass, id="the library's"),
-    pytest.param(light_dataclasses.dataclass, id="ours"),
+    pytest.param(ours.dataclass, id="ours"),
 ]
 Decorator = Callable[..., Callable[[type], Any]]
 
 
-@light_dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@ours.dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
     """Can be pickled, because it stands in a module."""
 
