@@ -1,5 +1,5 @@
--- Reactions are named after their feature alone, not after the module they stand in: tasks that wait
--- under a former name keep their handler.
+-- Reactions are named after their feature alone, not after the module they stand in.
+-- Tasks that wait under a former name keep their handler.
 
 UPDATE tasks SET kind = CASE kind
     WHEN 'reaction:access.ended:notifications.messages.tell_that_an_app_lost_its_access'

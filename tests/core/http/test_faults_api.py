@@ -141,4 +141,4 @@ def test_which_requests_a_fault_is_for(
     faults = Faults()
     faults.plan(fault)
 
-    assert (faults.take(method, path) is fault) is fits
+    assert (faults.next_for(method, path) is fault) is fits
