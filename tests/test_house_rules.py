@@ -139,7 +139,6 @@ GERUNDS = {
     "batching", "encoding", "forwarding", "gating", "matching", "outgoing", "paging", "pruning",
     "rendering", "routing", "scheduling", "sealing", "serving", "signing", "streaming", "testing",
 }  # fmt: skip
-)
 
 
 def test_modules_are_nouns() -> None:
