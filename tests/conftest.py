@@ -34,8 +34,29 @@ from people import Headers, sign_in
 from processes import Place
 
 ENGINES = ["sqlite", "postgresql"]
-# What `make test` leaves to `make test-full`: real clients, kills, generated requests, browsers.
-_FULL = ("acceptance/", "faults/", "contract/test_schemathesis.py", "test_benchmark")
+# What `make test` leaves to `make test-full`: real clients, kills, generated requests, browsers, and
+# whatever starts many processes or containers.
+_FULL = (
+    "acceptance/",
+    "cli/test_jobs.py",
+    "cli/test_processes.py",
+    "cli/test_webhooks_listen.py",
+    "contract/test_schemathesis.py",
+    "faults/",
+    "gateway/ports/test_open_connections.py",
+    "gateway/ports/test_upgrades.py",
+    "gateway/ssh/",
+    "login/test_session_commands.py",
+    "receiver/test_scripts.py",
+    "runtime/docker/",
+    "test_benchmark",
+    "test_worker_faults.py",
+    "testing/test_faults_and_time.py",
+    "testing/test_guide.py",
+    "testing/test_plugin.py",
+    "webhooks/test_delivery_fairness.py",
+    "webhooks/test_delivery_jobs.py",
+)
 # Where SQL is the subject, every test runs on both engines also in `make test`.
 _BOTH_ENGINES = ("core/database/", "core/queue/", "core/test_outbox.py", "test_worker")
 
@@ -259,11 +280,26 @@ def contracts() -> dict[str, Contract]:
     return {}
 
 
+@pytest.fixture(scope="session")
+def descriptions() -> dict[str, dict[str, Any]]:
+    return {}
+
+
 @pytest.fixture
-async def client(app: FastAPI, contracts: dict[str, Contract]) -> AsyncIterator[httpx2.AsyncClient]:
+def described(app: FastAPI, descriptions: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The description of the hub; making it takes seconds, so all tests of a process share it."""
+    if "hub" not in descriptions:
+        descriptions["hub"] = describe(app, base_url="http://hub.test")
+    return descriptions["hub"]
+
+
+@pytest.fixture
+async def client(
+    app: FastAPI, described: dict[str, Any], contracts: dict[str, Contract]
+) -> AsyncIterator[httpx2.AsyncClient]:
     """Speaks HTTP to the whole application; every answer is held against the description."""
     if "hub" not in contracts:
-        contracts["hub"] = Contract(describe(app, base_url="http://hub.test"))
+        contracts["hub"] = Contract(described)
     contract = contracts["hub"]
 
     async def hold_to_the_description(response: httpx2.Response) -> None:

@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -14,13 +15,18 @@ FILES = sorted(SOURCE.rglob("*.py"))
 ROOT = SOURCE.parent.parent
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def relative(path: Path) -> str:
     return str(path.relative_to(SOURCE))
 
 
 def imports_of(path: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -31,7 +37,7 @@ def imports_of(path: Path) -> set[str]:
 def calls_of(path: Path) -> set[str]:
     return {
         node.func.attr
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
     }
 
@@ -156,7 +162,7 @@ PARTICIPLES = {"shown", "asked", "told", "found", "given", "taken", "kept", "see
 
 
 def names_in(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 yield name
@@ -199,7 +205,7 @@ def test_a_class_name_is_unique_in_its_feature() -> None:
         names = Counter(
             node.name
             for path in files
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in ast.walk(tree_of(path))
             if isinstance(node, ast.ClassDef)
         )
         assert [name for name, count in names.items() if count > 1] == [], feature
@@ -210,7 +216,7 @@ def test_public_names_are_no_bare_participles() -> None:
     found = [
         f"{relative(path)}: {node.name}"
         for path in FILES
-        for node in ast.parse(path.read_text()).body
+        for node in tree_of(path).body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         if node.name in PARTICIPLES
     ]

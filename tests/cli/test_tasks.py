@@ -90,7 +90,7 @@ def test_a_long_list_says_that_it_is_cut(
 ) -> None:
     park_task(settings, kind="mail.send", error="down")
     park_task(settings, kind="hook.send", error="down")
-    monkeypatch.setattr("hublet.cli.tasks._SHOWN", 1)
+    monkeypatch.setattr("hublet.cli.tasks._MAX_ROWS", 1)
 
     listed = hublet("task", "list")
 

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-import pytest
 from fastapi import FastAPI
 
 from hublet.description import describe, to_json, to_markdown
@@ -40,11 +39,6 @@ TAGS = [
     "scim",
     "agents",
 ]
-
-
-@pytest.fixture
-def described(app: FastAPI) -> dict[str, Any]:
-    return describe(app, base_url="http://hub.test")
 
 
 def operations(described: dict[str, Any]) -> dict[str, dict[str, Any]]:

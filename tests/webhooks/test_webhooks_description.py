@@ -3,9 +3,7 @@
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 
-from hublet.description import describe
 from hublet.jobs.records import Flavor
 
 ENVIRONMENT = {
@@ -13,11 +11,6 @@ ENVIRONMENT = {
     "patternProperties": {"^[a-zA-Z][_a-zA-Z0-9]+$": {"type": "string", "maxLength": 65_536}},
     "additionalProperties": False,
 }
-
-
-@pytest.fixture
-def described(app: FastAPI) -> dict[str, Any]:
-    return describe(app, base_url="http://hub.test")
 
 
 @pytest.fixture
