@@ -28,17 +28,20 @@ def lease_clock() -> int:
 class LeaseStore(Protocol[Held]):
     """The leases of one worker on one kind of row."""
 
-    async def extend(self, conn: Connection, held: Collection[Held]) -> list[Held]:
+    async def extend(self, conn: Connection, held: Collection[Held], /) -> list[Held]:
         """Extend the leases on what is held; return what is known to be lost to other workers."""
+        ...
 
-    async def has_expired(self, conn: Reader, held: Collection[Held]) -> bool:
+    async def has_expired(self, conn: Reader, held: Collection[Held], /) -> bool:
         """Tell whether any lease is to be released, of this worker or of another."""
+        ...
 
-    async def release_expired(self, conn: Connection, held: Collection[Held]) -> None:
+    async def release_expired(self, conn: Connection, held: Collection[Held], /) -> None:
         """Release those leases, but none on what is held."""
 
-    async def release_all(self, conn: Connection) -> int:
+    async def release_all(self, conn: Connection, /) -> int:
         """Make all that this worker has claimed due at once; return how much."""
+        ...
 
 
 class LeaseKeeper(Generic[Held]):
