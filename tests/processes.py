@@ -18,7 +18,7 @@ from hublet.core.config import Settings, load
 
 # Generous, because the machine is shared; nothing here is a measurement.
 READY_SECONDS = 60.0
-STOP_SECONDS = 20.0
+STOP_SECONDS = 60.0
 
 HUBLET = (sys.executable, "-m", "hublet")
 

@@ -13,9 +13,9 @@ from hublet.core.config import Settings
 from hublet.core.database import Database, Reader, Subscription
 from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing
+from patience import SOON_SECONDS
 
 # Generous, because the machine is shared; nothing here is a measurement.
-SOON_SECONDS = 10.0
 
 _RING = KeyRing.new()
 

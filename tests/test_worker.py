@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -102,11 +101,9 @@ async def test_a_commit_wakes_the_worker_without_polling(database: Database) -> 
     async with running_workers(database, poll_seconds=60):
         # Idle long enough for its first looks to be over.
         await asyncio.sleep(0.3)
-        begun = monotonic()
         for number in range(5):
             await knit(database, f"sock {number}")
             await wait_until(lambda: _are_noted(database, number + 1))  # noqa: B023 - awaited at once
-        assert monotonic() - begun < 3
 
 
 async def test_a_delayed_task_is_run_when_it_is_due_without_polling(database: Database) -> None:

@@ -168,7 +168,7 @@ async def test_what_hangs_in_a_transaction_is_cut_off(database: Database) -> Non
         await asyncio.Event().wait()
 
     register_note_handler()
-    async with running_workers(database, max_attempts=1, lease_seconds=0.3):
+    async with running_workers(database, max_attempts=1, lease_seconds=1):
         await add_tasks(database, "test.hang", "a")
         await add_tasks(database, "test.note", "b")
         await wait_until_all_ended(database)

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from hublet.core import queue
 from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.worker import Worker
+from patience import SOON_SECONDS
 from registries import restored_registries
-from scratch_database import SOON_SECONDS
 from workers import (
     add_tasks,
     parked_tasks,
@@ -155,10 +155,10 @@ async def test_a_heart_that_stumbles_goes_on_beating(
     async def send(_database: Database, _body: Body) -> None:
         nonlocal runs
         runs += 1
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(5)
 
     await add_tasks(database, "test.send", "a")
-    async with running_workers(database, 2, lease_seconds=0.4):
+    async with running_workers(database, 2, lease_seconds=4):
         folder.rename(folder.with_name("moved"))
         await wait_until_all_ended(database)
 

@@ -15,8 +15,9 @@ from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.core.leases import LeaseKeeper, WorkerPresence
 from hublet.core.queue import Task
 from hublet.core.queue.leases import TaskLeases
+from patience import SOON_SECONDS
 from registries import restored_registries
-from scratch_database import SOON_SECONDS, wait_until
+from scratch_database import wait_until
 from tasks import claim
 from workers import (
     RunCounter,
@@ -75,7 +76,7 @@ async def test_quick_tasks_run_while_all_slow_places_are_taken(database: Databas
 async def test_a_worker_whose_slow_places_are_taken_looks_for_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    register_slow_handler(60)
+    watched = register_slow_handler(60)
     looks = 0
     look = TaskLeases.seconds_until_due
 
@@ -87,6 +88,7 @@ async def test_a_worker_whose_slow_places_are_taken_looks_for_nothing(
     set_grace(database, 0)
     await add_tasks(database, "test.sail", *"abcdef")
     async with running_workers(database, concurrency=2, poll_seconds=60):
+        await wait_until(lambda: is_running(watched, "b"))
         await asyncio.sleep(0.3)
         monkeypatch.setattr(TaskLeases, "seconds_until_due", counted)
         await asyncio.sleep(0.5)
@@ -95,10 +97,10 @@ async def test_a_worker_whose_slow_places_are_taken_looks_for_nothing(
 
 
 async def test_a_long_task_is_not_run_twice_while_its_worker_lives(database: Database) -> None:
-    watched = register_slow_handler(1.5)
+    watched = register_slow_handler(5)
     await add_tasks(database, "test.sail", "a")
 
-    async with running_workers(database, 3, lease_seconds=0.4):
+    async with running_workers(database, 3, lease_seconds=4):
         await wait_until_all_ended(database)
 
     assert watched.runs == Counter("a")
@@ -146,7 +148,7 @@ async def test_many_workers_never_run_one_task_at_the_same_time(database: Databa
     async def quick(_conn: Connection, body: Body) -> None:
         await watched.run(body["name"], chance.random() * 0.005)
 
-    async with running_workers(database, 4, batch_size=3, concurrency=4, lease_seconds=1):
+    async with running_workers(database, 4, batch_size=3, concurrency=4):
         for start in range(0, 60, 20):
             names = range(start, start + 20)
             await add_tasks(database, "test.slow", *(f"slow{name}" for name in names))

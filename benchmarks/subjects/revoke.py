@@ -1,6 +1,10 @@
-"""`POST /api/credentials/revoke`: its latency, and whether its time tells real tokens from others.
+"""`POST /api/credentials/revoke`: its latency, when a token fails, what its time tells.
 
-The second part proves that nobody learns from the time of a call whether a token exists. Tokens
+A token must fail everywhere within a second after the report. On PostgreSQL it is reported to one
+server and used at another, on SQLite both are the same; the time runs from the report to the first
+refusal.
+
+The last part proves that nobody learns from the time of a call whether a token exists. Tokens
 that work and tokens that were never issued are reported in random order, one call after the other,
 to a hub whose worker runs beside it, each after the work of the one before is done. Two clocks are
 read: the time that passed, as a caller sees it, and that which this process worked, on which other
@@ -16,7 +20,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from math import sqrt
 from unittest.mock import patch
 
@@ -24,8 +28,8 @@ import httpx2
 import msgspec
 
 from benchmarks.figures import Goal, Row
-from benchmarks.hubs import BASE_URL, ENGINES, ServedHub, opened, serving
-from benchmarks.latencies import percentile
+from benchmarks.hubs import BASE_URL, ENGINES, Engine, ServedHub, Site, opened, serving
+from benchmarks.latencies import percentile, percentile_of
 from benchmarks.load import LoadPlan
 from benchmarks.rounds import apply_load, request_bytes
 from benchmarks.workbench import Workbench
@@ -45,6 +49,9 @@ _ITEMS = (1, 1000)
 _REQUESTS = 500
 _WARM_UP_REQUESTS = 20
 _GOAL = Goal(aim=30, more_is_better=False, of="ours")
+_REVOKED_TOKENS = 100
+_FEWEST_REVOKED_TOKENS = 3
+_PROMISE = Goal(floor=1000, more_is_better=False, of="ours")
 # Of each kind.
 _TIMED_CALLS = 400
 _FEWEST_TIMED_CALLS = 20
@@ -54,11 +61,13 @@ _CLOCKS = (time.perf_counter_ns, time.process_time_ns)
 
 
 def measure(bench: Workbench) -> Iterator[Row]:
-    """Latency of one caller that reports leaked credentials; what the time of a call tells."""
+    """Latency of one caller that reports leaked tokens; when they fail; what its time tells."""
     for engine in ENGINES:
         with serving(bench.site(engine), core=bench.cores.server) as hub:
             for items in _ITEMS:
                 yield _row(bench, hub, subject=f"revoke {items:,}, {engine}, p99", items=items)
+    for engine in ENGINES:
+        yield _row_of_effect(bench, engine)
     calls = max(_FEWEST_TIMED_CALLS, round(_TIMED_CALLS * bench.share))
     for engine in ENGINES:
         settings = bench.site(engine).settings(server__test_mode=True)
@@ -89,6 +98,52 @@ def _row(bench: Workbench, hub: ServedHub, *, subject: str, items: int) -> Row:
         goal=_GOAL if items == max(_ITEMS) else None,
         note=f"p50 {percentile(latencies, 0.5):.1f} ms of {sum(latencies.values())} requests",
     )
+
+
+def _row_of_effect(bench: Workbench, engine: Engine) -> Row:
+    """Measure from the report at one server to the first refusal at the other."""
+    site, count = (
+        bench.site(engine),
+        max(_FEWEST_REVOKED_TOKENS, round(_REVOKED_TOKENS * bench.share)),
+    )
+    with ExitStack() as stack:
+        servers = [stack.enter_context(serving(site))]
+        if site.database_url is not None:
+            servers.append(stack.enter_context(serving(site)))
+        here, there = (
+            stack.enter_context(httpx2.Client(base_url=f"http://127.0.0.1:{each.port}"))
+            for each in (servers[0], servers[-1])
+        )
+        seconds = [
+            _seconds_until_refused(here, there, token) for token in _site_tokens(site, count)
+        ]
+    return Row(
+        subject=f"revoke: until a token fails at {'another' if len(servers) > 1 else 'the'} server, {engine}",
+        unit="ms",
+        ours=max(seconds) * 1000,
+        goal=_PROMISE,
+        note=f"the slowest of {count}, p50 {percentile_of(seconds, 0.5):.1f} ms",
+    )
+
+
+def _site_tokens(site: Site, count: int) -> list[str]:
+    async def issue() -> list[str]:
+        async with opened(site.settings()) as database:
+            return await _tokens(database, count)
+
+    return run_loop(issue())
+
+
+def _seconds_until_refused(here: httpx2.Client, there: httpx2.Client, token: str) -> float:
+    headers = {"Authorization": f"Bearer {token}"}
+    # Twice, so that the server remembers whose it is.
+    for _ in range(2):
+        assert there.get("/api/whoami-v2", headers=headers).status_code == 200
+    started_at = time.perf_counter()
+    assert here.post(_PATH, json={"credentials": [token]}).status_code == 202
+    while there.get("/api/whoami-v2", headers=headers).status_code == 200:
+        pass
+    return time.perf_counter() - started_at
 
 
 async def _timing_rows(settings: Settings, engine: str, *, calls: int) -> list[Row]:

@@ -12,11 +12,11 @@ from acceptance.output_matching import OutputMatcher
 from acceptance.terminals import Terminal, a_terminal
 from acceptance.transcripts import FIRST_TERMINAL, Step, Transcript, files_of, transcripts_of
 from hublet.testing import Browser
+from patience import SOON_SECONDS
 from processes import clean_environment
 
 PASSWORD = "correct horse battery"
 
-_PATIENCE_SECONDS = 60.0
 _PAUSE_SECONDS = 0.05
 _PORTS = ("7860", "8000", "9000")
 _CODE = re.compile(r"http://\S+/device\?user_code=[B-Z0-9-]{9}")
@@ -62,7 +62,7 @@ class GuideRunner:
 
     def _watch(self, terminal: Terminal, step: Step, *, goes_on: bool) -> None:
         """Wait until the terminal shows what the page shows; a command that ends, to its end."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + SOON_SECONDS
         while terminal.exit_code() is None:
             real = terminal.shows()
             if goes_on and (lines := self._names.match(step.shown, real, whole=False)) is not None:
@@ -84,7 +84,7 @@ class GuideRunner:
             assert terminal.exit_code() == 0, _difference(step, real)
 
     def _wait_for_the_end(self, terminal: Terminal, step: Step) -> None:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + SOON_SECONDS
         while terminal.exit_code() is None:
             assert time.monotonic() < deadline, f"Ctrl-C does not end {step.command}"
             time.sleep(_PAUSE_SECONDS)

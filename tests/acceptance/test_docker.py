@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from acceptance.test_ssh import PATIENCE_SECONDS, Person, a_hub, brought_here
+from acceptance.test_ssh import Person, a_hub, brought_here
 from docker_engine import IMAGE
+from patience import SOON_SECONDS
 from processes import Place, wait_until
 
 pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")
@@ -33,7 +34,7 @@ def start(person: Person, *command: str, **more: Any) -> Any:
 def ended(person: Person, job: Any) -> Any:
     path = f"/api/jobs/ada/{job['id']}"
     over = {"COMPLETED", "ERROR", "CANCELED"}
-    wait_until(lambda: person.ask("GET", path)["status"]["stage"] in over, seconds=PATIENCE_SECONDS)
+    wait_until(lambda: person.ask("GET", path)["status"]["stage"] in over, seconds=SOON_SECONDS)
     return person.ask("GET", path)["status"]
 
 
@@ -55,9 +56,7 @@ def test_a_job_runs_is_reached_and_entered(place: Place) -> None:
     with a_hub(place, "docker") as person:
         reached = {"expose": {"ports": [PORT]}, "ssh": {"enabled": True}}
         job = start(person, f"echo begun; {SERVES}", "steam", **reached)
-        wait_until(
-            lambda: through_the_proxy(person, job).status_code == 200, seconds=PATIENCE_SECONDS
-        )
+        wait_until(lambda: through_the_proxy(person, job).status_code == 200, seconds=SOON_SECONDS)
 
         assert through_the_proxy(person, job).text == "steam\n"
         assert [line["data"] for line in printed(person, job)[1:]] == ["begun"]
@@ -97,7 +96,7 @@ def test_a_port_of_another_in_the_group_is_brought_here_and_nothing_of_the_image
         worker = person.ssh(job, "echo ${HUB_NETWORK_GROUP_PREFIX}worker").stdout.strip()
 
         with brought_here(person, job, f"{worker}:{PORT}") as address:
-            wait_until(lambda: _text(address) == "steam\n", seconds=PATIENCE_SECONDS)
+            wait_until(lambda: _text(address) == "steam\n", seconds=SOON_SECONDS)
 
         assert person.ssh(job, "test -e /run-by-somebody", check=False).returncode == 1
 

@@ -12,14 +12,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from acceptance.client_versions import ENVIRONMENTS, VERSIONS_AND_ENGINES
 from acceptance.waiting_proxy import waiting_proxy
+from patience import SOON_SECONDS
 from processes import Place, clean_environment, run_hublet, serving, wait_until
 
-# `make` installs each version of the client into an environment of its own.
-ENVIRONMENTS = Path(__file__).parents[2] / ".venv" / "clients"
-VERSIONS = ["2.1.1", "2.4.0"]
-LINES = 600
-PATIENCE_SECONDS = 60.0
+LINES = 300
 OVER = {"COMPLETED", "ERROR", "CANCELED"}
 
 
@@ -65,7 +63,7 @@ class Person:
             env=self.variables,
             capture_output=True,
             text=True,
-            timeout=PATIENCE_SECONDS,
+            timeout=SOON_SECONDS,
             check=False,
         )
         return ended.returncode, ended.stdout, ended.stderr
@@ -90,7 +88,7 @@ class Person:
 
     def ended(self, job_id: str) -> Any:
         """Wait for the end of a job; return its status."""
-        wait_until(lambda: self._status(job_id)["stage"] in OVER, seconds=PATIENCE_SECONDS)
+        wait_until(lambda: self._status(job_id)["stage"] in OVER, seconds=SOON_SECONDS)
         return self._status(job_id)
 
     def end_jobs(self) -> None:
@@ -127,7 +125,7 @@ def a_hub(place: Place) -> Iterator[Person]:
 
 @pytest.mark.parametrize("version", ["2.4.0"])
 def test_a_restart_under_somebody_who_follows_loses_no_line(place: Place, version: str) -> None:
-    # A minute, long enough for any start of the client and any restart on a busy machine: a job
+    # Half a minute, long enough for any start of the client and any restart on a busy machine: a job
     # that ends while nobody answers is never asked for its last lines, because the client looks
     # at the stage first.
     script = f"i=0; while [ $i -lt {LINES} ]; do echo line $i; i=$((i+1)); sleep 0.1; done"
@@ -138,12 +136,12 @@ def test_a_restart_under_somebody_who_follows_loses_no_line(place: Place, versio
             person = ada(place, door.address)
             job_id = person.run(script)
             following = until_the_end.enter_context(person.following(version, job_id, printed))
-            wait_until(lambda: printed.read_text().count("\n") > 20, seconds=PATIENCE_SECONDS)
+            wait_until(lambda: printed.read_text().count("\n") > 20, seconds=SOON_SECONDS)
             door.lead_to(None)
         seen = printed.read_text().count("\n")
         with serving(place, "--test-mode") as hub:
             door.lead_to(hub.address)
-            _, errors = following.communicate(timeout=2 * PATIENCE_SECONDS)
+            _, errors = following.communicate(timeout=2 * SOON_SECONDS)
             status = person.ended(job_id)
 
     assert (following.returncode, status["stage"]) == (0, "COMPLETED"), (errors, status, seen)
@@ -153,7 +151,7 @@ def test_a_restart_under_somebody_who_follows_loses_no_line(place: Place, versio
     assert lines == [f"line {number}" for number in range(LINES)], (errors, status, seen)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("version", "place"), VERSIONS_AND_ENGINES, indirect=["place"])
 def test_a_change_of_a_dataset_starts_a_job_that_prints_what_happened(
     place: Place, version: str
 ) -> None:
@@ -170,7 +168,7 @@ def test_a_change_of_a_dataset_starts_a_job_that_prints_what_happened(
         (person.folder / "a.txt").write_text("1")
         upload = ("upload", "ada/numbers", str(person.folder / "a.txt"), "--repo-type", "dataset")
         assert person.hf(version, *upload)[0] == 0
-        wait_until(lambda: person.ask("GET", "/api/jobs/ada"), seconds=PATIENCE_SECONDS)
+        wait_until(lambda: person.ask("GET", "/api/jobs/ada"), seconds=SOON_SECONDS)
         [started] = person.ask("GET", "/api/jobs/ada")
         status = person.ended(started["id"])
 
@@ -184,7 +182,7 @@ def test_a_change_of_a_dataset_starts_a_job_that_prints_what_happened(
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="volumes need bubblewrap")
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("version", "place"), VERSIONS_AND_ENGINES, indirect=["place"])
 def test_a_job_reads_a_dataset_and_writes_into_a_bucket(place: Place, version: str) -> None:
     with a_hub(place) as person:
         person.ask("POST", "/api/repos/create", {"type": "dataset", "name": "numbers"})

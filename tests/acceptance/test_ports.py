@@ -11,7 +11,8 @@ import aiohttp
 import httpx2
 import pytest
 
-from acceptance.test_jobs import PATIENCE_SECONDS, Person, ada
+from acceptance.test_jobs import Person, ada
+from patience import SOON_SECONDS
 from processes import Place, run_hublet, serving, wait_until
 
 RUNNERS = [
@@ -89,7 +90,7 @@ class Site:
         job_id = self.person.run(script, expose={"ports": ports, "portsPublic": list(public)})
         wait_until(
             lambda: self.ask(job_id, port, headers=self.token).status_code == OK,
-            seconds=PATIENCE_SECONDS,
+            seconds=SOON_SECONDS,
         )
         return job_id
 
@@ -155,7 +156,7 @@ async def closed_after(site: Site, job_id: str, port: int, *command: str) -> str
         assert await connection.receive_str() == "still there"
         code, out, err = await asyncio.to_thread(site.person.hf, "2.4.0", *command)
         assert code == 0, out + err
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SOON_SECONDS):
             return (await connection.receive()).type.name
 
 
@@ -195,7 +196,7 @@ def test_a_token_that_is_revoked_by_another_process_is_out(site: Site) -> None:
             revoke = ("token", "revoke", "ada", token_id, *site.place.flags)
             ended = await asyncio.to_thread(run_hublet, *revoke, folder=site.place.folder)
             assert ended.returncode == 0, ended.stderr
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(SOON_SECONDS):
                 return (await connection.receive()).type.name
 
     assert asyncio.run(until_closed()) in CLOSED

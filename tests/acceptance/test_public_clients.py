@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from acceptance.client_versions import ENVIRONMENTS, VERSIONS_AND_ENGINES
 from hublet.testing import Hub
 from processes import clean_environment
 
 CHECKS = Path(__file__).parent / "clients"
-# `make` installs each version into an environment of its own.
-ENVIRONMENTS = Path(__file__).parents[2] / ".venv" / "clients"
 
 
-@pytest.mark.parametrize("version", ["2.1.1", "2.4.0"])
+@pytest.mark.parametrize(
+    ("version", "hub_database_url"), VERSIONS_AND_ENGINES, indirect=["hub_database_url"]
+)
 def test_the_public_client_works_unchanged(hub: Hub, tmp_path: Path, version: str) -> None:
     ada, grace = hub.user("ada"), hub.user("grace")
     hub.organization("analytical", owner=ada)

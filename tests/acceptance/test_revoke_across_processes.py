@@ -16,10 +16,9 @@ from hublet.accounts.users.service import disable_user
 from hublet.core.database import Connection
 from hublet.core.startup import open_hub
 from hublet.tokens import service as tokens
+from patience import SOON_SECONDS
 from people import a_token, a_user
 from processes import Place, Process, Server, serving, started, wait_until
-
-PATIENCE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +62,7 @@ def calling(server: Server, token: str) -> Iterator[Calls]:
     caller = threading.Thread(target=call)
     caller.start()
     try:
-        wait_until(lambda: len(calls.statuses) > 10, seconds=PATIENCE_SECONDS)
+        wait_until(lambda: len(calls.statuses) > 10, seconds=SOON_SECONDS)
         yield calls
     finally:
         stop.set()
@@ -75,7 +74,7 @@ def assert_revoked_everywhere(hub: Hub, token: str, revoke: Callable[[], None]) 
     with calling(hub.there, token) as calls:
         assert not calls.have_failed()
         revoke()
-        wait_until(calls.have_failed, seconds=PATIENCE_SECONDS)
+        wait_until(calls.have_failed, seconds=SOON_SECONDS)
         # Long enough for a remembered caller to come back, if one could.
         time.sleep(0.6)
 

@@ -10,9 +10,9 @@ import pytest
 from scim2_client.engines.httpx2 import SyncSCIMClient
 from scim2_tester import Status, check_server
 
+from patience import SOON_SECONDS
 from processes import Place, Server, run_hublet, serving, wait_until
 
-PATIENCE_SECONDS = 30.0
 _USER = "urn:ietf:params:scim:schemas:core:2.0:User"
 _PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
 
@@ -78,7 +78,7 @@ def _calling(server: Server, token: str) -> Iterator[list[int]]:
     caller = threading.Thread(target=call)
     caller.start()
     try:
-        wait_until(lambda: len(statuses) > 10, seconds=PATIENCE_SECONDS)
+        wait_until(lambda: len(statuses) > 10, seconds=SOON_SECONDS)
         yield statuses
     finally:
         stop.set()
@@ -98,7 +98,7 @@ def test_a_user_who_is_not_active_any_more_is_refused_everywhere(hub: Hub) -> No
             changed = provider.patch(f"{path}/{created.json()['id']}", json=body)
             with hub.here.client(token) as own:
                 at_once = own.get("/api/whoami-v2").status_code
-            wait_until(lambda: statuses[-1] == 401, seconds=PATIENCE_SECONDS)
+            wait_until(lambda: statuses[-1] == 401, seconds=SOON_SECONDS)
             # Long enough for a remembered caller to come back, if one could.
             time.sleep(0.6)
 
@@ -120,6 +120,6 @@ def test_an_open_stream_of_a_user_who_is_not_active_any_more_ends(hub: Hub) -> N
         change = {"op": "replace", "value": {"active": False}}
         body = {"schemas": [_PATCH], "Operations": [change]}
         provider.patch(f"{path}/{created.json()['id']}", json=body)
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + SOON_SECONDS
         for _ in lines:
             assert time.monotonic() < deadline, "The stream goes on."

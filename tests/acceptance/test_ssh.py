@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from gateway.ssh.listening_jobs import a_port, listens
+from patience import SOON_SECONDS
 from processes import Place, Server, clean_environment, run_hublet, serving, wait_until
 from runtime.networks.machines import needs_networks
 
@@ -24,7 +25,6 @@ pytestmark = pytest.mark.skipif(shutil.which("ssh") is None, reason="OpenSSH is 
 
 HF = Path(__file__).parents[2] / ".venv" / "clients" / "2.4.0" / "bin" / "hf"
 PYTHON = "/usr/bin/python3"
-PATIENCE_SECONDS = 60.0
 RUNNERS = [
     "process",
     pytest.param(
@@ -56,7 +56,7 @@ class Person:
         job = self.ask("POST", "/api/jobs/ada", body | {"ssh": {"enabled": True}} | more)
         path = f"/api/jobs/ada/{job['id']}"
         wait_until(
-            lambda: self.ask("GET", path)["status"]["stage"] == "RUNNING", seconds=PATIENCE_SECONDS
+            lambda: self.ask("GET", path)["status"]["stage"] == "RUNNING", seconds=SOON_SECONDS
         )
         return job
 
@@ -93,7 +93,7 @@ class Person:
 
 def _run(*command: str, check: bool = True, **more: Any) -> subprocess.CompletedProcess[str]:
     ended = subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, **more
+        command, capture_output=True, text=True, timeout=SOON_SECONDS, check=False, **more
     )
     assert not check or ended.returncode == 0, (command, ended.stderr)
     return ended
@@ -127,7 +127,7 @@ def _end_jobs(person: Person) -> None:
         person.ask("POST", f"/api/jobs/ada/{job['id']}/cancel")
     for job in jobs:
         path = f"/api/jobs/ada/{job['id']}"
-        wait_until(partial(_is_over, person, path), seconds=PATIENCE_SECONDS)
+        wait_until(partial(_is_over, person, path), seconds=SOON_SECONDS)
 
 
 def _is_over(person: Person, path: str) -> bool:
@@ -191,12 +191,12 @@ def _takes_a_port_there(person: Person, job: Any) -> None:
         answering = thread.submit(_answer_once, mine)
         there, here = a_port(), mine.getsockname()[1]
         printed = person.ssh(job, f"{script} {there}", flags=["-R", f"{there}:127.0.0.1:{here}"])
-        answering.result(PATIENCE_SECONDS)
+        answering.result(SOON_SECONDS)
     assert printed.stdout == "from here\n"
 
 
 def _answer_once(mine: socket.socket) -> None:
-    mine.settimeout(PATIENCE_SECONDS)
+    mine.settimeout(SOON_SECONDS)
     with mine.accept()[0] as made:
         made.sendall(b"from here")
 
@@ -204,7 +204,7 @@ def _answer_once(mine: socket.socket) -> None:
 def _is_brought_here(person: Person, job: Any, there: str) -> None:
     with brought_here(person, job, there) as address:
         port = urlsplit(address).port
-        wait_until(lambda: _echo(port) == b"you said hello", seconds=PATIENCE_SECONDS)
+        wait_until(lambda: _echo(port) == b"you said hello", seconds=SOON_SECONDS)
 
 
 @contextmanager

@@ -11,13 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from acceptance.client_versions import ENVIRONMENTS, VERSIONS
 from hublet.testing import Hub, Receiver, User
 from processes import clean_environment
 
 CHECK = Path(__file__).parent / "clients" / "check_webhook_server.py"
-# `make` installs each version of the client into an environment of its own, and one with gradio.
-ENVIRONMENTS = Path(__file__).parents[2] / ".venv" / "clients"
-VERSIONS = ["2.1.1", "2.4.0"]
 
 SECOND, MINUTE, HOUR = (timedelta(**{unit: 1}) for unit in ("seconds", "minutes", "hours"))
 WAITS = [5 * SECOND, 30 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR]

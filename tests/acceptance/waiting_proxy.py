@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-_PATIENCE_SECONDS = 30.0
+from patience import SOON_SECONDS
+
 _CHUNK = 65536
 
 
@@ -66,7 +67,7 @@ class WaitingProxy:
 
     def _connect(self, unanswered: bytes) -> socket.socket | None:
         """Return a connection to the hub, which has been told what is still to be answered."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + SOON_SECONDS
         while time.monotonic() < deadline:
             with suppress(OSError):
                 if self._target is not None:

@@ -7,11 +7,11 @@ import pytest
 
 from hublet.accounts.records import OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
-from hublet.core.clock import monotonic
 from hublet.core.database import Database, open_database
 from hublet.events import AdministratorChanged, PasswordChanged, UserDisabled, UserEnabled
 from hublet.tokens.cache import CallerCache
 from outbox_events import published_events
+from patience import SOON_SECONDS
 from people import Headers, a_user, an_organization, sign_in
 
 PATH = "/api/admin/users"
@@ -133,7 +133,7 @@ async def test_a_disabled_users_token_fails_at_once(
     assert await published_events(database, UserDisabled, UserEnabled) == [fact, fact]
 
 
-async def test_a_disabled_users_token_fails_in_another_process_within_a_second(
+async def test_a_disabled_users_token_fails_in_another_process_soon(
     client: httpx2.AsyncClient, database: Database, admin: Headers, ada: Headers
 ) -> None:
     value = ada["Authorization"].removeprefix("Bearer ")
@@ -144,10 +144,9 @@ async def test_a_disabled_users_token_fails_in_another_process_within_a_second(
 
         await client.patch(f"{PATH}/ada", headers=admin, json={"disabled": True})
 
-        start = monotonic()
-        while await callers.find(value) is not None:
-            assert monotonic() - start < 1
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(SOON_SECONDS):
+            while await callers.find(value) is not None:
+                await asyncio.sleep(0.01)
         await callers.stop()
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from hublet.core.batching import GroupCommit
 from hublet.core.database import Connection, Database, DatabaseUnavailable, UniqueViolation
+from patience import SOON_SECONDS
 from scratch_database import notes_of, notes_table
 
 
@@ -174,7 +175,7 @@ async def test_when_the_writing_is_cancelled_nobody_waits_for_ever(
     (runner,) = (task for task in asyncio.all_tasks() if task.get_name() == "group-commit")
     runner.cancel()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SOON_SECONDS):
         outcomes = await asyncio.gather(*callers, return_exceptions=True)
 
     assert [type(outcome) for outcome in outcomes] == [DatabaseUnavailable] * 3

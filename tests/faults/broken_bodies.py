@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from patience import SOON_SECONDS
 from processes import Place, Server, wait_until
 
 Ending = Literal["farewell", "reset"]
 
 _PIECE = 1 << 16
-_PATIENCE_SECONDS = 20
 # Closing then means a reset instead of a farewell, as when a cable is pulled.
 _ABRUPTLY = struct.pack("ii", 1, 0)
 
@@ -47,7 +47,7 @@ def break_off_between_chunks(server: Server, upload: Upload, sent: bytes) -> Non
 
 
 def _send_and_leave(server: Server, data: bytes, *, ending: Ending) -> None:
-    with socket.create_connection(_address(server), timeout=_PATIENCE_SECONDS) as connection:
+    with socket.create_connection(_address(server), timeout=SOON_SECONDS) as connection:
         connection.sendall(data)
         if ending == "reset":
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABRUPTLY)
@@ -71,7 +71,7 @@ def incoming(place: Place) -> list[Path]:
 
 
 def wait_until_nothing_is_left(place: Place) -> None:
-    wait_until(lambda: not incoming(place), seconds=_PATIENCE_SECONDS)
+    wait_until(lambda: not incoming(place), seconds=SOON_SECONDS)
 
 
 def resident_megabytes(server: Server) -> float:

@@ -32,6 +32,7 @@ from faults.many_commits import (
     plan_commits,
     send,
 )
+from patience import SOON_SECONDS
 from processes import Place, Server, serving
 
 REPOS = 20
@@ -39,7 +40,6 @@ CLONES = 5
 COMMITS = REPOS * len(BRANCHES)
 # The server dies in the moment in which the client has so many answers.
 KILLED_AT = (30, 100, 170)
-PATIENCE_SECONDS = 60
 
 
 def test_each_commit_is_whole_or_absent_although_the_server_is_killed_three_times(
@@ -89,7 +89,7 @@ def _check(
     planned: Sequence[PlannedCommit],
     acknowledged: AcknowledgedCommits,
 ) -> None:
-    wait_until_events_are_handled(place, seconds=PATIENCE_SECONDS)
+    wait_until_events_are_handled(place, seconds=SOON_SECONDS)
     told = ref_updates_of(place)
     for repo in _repos_of(planned):
         mine = {each: oid for each, oid in acknowledged.commits.items() if each.repo == repo}

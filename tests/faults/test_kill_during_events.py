@@ -1,4 +1,4 @@
-"""A server is killed in the middle of 10,000 events: each has its effect, and has it once."""
+"""A server is killed in the middle of 5,000 events: each has its effect, and has it once."""
 
 from faults.leaked_tokens import (
     audited_tokens,
@@ -11,7 +11,7 @@ from faults.leaked_tokens import (
 )
 from processes import Place, serving
 
-TOKENS = 10_000
+TOKENS = 5_000
 PATIENCE_SECONDS = 240
 
 

@@ -9,13 +9,13 @@ from hublet.core.database import Database
 from hublet.webhooks.delivery.committer import LARGEST_GROUP
 from hublet.webhooks.delivery.lanes import PER_HOST
 from hublet.webhooks.delivery.store import LEASE
+from patience import SOON_SECONDS
 from processes import Place, serving, wait_until
 from webhooks.engine_rows import a_webhook, trigger_many
 
 KILLS = 10
 EACH = 60
 WEBHOOKS = 5
-PATIENCE_SECONDS = 60
 TEST_MODE = {"HUBLET_TEST_MODE": "true", "HUBLET_WEBHOOKS_DAILY_TRIGGERS": "100000"}
 
 
@@ -27,11 +27,11 @@ def test_ten_kills_lose_nothing_and_repeat_only_what_was_in_flight(place: Place)
             with serving(place, variables=TEST_MODE) as server:
                 before = box.arrived.total()
                 expected |= _trigger(place, webhooks)
-                wait_until(lambda seen=before: box.arrived.total() > seen, seconds=PATIENCE_SECONDS)  # type: ignore[misc]
+                wait_until(lambda seen=before: box.arrived.total() > seen, seconds=SOON_SECONDS)  # type: ignore[misc]
                 time.sleep(random.uniform(0, 0.15))
                 server.process.kill()
         with serving(place, variables=TEST_MODE):
-            wait_until(lambda: _states(place) == {"delivered"}, seconds=PATIENCE_SECONDS)
+            wait_until(lambda: _states(place) == {"delivered"}, seconds=SOON_SECONDS)
 
     assert set(box.arrived) == expected
     assert len(expected) == KILLS * EACH * WEBHOOKS
@@ -47,7 +47,7 @@ def test_a_restarted_server_delivers_what_the_killed_one_held_and_waits_for_no_l
         webhooks = _prepare(place, box)
         with serving(place, variables=TEST_MODE) as server:
             _trigger(place, webhooks)
-            wait_until(lambda: box.arrived.total() > 0, seconds=PATIENCE_SECONDS)
+            wait_until(lambda: box.arrived.total() > 0, seconds=SOON_SECONDS)
             server.process.kill()
         left = _claimed(place)
         before = box.arrived.total()

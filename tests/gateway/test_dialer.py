@@ -17,6 +17,7 @@ from hublet.runtime.attempt_processes import attach_point_of_container
 from hublet.runtime.records import AttachPoint, Runner
 from hublet.runtime.sandbox.process_runner import process_runner
 from hublet.runtime.sandbox.runner import sandbox_runner
+from patience import SOON_SECONDS
 from runtime.attempts import HOST, Run, a_runner, launch
 
 needs_bubblewrap = pytest.mark.skipif(
@@ -39,7 +40,7 @@ with socket.create_server((sys.argv[1], 0), family=family) as server:
 
 async def listening(runner: Runner, folder: Path, address: str) -> tuple[Run, AttachPoint, int]:
     run = await launch(runner, folder, "/usr/bin/python3", "-c", LISTEN, address)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(SOON_SECONDS):
         while not any(line.startswith("port ") for line in run.lines()):
             await asyncio.sleep(0.01)
     attach_point = await runner.attach_point(run.handle)
@@ -154,7 +155,7 @@ async def test_a_child_that_went_away_from_its_parent_is_of_the_job_still(
     script = 'setsid /usr/bin/python3 -c "$0" 127.0.0.1 & exec sleep 60'
     runner = process_runner(tmp_path)
     run = await launch(runner, tmp_path, "sh", "-c", script, LISTEN)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(SOON_SECONDS):
         while not any(line.startswith("port ") for line in run.lines()):
             await asyncio.sleep(0.01)
     attach_point = await runner.attach_point(run.handle)

@@ -12,9 +12,8 @@ from huggingface_hub import HfApi
 from hublet.app import with_edge
 from hublet.core.database import Database
 from hublet.core.http.server_protocol import ZeroCopyProtocol
+from patience import SOON_SECONDS
 from people import a_token
-
-SOON_SECONDS = 10.0
 
 
 @asynccontextmanager

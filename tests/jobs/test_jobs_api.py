@@ -16,6 +16,7 @@ from hublet.core.config.kinds import FlavorSize
 from hublet.core.database import Database
 from hublet.jobs.hardware import list_hardware
 from jobs.jobs_api import PATH, Capable, an_attempt, row_of, run, set_row, show
+from patience import SOON_SECONDS
 from people import Headers, a_user
 
 EVERYTHING = {
@@ -101,7 +102,7 @@ async def test_a_new_job_waits_to_be_looked_after_with_its_secrets_sealed(
     before = micros()
     with database.subscribe("jobs") as bell:
         job = await run(client, ada, secrets={"KEY": "hidden"})
-        assert await bell.wait(timeout=5)
+        assert await bell.wait(timeout=SOON_SECONDS)
 
     row = await row_of(database, job["id"])
     assert before <= row["due_at"] <= micros()

@@ -12,6 +12,7 @@ from hublet.core.database import Database
 from hublet.events import JobEnded
 from jobs.jobs_api import PATH, Capable, row_of, run, set_row, show
 from outbox_events import published_events
+from patience import SOON_SECONDS
 from people import Headers
 from workers import drain
 
@@ -41,7 +42,7 @@ async def test_cancelling_asks_for_the_end_and_rings(
     await set_row(database, job["id"], stage="RUNNING", due_at=2**60)
     with database.subscribe("jobs") as bell:
         response = await post(client, ada, job["id"], "cancel")
-        assert await bell.wait(timeout=5)
+        assert await bell.wait(timeout=SOON_SECONDS)
 
     assert response.status_code == 200
     assert response.json()["status"]["stage"] == "RUNNING"

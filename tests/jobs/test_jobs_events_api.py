@@ -12,10 +12,9 @@ from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.jobs import event_stream
 from jobs.jobs_api import PATH, run
+from patience import SOON_SECONDS
 from people import Headers
 from repositories import disable
-
-ENOUGH_SECONDS = 10
 
 
 async def happens(
@@ -53,7 +52,7 @@ async def test_a_job_that_is_over_is_told_at_once(
     await happens(database, job["id"], "RUNNING")
     await happens(database, job["id"], "ERROR", "exit code 1", attempt=2)
 
-    async with asyncio.timeout(ENOUGH_SECONDS):
+    async with asyncio.timeout(SOON_SECONDS):
         response = await client.get(f"{PATH}/{job['id']}/events", headers=ada)
 
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -75,7 +74,7 @@ async def test_who_follows_hears_everything_once_whatever_the_ids(
         await happens(database, job["id"], stage, id=f"{number:024x}")
         assert not following.done() or stage == "COMPLETED"
 
-    async with asyncio.timeout(ENOUGH_SECONDS):
+    async with asyncio.timeout(SOON_SECONDS):
         response = await following
     stages = [stage for stage, _, _ in told(response.text)]
     assert stages == ["SCHEDULING", "SCHEDULING", "RUNNING", "COMPLETED"]
@@ -95,7 +94,7 @@ async def test_a_quiet_stream_shows_that_it_lives_and_ends_with_the_access(
     assert not following.done()
     await disable(database, "ada")
 
-    async with asyncio.timeout(ENOUGH_SECONDS):
+    async with asyncio.timeout(SOON_SECONDS):
         response = await following
     assert response.text.startswith("event: status\n")
     assert response.text.count(": keep-alive\n\n") >= 1

@@ -19,6 +19,7 @@ from hublet.jobs.logs.stream import LogRequest
 from hublet.jobs.logs.watcher import LogWatcher
 from jobs.jobs_api import PATH, run
 from jobs.log_lines import events_in, log_path, say, set_stage
+from patience import SOON_SECONDS
 from people import Headers, sign_in
 from scratch_database import wait_until
 from webhooks.event_streams import StreamClient, open_stream
@@ -31,7 +32,7 @@ async def a_job(client: httpx2.AsyncClient, ada: Headers) -> str:
 
 async def logs(client: httpx2.AsyncClient, ada: Headers, job_id: str, query: str = "") -> str:
     """Return the whole stream of a job that is over."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SOON_SECONDS):
         response = await client.get(f"{PATH}/{job_id}/logs{query}", headers=ada)
     assert response.status_code == 200, response.text
     return response.text
@@ -236,16 +237,16 @@ async def test_many_followers_cost_one_look(
 async def test_when_nobody_follows_nobody_looks(database: Database, tmp_path: Path) -> None:
     looking = LogWatcher(database)
     with looking.follow("a" * 24) as first, looking.follow("a" * 24) as second:
-        await asyncio.wait_for(first.changed.wait(), 5)
-        await asyncio.wait_for(second.changed.wait(), 5)
+        await asyncio.wait_for(first.changed.wait(), SOON_SECONDS)
+        await asyncio.wait_for(second.changed.wait(), SOON_SECONDS)
         assert first.is_over
         assert second.is_over
     task = looking._polling  # noqa: SLF001 - what is asked is whether it ends
     assert task is not None
-    await asyncio.wait_for(task, 5)
+    await asyncio.wait_for(task, SOON_SECONDS)
 
     with looking.follow("b" * 24) as again:
-        await asyncio.wait_for(again.changed.wait(), 5)
+        await asyncio.wait_for(again.changed.wait(), SOON_SECONDS)
 
 
 async def test_who_comes_while_the_stages_are_asked_for_is_not_over(database: Database) -> None:
@@ -315,7 +316,7 @@ async def test_what_is_printed_while_the_job_ends_is_told(
     asked = LogRequest(job_id=job_id, path=log_path(database, job_id), tail=None, is_over=False)
     told = stream.follow_log(looking, asked, check_access=nothing, stopping=asyncio.Event())
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SOON_SECONDS):
         assert events_in("".join([piece async for piece in told])) == said
 
 
@@ -342,7 +343,7 @@ async def test_a_job_that_never_stops_printing_is_not_read_on_without_access(
             say(database, job_id, "and on")
             await asyncio.sleep(0.05)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SOON_SECONDS):
         with pytest.raises(JobNotFound):
             await read_on()
 
@@ -357,7 +358,7 @@ async def test_a_hub_that_stops_ends_the_stream(
 
     asyncio.get_running_loop().call_later(0.1, stopping.set)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SOON_SECONDS):
         assert [piece async for piece in told] == []
 
 

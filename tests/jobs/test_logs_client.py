@@ -14,6 +14,7 @@ from hublet.core.database import Database
 from jobs.jobs_api import PATH, run
 from jobs.log_lines import say, set_stage
 from jobs.public_client import public_client
+from patience import SOON_SECONDS
 from people import Headers
 
 STARTED = "===== Job started at 2026-11-15T12:00:00.000Z ====="
@@ -32,7 +33,7 @@ async def fetch(
         asked = api.fetch_job_logs(job_id=job_id, namespace="ada", follow=follow, tail=tail)
         return list(asked)
 
-    return await asyncio.wait_for(asyncio.to_thread(read), 20)
+    return await asyncio.wait_for(asyncio.to_thread(read), SOON_SECONDS)
 
 
 async def test_the_client_reads_a_job_that_is_over_at_once(
@@ -42,7 +43,7 @@ async def test_the_client_reads_a_job_that_is_over_at_once(
     say(database, job_id, STARTED, "one", "t\u2028wo", "")
     await set_stage(database, job_id, "COMPLETED")
 
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(SOON_SECONDS):
         assert await fetch(api, job_id) == ["one", "t\u2028wo", ""]
         assert await fetch(api, job_id, tail=2) == ["t\u2028wo", ""]
         assert await fetch(api, job_id, follow=True) == ["one", "t\u2028wo", ""]

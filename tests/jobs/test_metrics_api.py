@@ -87,7 +87,7 @@ async def test_a_measurement_comes_each_second(
         began = loop.time()
         await metric(ear)
 
-    assert 0.5 < loop.time() - began < 5
+    assert loop.time() - began > 0.5
 
 
 async def unknown(_runner: str, _handle: str) -> Usage | None:

@@ -18,6 +18,7 @@ from notifications.inboxes import (
     rows_of,
     true_counts,
 )
+from patience import SOON_SECONDS
 from people import a_user
 
 THREAD = "a" * 24
@@ -165,13 +166,13 @@ async def test_every_change_makes_the_version_grow_and_rings(database: Database)
     ada, bob = await two_users(database)
     with database.subscribe(INBOXES_CHANNEL) as rung:
         await deliver(database, an_item(THREAD), {ada: WATCHED, bob: WATCHED})
-        assert await rung.wait(timeout=5)
+        assert await rung.wait(timeout=SOON_SECONDS)
         async with database.transaction() as conn:
             await service.involve(conn, THREAD, ada, MENTIONED)
-        assert await rung.wait(timeout=5)
+        assert await rung.wait(timeout=SOON_SECONDS)
         async with database.transaction() as conn:
             await service.remove_thread(conn, thread_id=THREAD, user_ids=[ada])
-        assert await rung.wait(timeout=5)
+        assert await rung.wait(timeout=SOON_SECONDS)
 
     assert (await version(database, ada), await version(database, bob)) == (3, 1)
 

@@ -22,10 +22,11 @@ from hublet.notifications.inbox.paging import read_page
 from hublet.notifications.messages.service import notify_in_inbox
 from hublet.notifications.records import InboxItem, Involvement, MessageText, Selection
 from hublet.tokens.records import TokenRole
+from patience import SOON_SECONDS
 from people import Headers, a_user, sign_in
 from repositories import a_repo
 from scratch_database import wait_until
-from webhooks.event_streams import SOON_SECONDS, StreamClient, open_stream
+from webhooks.event_streams import StreamClient, open_stream
 from workers import drain
 
 PATH = "/api/notifications/stream"
@@ -41,11 +42,12 @@ async def say(database: Database, name: str, *titles: str) -> None:
 
 async def next_event(listener: StreamClient) -> tuple[str, Any, int]:
     """Return the next event: its name, its data, its id."""
-    while True:
-        block = await listener.block()
-        assert block is not None, "The stream has ended."
-        if "event" in block:
-            return block["event"], json.loads(block["data"]), int(block["id"])
+    async with asyncio.timeout(SOON_SECONDS):
+        while True:
+            block = await listener.block()
+            assert block is not None, "The stream has ended."
+            if "event" in block:
+                return block["event"], json.loads(block["data"]), int(block["id"])
 
 
 async def events(listener: StreamClient, count: int) -> list[tuple[str, Any]]:

@@ -18,6 +18,7 @@ from hublet.notifications.recipients.records import ThreadActivity
 from hublet.worker import Worker
 from notifications.inboxes import kept_counts, true_counts
 from notifications.recipients import Stage, a_crowd, a_stage
+from patience import SOON_SECONDS
 from people import Headers
 from registries import restored_registries
 from repositories import a_repo
@@ -167,7 +168,7 @@ async def test_a_worker_that_dies_on_the_way_loses_nothing_and_tells_nobody_twic
     set_worker(database, batch_size=1)
     worker = Worker(database)
     worker.start()
-    await asyncio.wait_for(stuck.wait(), 10)
+    await asyncio.wait_for(stuck.wait(), SOON_SECONDS)
     await worker.stop()
     assert 0 < len(await held(database)) < len(crowd)
 

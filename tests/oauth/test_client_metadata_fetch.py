@@ -36,6 +36,7 @@ from hublet.oauth.records import AppKind, OAuthApp, Permission, Via
 from hublet.tokens.records import ALL_SCOPES
 from oauth.app_requests import PNG
 from outgoing_servers import Stranger, Talk, answering, certificate, dripping, hanging, serving
+from patience import SOON_SECONDS
 from people import a_user
 
 
@@ -274,7 +275,7 @@ async def test_a_slow_site_is_not_waited_for(
     assert fetcher.DEADLINE_SECONDS == 5
     monkeypatch.setattr(fetcher, "DEADLINE_SECONDS", 0.2)
     async with serving(behaviour) as stranger:
-        async with asyncio.timeout(4):
+        async with asyncio.timeout(SOON_SECONDS):
             reason = await refusal(hub, _address(stranger))
 
     assert reason.endswith("within 0.2 seconds.")

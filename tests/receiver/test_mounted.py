@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from hublet.receiver import WebhookPayload, WebhooksServer
+from patience import SOON_SECONDS
 from receiver.deliveries import JSON, PAYLOAD, get, post, signed
 
 SECRET = JSON | {"x-webhook-secret": "coal"}
@@ -89,7 +90,7 @@ async def test_a_mounted_receiver_works_from_its_spool_without_a_lifespan(tmp_pa
     answer = await post(app, "/hooks/webhooks/hear", headers=signed("coal"))
 
     assert answer.status_code == 202
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SOON_SECONDS):
         while not told:
             await asyncio.sleep(0.01)
     async with server.lifespan():
@@ -107,7 +108,7 @@ async def test_with_its_lifespan_it_goes_on_with_what_was_left(tmp_path: Path) -
     second, told = a_server(spool=tmp_path / "spool.db")
     app = FastAPI(lifespan=second.lifespan)
 
-    async with app.router.lifespan_context(app), asyncio.timeout(10):
+    async with app.router.lifespan_context(app), asyncio.timeout(SOON_SECONDS):
         while not told:
             await asyncio.sleep(0.01)
 

@@ -24,6 +24,7 @@ from hublet.receiver.spool_store import (
     SpoolInUse,
     SpoolStore,
 )
+from patience import SOON_SECONDS
 from receiver.deliveries import BODY, ID, JSON, PAYLOAD, a_payload, post, signed
 
 SECRET = "coal"
@@ -207,7 +208,7 @@ def a_server(file: Path, handler: Callable[..., Any], **options: Any) -> Webhook
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SOON_SECONDS):
         while not is_so():
             await asyncio.sleep(0.005)
 

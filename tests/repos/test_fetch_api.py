@@ -20,6 +20,7 @@ from hublet.repos.push import fetch, routes
 from hublet.repos.push.fetch import GitSlots
 from hublet.repos.push.wire import spool_body
 from hublet.repos.records import Gated, Repo
+from patience import SOON_SECONDS
 from people import Headers, a_token, sign_in
 from repos.pushes import MAIN, a_repo, folder_of, line, push_body
 
@@ -274,7 +275,7 @@ async def test_who_stops_listening_ends_git(
 
     requested = await spool_body(nothing())
     pieces = fetch.stream_pack(slots, folder_of(database, repo), requested, protocol=None)
-    async with asyncio.timeout(10), aclosing(pieces):
+    async with asyncio.timeout(SOON_SECONDS), aclosing(pieces):
         first = await anext(pieces)
 
     assert first.startswith(b"y\n")

@@ -16,9 +16,9 @@ from hublet.runtime.records import LaunchOrder, Runner
 from hublet.runtime.sandbox.process_runner import process_runner
 from hublet.runtime.sandbox.runner import sandbox_runner
 from hublet.runtime.shim.system import read
+from patience import SOON_SECONDS
 
 # Generous, because the machine is shared; nothing here is a measurement.
-SOON_SECONDS = 20.0
 MIB = 2**20
 
 HOST = (ImageSource(pattern="*", target="host"),)

@@ -21,7 +21,8 @@ from hublet.runtime.errors import CannotAttach
 from hublet.runtime.records import AttachPoint, Runner
 from hublet.runtime.sandbox.process_runner import NAME as PROCESS
 from hublet.runtime.shim.system import read
-from runtime.attempts import MIB, SOON_SECONDS, Run, a_runner, a_while, eventually, launch, sleepers
+from patience import SOON_SECONDS
+from runtime.attempts import MIB, Run, a_runner, a_while, eventually, launch, sleepers
 
 _BWRAP = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed.")
 SANDBOX = pytest.param("sandbox", marks=_BWRAP)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hublet.runtime.launch_threads import run_in_launch_thread
+from patience import SOON_SECONDS
 from runtime.attempts import a_runner, launch
 
 
@@ -22,7 +23,7 @@ async def test_others_find_a_thread_however_many_launches_there_are(gate: thread
     launches = [asyncio.create_task(run_in_launch_thread(gate.wait, 20)) for _ in range(50)]
     await asyncio.sleep(0)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SOON_SECONDS):
         assert await asyncio.to_thread(lambda: "done") == "done"
     gate.set()
 
@@ -37,7 +38,7 @@ async def test_who_is_cancelled_leaves_when_the_work_is_done(gate: threading.Eve
     await asyncio.wait([working], timeout=0.1)
     assert not working.done()
     gate.set()
-    await asyncio.wait([working], timeout=5)
+    await asyncio.wait([working], timeout=SOON_SECONDS)
 
     assert working.cancelled()
 

@@ -25,7 +25,8 @@ from hublet.runtime.sandbox import shim_starter
 from hublet.runtime.shim import program
 from hublet.runtime.shim.program import acquire_lock
 from hublet.runtime.shim.system import read, start_time
-from runtime.attempts import SOON_SECONDS, Run, a_runner, an_order, launch
+from patience import SOON_SECONDS
+from runtime.attempts import Run, a_runner, an_order, launch
 from runtime.runner_contract import command_lines, shell
 
 TESTS = Path(__file__).parents[1]

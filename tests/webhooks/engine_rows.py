@@ -26,10 +26,10 @@ from hublet.webhooks.sealed_secrets import seal
 from hublet.webhooks.triggers.payload import render
 from hublet.webhooks.triggers.records import NewDelivery, Trigger
 from hublet.webhooks.triggers.store import add_deliveries, add_event
+from patience import SOON_SECONDS
 from people import a_user
 
 REPO = RepoSnapshot(id="5" * 24, type="model", name="ada/engine", owner_id="6" * 24, private=False)
-SETTLE_SECONDS = 20
 
 
 def set_webhooks(database: Database, **changes: Any) -> None:
@@ -58,7 +58,7 @@ async def delivering(database: Database, **changes: Any) -> AsyncIterator[Delive
 
 
 async def settle(deliverer: DeliveryEngine) -> None:
-    async with asyncio.timeout(SETTLE_SECONDS):
+    async with asyncio.timeout(SOON_SECONDS):
         await deliverer.settle()
 
 

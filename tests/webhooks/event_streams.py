@@ -11,10 +11,8 @@ from fastapi import FastAPI
 from starlette.types import Message
 
 from hublet.app import with_edge
+from patience import SOON_SECONDS
 from people import Headers
-
-# Generous, because the machine is shared; nothing here is a measurement.
-SOON_SECONDS = 10.0
 
 
 @dataclass(slots=True)
@@ -38,12 +36,16 @@ class StreamClient:
         self.status = start["status"]
         self.headers = {name.decode(): value.decode() for name, value in start["headers"]}
 
+    async def read_piece(self, *, within: float = SOON_SECONDS) -> None:
+        """Wait for more of the body, and keep it for `block`."""
+        message = await asyncio.wait_for(self._messages.get(), within)
+        self._text += message["body"].decode()
+        self._ended = not message.get("more_body", False)
+
     async def block(self, *, within: float = SOON_SECONDS) -> dict[str, str] | None:
         """Return the fields of the next block, a comment under an empty name; None at the end."""
         while "\n\n" not in self._text and not self._ended:
-            message = await asyncio.wait_for(self._messages.get(), within)
-            self._text += message["body"].decode()
-            self._ended = not message.get("more_body", False)
+            await self.read_piece(within=within)
         if "\n\n" not in self._text:
             return None
         block, _, self._text = self._text.partition("\n\n")
@@ -51,13 +53,15 @@ class StreamClient:
 
     async def delivery(self, *, within: float = SOON_SECONDS) -> dict[str, Any]:
         """Return the delivery of the next event."""
-        while True:
-            block = await self.block(within=within)
-            assert block is not None, "The stream has ended."
-            if "data" in block:
-                assert block["event"] == "delivery"
-                delivery: dict[str, Any] = json.loads(block["data"])
-                return delivery
+        # All in all: comments that keep the stream alive must not prolong it.
+        async with asyncio.timeout(within):
+            while True:
+                block = await self.block()
+                assert block is not None, "The stream has ended."
+                if "data" in block:
+                    assert block["event"] == "delivery"
+                    delivery: dict[str, Any] = json.loads(block["data"])
+                    return delivery
 
     async def ends(self) -> bool:
         """Tell whether the stream ends soon; what it says before that does not matter."""
@@ -109,6 +113,9 @@ async def open_stream(
     answering = asyncio.ensure_future(with_edge(app)(scope, listener.receive, put))
     try:
         await listener.begin()
+        if path.endswith("/stream") and listener.status == 200:
+            # Its first words say that whatever is committed from now on is told.
+            await listener.read_piece()
         yield listener
     finally:
         listener.leave()

@@ -3,10 +3,10 @@
 import asyncio
 from collections import Counter
 
-from hublet.core.clock import monotonic
 from hublet.core.database import Database
 from hublet.webhooks.delivery.lanes import PER_WEBHOOK
 from outgoing_servers import Request, Talk, serving
+from patience import SOON_SECONDS
 from scratch_database import wait_until
 from webhooks.engine_rows import a_webhook, deliveries_of, delivering, settle, trigger, trigger_many
 from webhooks.receivers import answer, receiving
@@ -21,18 +21,17 @@ async def _swallow(talk: Talk) -> None:
 async def test_healthy_targets_are_served_beside_a_dead_and_a_slow_one(database: Database) -> None:
     async with (
         serving(_swallow) as dead,
-        receiving(seconds=0.2) as slow,
+        receiving(seconds=2) as slow,
         receiving() as healthy,
-        delivering(database, deadline_seconds=1.5),
+        delivering(database, deadline_seconds=SOON_SECONDS),
     ):
         dead_id = await a_webhook(database, dead.url)
         slow_id = await a_webhook(database, slow.url)
         healthy_id = await a_webhook(database, healthy.url)
         await trigger_many(database, [dead_id, slow_id], count=100)
         await trigger_many(database, [healthy_id], count=100)
-        begun = monotonic()
+        # Long before the dead one is given up.
         await wait_until(lambda: _has_received(healthy.requests, 100))
-        assert monotonic() - begun < 1.4
         assert len(dead.requests) == PER_WEBHOOK
         assert 0 < len(slow.requests) < 100
 
@@ -41,16 +40,16 @@ async def test_deep_backlogs_of_dead_targets_keep_nobody_waiting(database: Datab
     async with (
         serving(_swallow) as dead,
         receiving() as healthy,
-        delivering(database, deadline_seconds=5, concurrency=64),
+        delivering(database, deadline_seconds=SOON_SECONDS, concurrency=64),
     ):
         holes = [await a_webhook(database, f"{dead.url}/{number}") for number in range(4)]
         await trigger_many(database, holes, count=150)
         await wait_until(lambda: _has_received(dead.requests, 16))
         healthy_id = await a_webhook(database, healthy.url)
-        begun = monotonic()
         await trigger_many(database, [healthy_id], count=50)
         await wait_until(lambda: _has_received(healthy.requests, 50))
-        assert monotonic() - begun < 4
+        assert len({request.line for request in dead.requests}) == 4
+        assert len(dead.requests) <= 4 * PER_WEBHOOK
 
 
 async def _has_received(requests: list[Request], count: int) -> bool:

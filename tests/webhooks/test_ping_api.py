@@ -10,6 +10,7 @@ from hublet.accounts.records import Role
 from hublet.core.database import Database
 from hublet.webhooks.activity import service
 from hublet.webhooks.records import DELIVERIES_CHANNEL
+from patience import SOON_SECONDS
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_push, a_repo
 from webhooks.recorded_deliveries import an_attempt, as_the_public_client_reads
@@ -48,7 +49,7 @@ async def test_a_ping_answers_with_the_status_of_its_only_attempt(
     webhook_id = (await create(client, ada))["id"]
     with database.subscribe(DELIVERIES_CHANNEL) as bell:
         answer = asyncio.ensure_future(ping(client, ada, webhook_id))
-        assert await bell.wait(timeout=5)
+        assert await bell.wait(timeout=SOON_SECONDS)
     [item] = (await client.get(f"{PATH}/{webhook_id}/deliveries", headers=ada)).json()
 
     await an_attempt(database, item["id"], status=418, state="failed")

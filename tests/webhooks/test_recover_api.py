@@ -11,6 +11,7 @@ from hublet.core.clock import micros, wire
 from hublet.core.database import Database
 from hublet.webhooks.activity import service
 from hublet.webhooks.records import DELIVERIES_CHANNEL
+from patience import SOON_SECONDS
 from people import Headers, an_organization, sign_in
 from webhooks.recorded_deliveries import DAY, SECOND, a_delivery, delivery_row
 from webhooks.webhook_calls import PATH, create
@@ -119,7 +120,7 @@ async def test_the_engine_is_woken_and_the_daily_limit_left_alone(
     with database.subscribe(DELIVERIES_CHANNEL) as bell:
         await recover(client, ada, webhook_id)
 
-        assert await bell.wait(timeout=5)
+        assert await bell.wait(timeout=SOON_SECONDS)
     async with database.read() as conn:
         row = await conn.fetch_one(
             "SELECT next_due_at, day_started_at, day_count FROM webhook_lanes"

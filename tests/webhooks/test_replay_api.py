@@ -12,6 +12,7 @@ from hublet.core.clock import micros
 from hublet.core.database import Database
 from hublet.webhooks.activity import service
 from hublet.webhooks.records import DELIVERIES_CHANNEL
+from patience import SOON_SECONDS
 from people import Headers, an_organization, sign_in
 from scratch_database import wait_until
 from webhooks.recorded_deliveries import DAY, SECOND, a_delivery, an_attempt, delivery_row
@@ -84,7 +85,7 @@ async def test_a_replay_begins_the_schedule_anew_and_wakes_the_engine(
     with database.subscribe(DELIVERIES_CHANNEL) as bell:
         answer = await replay(client, ada, webhook_id, delivery_id)
 
-        assert await bell.wait(timeout=5)
+        assert await bell.wait(timeout=SOON_SECONDS)
     assert answer == (200, {"deliveryId": delivery_id, "status": 0, "reason": "waiting"})
     assert await delivery_row(database, delivery_id) == {
         "state": "pending",

@@ -20,9 +20,10 @@ from hublet.core.http.server_protocol import ZeroCopyProtocol
 from hublet.description import describe
 from hublet.webhooks.activity import stream
 from hublet.webhooks.records import DELIVERIES_CHANNEL
+from patience import SOON_SECONDS
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_repo
-from webhooks.event_streams import SOON_SECONDS, StreamClient, open_stream
+from webhooks.event_streams import StreamClient, open_stream
 from webhooks.recorded_deliveries import SECOND, a_delivery, an_attempt, id_at
 from webhooks.webhook_calls import PATH, create
 from workers import drain

@@ -8,6 +8,7 @@ from hublet.core.clock import micros, wire
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
 from hublet.webhooks.records import DELIVERIES_CHANNEL
+from patience import SOON_SECONDS
 from people import Headers
 from webhooks.webhook_calls import PATH, URL, create, show, update
 
@@ -79,7 +80,7 @@ async def test_enabling_forgets_how_the_target_did_and_wakes_the_deliverers(
 
     with database.subscribe(DELIVERIES_CHANNEL) as subscription:
         await client.post(f"{PATH}/{webhook['id']}/enable", headers=ada)
-        assert await subscription.wait(timeout=5)
+        assert await subscription.wait(timeout=SOON_SECONDS)
 
     lane = await lane_of(database, webhook["id"])
     assert lane.pop("next_due_at") <= micros()

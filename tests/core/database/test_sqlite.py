@@ -19,6 +19,7 @@ from hublet.core.database import (
     open_database,
 )
 from hublet.core.database.sqlite import SqliteDatabase
+from patience import SOON_SECONDS
 from scratch_database import hub_of, notes_of, notes_table, write_note
 
 PATIENCE = 0.4
@@ -93,7 +94,7 @@ async def test_a_writer_waits_for_another_process_and_then_gives_up(
                 await write_note(database, "a")
             waited = monotonic() - begun
 
-    assert PATIENCE <= waited < PATIENCE + 2
+    assert waited >= PATIENCE
     assert caught.value.status == 503
     assert caught.value.reason == "database is locked"
     # A wait inside SQLite would have stopped the clock of everybody else.
@@ -226,7 +227,7 @@ async def test_work_in_bulk_that_is_cancelled_ends_at_once_and_leaves_nothing(
     writing = asyncio.create_task(write())
     await asyncio.sleep(0.2)
     writing.cancel()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SOON_SECONDS):
         outcome = await asyncio.gather(writing, return_exceptions=True)
     await write_note(database, "b")
 

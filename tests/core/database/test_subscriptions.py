@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from time import monotonic
 
 import pytest
 
@@ -11,7 +10,8 @@ from hublet.core.config import Settings
 from hublet.core.database import Database, open_database
 from hublet.core.database import sqlite as sqlite_module
 from hublet.core.database.sqlite import SqliteDatabase
-from scratch_database import SOON_SECONDS, RollBack, hub_of, wait_until_listening
+from patience import SOON_SECONDS
+from scratch_database import RollBack, hub_of, wait_until_listening
 
 
 @pytest.fixture
@@ -82,11 +82,9 @@ async def test_who_left_is_not_woken(database: Database) -> None:
 
 async def test_another_process_is_woken_by_the_commit(database: Database, other: Database) -> None:
     with other.subscribe("notes") as bell:
-        begun = monotonic()
         await wake(database, "notes")
 
         assert await bell.wait(timeout=SOON_SECONDS)
-        assert monotonic() - begun < 2
 
 
 async def test_a_channel_may_have_any_name(database: Database, other: Database) -> None:

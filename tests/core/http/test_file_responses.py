@@ -19,6 +19,7 @@ from hublet.core.http import server_protocol
 from hublet.core.http.exchange import Exchange
 from hublet.core.http.file_responses import blob_response
 from hublet.core.http.server_protocol import ZeroCopyProtocol, find_send_file
+from patience import SOON_SECONDS
 
 CONTENT = os.urandom(3 << 20)
 
@@ -73,7 +74,7 @@ async def fetch(port: int, *requests: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"".join(requests))
     try:
-        return await asyncio.wait_for(reader.read(-1), 20)
+        return await asyncio.wait_for(reader.read(-1), SOON_SECONDS)
     finally:
         writer.close()
         await writer.wait_closed()
@@ -129,7 +130,7 @@ async def test_a_slow_reader_gets_everything(tmp_path: Path) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 12)
         writer.write(get())
         await asyncio.sleep(0.2)
-        answer = await asyncio.wait_for(reader.read(-1), 20)
+        answer = await asyncio.wait_for(reader.read(-1), SOON_SECONDS)
         writer.close()
 
     assert len(answer.partition(b"\r\n\r\n")[2]) == size

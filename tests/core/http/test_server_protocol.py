@@ -15,8 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from hublet.core.http import server_protocol
 from hublet.core.http.server_protocol import MAX_HEAD_BYTES, ServerProtocol
+from patience import SOON_SECONDS
 
-SOON_SECONDS = 20.0
 CLOSE = b"connection: close\r\n"
 ASKED = b"GET / HTTP/1.1\r\nhost: x\r\n"
 

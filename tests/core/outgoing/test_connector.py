@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pytest
 from yarl import URL
 
-from hublet.core.clock import monotonic
 from hublet.core.outgoing import FailureReason, OutgoingClient, OutgoingResponse, connector, session
 from hublet.core.outgoing.urls import Destination
 from outgoing_requests import names, post, settings
@@ -212,10 +211,9 @@ async def test_a_name_without_addresses_is_a_failed_lookup() -> None:
 
 async def test_a_lookup_that_hangs_ends_with_the_deadline() -> None:
     async def resolve(_host: str) -> list[str]:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
         return []
 
-    begun = monotonic()
     async with OutgoingClient(settings(), resolve=resolve) as client:
         answer = await client.send(post("http://hooks.test/", deadline_seconds=0.2))
 
@@ -224,7 +222,6 @@ async def test_a_lookup_that_hangs_ends_with_the_deadline() -> None:
         FailureReason.timeout,
         "hooks.test could not be reached within 0.2 seconds.",
     )
-    assert monotonic() - begun < 1.5
 
 
 async def test_a_name_is_looked_up_once_for_many_calls() -> None:

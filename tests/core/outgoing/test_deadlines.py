@@ -6,15 +6,16 @@ import pytest
 
 from hublet.core.clock import monotonic
 from hublet.core.outgoing.timings import DeadlineWatch
+from patience import SOON_SECONDS
 
 
 async def test_what_takes_too_long_is_ended() -> None:
     begun = monotonic()
 
     with pytest.raises(TimeoutError), DeadlineWatch().within(0.1):
-        await asyncio.sleep(10)
+        await asyncio.sleep(SOON_SECONDS)
 
-    assert 0.1 <= monotonic() - begun < 1
+    assert 0.1 <= monotonic() - begun < SOON_SECONDS
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
@@ -46,7 +47,7 @@ async def test_the_watch_works_again_after_a_rest() -> None:
     watch = DeadlineWatch()
     for _ in range(2):
         with pytest.raises(TimeoutError), watch.within(0.05):
-            await asyncio.sleep(10)
+            await asyncio.sleep(SOON_SECONDS)
         await asyncio.sleep(0.15)
 
 
@@ -55,7 +56,7 @@ async def test_a_cancellation_from_outside_is_not_a_timeout() -> None:
 
     async def work() -> None:
         with watch.within(10):
-            await asyncio.sleep(10)
+            await asyncio.sleep(SOON_SECONDS)
 
     task = asyncio.create_task(work())
     await asyncio.sleep(0.01)
@@ -71,7 +72,7 @@ async def test_a_cancellation_in_the_same_moment_wins() -> None:
     async def work() -> None:
         with watch.within(0.05):
             try:
-                await asyncio.sleep(10)
+                await asyncio.sleep(SOON_SECONDS)
             except asyncio.CancelledError:
                 # The deadline has passed; before the block ends, somebody else cancels too.
                 task.cancel()
@@ -86,7 +87,7 @@ async def test_a_cancellation_in_the_same_moment_wins() -> None:
 async def test_another_error_is_not_a_timeout() -> None:
     async def fail_when_ended() -> None:
         try:
-            await asyncio.sleep(10)
+            await asyncio.sleep(SOON_SECONDS)
         except asyncio.CancelledError:
             raise KeyError("own") from None
 

@@ -16,9 +16,9 @@ from hublet.gateway.ports.upstream import Upstream, connect
 from hublet.gateway.records import ReachableJob
 from hublet.serving import server_config
 from jobs.jobs_api import an_attempt, run, set_row
+from patience import SOON_SECONDS
 from people import Headers
 
-SOON_SECONDS = 20.0
 DOMAIN = "jobs.localhost"
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -18,10 +18,9 @@ from hublet.gateway.ports.upstream import Upstream
 from hublet.gateway.records import ReachableJob
 from hublet.tokens import service as tokens
 from jobs.jobs_api import set_row
+from patience import SOON_SECONDS
 from people import Headers, a_user, an_organization, sign_in
 
-# A token, a member, a port: what is gone closes within seconds.
-SECONDS = 8.0
 SWITCH = ("GET /socket HTTP/1.1", "Upgrade: websocket", "Connection: Upgrade")
 STREAM = ("GET /stream HTTP/1.1",)
 
@@ -80,7 +79,7 @@ async def opened(port: PortClient, head: bytes) -> Line:
 
 
 async def wait_for_end(*lines: Line) -> None:
-    assert all([await line.is_closed(within=SECONDS) for line in lines])
+    assert all([await line.is_closed(within=SOON_SECONDS) for line in lines])
 
 
 async def assert_open(line: Line) -> None:
@@ -219,7 +218,7 @@ async def request_twice(port: PortClient) -> Line:
     line = await opened(port, port.head("GET /a HTTP/1.1"))
     await line.reader.readexactly(2)
     line.writer.write(port.head("GET /b HTTP/1.1"))
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(SOON_SECONDS):
         while len(port.job.heads) < 2:
             await asyncio.sleep(0.01)
     return line
@@ -233,7 +232,7 @@ async def test_who_may_not_any_more_is_not_asked_for_once_again(
 
         await revoke_the_token(database, port)
 
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(SOON_SECONDS):
             assert (await line.reader.readline()).startswith(b"HTTP/1.1 502 ")
         line.writer.close()
         assert (len(port.job.heads), port.job.connections) == (2, 1)
@@ -247,7 +246,7 @@ async def test_who_has_left_is_not_asked_for_once_again(
 
         line.writer.close()
 
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(SOON_SECONDS):
             while app.state.ports._open_connections._connections:  # noqa: SLF001 - what is open.
                 await asyncio.sleep(0.01)
         assert (len(port.job.heads), port.job.connections) == (2, 1)
@@ -261,7 +260,7 @@ async def test_what_is_closed_on_the_way_to_the_job_does_not_arrive(
     async def slowly(job: Job, found: ReachableJob, number: int) -> Upstream:
         await revoke_the_token(database, port)
         (end,) = app.state.ports._open_connections._connections  # noqa: SLF001 - what is open.
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(SOON_SECONDS):
             while not end.is_closed:
                 await asyncio.sleep(0.01)
         return await connect(job, found, number)

@@ -20,6 +20,7 @@ from gateway.ports.job_ports import (
     responds,
 )
 from hublet.core.database import Database
+from patience import SOON_SECONDS
 from people import Headers
 
 # How bytes are passed on does not depend on the database.
@@ -394,7 +395,7 @@ async def test_a_visitor_who_leaves_is_not_waited_for(port_of: Opening) -> None:
         async with port.connected() as (reader, writer):
             writer.write(port.head("GET / HTTP/1.1"))
             await reader.readuntil(b"\r\n\r\n")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SOON_SECONDS):
             await left.wait()
 
 

@@ -18,6 +18,7 @@ from hublet.gateway.ports.headers import ProxyRequest
 from hublet.gateway.ports.sessions import is_navigation, is_same_origin
 from hublet.login import sessions
 from oauth.browser_flows import signed_in
+from patience import SOON_SECONDS
 from people import Headers
 
 PAGE = {"Accept": "text/html,*/*"}
@@ -194,7 +195,7 @@ async def test_a_cookie_ends_with_the_session_and_after_four_hours(
     clock.move(timedelta(hours=4, minutes=-1))
     assert (await visit(port, "/", Cookie=second)).text == "hello"
     clock.move(timedelta(minutes=2))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SOON_SECONDS):
         while (await visit(port, "/", Cookie=second)).status_code != 303:
             await asyncio.sleep(0.1)
 
@@ -202,7 +203,7 @@ async def test_a_cookie_ends_with_the_session_and_after_four_hours(
     assert (await visit(port, "/", Cookie=cookie)).text == "hello"
     async with database.transaction() as conn:
         await sessions.drop(conn, session)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SOON_SECONDS):
         while (await visit(port, "/", Cookie=cookie)).status_code != 303:
             await asyncio.sleep(0.1)
 

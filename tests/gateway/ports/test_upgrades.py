@@ -12,7 +12,6 @@ from fastapi import FastAPI
 
 from gateway.ports.job_ports import (
     OK,
-    SOON_SECONDS,
     Job,
     PortClient,
     Script,
@@ -21,6 +20,7 @@ from gateway.ports.job_ports import (
     responds,
 )
 from hublet.core.database import Database
+from patience import SOON_SECONDS
 from people import Headers
 
 # How bytes are passed on does not depend on the database.

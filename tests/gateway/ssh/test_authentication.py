@@ -15,12 +15,12 @@ from hublet.core.database import Database
 from hublet.gateway.ssh import server
 from hublet.jobs.records import JOBS
 from jobs.jobs_api import run, set_row
+from patience import SOON_SECONDS
 from people import Headers, a_user, an_organization, sign_in
 from repositories import a_resource_group
 
 REFUSED = "PermissionDenied: Permission denied for user {} on host 127.0.0.1"
 ACME = "/api/jobs/acme"
-SOON_SECONDS = 10.0
 
 
 @pytest.mark.parametrize(

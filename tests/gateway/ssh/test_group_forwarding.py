@@ -17,6 +17,7 @@ from hublet.runtime.networks.membership import Networks
 from hublet.runtime.sandbox.runner import sandbox_runner
 from hublet.runtime.supervisor.environment import group_hostname, group_of, group_prefix
 from jobs.jobs_api import Capable, run
+from patience import SOON_SECONDS
 from people import Headers, a_user
 from runtime.attempts import HOST
 from runtime.networks.machines import a_policy, needs_networks
@@ -24,7 +25,6 @@ from runtime.networks.machines import a_policy, needs_networks
 pytestmark = needs_networks
 
 PORT, PYTHON = 8000, "/usr/bin/python3"
-PATIENCE_SECONDS = 10.0
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def test_another_is_reached_by_every_name(guest: Guest) -> None:
     conn, job = guest
 
     for name in (f"{group_prefix(job)}leader", group_hostname(job)):
-        assert await asyncio.wait_for(answer(conn, name), PATIENCE_SECONDS) == b"you said hello"
+        assert await asyncio.wait_for(answer(conn, name), SOON_SECONDS) == b"you said hello"
     with pytest.raises(asyncssh.ChannelOpenError, match=r"Nothing at .* listens on port 8000\."):
         await conn.open_connection(f"{group_prefix(job)}nobody", PORT)
 
@@ -102,6 +102,6 @@ async def test_a_group_with_many_names_is_no_obstacle(harness: SshHarness, guest
         file.writelines(f"10.213.0.200 other-{number}\n" for number in range(5000))
     assert names.stat().st_size > 1 << 16
 
-    said = await asyncio.wait_for(answer(conn, f"{group_prefix(job)}leader"), PATIENCE_SECONDS)
+    said = await asyncio.wait_for(answer(conn, f"{group_prefix(job)}leader"), SOON_SECONDS)
 
     assert said == b"you said hello"

@@ -15,6 +15,7 @@ from asyncssh.constants import PTY_ECHO, PTY_VINTR
 from gateway.ssh.guests import Key, SshHarness, a_harness, a_running_job, register
 from gateway.ssh.listening_jobs import a_port, listens
 from hublet.core.config import Settings
+from patience import SOON_SECONDS
 from people import Headers
 from runtime.attempts import a_while, eventually, sleepers
 
@@ -88,7 +89,7 @@ async def test_a_signal_without_a_name_is_told_as_a_shell_does(
     harness: SshHarness, job_id: str, key: Key
 ) -> None:
     async with harness.visited(job_id, key) as conn:
-        ended = await asyncio.wait_for(conn.run("kill -40 $$"), 10)
+        ended = await asyncio.wait_for(conn.run("kill -40 $$"), SOON_SECONDS)
 
     assert (ended.exit_status, ended.exit_signal) == (168, None)
 
@@ -133,7 +134,7 @@ async def test_a_shell_on_a_terminal_takes_keys(harness: SshHarness, job_id: str
         await eventually(lambda: len(sleepers(time)) == 1)
         process.stdin.write("\x03")
         process.stdin.write("echo $((40+2)); exit 5\n")
-        ended = await asyncio.wait_for(process.wait(), 10)
+        ended = await asyncio.wait_for(process.wait(), SOON_SECONDS)
 
     assert "42" in str(ended.stdout)
     assert ended.exit_status == 5
@@ -145,7 +146,7 @@ async def test_the_end_of_input_ends_a_shell_on_a_terminal(
     async with harness.visited(job_id, key) as conn:
         process = await conn.create_process(term_type="dumb")
         process.stdin.write_eof()
-        ended = await asyncio.wait_for(process.wait(), 10)
+        ended = await asyncio.wait_for(process.wait(), SOON_SECONDS)
 
     assert ended.exit_status == 0
 
@@ -162,7 +163,7 @@ async def test_the_end_of_input_is_told_again_to_who_was_not_ready_for_it(
         process = await conn.create_process(command, term_type="dumb")
         process.stdin.write("\n")
         process.stdin.write_eof()
-        ended = await asyncio.wait_for(process.wait(), 10)
+        ended = await asyncio.wait_for(process.wait(), SOON_SECONDS)
 
     assert ended.exit_status == 0
 
@@ -238,7 +239,7 @@ async def test_nothing_of_a_session_outlives_the_job(
 
     await harness.runner.stop(handle, grace_seconds=0)
 
-    await asyncio.wait_for(process.wait(), 10)
+    await asyncio.wait_for(process.wait(), SOON_SECONDS)
     await eventually(lambda: sleepers(time) == [])
     conn.abort()
 
@@ -252,7 +253,7 @@ async def test_a_port_of_the_job_is_reached(
         reader, writer = await connected(conn, "localhost", port)
         writer.write(b"hello")
         writer.write_eof()
-        said = await asyncio.wait_for(reader.read(), 10)
+        said = await asyncio.wait_for(reader.read(), SOON_SECONDS)
 
     assert said == b"you said hello"
 

@@ -14,9 +14,9 @@ from hublet.gateway.records import Guest
 from hublet.gateway.ssh import sessions
 from hublet.gateway.ssh.job_attachment import JobAttacher, SessionRequest
 from hublet.runtime.attach.attachments import Attachment
+from patience import SOON_SECONDS
 from people import Headers
 
-PATIENCE_SECONDS = 20.0
 # What the hub, the client and the network between them may hold back; less than is sent.
 HELD_BYTES = 6 << 20
 SENT_BYTES = 24 << 20
@@ -59,7 +59,7 @@ async def test_who_holds_the_output_of_a_command_open_does_not_hold_its_end(
     # Without its keeper nobody ends what goes on in the background.
     script = "read line; echo on; sleep 60 & kill -9 $PPID; exit 0"
     async with harness.visited(job_id, key) as conn:
-        ended = await asyncio.wait_for(conn.run(script, input="\n"), PATIENCE_SECONDS)
+        ended = await asyncio.wait_for(conn.run(script, input="\n"), SOON_SECONDS)
 
     assert ended.stdout == "on\n"
     assert ended.exit_signal is not None
@@ -104,8 +104,8 @@ async def test_what_is_sent_before_a_session_begins_waits_with_its_sender(
         assert taken < HELD_BYTES
 
         opening.set()
-        await asyncio.wait_for(sending, PATIENCE_SECONDS)
-        ended = await asyncio.wait_for(process.wait(), PATIENCE_SECONDS)
+        await asyncio.wait_for(sending, SOON_SECONDS)
+        ended = await asyncio.wait_for(process.wait(), SOON_SECONDS)
 
     assert isinstance(ended.stdout, bytes)
     assert ended.stdout.split()[0].decode() == hashlib.sha256(data).hexdigest()
@@ -121,7 +121,7 @@ async def test_a_whole_input_that_comes_early_ends_as_well(
         process.stdin.write_eof()
         await asyncio.sleep(0.3)
         opening.set()
-        ended = await asyncio.wait_for(process.wait(), PATIENCE_SECONDS)
+        ended = await asyncio.wait_for(process.wait(), SOON_SECONDS)
 
     assert isinstance(ended.stdout, bytes)
     assert int(ended.stdout) == size

@@ -10,7 +10,8 @@ import pytest
 
 from hublet.runtime.attach.attachments import AttachRequest, Terminal
 from hublet.runtime.errors import CannotAttach
-from runtime.attempts import SOON_SECONDS, a_while, eventually, sleepers
+from patience import SOON_SECONDS
+from runtime.attempts import a_while, eventually, sleepers
 from runtime.docker.exec_engine import Engine, an_engine
 
 pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")

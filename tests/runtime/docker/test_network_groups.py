@@ -11,6 +11,7 @@ import pytest
 from hublet.runtime.docker.containers import config_of, group_of
 from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.records import GroupMembership, LaunchOrder
+from patience import SOON_SECONDS
 from runtime.attempts import an_order
 
 aiodocker = pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")
@@ -211,7 +212,7 @@ async def test_no_group_waits_for_the_image_of_another(
     slow = an_order(tmp_path, "true", group=GROUP, image="far")
     other = an_order(tmp_path, "true", group=GroupMembership(key="x", names=("x",)))
     pulling = asyncio.create_task(runner.launch(slow))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(SOON_SECONDS):
         while not engine.networks:
             await asyncio.sleep(0.01)
         begun = await runner.launch(other)

@@ -13,6 +13,7 @@ from hublet.jobs.records import Observation, Phase
 from hublet.runtime.docker import containers
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.records import BindMount, GroupMembership, LaunchOrder
+from patience import SOON_SECONDS
 
 aiodocker = pytest.importorskip("aiodocker", reason="hublet[docker] is not installed")
 
@@ -52,14 +53,14 @@ def an_order(folder: Path, script: str, *, number: int = 1) -> LaunchOrder:
 
 
 async def ended(runner: DockerRunner, handle: str) -> Observation:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SOON_SECONDS):
         while (seen := await runner.inspect(handle)).phase is not Phase.exited:
             await asyncio.sleep(0.05)
     return seen
 
 
 async def prints(order: LaunchOrder, line: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SOON_SECONDS):
         while not order.log.exists() or line not in printed(order):
             await asyncio.sleep(0.05)
 
@@ -308,7 +309,7 @@ async def test_a_hub_that_comes_back_loses_no_line_and_writes_none_twice(
     order = an_order(tmp_path, script)
     first = a_runner(docker_engine, tmp_path)
     handle = await first.launch(order)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(SOON_SECONDS):
         while not order.log.exists() or order.log.read_text().count("\n") < 50:
             await asyncio.sleep(0.02)
     await first.close()

@@ -23,8 +23,8 @@ from hublet.runtime.networks import namespaces
 from hublet.runtime.networks.membership import NetworkAttachment, find_obstacle
 from hublet.runtime.networks.namespaces import ip
 from hublet.runtime.networks.records import NetworkPolicy
+from patience import SOON_SECONDS
 
-SOON_SECONDS = 20.0
 # Of the machine, public and private; of the world.
 PUBLIC, PRIVATE, WORLD = "11.22.33.1", "10.50.0.1", "11.22.33.2"
 STRANGER, NEIGHBOUR, METADATA = "10.99.0.2", "192.168.7.7", "169.254.169.254"
