@@ -75,17 +75,17 @@ async def wait_until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def wait_until_listening(database: Database) -> None:
-    """Wait until notices of other processes are heard, so that what rings later is told apart."""
+    """Wait until notices of other processes are heard, so that what wakes later is told apart."""
     if database.kind == "postgresql":
         with database.subscribe("probe") as bell:
             raw = await asyncpg.connect(database.hub.settings.database_url)
             try:
-                await wait_until(lambda: _rings(raw, bell))
+                await wait_until(lambda: _wakes(raw, bell))
             finally:
                 await raw.close()
         await asyncio.sleep(0.05)
 
 
-async def _rings(raw: Any, bell: Subscription) -> bool:
+async def _wakes(raw: Any, bell: Subscription) -> bool:
     await raw.execute("NOTIFY hublet, 'probe'")
     return await bell.wait(timeout=0.1)

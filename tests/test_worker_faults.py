@@ -69,7 +69,7 @@ async def test_a_worker_survives_that_the_database_is_away(
     async with running_workers(database):
         await asyncio.sleep(0.1)
         async with away(database, monkeypatch):
-            database.ring([queue.CHANNEL, "outbox"])
+            database.wake([queue.CHANNEL, "outbox"])
             await asyncio.sleep(0.3)
         await add_tasks(database, "test.quick", "quick")
         await add_tasks(database, "test.slow", "slow")

@@ -68,7 +68,7 @@ class Worker:
     async def stop(self) -> None:
         """Finish what is running within the grace time, hand back the rest."""
         self._stopping = True
-        self._database.ring([outbox.CHANNEL, queue.CHANNEL])
+        self._database.wake([outbox.CHANNEL, queue.CHANNEL])
         with suppress(TimeoutError):
             async with asyncio.timeout(self._grace):
                 await asyncio.gather(

@@ -90,8 +90,8 @@ def test_a_count_can_be_taken_back(seconds: list[float]) -> None:
     limiter = Limiter()
     limiter.count(POLICY, "ada")
 
-    limiter.forgive(POLICY, "ada")
-    limiter.forgive(POLICY, "ada")
-    limiter.forgive(POLICY, "nobody")
+    limiter.refund(POLICY, "ada")
+    limiter.refund(POLICY, "ada")
+    limiter.refund(POLICY, "nobody")
 
     assert limiter.count(POLICY, "ada").remaining == 1

@@ -35,7 +35,7 @@ def still(job: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in job.items() if name != "durations"}
 
 
-async def test_cancelling_asks_for_the_end_and_rings(
+async def test_cancelling_asks_for_the_end_and_wakes(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     job = await run(client, ada)
@@ -48,7 +48,7 @@ async def test_cancelling_asks_for_the_end_and_rings(
     assert response.json()["status"]["stage"] == "RUNNING"
     row = await row_of(database, job["id"])
     assert row["cancel_requested_at"] == row["due_at"] <= micros()
-    # The first wish counts for how long the end may take; the second only rings again.
+    # The first wish counts for how long the end may take; the second only wakes again.
     await post(client, ada, job["id"], "cancel")
     again = await row_of(database, job["id"])
     assert again["cancel_requested_at"] == row["cancel_requested_at"]

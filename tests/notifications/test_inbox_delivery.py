@@ -162,7 +162,7 @@ async def test_who_is_not_there_gets_nothing_and_stops_nobody(database: Database
     assert await rows_of(database, "f" * 24) == []
 
 
-async def test_every_change_makes_the_version_grow_and_rings(database: Database) -> None:
+async def test_every_change_makes_the_version_grow_and_wakes(database: Database) -> None:
     ada, bob = await two_users(database)
     with database.subscribe(INBOXES_CHANNEL) as rung:
         await deliver(database, an_item(THREAD), {ada: WATCHED, bob: WATCHED})

@@ -42,7 +42,7 @@ def path(webhook_id: str) -> str:
     return f"{PATH}/{webhook_id}/deliveries/stream"
 
 
-async def ring(database: Database) -> None:
+async def wake(database: Database) -> None:
     async with database.transaction() as conn:
         await conn.execute("UPDATE facts SET value = value")
         conn.wake(DELIVERIES_CHANNEL)
@@ -140,9 +140,9 @@ async def test_nothing_is_sent_twice_and_nothing_of_before(
     await a_delivery(database, webhook_id)
     async with open_stream(app, path, ada) as listener:
         new = await a_delivery(database, webhook_id)
-        await ring(database)
+        await wake(database)
         assert await states(listener, 1) == [(new, "delivered", 0)]
-        await ring(database)
+        await wake(database)
         assert await listener.receives_nothing()
 
 
@@ -165,12 +165,12 @@ async def test_what_is_committed_late_is_not_skipped(
     async with open_stream(app, path, ada) as listener:
         for _ in range(stream.NEWEST + 1):
             await a_delivery(database, webhook_id, at=micros())
-        await ring(database)
+        await wake(database)
         for _ in range(stream.NEWEST + 1):
             await listener.delivery()
         # Its id was made before those of all the others.
         late = await a_delivery(database, webhook_id, id=id_at(earlier))
-        await ring(database)
+        await wake(database)
 
         assert await states(listener, 1) == [(late, "delivered", 0)]
 
@@ -255,7 +255,7 @@ async def test_other_webhooks_are_not_sent(
     other = (await create(client, ada))["id"]
     async with open_stream(app, path, ada) as listener:
         await a_delivery(database, other)
-        await ring(database)
+        await wake(database)
 
         assert await listener.receives_nothing()
 
@@ -357,7 +357,7 @@ async def test_many_commits_are_taken_together(
     async with open_stream(app, path, ada) as listener:
         await listener.block()
         for _ in range(40):
-            await ring(database)
+            await wake(database)
             await asyncio.sleep(0.01)
 
     seconds = (looks[-1] - looks[0]) / SECOND
@@ -384,7 +384,7 @@ async def test_a_hub_that_stops_ends_the_stream_and_needs_not_wait(
                 lines = response.aiter_lines()
                 assert await anext(lines) == ": listening"
                 await a_delivery(database, webhook_id)
-                await ring(database)
+                await wake(database)
                 while not (await anext(lines)).startswith("data: {"):
                     pass
                 server.should_exit = True

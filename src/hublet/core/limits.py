@@ -81,7 +81,7 @@ class Limiter:
             ceil(window.ends - now - 1e-6),
         )
 
-    def forgive(self, policy: RateLimit, key: str) -> None:
+    def refund(self, policy: RateLimit, key: str) -> None:
         """Take back one count, of a request that belongs to another key."""
         window = self._windows.get((policy.name, key))
         if window is not None:

@@ -35,9 +35,10 @@ from hublet.jobs.records import (
     VolumeType,
 )
 from hublet.jobs.request_schemas import Expose, JobRequest, Network, Volume, or_none
-from hublet.repos.git import bare_repos, history
+from hublet.repos.git import history
 from hublet.repos.records import Repo
 from hublet.repos.refs import service as refs
+from hublet.repos.service import git_folder
 from hublet.tokens.records import Caller
 
 REQUEST_ADAPTER: TypeAdapter[JobRequest] = TypeAdapter(JobRequest)
@@ -205,13 +206,12 @@ async def check_commits(database: Database, creator: Caller, volumes: Sequence[V
 
     Git is read, so no transaction may be open; all other rules are left to `resolve_mounts`.
     """
-    data_dir = database.hub.settings.database.data_dir
     for place, mount in enumerate(_place_volumes(volumes)):
         if mount.revision is None or refs.COMMIT_ID.fullmatch(mount.revision) is None:
             continue
         async with database.read() as conn:
             repo = await get_mounted(conn, creator, place, mount)
-        folder = bare_repos.folder_of(data_dir, repo.id)
+        folder = git_folder(database, repo.id)
         if not await asyncio.to_thread(history.commit_exists, folder, mount.revision):
             raise VolumeRevisionNotFound(place, mount.source, mount.revision)
 

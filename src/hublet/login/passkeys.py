@@ -122,7 +122,7 @@ async def sign_in(
         if user.disabled_at is not None:
             raise PasskeyRefused
         value = await login.enter_session(conn, user, visitor, current)
-    attempts.forgive()
+    attempts.refund()
     return value
 
 

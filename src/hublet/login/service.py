@@ -37,11 +37,11 @@ class LoginAttempts:
         if name is not None:
             self._count(self._per_name, _attempt_key(name))
 
-    def forgive(self, *, name: str | None = None) -> None:
+    def refund(self, *, name: str | None = None) -> None:
         """Take back an attempt that succeeded."""
-        self._limiter.forgive(self._per_address, self._address)
+        self._limiter.refund(self._per_address, self._address)
         if name is not None:
-            self._limiter.forgive(self._per_name, _attempt_key(name))
+            self._limiter.refund(self._per_name, _attempt_key(name))
 
     def _count(self, policy: RateLimit, key: str) -> None:
         verdict = self._limiter.count(policy, key)
@@ -83,7 +83,7 @@ async def sign_in(
         ):
             raise LoginRefused
         value = await enter_session(conn, candidate.user, visitor, current)
-    attempts.forgive(name=name)
+    attempts.refund(name=name)
     return value
 
 
@@ -112,7 +112,7 @@ async def change_password(
         candidate = await store.find_candidate(reading, session.user_name)
     if candidate is None or await _matching_hash(candidate, current) is None:
         raise PasswordRefused
-    attempts.forgive(name=session.user_name)
+    attempts.refund(name=session.user_name)
     async with database.transaction() as conn:
         # The event that it publishes ends every session, this one too.
         await accounts.set_password(conn, candidate.user, new)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hublet.core import clock
 from hublet.core.database import Connection, Database
-from hublet.core.queue import NewTask
+from hublet.core.queue import NewTask, add_daily
 from hublet.core.queue import add as add_task
 from hublet.repos import blobs_store, store
 from hublet.repos.blobs import blob_path, blobs_folder, incoming_folder, parts_folder
@@ -35,10 +35,7 @@ _BLOB_FOLDER = "[0-9a-f][0-9a-f]"
 
 async def schedule_blob_pruning(conn: Connection, *, delay: timedelta = timedelta()) -> None:
     """Schedule the pruning of blobs, once a day however often this is called."""
-    day = (clock.now() + delay).date().isoformat()
-    await add_task(
-        conn, NewTask(kind=PRUNE_BLOBS, body="{}", key=f"{PRUNE_BLOBS}.{day}", delay=delay)
-    )
+    await add_daily(conn, PRUNE_BLOBS, delay=delay)
 
 
 async def prune_blobs(database: Database) -> None:

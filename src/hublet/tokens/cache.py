@@ -33,7 +33,7 @@ class CallerCache:
         self._used: dict[str, int] = {}
         self._open = ExitStack()
         self._revocations = self._open.enter_context(database.subscribe(CREDENTIALS_CHANNEL))
-        self._rings = 0
+        self._wakes = 0
         self._flushing: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -49,9 +49,9 @@ class CallerCache:
     def known(self, value: str) -> Caller | None:
         """Return the caller if that is known without asking the database."""
         # Looking costs nothing and leaves no moment between a revocation and its effect.
-        if self._rings != self._revocations.rings:
+        if self._wakes != self._revocations.wakes:
             self._callers.clear()
-            self._rings = self._revocations.rings
+            self._wakes = self._revocations.wakes
         entry = self._callers.get(value)
         if entry is None or entry[0] <= monotonic():
             return None
@@ -70,10 +70,10 @@ class CallerCache:
 
     async def _look_up(self, value: str) -> Caller | None:
         # An answer that was read before a revocation must not be remembered after it.
-        rings = self._revocations.rings
+        wakes = self._revocations.wakes
         async with self._database.read() as conn:
             caller = await service.find_caller(conn, value)
-        if caller is not None and self._seconds and rings == self._revocations.rings:
+        if caller is not None and self._seconds and wakes == self._revocations.wakes:
             self._callers[value] = (monotonic() + self._seconds, caller)
             self._callers.move_to_end(value)
             if len(self._callers) > self._size:

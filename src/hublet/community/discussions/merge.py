@@ -16,9 +16,9 @@ from hublet.core.dataclasses import dataclass
 from hublet.events import UpdatedRef
 from hublet.repos.cards import read_card
 from hublet.repos.errors import RefChanged
-from hublet.repos.git import bare_repos
 from hublet.repos.records import HEADS, Card, RefTransaction, RepoAddress, Right
 from hublet.repos.refs import service as refs
+from hublet.repos.service import git_folder
 from hublet.tokens.records import Caller
 
 # How often a merge is retried because one of the refs moved meanwhile.
@@ -55,7 +55,7 @@ async def _try_merge(
 ) -> str:
     async with database.read() as conn:
         plan = await _plan(conn, caller, address, number)
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, plan.discussion.repo.id)
+    folder = git_folder(database, plan.discussion.repo.id)
     merged = await asyncio.to_thread(_write_merge, folder, plan, author=caller.user_name)
     async with database.transaction() as conn:
         discussion = await service.get_for_change(conn, caller, address, number, right=Right.write)

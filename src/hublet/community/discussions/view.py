@@ -19,7 +19,6 @@ from hublet.core.database import Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.repos import service as repos
 from hublet.repos.errors import RevisionNotFound
-from hublet.repos.git import bare_repos
 from hublet.repos.records import RepoAddress, Right
 from hublet.repos.refs import service as refs
 from hublet.tokens.records import Caller
@@ -51,7 +50,7 @@ async def get(
             base=await refs.find_sha(conn, discussion.repo, discussion.base),
             head=await pull_requests.head_of(conn, discussion),
         )
-    folder = bare_repos.folder_of(database.hub.settings.database.data_dir, discussion.repo.id)
+    folder = repos.git_folder(database, discussion.repo.id)
     compared = await asyncio.to_thread(
         _compare, folder, discussion, heads, with_diff=with_diff and may_read_files
     )

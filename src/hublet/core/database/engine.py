@@ -117,10 +117,10 @@ class Subscription:
     def __init__(self) -> None:
         self._event = asyncio.Event()
         # For those who poll instead of waiting: it differs after every commit on the channel.
-        self.rings = 0
+        self.wakes = 0
 
-    def ring(self) -> None:
-        self.rings += 1
+    def wake(self) -> None:
+        self.wakes += 1
         self._event.set()
 
     async def wait(self, *, timeout: float) -> bool:  # noqa: ASYNC109 - the back-stop is the point
@@ -167,13 +167,13 @@ class Database(ABC):
         finally:
             subscribers.discard(subscription)
 
-    def ring(self, channels: Iterable[str]) -> None:
+    def wake(self, channels: Iterable[str]) -> None:
         for channel in channels:
             for subscription in self._subscriptions.get(channel, ()):
-                subscription.ring()
+                subscription.wake()
 
-    def ring_all(self) -> None:
-        self.ring(list(self._subscriptions))
+    def wake_all(self) -> None:
+        self.wake(list(self._subscriptions))
 
 
 @asynccontextmanager

@@ -60,9 +60,9 @@ async def listen(database: Database, url: str, *, patience: float) -> None:
 async def _relay_notifications(database: Database, raw: Any, *, patience: float) -> None:
     lost = asyncio.Event()
     raw.add_termination_listener(lambda _: lost.set())
-    await raw.add_listener(NOTIFY_CHANNEL, lambda *notice: database.ring([notice[3]]))
+    await raw.add_listener(NOTIFY_CHANNEL, lambda *notice: database.wake([notice[3]]))
     # Whatever was committed while nobody listened is found by looking once.
-    database.ring_all()
+    database.wake_all()
     while not lost.is_set():
         with suppress(TimeoutError):
             async with asyncio.timeout(_LISTEN_SILENCE_SECONDS):
@@ -233,7 +233,7 @@ class PostgresConnection(Connection):
             raise
         finally:
             await self._database.release(raw)
-        self._database.ring(self._wakes)
+        self._database.wake(self._wakes)
 
     async def _commit(self, raw: Any) -> None:
         # One round trip: the notices leave with the commit or not at all.

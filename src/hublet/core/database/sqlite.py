@@ -148,7 +148,7 @@ class SqliteDatabase(Database):
     def _after_commit(self, wakes: Iterable[str], committed: asyncio.Future[None]) -> None:
         self._turn.release()
         if committed.exception() is None:
-            self.ring(wakes)
+            self.wake(wakes)
 
     def roll_back(self) -> None:
         # Nothing is synced, so this needs no thread and no cancellation can come between.
@@ -194,4 +194,4 @@ class SqliteDatabase(Database):
         version = self._version()
         if version != self._seen_version:
             self._seen_version = version
-            self.ring_all()
+            self.wake_all()

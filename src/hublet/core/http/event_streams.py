@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Header
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -21,6 +22,15 @@ _BACK_STOP_SECONDS = 3600.0
 _LEAST_PAUSE_SECONDS = 0.25
 
 CheckAccess = Callable[[], Awaitable[object]]
+
+LastEventId = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        pattern="^[0-9]{1,16}$",
+        description="The `id` of the last event that was heard.",
+    ),
+]
 
 # For the `responses` of a route that answers with an `EventStream`.
 EVENT_STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {

@@ -113,7 +113,7 @@ class RequestQuotas:
 
         Many people may share an address, and none of them uses up what guessers have.
         """
-        self._limiter.forgive(self._anonymous, address)
+        self._limiter.refund(self._anonymous, address)
         verdict = self._limiter.count(self._authenticated, user)
         raise_when_exceeded(verdict)
         return verdict

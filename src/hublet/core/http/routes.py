@@ -88,7 +88,7 @@ async def move_clock(request: Request, body: MoveClock) -> Clock:
     """Move this process's clock on top of earlier moves."""
     clock.move(timedelta(seconds=body.advanceSeconds))
     # What became due just now would else wait until its worker looks by itself.
-    request.app.state.database.ring_all()
+    request.app.state.database.wake_all()
     return await read_clock()
 
 

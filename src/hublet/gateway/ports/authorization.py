@@ -55,12 +55,12 @@ class PortAuthorizer:
             for channel in (JOBS, CREDENTIALS_CHANNEL)
         ]
         self._cache: dict[Hashable, tuple[float, object]] = {}
-        self._rings = self.rings
+        self._wakes = self.wakes
 
     @property
-    def rings(self) -> int:
+    def wakes(self) -> int:
         """Return a number that grows with every change that may take a right away."""
-        return sum(each.rings for each in self._changes)
+        return sum(each.wakes for each in self._changes)
 
     def close(self) -> None:
         self._subscriptions.close()
@@ -110,16 +110,16 @@ class PortAuthorizer:
         return await self._cached(("sees", caller.user_id, caller.token.id, job_id), query)
 
     async def _cached(self, key: Hashable, query: Callable[[Reader], Awaitable[Value]]) -> Value:
-        if self._rings != self.rings or len(self._cache) > _MAX_CACHED:
+        if self._wakes != self.wakes or len(self._cache) > _MAX_CACHED:
             self._cache.clear()
-            self._rings = self.rings
+            self._wakes = self.wakes
         cached = self._cache.get(key)
         if cached is not None and cached[0] > monotonic():
             return cached[1]  # type: ignore[return-value]
-        rings = self.rings
+        wakes = self.wakes
         async with self._database.read() as conn:
             value = await query(conn)
         # A value that was read before a change must not be cached after it.
-        if rings == self.rings == self._rings:
+        if wakes == self.wakes == self._wakes:
             self._cache[key] = (monotonic() + self._seconds, value)
         return value

@@ -71,14 +71,14 @@ class OpenConnections:
                 await self._watching
 
     async def _watch(self) -> None:
-        rings, checked_at = self._authorizer.rings, monotonic()
+        wakes, checked_at = self._authorizer.wakes, monotonic()
         while self._connections:
             await asyncio.sleep(_CHECK_SECONDS)
             is_due = monotonic() >= checked_at + _BACK_STOP_SECONDS
-            if rings == self._authorizer.rings and not is_due:
+            if wakes == self._authorizer.wakes and not is_due:
                 continue
             # Noted before the check: a change during it causes another check.
-            rings, checked_at = self._authorizer.rings, monotonic()
+            wakes, checked_at = self._authorizer.wakes, monotonic()
             try:
                 await self._recheck()
             except DatabaseUnavailable as error:

@@ -147,14 +147,14 @@ class SshGateway:
             self._database.subscribe(CREDENTIALS_CHANNEL) as rights,
             self._database.subscribe(JOBS) as jobs,
         ):
-            checked_rings, checked_at = 0, monotonic()
+            checked_wakes, checked_at = 0, monotonic()
             while True:
                 await asyncio.sleep(_CHECK_SECONDS)
-                rings = rights.rings + jobs.rings
-                if rings == checked_rings and monotonic() < checked_at + _BACK_STOP_SECONDS:
+                wakes = rights.wakes + jobs.wakes
+                if wakes == checked_wakes and monotonic() < checked_at + _BACK_STOP_SECONDS:
                     continue
                 # Noted before the check: a change during it causes another check.
-                checked_rings, checked_at = rings, monotonic()
+                checked_wakes, checked_at = wakes, monotonic()
                 try:
                     await self._recheck()
                 except DatabaseUnavailable:
@@ -221,7 +221,7 @@ class SshConnection(asyncssh.SSHServer):
             data=base64.b64encode(key.public_data).decode(),
         )
         if self._admitted is not None:
-            self._gateway.limiter.forgive(self._gateway.policy, self.address)
+            self._gateway.limiter.refund(self._gateway.policy, self.address)
         return self._admitted is not None
 
     def _may_try(self) -> bool:

@@ -55,7 +55,7 @@ class LogWatcher:
         self._database = database
         self._followed: dict[str, _FollowedLog] = {}
         self._polling: asyncio.Task[None] | None = None
-        self._rings = 0
+        self._wakes = 0
         self._check_again_at = 0.0
 
     @contextmanager
@@ -93,9 +93,9 @@ class LogWatcher:
                 await asyncio.sleep(_LEAST_PAUSE_SECONDS)
 
     async def _check_stages(self, changes: Subscription) -> None:
-        if changes.rings == self._rings and monotonic() < self._check_again_at:
+        if changes.wakes == self._wakes and monotonic() < self._check_again_at:
             return
-        self._rings = changes.rings
+        self._wakes = changes.wakes
         # Set before the query: a follower that comes during it asks for another.
         self._check_again_at = monotonic() + _BACK_STOP_SECONDS
         async with self._database.read() as conn:

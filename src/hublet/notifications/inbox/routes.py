@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import Depends, Header, Query, Request
+from fastapi import Depends, Query, Request
 from pydantic import MISSING, ValidationError
 from starlette.responses import Response
 
@@ -12,7 +12,7 @@ from hublet.core.database import Database
 from hublet.core.errors import InvalidRequest
 from hublet.core.http import Db, FastRoute, Router
 from hublet.core.http.conditional_requests import etag_of, has_version
-from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
+from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream, LastEventId
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.validation import describe_problems
 from hublet.notifications.inbox import service
@@ -60,14 +60,6 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 
 FiltersQuery = Annotated[Filters, Query()]
 ChangeQuery = Annotated[ChangeFilters, Query()]
-LastEventId = Annotated[
-    str | None,
-    Header(
-        alias="Last-Event-ID",
-        pattern="^[0-9]{1,16}$",
-        description="The `id` of the last event that was heard.",
-    ),
-]
 
 
 async def document_filters(_documented: FiltersQuery) -> None:

@@ -70,7 +70,7 @@ class InboxWatcher:
             self._versions.pop(user_id, None)
         if not self._streams and self._changes is not None:
             # The task sees that there is no stream left, and ends.
-            self._changes.ring()
+            self._changes.wake()
 
     def _keep_watching(self) -> None:
         if self._watching is not None and not self._watching.done():

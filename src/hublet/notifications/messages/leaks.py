@@ -69,9 +69,10 @@ async def search_repo(database: Database, search: LeakSearch) -> None:
         repo = await repo_rows.find(conn, search.repo_id)
     if repo is None or repo.is_private:
         return
-    settings = database.hub.settings
-    folder = bare_repos.folder_of(settings.database.data_dir, repo.id)
-    found = await asyncio.to_thread(search_folder, folder, search, prefix=settings.tokens.prefix)
+    prefix = database.hub.settings.tokens.prefix
+    found = await asyncio.to_thread(
+        search_folder, repos.git_folder(database, repo.id), search, prefix=prefix
+    )
     if found:
         async with database.transaction() as conn:
             for finding in found:

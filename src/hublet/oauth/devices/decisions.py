@@ -31,10 +31,10 @@ def count_guess(limiter: Limiter, *, user_id: str, address: str) -> None:
         raise TooManyGuesses(max(spent))
 
 
-def forgive_guess(limiter: Limiter, *, user_id: str, address: str) -> None:
+def refund_guess(limiter: Limiter, *, user_id: str, address: str) -> None:
     """Give back a guess that was right."""
-    limiter.forgive(GUESSES_OF_USER, user_id)
-    limiter.forgive(GUESSES_OF_ADDRESS, address)
+    limiter.refund(GUESSES_OF_USER, user_id)
+    limiter.refund(GUESSES_OF_ADDRESS, address)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,7 +77,7 @@ async def _redeem(
     except OAuthError as error:
         outcome = error
     if not isinstance(outcome, OAuthError) or outcome.error != "invalid_grant":
-        limiter.forgive(REFUSALS, app.id)
+        limiter.refund(REFUSALS, app.id)
     await _write_audit(conn, app, request, outcome)
     return outcome
 

@@ -43,7 +43,7 @@ async def enter_device_code(
         waiting = await decisions.find_question(conn, typed, user_id=session.user_id)
     if waiting is None:
         return _entry_page(database.hub, session, typed=typed, is_wrong=True)
-    decisions.forgive_guess(limiter, user_id=session.user_id, address=visitor.address)
+    decisions.refund_guess(limiter, user_id=session.user_id, address=visitor.address)
     return _decision_page(database.hub, session, waiting, typed=typed)
 
 

@@ -69,7 +69,7 @@ class Supervisor:
         for wake in self._held.values():
             wake.set()
         if self._changes is not None:
-            self._changes.ring()
+            self._changes.wake()
         if self._loops:
             await asyncio.wait(self._loops[:1])
         if self._tasks:

@@ -19,8 +19,7 @@ from hublet.core import clock
 from hublet.core.database import Connection, Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.folders import atomic_dir, remove_tree
-from hublet.core.queue import NewTask
-from hublet.core.queue import add as add_task
+from hublet.core.queue import add_daily
 from hublet.core.safe_walk import MAX_DEPTH
 from hublet.jobs import store
 from hublet.jobs.records import Spec
@@ -225,10 +224,7 @@ def find_inside(folder: Path, path: str | None) -> Path | None:
 
 async def add_prune_task(conn: Connection, *, delay: timedelta = timedelta()) -> None:
     """Add the task that prunes checkouts, once for any day."""
-    day = (clock.now() + delay).date().isoformat()
-    await add_task(
-        conn, NewTask(kind=PRUNE_TASK, body="{}", key=f"{PRUNE_TASK}.{day}", delay=delay)
-    )
+    await add_daily(conn, PRUNE_TASK, delay=delay)
 
 
 async def prune(database: Database) -> None:

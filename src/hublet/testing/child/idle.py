@@ -63,7 +63,7 @@ async def forward(hub: RunningHub, by: timedelta, *, seconds: float) -> None:
 async def jump(hub: RunningHub, by: timedelta, *, seconds: float) -> None:
     """Move the clock at once, also backwards."""
     clock.move(by)
-    hub.database.ring_all()
+    hub.database.wake_all()
     await settle(hub, seconds=seconds)
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Depends, Header, Query, Request
+from fastapi import Depends, Query, Request
 from pydantic import MISSING, AwareDatetime
 from starlette.responses import Response
 
@@ -12,7 +12,7 @@ from hublet.accounts.records import Role
 from hublet.core.clock import to_micros
 from hublet.core.database import Database
 from hublet.core.http import Conn, Db, ReadConn, Router
-from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream
+from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream, LastEventId
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.tokens.auth import caller_of
@@ -66,15 +66,6 @@ def _states(state: StateName | None) -> tuple[DeliveryState, ...]:
 
 
 DeliveryQuery = Annotated[DeliveryFilter, Depends(_parse_filter)]
-
-LastEventId = Annotated[
-    str | None,
-    Header(
-        alias="Last-Event-ID",
-        pattern="^[0-9]{1,16}$",
-        description="The `id` of the last event that was heard.",
-    ),
-]
 
 
 async def recheck_access(request: Request, database: Database, access: WebhookAccess) -> None:

@@ -216,8 +216,7 @@ async def _find_result(
 
 async def schedule_pruning(conn: Connection, *, delay: timedelta = timedelta()) -> None:
     """Queue the removal of old deliveries, once a day however often this is called."""
-    day = (clock.now() + delay).date().isoformat()
-    await queue.add(conn, queue.NewTask(kind=PRUNE, body="{}", key=f"{PRUNE}.{day}", delay=delay))
+    await queue.add_daily(conn, PRUNE, delay=delay)
 
 
 async def prune(database: Database) -> None:

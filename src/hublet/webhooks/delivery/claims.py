@@ -182,7 +182,7 @@ class ClaimLoop:
     @property
     def changes(self) -> int:
         """A number that differs after every commit of this process that may concern webhooks."""
-        return 0 if self._subscription is None else self._subscription.rings
+        return 0 if self._subscription is None else self._subscription.wakes
 
     def start(self) -> None:
         self._loop = asyncio.create_task(self._run(), name="webhook-taking")
@@ -190,7 +190,7 @@ class ClaimLoop:
     def wake(self) -> None:
         """Try again: there may be something to claim, or room for it."""
         if self._subscription is not None:
-            self._subscription.ring()
+            self._subscription.wake()
 
     async def finish(self) -> None:
         """Claim nothing more."""
