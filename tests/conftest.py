@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import hypothesis
 import pytest
 import structlog
 from fastapi import FastAPI
@@ -61,6 +62,12 @@ _FULL = (
 _BOTH_ENGINES = ("core/database/", "core/queue/", "core/test_outbox.py", "test_worker")
 
 TESTS = Path(__file__).parent
+
+# No test needs a quiet machine: neither an example nor the making of one is timed.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("untimed")
 
 _numbers = itertools.count()
 _RING = KeyRing.new()

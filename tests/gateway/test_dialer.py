@@ -18,7 +18,7 @@ from hublet.runtime.records import AttachPoint, Runner
 from hublet.runtime.sandbox.process_runner import process_runner
 from hublet.runtime.sandbox.runner import sandbox_runner
 from patience import SOON_SECONDS
-from runtime.attempts import HOST, Run, a_runner, launch
+from runtime.attempts import HOST, Run, a_runner, eventually, launch
 
 needs_bubblewrap = pytest.mark.skipif(
     shutil.which("bwrap") is None, reason="bubblewrap is not installed."
@@ -112,7 +112,7 @@ async def test_the_way_in_is_as_the_runner_made_it(tmp_path: Path, name: str) ->
     await run.runner.stop(run.handle, grace_seconds=0)
     await run.ended()
     assert await run.runner.attach_point(run.handle) is None
-    assert not attach_point.process.lives()
+    await eventually(lambda: not attach_point.process.lives())
     with pytest.raises((NothingListens, CannotJoinNetwork)):
         await dial(attach_point, 1)
     await run.runner.remove(run.handle)

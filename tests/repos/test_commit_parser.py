@@ -77,7 +77,10 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(ends)]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(places=st.lists(st.integers(0, len(BODY)), max_size=30))
 def test_any_cut_of_the_bytes_reads_the_same(tmp_path: Path, places: list[int]) -> None:
     header, taken = parsed(tmp_path, cut(BODY, places))
@@ -92,7 +95,10 @@ def test_byte_by_byte_reads_the_same(tmp_path: Path) -> None:
     assert taken == EXPECTED
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     files=st.dictionaries(st.text(min_size=1), st.binary(max_size=200), max_size=5),
     places=st.lists(st.integers(0, 4000), max_size=30),
@@ -131,7 +137,10 @@ def test_the_end_of_a_content_is_found_however_far_it_is(
     assert taken == [("p", data), ("q", data)]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(data=st.binary(max_size=60), places=st.lists(st.integers(0, 60), max_size=5))
 def test_base64_is_decoded_whatever_the_pieces(
     tmp_path: Path, data: bytes, places: list[int]

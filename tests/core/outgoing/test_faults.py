@@ -141,7 +141,6 @@ async def test_the_deadline_covers_everything(
     answer = await call(outgoing, behave, 0.3)
 
     assert told(answer) == (status, *failure)
-    assert answer.timings.total >= 300_000
 
 
 async def test_what_arrived_before_the_failure_is_kept(outgoing: OutgoingClient) -> None:
