@@ -258,3 +258,16 @@ def test_records_use_the_dataclass_of_the_hub() -> None:
     files = [path for path in FILES if usual in path.read_text()]
     heavy = [path for path in files if "hublet.core.dataclasses" not in imports_of(path)]
     assert [path for path in those(heavy) if not path.startswith(apart)] == []
+
+
+def test_no_test_needs_a_quiet_machine() -> None:
+    """A wait ends at `SOON_SECONDS`; work is measured by the thread's own time, or in benchmarks."""
+    quick = re.compile(r"(monotonic|perf_counter|[^_]time)\(\) - [\w.]+ <(?! (60|SOON_SECONDS)\b)")
+    short = re.compile(r"(asyncio\.timeout\(|wait_for\(.+, )([2-9]|\d\d)(\.\d+)?\)")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if quick.search(line) or short.search(line)
+    ]
+    assert found == []

@@ -11,6 +11,7 @@ from hublet.core import clock, queue
 from hublet.core.database import Connection, Database
 from hublet.core.queue import NewTask, ParkedTask
 from hublet.worker import Worker
+from patience import SOON_SECONDS
 from scratch_database import wait_until
 
 
@@ -19,7 +20,7 @@ async def drain(database: Database) -> None:
     worker = Worker(database)
     worker.start()
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SOON_SECONDS):
             while await work_left(database):
                 await asyncio.sleep(0.01)
     finally:

@@ -131,7 +131,7 @@ async def test_ten_thousand_are_notified_and_other_tasks_run_in_between(
 
 
 async def _until_ended(database: Database) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(SOON_SECONDS):
         while await _waiting(database):
             await asyncio.sleep(0.05)
 

@@ -171,8 +171,8 @@ def test_only_files_without_a_line_get_one() -> None:
 
 @pytest.mark.parametrize("pattern", ["*a" * 30 + "b", "**/a/" * 20 + "b", "*a*/" * 20 + "**/x"])
 def test_no_pattern_takes_long(pattern: str) -> None:
-    start = time.monotonic()
+    start = time.thread_time()
 
     assert not Pattern(pattern).matches("a/" * 1000 + "a" * 255)
     assert not Pattern(pattern).matches("a" * 255)
-    assert time.monotonic() - start < 1
+    assert time.thread_time() - start < 1
