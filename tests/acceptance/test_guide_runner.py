@@ -61,7 +61,7 @@ def test_a_page_that_shows_what_happens_is_followed(text: str, tmp_path: Path) -
 def test_a_page_that_shows_something_else_is_noticed(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guide_runner, "_PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(guide_runner, "SOON_SECONDS", 0.5)
 
     with pytest.raises(AssertionError, match="the page shows"), a_guide_runner(tmp_path) as reader:
         reader.follow(text)
