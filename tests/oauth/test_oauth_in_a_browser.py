@@ -1,7 +1,6 @@
 """Signing in to an app in a real Chromium, as a person does it."""
 
 import re
-import shutil
 import threading
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
@@ -12,16 +11,12 @@ from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from browsers import chromium_browser, needs_chromium
 from processes import Place, Server, run_hublet, serving
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium here: `apt-get install chromium` brings it"
-)
+pytestmark = needs_chromium
 
 PASSWORD = "correct horse battery"
 VERIFIER = "v" * 43
@@ -158,10 +153,8 @@ def hub(server: Server, token: str, running_site: Site) -> Hub:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])

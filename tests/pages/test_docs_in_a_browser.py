@@ -1,20 +1,15 @@
 """The reference page in a real Chromium: no outside host, no script that the policy stops."""
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from browsers import chromium_browser, needs_chromium
 from processes import Place, Server, serving
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium here: `apt-get install chromium` brings it"
-)
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +20,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium_browser() as browser:
         yield browser
-        browser.close()
 
 
 @dataclass(frozen=True, slots=True)

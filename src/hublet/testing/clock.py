@@ -11,7 +11,7 @@ class Clock:
     def __init__(self, process: HubProcess) -> None:
         self._process = process
 
-    def now(self, *, timeout: float = 10.0) -> datetime:
+    def now(self, *, timeout: float = 30.0) -> datetime:
         """Return the hub's time, once it has done all that is due."""
         return self._read(self._process.command("settle", seconds=timeout))
 

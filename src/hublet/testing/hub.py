@@ -206,7 +206,7 @@ class Hub:
         """Delay the next requests by this time before they are handled."""
         self._add_fault({"delaySeconds": seconds, "times": times, "path": path, "method": method})
 
-    def settle(self, *, timeout: float = 10.0) -> None:
+    def settle(self, *, timeout: float = 30.0) -> None:
         """Wait until the hub has done all that is due: deliveries, notifications, mails."""
         self._process.command("settle", seconds=timeout)
 

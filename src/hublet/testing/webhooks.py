@@ -54,7 +54,7 @@ class Webhooks:
         state: str | None = "delivered",
         action: str | None = None,
         scope: str | None = None,
-        timeout: float = 5.0,
+        timeout: float = 30.0,
     ) -> list[Delivery]:
         """Wait until there are so many deliveries of this kind, and return all of them.
 
@@ -130,7 +130,7 @@ class Receiver:
         with self._lock:
             return list(self._received)
 
-    def wait_for(self, count: int = 1, *, timeout: float = 5.0) -> list[Received]:
+    def wait_for(self, count: int = 1, *, timeout: float = 30.0) -> list[Received]:
         """Wait until so many requests have come, and return all."""
         return wait_until(
             lambda: all_so_far if len(all_so_far := self.deliveries) >= count else [],
