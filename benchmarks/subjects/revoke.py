@@ -27,7 +27,7 @@ from unittest.mock import patch
 import httpx2
 import msgspec
 
-from benchmarks.figures import Goal, Row
+from benchmarks.figures import Goal, Row, Spoiled
 from benchmarks.hubs import BASE_URL, ENGINES, Engine, ServedHub, Site, opened, serving
 from benchmarks.latencies import percentile, percentile_of
 from benchmarks.load import LoadPlan
@@ -102,10 +102,8 @@ def _row(bench: Workbench, hub: ServedHub, *, subject: str, items: int) -> Row:
 
 def _row_of_effect(bench: Workbench, engine: Engine) -> Row:
     """Measure from the report at one server to the first refusal at the other."""
-    site, count = (
-        bench.site(engine),
-        max(_FEWEST_REVOKED_TOKENS, round(_REVOKED_TOKENS * bench.share)),
-    )
+    site = bench.site(engine)
+    count = max(_FEWEST_REVOKED_TOKENS, round(_REVOKED_TOKENS * bench.share))
     with ExitStack() as stack:
         servers = [stack.enter_context(serving(site))]
         if site.database_url is not None:
@@ -141,9 +139,12 @@ def _seconds_until_refused(here: httpx2.Client, there: httpx2.Client, token: str
         assert there.get("/api/whoami-v2", headers=headers).status_code == 200
     started_at = time.perf_counter()
     assert here.post(_PATH, json={"credentials": [token]}).status_code == 202
-    while there.get("/api/whoami-v2", headers=headers).status_code == 200:
+    while (status := there.get("/api/whoami-v2", headers=headers).status_code) == 200:
         pass
-    return time.perf_counter() - started_at
+    seconds = time.perf_counter() - started_at
+    if status != 401:
+        raise Spoiled(f"A revoked token was answered with {status}, not with 401.")
+    return seconds
 
 
 async def _timing_rows(settings: Settings, engine: str, *, calls: int) -> list[Row]:
