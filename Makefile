@@ -29,6 +29,9 @@ test-full: $(VENV)/.dev $(VENV)/.clients ## Run all: both engines, clients, brow
 test-rest: $(VENV)/.dev $(VENV)/.clients ## Run what test-full adds to test
 	$(PYTEST) -m full $(ARGS)
 
+test-again: $(VENV)/.dev ## Run what failed last once more, one test at a time
+	$(BIN)/pytest --last-failed --last-failed-no-failures none $(ARGS)
+
 check: $(VENV)/.dev ## Lint, format check, types, import floors
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -83,4 +86,4 @@ $(VENV)/.clients: Makefile $(JAVASCRIPT)/package.json | $(VENV)/.dev
 	@$(NPM) install --silent --no-audit --no-fund --no-package-lock --prefix $(JAVASCRIPT)
 	@touch $@
 
-.PHONY: help serve test test-full test-rest check format acceptance bench docs clean
+.PHONY: help serve test test-full test-rest test-again check format acceptance bench docs clean
