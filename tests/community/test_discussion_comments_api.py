@@ -58,6 +58,7 @@ async def test_anybody_comments_in_a_public_repository(
                     "author": author,
                 },
                 "history": [],
+                "reactions": [],
             },
         },
     )

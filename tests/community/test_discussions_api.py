@@ -81,6 +81,7 @@ async def test_a_discussion_is_opened_in_each_type_with_git(
                         "author": author,
                     },
                     "history": [],
+                    "reactions": [],
                 },
             }
         ],

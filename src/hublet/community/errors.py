@@ -18,6 +18,7 @@ NotFound  404
 Conflict  409
 ├── CommentHidden
 ├── CannotReplyToHidden
+├── CannotReactToHidden
 ├── NotAPullRequest
 ├── StatusUnchanged
 ├── TitleUnchanged
@@ -62,6 +63,11 @@ class CannotReply(InvalidRequest):
 class CannotReplyToHidden(Conflict):
     def __init__(self) -> None:
         super().__init__("This comment is hidden: it cannot be answered any more.")
+
+
+class CannotReactToHidden(Conflict):
+    def __init__(self) -> None:
+        super().__init__("This comment is hidden: nobody can react to it any more.")
 
 
 class NotYourThread(NotAllowed):

@@ -6,6 +6,7 @@ from fastapi import Depends, Path, Query
 from pydantic import MISSING
 
 from hublet.accounts.organizations.store import find_accounts
+from hublet.community import emoji
 from hublet.community.comment_schemas import (
     CommentEvent,
     EditComment,
@@ -18,6 +19,7 @@ from hublet.community.discussions.records import (
     CLOSED_STATUSES,
     OPEN_STATUSES,
     DiscussionFilters,
+    DiscussionRecord,
     DiscussionSort,
     NewDiscussion,
 )
@@ -38,8 +40,10 @@ from hublet.community.discussions.schemas import (
     StatusChange,
     TitleChange,
 )
+from hublet.community.emoji import ThreadInContext
+from hublet.community.emoji_routes import ReactionThreads, add_emoji_routes
 from hublet.community.threads import store as thread_store
-from hublet.community.threads.records import Comment, ThreadStatus
+from hublet.community.threads.records import Comment, Thread, ThreadStatus
 from hublet.core.database import Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.schema import Done
@@ -170,7 +174,8 @@ async def _render_comment(conn: Reader, comment: Comment) -> CommentEvent:
     accounts = await find_accounts(conn, author_ids([comment]))
     versions = (await thread_store.list_revisions(conn, comment.thread_id)).get(comment.id, ())
     base_url = conn.hub.settings.base_url
-    return CommentEvent.of(comment, accounts, base_url=base_url, versions=versions)
+    counts = (await emoji.counts_of(conn, [comment])).get(comment.id, ())
+    return CommentEvent.of(comment, accounts, base_url=base_url, versions=versions, emoji=counts)
 
 
 @router.post("/{num}/title", responses=_CONFLICT)
@@ -220,6 +225,43 @@ async def ignore_discussion(
         conn, discussion.thread.id, user_id=caller.user_id, muted=request.ignore
     )
     return request
+
+
+async def _thread_to_read(
+    conn: ReadConn, caller: MaybeCaller, repo: GitRepo, num: _Number
+) -> Thread:
+    return (await service.get(conn, caller, repo, num)).thread
+
+
+async def _thread_to_react_in(
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number
+) -> ThreadInContext:
+    discussion = await service.get_for_change(conn, caller, repo, num)
+    service.check_enabled(discussion.repo)
+    return _in_context(discussion)
+
+
+async def _thread_to_take_back_in(
+    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number
+) -> ThreadInContext:
+    return _in_context(await service.get_for_change(conn, caller, repo, num))
+
+
+def _in_context(discussion: DiscussionRecord) -> ThreadInContext:
+    return ThreadInContext(thread=discussion.thread, context=service.context_of(discussion.repo))
+
+
+emoji_router = Router(prefix=f"{_PREFIX}/{{num}}", tags=["discussions"], responses=MOVED)
+add_emoji_routes(
+    emoji_router,
+    ReactionThreads(
+        name="discussion",
+        phrase="in a discussion",
+        to_read=_thread_to_read,
+        to_add=_thread_to_react_in,
+        to_remove=_thread_to_take_back_in,
+    ),
+)
 
 
 pull_requests_router = Router(prefix=_PREFIX, tags=["discussions"], responses=MOVED)

@@ -13,7 +13,7 @@ from hublet.community.comment_schemas import (
 )
 from hublet.community.discussions import records
 from hublet.community.discussions.records import MAX_TITLE, MIN_TITLE
-from hublet.community.threads.records import Accounts, Comment, ThreadChange
+from hublet.community.threads.records import Accounts, Comment, Emoji, ThreadChange, ThreadEmoji
 from hublet.core.schema import ObjectId, Schema, Timestamp
 
 StatusName = Literal["draft", "open", "closed", "merged"]
@@ -75,7 +75,7 @@ class DiscussionRepo(Schema):
 
 
 class Discussion(Schema):
-    """A discussion or pull request in a list."""
+    """A discussion or pull request."""
 
     id: ObjectId
     num: Number
@@ -90,15 +90,34 @@ class Discussion(Schema):
     author: Author | MISSING = MISSING
     repo: DiscussionRepo
 
+
+class TopReaction(Schema):
+    reaction: Emoji
+    count: int
+
+
+class DiscussionItem(Discussion):
+    """A discussion in a list, with the emoji on all its comments, the most frequent first."""
+
+    topReactions: list[TopReaction]
+    numReactionUsers: int
+
     @classmethod
-    def of(cls, discussion: records.DiscussionRecord, accounts: Accounts, *, base_url: str) -> Self:
-        return cls.model_validate(_card_fields(discussion, accounts, base_url))
+    def of(
+        cls, discussion: records.DiscussionRecord, page: records.DiscussionList, *, base_url: str
+    ) -> Self:
+        emoji = page.emoji.get(discussion.thread.id, ThreadEmoji())
+        counts = [{"reaction": each.reaction, "count": each.count} for each in emoji.counts]
+        return cls.model_validate(
+            _card_fields(discussion, page.accounts, base_url)
+            | {"topReactions": counts, "numReactionUsers": emoji.user_count}
+        )
 
 
 class DiscussionPage(Schema):
     """A part of a list: how many there are in all, and at which of them the part begins."""
 
-    discussions: list[Discussion]
+    discussions: list[DiscussionItem]
     count: int
     start: int
     numClosedDiscussions: int
@@ -107,7 +126,7 @@ class DiscussionPage(Schema):
     def of(cls, page: records.DiscussionList, *, base_url: str) -> Self:
         return cls(
             discussions=[
-                Discussion.of(each, page.accounts, base_url=base_url) for each in page.discussions
+                DiscussionItem.of(each, page, base_url=base_url) for each in page.discussions
             ],
             count=page.count,
             start=page.start,
@@ -237,7 +256,13 @@ def _render_event(
     if isinstance(entry, ThreadChange):
         return _change_fields(entry, history.accounts, base_url)
     versions = history.versions.get(entry.id, ())
-    return CommentEvent.of(entry, history.accounts, base_url=base_url, versions=versions)
+    return CommentEvent.of(
+        entry,
+        history.accounts,
+        base_url=base_url,
+        versions=versions,
+        emoji=history.emoji.get(entry.id, ()),
+    )
 
 
 def _change_fields(change: ThreadChange, accounts: Accounts, base_url: str) -> dict[str, Any]:
