@@ -4,6 +4,7 @@ InvalidRequest  400
 ├── CannotReply
 ├── InvalidPaper
 ├── InvalidDay
+├── PullRequestsNeedGit
 └── BlogUpdateEmpty
 NotAllowed  403
 ├── NotYourComment
@@ -91,6 +92,13 @@ class NotYourDiscussion(NotAllowed):
     def __init__(self, action: str) -> None:
         super().__init__(
             f"You cannot {action}: only its author and those who may write to the repository can."
+        )
+
+
+class PullRequestsNeedGit(InvalidRequest):
+    def __init__(self, repo_type: str) -> None:
+        super().__init__(
+            f"pullRequest: a {repo_type} has no git and so no pull requests; open a discussion."
         )
 
 

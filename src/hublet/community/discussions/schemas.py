@@ -15,6 +15,7 @@ from hublet.community.discussions import records
 from hublet.community.discussions.records import MAX_TITLE, MIN_TITLE
 from hublet.community.threads.records import Accounts, Comment, Emoji, ThreadChange, ThreadEmoji
 from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.repos.schemas import RepoTypeName
 
 StatusName = Literal["draft", "open", "closed", "merged"]
 
@@ -71,7 +72,7 @@ class Ignore(Schema):
 
 class DiscussionRepo(Schema):
     name: str
-    type: Literal["model", "dataset", "space", "kernel"]
+    type: RepoTypeName
 
 
 class Discussion(Schema):

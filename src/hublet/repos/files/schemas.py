@@ -137,6 +137,7 @@ class UpdateBucket(Schema):
 
     private: bool | MISSING = MISSING
     visibility: Literal["public", "private"] | MISSING = MISSING
+    discussionsDisabled: bool | MISSING = MISSING
 
 
 class Bucket(Schema):
