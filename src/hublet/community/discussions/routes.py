@@ -139,7 +139,7 @@ async def delete_discussion(conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _
     return Done()
 
 
-@router.post("/{num}/comment", status_code=201)
+@router.post("/{num}/comment")
 async def comment_discussion(
     conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number, body: Reply
 ) -> NewComment:
