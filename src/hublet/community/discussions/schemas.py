@@ -14,7 +14,7 @@ from hublet.community.comment_schemas import (
 from hublet.community.discussions import records
 from hublet.community.discussions.records import MAX_TITLE, MIN_TITLE
 from hublet.community.threads.records import Accounts, Comment, Emoji, ThreadChange, ThreadEmoji
-from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.core.schema import Flag, ObjectId, Schema, Timestamp
 from hublet.repos.schemas import RepoTypeName
 
 StatusName = Literal["draft", "open", "closed", "merged"]
@@ -36,7 +36,7 @@ Number = Annotated[int, Field(ge=1)]
 class CreateDiscussion(Schema):
     title: DiscussionTitle
     description: Annotated[str, StringConstraints(max_length=MAX_COMMENT)] = ""
-    pullRequest: bool = False
+    pullRequest: Flag = False
 
 
 class CreatedDiscussion(Schema):
@@ -61,13 +61,13 @@ class ChangeStatus(Schema):
 
 
 class Pin(Schema):
-    pinned: bool
+    pinned: Flag
 
 
 class Ignore(Schema):
     """Whether the caller wants to hear nothing more of a discussion."""
 
-    ignore: bool = True
+    ignore: Flag = True
 
 
 class DiscussionRepo(Schema):
