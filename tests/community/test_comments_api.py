@@ -52,6 +52,7 @@ async def test_a_comment_is_what_the_clients_read(
                     "updatedAt": comment["createdAt"],
                     "author": author,
                 },
+                "reactions": [],
             },
         }
     }

@@ -392,7 +392,7 @@ async def test_no_scope_reaches_the_inbox(client: httpx2.AsyncClient, database: 
             ),
         ),
         ("mention=me", "mention must be one of 'all', 'participating' or 'mentions'."),
-        ("lastUpdate=5", "lastUpdate: must be a timestamp such as 2026-11-15T01:44:56Z."),
+        ("lastUpdate=5", "lastUpdate must be a timestamp such as 2026-11-15T01:44:56Z."),
         (
             "lastUpdate=2026-11-15T01:44:56",
             "lastUpdate must be a timestamp with a time zone, such as 2026-11-15T01:44:56Z.",

@@ -56,7 +56,7 @@ async def comment(
     client: httpx2.AsyncClient, headers: Headers, address: str, text: str
 ) -> dict[str, Any]:
     response = await client.post(f"{address}/comment", headers=headers, json={"comment": text})
-    assert response.status_code == 201, response.text
+    assert response.status_code == 200, response.text
     answer: dict[str, Any] = response.json()
     return answer
 

@@ -8,7 +8,7 @@ from hublet.accounts.records import Organization, OrganizationPlan, User
 from hublet.accounts.schemas import AccountName, EmailAddress, NewPassword, UserTypeName
 from hublet.core.clock import from_micros
 from hublet.core.queue import ParkedTask
-from hublet.core.schema import Line, ObjectId, Schema, Timestamp
+from hublet.core.schema import Flag, Line, ObjectId, Schema, Timestamp
 
 
 class AddUser(Schema):
@@ -17,12 +17,12 @@ class AddUser(Schema):
     fullname: Line | MISSING = MISSING
     # Without one nobody can log in to the account by password.
     password: NewPassword | MISSING = MISSING
-    isAdmin: bool = False
+    isAdmin: Flag = False
 
 
 class UpdateUser(Schema):
-    disabled: bool | MISSING = MISSING
-    isAdmin: bool | MISSING = MISSING
+    disabled: Flag | MISSING = MISSING
+    isAdmin: Flag | MISSING = MISSING
 
 
 class SetPassword(Schema):

@@ -14,6 +14,8 @@ from hublet.community.comment_schemas import (
     UpdatedComment,
     WriteComment,
 )
+from hublet.community.emoji import ThreadInContext
+from hublet.community.emoji_routes import ReactionThreads, add_emoji_routes
 from hublet.community.threads import store
 from hublet.community.threads.records import Thread
 from hublet.core.database import Reader
@@ -51,6 +53,7 @@ def create_comments_router(kind: CommentedKind) -> Router:
     _add_writing(router, kind)
     _add_hide(router, kind)
     _add_muting(router, kind)
+    add_emoji_routes(router, _reaction_threads(kind))
     return router
 
 
@@ -156,6 +159,25 @@ def _add_muting(router: Router, kind: CommentedKind) -> None:
     _describe(unmute, f"unmute_{kind.name}", f"Hear of {kind.phrase} again; {again}")
     router.post("/mute")(mute)
     router.delete("/mute")(unmute)
+
+
+def _reaction_threads(kind: CommentedKind) -> ReactionThreads:
+    async def lock_thread(
+        *,
+        conn: Conn,
+        caller: DiscussionWriter,
+        thread: Thread = Depends(kind.thread_to_change),
+    ) -> ThreadInContext:
+        locked = await comments.lock_thread_as_writer(conn, caller, thread)
+        return ThreadInContext(thread=locked, context=comments.PUBLIC_CONTEXT)
+
+    return ReactionThreads(
+        name=kind.name,
+        phrase=f"under {kind.phrase}",
+        to_read=kind.thread_to_read,
+        to_add=lock_thread,
+        to_remove=lock_thread,
+    )
 
 
 def _describe(endpoint: Callable[..., Any], name: str, description: str) -> None:

@@ -9,7 +9,14 @@ from pydantic import MISSING, AfterValidator, Field, StringConstraints
 
 from hublet.accounts.avatars import avatar_url
 from hublet.accounts.records import Account
-from hublet.community.threads.records import Accounts, Comment, CommentRevision
+from hublet.community.threads.records import (
+    Accounts,
+    Comment,
+    CommentEmoji,
+    CommentRevision,
+    Emoji,
+    EmojiCount,
+)
 from hublet.core.schema import ObjectId, Schema, Timestamp
 
 
@@ -81,7 +88,41 @@ class CommentVersion(Schema):
     author: Author | MISSING = MISSING
 
 
-class CommentData(Schema):
+class ReactionCount(Schema):
+    """How many users reacted with an emoji, and the names of the first 20 of them."""
+
+    reaction: Emoji
+    users: list[str]
+    count: int
+
+    @classmethod
+    def of(cls, emoji: EmojiCount) -> Self:
+        return cls(reaction=emoji.reaction, users=list(emoji.users), count=emoji.count)
+
+
+class CommentReactions(Schema):
+    """The emoji on a comment, the most frequent first."""
+
+    reactions: list[ReactionCount]
+
+
+class UserReaction(Schema):
+    """An emoji of one user."""
+
+    reaction: Emoji
+    user: Author | MISSING = MISSING
+    createdAt: Timestamp
+
+    @classmethod
+    def of(cls, emoji: CommentEmoji, accounts: Accounts, *, base_url: str) -> Self:
+        return cls(
+            reaction=emoji.reaction,
+            user=Author.of_id(emoji.user_id, accounts, base_url=base_url),
+            createdAt=emoji.created_at,
+        )
+
+
+class CommentData(CommentReactions):
     edited: bool
     hidden: bool
     # The name of who hid it.
@@ -108,6 +149,7 @@ class CommentEvent(Schema):
         *,
         base_url: str,
         versions: Sequence[CommentRevision] | None = None,
+        emoji: Sequence[EmojiCount] = (),
     ) -> Self:
         """Render a comment; a hidden one shows neither its text nor its former texts."""
         author = Author.of_id(comment.author_id, accounts, base_url=base_url)
@@ -124,6 +166,7 @@ class CommentEvent(Schema):
             latest=latest,
             parentCommentId=comment.parent_id or MISSING,
             history=_history(comment, versions, accounts, base_url=base_url),
+            reactions=[ReactionCount.of(each) for each in emoji],
         )
         return cls(id=comment.id, createdAt=comment.created_at, author=author, data=data)
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from hublet.accounts.organizations.store import find_accounts
+from hublet.community import emoji
 from hublet.community.comment_schemas import CommentEvent, NewComment, UpdatedComment, author_ids
 from hublet.community.errors import CannotReplyToHidden, NotYourComment, ThreadNotFound
 from hublet.community.threads import service as threads
@@ -98,8 +99,12 @@ def is_hub_administrator(caller: Caller) -> bool:
 
 async def render(conn: Reader, comments: Sequence[Comment]) -> list[CommentEvent]:
     accounts = await find_accounts(conn, author_ids(comments))
+    counts = await emoji.counts_of(conn, comments)
     base_url = conn.hub.settings.base_url
-    return [CommentEvent.of(comment, accounts, base_url=base_url) for comment in comments]
+    return [
+        CommentEvent.of(each, accounts, base_url=base_url, emoji=counts.get(each.id, ()))
+        for each in comments
+    ]
 
 
 async def render_new(conn: Reader, comment: Comment) -> NewComment:

@@ -4,6 +4,7 @@ InvalidRequest  400
 ├── CannotReply
 ├── InvalidPaper
 ├── InvalidDay
+├── PullRequestsNeedGit
 └── BlogUpdateEmpty
 NotAllowed  403
 ├── NotYourComment
@@ -18,6 +19,7 @@ NotFound  404
 Conflict  409
 ├── CommentHidden
 ├── CannotReplyToHidden
+├── CannotReactToHidden
 ├── NotAPullRequest
 ├── StatusUnchanged
 ├── TitleUnchanged
@@ -64,6 +66,11 @@ class CannotReplyToHidden(Conflict):
         super().__init__("This comment is hidden: it cannot be answered any more.")
 
 
+class CannotReactToHidden(Conflict):
+    def __init__(self) -> None:
+        super().__init__("This comment is hidden: nobody can react to it any more.")
+
+
 class NotYourThread(NotAllowed):
     """The caller neither wrote this nor may write for the organization that owns it."""
 
@@ -85,6 +92,13 @@ class NotYourDiscussion(NotAllowed):
     def __init__(self, action: str) -> None:
         super().__init__(
             f"You cannot {action}: only its author and those who may write to the repository can."
+        )
+
+
+class PullRequestsNeedGit(InvalidRequest):
+    def __init__(self, repo_type: str) -> None:
+        super().__init__(
+            f"pullRequest: a {repo_type} has no git and so no pull requests; open a discussion."
         )
 
 

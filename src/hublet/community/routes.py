@@ -8,6 +8,7 @@ from hublet.core.http import Router
 
 ROUTERS: tuple[Router, ...] = (
     discussions.router,
+    discussions.emoji_router,
     discussions.pull_requests_router,
     papers.router,
     papers.comments_router,

@@ -1,11 +1,13 @@
 """Base of the wire schemas: closed objects, and the scalar types they share."""
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Self
 
 from pydantic import (
     AwareDatetime,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
@@ -13,6 +15,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from pydantic_core import PydanticKnownError
 
 from hublet.core.clock import wire
 
@@ -75,11 +78,32 @@ def _contains(is_wrong: Callable[[str], bool], value: Any) -> bool:
     return isinstance(value, list) and any(_contains(is_wrong, part) for part in value)
 
 
+# A boolean of a request: "yes", 1 and the like are none.
+Flag = Annotated[bool, Field(strict=True)]
+
+
+def _check_written_out(value: Any) -> Any:
+    # Pydantic takes numbers, also those in a text, for seconds since 1970; nobody means that.
+    is_number = isinstance(value, int | float)
+    if is_number or (isinstance(value, str) and not _DATE.match(value)):
+        raise PydanticKnownError("datetime_parsing", {"error": "it begins with no date"})
+    return value
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+# A moment in a request, with its time zone.
+Moment = Annotated[
+    AwareDatetime,
+    BeforeValidator(_check_written_out),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+
 ObjectId = Annotated[str, Field(pattern=r"^[0-9a-f]{24}$")]
 
 # The clients need a literal Z at the end; "+00:00" makes them fail.
 Timestamp = Annotated[
-    AwareDatetime,
+    Moment,
     PlainSerializer(wire, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": "Z$"}),
 ]

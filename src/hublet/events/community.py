@@ -103,3 +103,28 @@ class CommentUpdated(Event):
     comment: CommentSnapshot
     mentioned_ids: tuple[str, ...] = ()
     actor_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmojiAdded(Event):
+    """A user reacted to a comment with an emoji; `reaction` is its name, as in thumbsup.
+
+    It notifies nobody and triggers no webhook.
+    """
+
+    kind = "comment.emoji-added"
+    thread: ThreadSnapshot
+    comment_id: str
+    reaction: str
+    actor_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmojiRemoved(Event):
+    """A user took back a reaction. The emoji of a comment that is hidden go without this event."""
+
+    kind = "comment.emoji-removed"
+    thread: ThreadSnapshot
+    comment_id: str
+    reaction: str
+    actor_id: str

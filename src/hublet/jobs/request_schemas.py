@@ -13,7 +13,7 @@ from pydantic import (
     model_validator,
 )
 
-from hublet.core.schema import Schema
+from hublet.core.schema import Flag, Schema
 from hublet.jobs.records import Arch, Flavor, VolumeType
 
 # Of an argument, a variable or a secret: enough for any key file, and still less than a kernel
@@ -60,7 +60,6 @@ Word = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
 # Of a space or an image.
 Name = Annotated[str, Field(max_length=512)]
 NonEmptyName = Annotated[str, Field(min_length=1, max_length=512)]
-Flag = Annotated[bool, Field(strict=True)]
 Port = Annotated[int, Field(strict=True, ge=1, le=65535)]
 TimeoutSeconds = Annotated[int, Field(strict=True, gt=0)]
 Ports = Annotated[list[Port], Field(max_length=20)]

@@ -26,6 +26,21 @@ class GitRepoKind(StrEnum):
         return RepoType(self.removesuffix("s"))
 
 
+class RepoKind(StrEnum):
+    """All six types, as they stand in an address."""
+
+    models = "models"
+    datasets = "datasets"
+    spaces = "spaces"
+    kernels = "kernels"
+    buckets = "buckets"
+    containers = "containers"
+
+    @property
+    def type(self) -> RepoType:
+        return RepoType(self.removesuffix("s"))
+
+
 class _Text(Convertor[str]):
     def convert(self, value: str) -> str:
         return value
@@ -36,6 +51,10 @@ class _Text(Convertor[str]):
 
 class _KindConvertor(_Text):
     regex = "models|datasets|spaces|kernels"
+
+
+class _AnyKindConvertor(_Text):
+    regex = "models|datasets|spaces|kernels|buckets|containers"
 
 
 class _PrefixConvertor(_Text):
@@ -58,6 +77,7 @@ class _RootRepoConvertor(_Text):
 
 
 register_url_convertor("kind", _KindConvertor())
+register_url_convertor("any_kind", _AnyKindConvertor())
 register_url_convertor("repo", _RootRepoConvertor())
 register_url_convertor("prefix", _PrefixConvertor())
 register_url_convertor("owner", _OwnerConvertor())
@@ -94,6 +114,19 @@ async def _git_repo(request: Request, kind: GitRepoKind, namespace: str, name: s
 
 
 GitRepo = Annotated[RepoAddress, Depends(_git_repo)]
+
+
+# The path of a repository of any type, with git or without.
+ANY_REPO = "/api/{kind:any_kind}/{namespace:owner}/{name}"
+
+
+async def _any_repo(request: Request, kind: RepoKind, namespace: str, name: str) -> RepoAddress:
+    return RepoAddress(
+        type=kind.type, namespace=namespace, name=name, request_url=raw_url_of(request)
+    )
+
+
+AnyRepo = Annotated[RepoAddress, Depends(_any_repo)]
 
 
 async def _git_repo_type(kind: GitRepoKind) -> RepoType:

@@ -6,7 +6,7 @@ from pydantic import MISSING, Field, StringConstraints
 
 from hublet.accounts import records as groups
 from hublet.accounts.schemas import UserCard
-from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.core.schema import Flag, ObjectId, Schema, Timestamp
 from hublet.repos import records
 from hublet.repos.records import Repo
 
@@ -35,7 +35,7 @@ class CreateRepo(Schema):
     name: RepoName
     organization: str | None = None
     visibility: VisibilityName | MISSING = MISSING
-    private: bool | MISSING = MISSING
+    private: Flag | MISSING = MISSING
     sdk: SdkName | MISSING = MISSING
     resourceGroupId: ObjectId | MISSING = MISSING
     files: NoFiles = ()
@@ -87,9 +87,9 @@ class UpdateRepoSettings(Schema):
     """A field that is left out keeps its value."""
 
     visibility: VisibilityName | MISSING = MISSING
-    private: bool | MISSING = MISSING
+    private: Flag | MISSING = MISSING
     gated: GateName | MISSING = MISSING
-    discussionsDisabled: bool | MISSING = MISSING
+    discussionsDisabled: Flag | MISSING = MISSING
 
 
 class RepoSettings(Schema):

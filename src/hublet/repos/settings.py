@@ -34,12 +34,8 @@ async def update_settings(
 def _check(repo: Repo, change: SettingsChange) -> None:
     if change.visibility is not None:
         check_visibility(repo.type, change.visibility)
-    if repo.type.has_git:
-        return
-    if change.gated:
+    if change.gated and not repo.type.has_git:
         raise InvalidRepo(f"gated is not for a {repo.type}.")
-    if change.discussions_disabled is not None:
-        raise InvalidRepo(f"discussionsDisabled is not for a {repo.type}, which has none.")
 
 
 def _with_changes(repo: Repo, change: SettingsChange) -> Repo:

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
-from pydantic import MISSING, AwareDatetime
+from pydantic import MISSING
 
 from hublet.accounts.names import name_key
 from hublet.accounts.organizations import audit_store, service, service_accounts, store
@@ -24,7 +24,7 @@ from hublet.core.clock import to_micros
 from hublet.core.database import Reader
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
-from hublet.core.schema import Done
+from hublet.core.schema import Done, Moment
 from hublet.tokens.auth import AccountOwner, MaybeCaller, actor_of
 
 router = Router(prefix="/api/organizations", tags=["orgs"])
@@ -160,8 +160,8 @@ audit_router = Router(prefix="/api/organizations/{name}/audit-log", tags=["orgs"
 async def _audit_filter(
     action: Annotated[str, Query(description="Exactly this action, as in `member.add`.")] = "",
     actor: Annotated[str, Query(description="Done by the user of this name.")] = "",
-    since: Annotated[AwareDatetime | None, Query(description="From this moment on.")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="Before this moment.")] = None,
+    since: Annotated[Moment | None, Query(description="From this moment on.")] = None,
+    until: Annotated[Moment | None, Query(description="Before this moment.")] = None,
 ) -> AuditFilter:
     everything = AuditFilter()
     return AuditFilter(

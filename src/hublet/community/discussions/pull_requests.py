@@ -15,7 +15,12 @@ from hublet.community.discussions.records import (
     NewDiscussion,
     PullRequestCommit,
 )
-from hublet.community.errors import NotAPullRequest, PullRequestNotClosed, PullRequestRefDeleted
+from hublet.community.errors import (
+    NotAPullRequest,
+    PullRequestNotClosed,
+    PullRequestRefDeleted,
+    PullRequestsNeedGit,
+)
 from hublet.community.threads import service as threads
 from hublet.community.threads import store as thread_store
 from hublet.community.threads.records import Thread, ThreadChange, ThreadStatus
@@ -41,6 +46,8 @@ async def open_draft(
     # Interface 5.3: the author must be able to read the files that the request changes.
     repo = await repos.get(conn, caller, address, Right.read)
     await repos.check(conn, caller, repo, Right.discuss)
+    if not repo.type.has_git:
+        raise PullRequestsNeedGit(repo.type)
     head = await refs.get_sha(conn, repo, MAIN)
     draft = replace(new, base=MAIN, status=ThreadStatus.draft)
     discussion = await discussions.add(conn, caller, repo, draft)

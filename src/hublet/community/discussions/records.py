@@ -7,8 +7,10 @@ from hublet.community.threads.records import (
     Accounts,
     Comment,
     CommentRevision,
+    EmojiCount,
     Thread,
     ThreadChange,
+    ThreadEmoji,
     ThreadStatus,
 )
 from hublet.core.dataclasses import dataclass
@@ -25,7 +27,7 @@ class DiscussionSort(StrEnum):
     created = "recently-created"
     # The latest change comes first.
     trending = "trending"
-    # This hub has no reactions; the most comments come first.
+    # The most users who reacted to its comments come first.
     reactions = "reactions"
 
 
@@ -91,6 +93,8 @@ class DiscussionList:
 
     discussions: Sequence[DiscussionRecord]
     accounts: Accounts
+    # The emoji of those that have any, by thread.
+    emoji: Mapping[str, ThreadEmoji]
     # The position of the page in the list, and the length of the list.
     start: int
     count: int
@@ -119,6 +123,8 @@ class DiscussionHistory:
 
     comments: Sequence[Comment]
     versions: Mapping[str, Sequence[CommentRevision]]
+    # The emoji of comments that have any.
+    emoji: Mapping[str, Sequence[EmojiCount]]
     changes: Sequence[ThreadChange]
     accounts: Accounts
 

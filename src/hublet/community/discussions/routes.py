@@ -6,6 +6,7 @@ from fastapi import Depends, Path, Query
 from pydantic import MISSING
 
 from hublet.accounts.organizations.store import find_accounts
+from hublet.community import emoji
 from hublet.community.comment_schemas import (
     CommentEvent,
     EditComment,
@@ -18,6 +19,7 @@ from hublet.community.discussions.records import (
     CLOSED_STATUSES,
     OPEN_STATUSES,
     DiscussionFilters,
+    DiscussionRecord,
     DiscussionSort,
     NewDiscussion,
 )
@@ -38,16 +40,18 @@ from hublet.community.discussions.schemas import (
     StatusChange,
     TitleChange,
 )
+from hublet.community.emoji import ThreadInContext
+from hublet.community.emoji_routes import ReactionThreads, add_emoji_routes
 from hublet.community.threads import store as thread_store
-from hublet.community.threads.records import Comment, ThreadStatus
+from hublet.community.threads.records import Comment, Thread, ThreadStatus
 from hublet.core.database import Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.schema import Done
-from hublet.repos.auth import GIT_REPO, MOVED, GitRepo
+from hublet.repos.auth import ANY_REPO, MOVED, AnyRepo
 from hublet.repos.records import Right
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 
-_PREFIX = f"{GIT_REPO}/discussions"
+_PREFIX = f"{ANY_REPO}/discussions"
 
 _MAX_NUMBER = 2**31 - 1
 _Number = Annotated[int, Path(ge=1, le=_MAX_NUMBER, description="The number of the discussion.")]
@@ -93,7 +97,7 @@ async def _filters(
 async def list_discussions(
     conn: ReadConn,
     caller: MaybeCaller,
-    repo: GitRepo,
+    repo: AnyRepo,
     filters: Annotated[DiscussionFilters, Depends(_filters)],
     p: Annotated[int, Query(ge=0, le=_MAX_NUMBER, description="Which page; the first is 0.")] = 0,
 ) -> DiscussionPage:
@@ -104,7 +108,7 @@ async def list_discussions(
 
 @router.post("")
 async def create_discussion(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, body: CreateDiscussion
+    conn: Conn, caller: AnyCaller, repo: AnyRepo, body: CreateDiscussion
 ) -> CreatedDiscussion:
     """Open a discussion, or a pull request that starts as a draft without changes."""
     new = NewDiscussion(title=body.title, description=body.description)
@@ -118,7 +122,7 @@ async def create_discussion(
 async def get_discussion(
     database: Db,
     caller: MaybeCaller,
-    repo: GitRepo,
+    repo: AnyRepo,
     num: _Number,
     diff: Annotated[bool, Query(description="Show what a pull request changes.")] = False,  # noqa: FBT002 - as FastAPI reads it
 ) -> DiscussionDetails:
@@ -128,16 +132,16 @@ async def get_discussion(
 
 
 @router.delete("/{num}")
-async def delete_discussion(conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number) -> Done:
+async def delete_discussion(conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number) -> Done:
     """Delete a discussion with its comments; a pull request's commits go with it."""
     discussion = await service.get_for_change(conn, caller, repo, num, right=Right.write)
     await pull_requests.delete(conn, caller, discussion)
     return Done()
 
 
-@router.post("/{num}/comment", status_code=201)
+@router.post("/{num}/comment")
 async def comment_discussion(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, body: Reply
+    conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number, body: Reply
 ) -> NewComment:
     """Comment on a discussion, open or closed, or answer a comment."""
     discussion = await service.get_for_change(conn, caller, repo, num)
@@ -148,7 +152,7 @@ async def comment_discussion(
 
 @router.post("/{num}/comment/{comment_id}/edit", responses=_CONFLICT)
 async def edit_discussion_comment(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, comment_id: str, body: EditComment
+    conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number, comment_id: str, body: EditComment
 ) -> UpdatedComment:
     """Replace the text of one's own comment; what it said before stays in its history."""
     discussion = await service.get_for_change(conn, caller, repo, num)
@@ -158,7 +162,7 @@ async def edit_discussion_comment(
 
 @router.post("/{num}/comment/{comment_id}/hide")
 async def hide_discussion_comment(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, comment_id: str
+    conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number, comment_id: str
 ) -> UpdatedComment:
     """Hide a comment for good: one's own, or any in a repository that one may write to."""
     discussion = await service.get_for_change(conn, caller, repo, num)
@@ -170,12 +174,13 @@ async def _render_comment(conn: Reader, comment: Comment) -> CommentEvent:
     accounts = await find_accounts(conn, author_ids([comment]))
     versions = (await thread_store.list_revisions(conn, comment.thread_id)).get(comment.id, ())
     base_url = conn.hub.settings.base_url
-    return CommentEvent.of(comment, accounts, base_url=base_url, versions=versions)
+    counts = (await emoji.counts_of(conn, [comment])).get(comment.id, ())
+    return CommentEvent.of(comment, accounts, base_url=base_url, versions=versions, emoji=counts)
 
 
 @router.post("/{num}/title", responses=_CONFLICT)
 async def rename_discussion(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, body: ChangeTitle
+    conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number, body: ChangeTitle
 ) -> NewTitle:
     """Give a discussion another title: its author and those who may write to the repository."""
     discussion = await service.get_for_change(conn, caller, repo, num)
@@ -187,7 +192,7 @@ async def rename_discussion(
 
 @router.post("/{num}/status", responses=_CONFLICT)
 async def change_discussion_status(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, body: ChangeStatus
+    conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number, body: ChangeStatus
 ) -> NewStatus:
     """Close or open a discussion; opening a draft pull request makes it ready to be merged."""
     discussion = await service.get_for_change(conn, caller, repo, num)
@@ -201,7 +206,7 @@ async def change_discussion_status(
 
 @router.post("/{num}/pin")
 async def pin_discussion(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, body: Pin
+    conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number, body: Pin
 ) -> Pin:
     """Keep a discussion on top of the list, or let it go again."""
     discussion = await service.get_for_change(conn, caller, repo, num, right=Right.write)
@@ -211,7 +216,7 @@ async def pin_discussion(
 
 @router.post("/{num}/ignore")
 async def ignore_discussion(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number, body: Ignore | None = None
+    conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number, body: Ignore | None = None
 ) -> Ignore:
     """Hear nothing more of a discussion, or hear of it again."""
     request = body or Ignore()
@@ -222,6 +227,43 @@ async def ignore_discussion(
     return request
 
 
+async def _thread_to_read(
+    conn: ReadConn, caller: MaybeCaller, repo: AnyRepo, num: _Number
+) -> Thread:
+    return (await service.get(conn, caller, repo, num)).thread
+
+
+async def _thread_to_react_in(
+    conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number
+) -> ThreadInContext:
+    discussion = await service.get_for_change(conn, caller, repo, num)
+    service.check_enabled(discussion.repo)
+    return _in_context(discussion)
+
+
+async def _thread_to_take_back_in(
+    conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number
+) -> ThreadInContext:
+    return _in_context(await service.get_for_change(conn, caller, repo, num))
+
+
+def _in_context(discussion: DiscussionRecord) -> ThreadInContext:
+    return ThreadInContext(thread=discussion.thread, context=service.context_of(discussion.repo))
+
+
+emoji_router = Router(prefix=f"{_PREFIX}/{{num}}", tags=["discussions"], responses=MOVED)
+add_emoji_routes(
+    emoji_router,
+    ReactionThreads(
+        name="discussion",
+        phrase="in a discussion",
+        to_read=_thread_to_read,
+        to_add=_thread_to_react_in,
+        to_remove=_thread_to_take_back_in,
+    ),
+)
+
+
 pull_requests_router = Router(prefix=_PREFIX, tags=["discussions"], responses=MOVED)
 
 
@@ -229,7 +271,7 @@ pull_requests_router = Router(prefix=_PREFIX, tags=["discussions"], responses=MO
 async def merge_pull_request(
     database: Db,
     caller: AnyCaller,
-    repo: GitRepo,
+    repo: AnyRepo,
     num: _Number,
     body: MergePullRequest | None = None,
 ) -> MergedPullRequest:
@@ -241,7 +283,7 @@ async def merge_pull_request(
 
 @pull_requests_router.delete("/{num}/ref", responses=_CONFLICT)
 async def delete_pull_request_ref(
-    conn: Conn, caller: AnyCaller, repo: GitRepo, num: _Number
+    conn: Conn, caller: AnyCaller, repo: AnyRepo, num: _Number
 ) -> Done:
     """Delete the git ref of a pull request that is closed or merged; its page stays."""
     discussion = await service.get_for_change(conn, caller, repo, num, right=Right.write)

@@ -13,8 +13,9 @@ from hublet.community.comment_schemas import (
 )
 from hublet.community.discussions import records
 from hublet.community.discussions.records import MAX_TITLE, MIN_TITLE
-from hublet.community.threads.records import Accounts, Comment, ThreadChange
-from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.community.threads.records import Accounts, Comment, Emoji, ThreadChange, ThreadEmoji
+from hublet.core.schema import Flag, ObjectId, Schema, Timestamp
+from hublet.repos.schemas import RepoTypeName
 
 StatusName = Literal["draft", "open", "closed", "merged"]
 
@@ -35,7 +36,7 @@ Number = Annotated[int, Field(ge=1)]
 class CreateDiscussion(Schema):
     title: DiscussionTitle
     description: Annotated[str, StringConstraints(max_length=MAX_COMMENT)] = ""
-    pullRequest: bool = False
+    pullRequest: Flag = False
 
 
 class CreatedDiscussion(Schema):
@@ -60,22 +61,22 @@ class ChangeStatus(Schema):
 
 
 class Pin(Schema):
-    pinned: bool
+    pinned: Flag
 
 
 class Ignore(Schema):
     """Whether the caller wants to hear nothing more of a discussion."""
 
-    ignore: bool = True
+    ignore: Flag = True
 
 
 class DiscussionRepo(Schema):
     name: str
-    type: Literal["model", "dataset", "space", "kernel"]
+    type: RepoTypeName
 
 
 class Discussion(Schema):
-    """A discussion or pull request in a list."""
+    """A discussion or pull request."""
 
     id: ObjectId
     num: Number
@@ -90,15 +91,34 @@ class Discussion(Schema):
     author: Author | MISSING = MISSING
     repo: DiscussionRepo
 
+
+class TopReaction(Schema):
+    reaction: Emoji
+    count: int
+
+
+class DiscussionItem(Discussion):
+    """A discussion in a list, with the emoji on all its comments, the most frequent first."""
+
+    topReactions: list[TopReaction]
+    numReactionUsers: int
+
     @classmethod
-    def of(cls, discussion: records.DiscussionRecord, accounts: Accounts, *, base_url: str) -> Self:
-        return cls.model_validate(_card_fields(discussion, accounts, base_url))
+    def of(
+        cls, discussion: records.DiscussionRecord, page: records.DiscussionList, *, base_url: str
+    ) -> Self:
+        emoji = page.emoji.get(discussion.thread.id, ThreadEmoji())
+        counts = [{"reaction": each.reaction, "count": each.count} for each in emoji.counts]
+        return cls.model_validate(
+            _card_fields(discussion, page.accounts, base_url)
+            | {"topReactions": counts, "numReactionUsers": emoji.user_count}
+        )
 
 
 class DiscussionPage(Schema):
     """A part of a list: how many there are in all, and at which of them the part begins."""
 
-    discussions: list[Discussion]
+    discussions: list[DiscussionItem]
     count: int
     start: int
     numClosedDiscussions: int
@@ -107,7 +127,7 @@ class DiscussionPage(Schema):
     def of(cls, page: records.DiscussionList, *, base_url: str) -> Self:
         return cls(
             discussions=[
-                Discussion.of(each, page.accounts, base_url=base_url) for each in page.discussions
+                DiscussionItem.of(each, page, base_url=base_url) for each in page.discussions
             ],
             count=page.count,
             start=page.start,
@@ -237,7 +257,13 @@ def _render_event(
     if isinstance(entry, ThreadChange):
         return _change_fields(entry, history.accounts, base_url)
     versions = history.versions.get(entry.id, ())
-    return CommentEvent.of(entry, history.accounts, base_url=base_url, versions=versions)
+    return CommentEvent.of(
+        entry,
+        history.accounts,
+        base_url=base_url,
+        versions=versions,
+        emoji=history.emoji.get(entry.id, ()),
+    )
 
 
 def _change_fields(change: ThreadChange, accounts: Accounts, base_url: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from hublet.accounts.organizations.store import find_accounts
+from hublet.community import emoji_store
 from hublet.community.discussions import store
 from hublet.community.discussions.records import (
     CLOSED_STATUSES,
@@ -119,6 +120,7 @@ async def get_page(
     return DiscussionList(
         discussions=[DiscussionRecord(repo=repo, thread=thread) for thread in page],
         accounts=await find_accounts(conn, [thread.author_id for thread in page]),
+        emoji=await emoji_store.count_of_threads(conn, [thread.id for thread in page]),
         start=start,
         count=sum(counts.get(status, 0) for status in filters.statuses),
         closed=sum(counts.get(status, 0) for status in CLOSED_STATUSES),

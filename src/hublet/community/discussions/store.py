@@ -18,7 +18,10 @@ _FROM_MATCHING = """
 _ORDER = {
     DiscussionSort.created: "t.number DESC",
     DiscussionSort.trending: "t.updated_at DESC, t.number DESC",
-    DiscussionSort.reactions: "t.comment_count DESC, t.number DESC",
+    DiscussionSort.reactions: """
+        (SELECT count(DISTINCT e.user_id) FROM comment_emoji e WHERE e.thread_id = t.id) DESC,
+        t.number DESC
+    """,
 }
 
 

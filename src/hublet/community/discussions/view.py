@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from hublet.accounts.organizations.store import find_accounts
+from hublet.community import emoji
 from hublet.community.comment_schemas import author_ids
 from hublet.community.discussions import comparison, pull_requests, service
 from hublet.community.discussions.comparison import Sides
@@ -70,6 +71,7 @@ async def _load_history(conn: Reader, discussion: DiscussionRecord) -> Discussio
     return DiscussionHistory(
         comments=comments,
         versions=await thread_store.list_revisions(conn, thread.id),
+        emoji=await emoji.counts_of(conn, comments),
         changes=changes,
         accounts=await find_accounts(conn, authors),
     )

@@ -23,6 +23,23 @@ class ThreadStatus(StrEnum):
     merged = "merged"
 
 
+class Emoji(StrEnum):
+    """The emoji with which users react to comments, by the names of the public description."""
+
+    fire = "fire"
+    rocket = "rocket"
+    eyes = "eyes"
+    heart = "heart"
+    hugs = "hugs"
+    cool = "cool"
+    plus = "plus"
+    brain = "brain"
+    thumbsup = "thumbsup"
+    handshake = "handshake"
+    sad = "sad"
+    mindblown = "mindblown"
+
+
 class Participation(StrEnum):
     """How a user takes part in a thread."""
 
@@ -70,6 +87,34 @@ class Comment:
     hidden_by: str | None = None
     created_at: datetime
     edited_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentEmoji:
+    """An emoji with which a user reacted to a comment."""
+
+    id: str
+    comment_id: str
+    user_id: str
+    reaction: Emoji
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmojiCount:
+    """How many users reacted with an emoji, and the names of the first of them."""
+
+    reaction: Emoji
+    count: int
+    users: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadEmoji:
+    """The emoji on all comments of a thread, and how many users gave them."""
+
+    counts: tuple[EmojiCount, ...] = ()
+    user_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from hublet.community import emoji_store
 from hublet.community.errors import CannotReply, CommentHidden, CommentNotFound
 from hublet.community.threads import store
 from hublet.community.threads.mentions import mentioned_names
@@ -190,10 +191,11 @@ async def edit_comment(
 async def hide_comment(
     conn: Connection, thread: Thread, context: ThreadContext, comment: Comment, *, actor_id: str
 ) -> Comment:
-    """Hide a comment for good; responses and events no longer carry its text."""
+    """Hide a comment for good, without its emoji; nothing carries its text any more."""
     if comment.hidden:
         return comment
     await store.set_comment_hidden(conn, comment.id, by=actor_id)
+    await emoji_store.remove_all(conn, comment.id)
     hidden = replace(comment, hidden=True, hidden_by=actor_id)
     await _publish_comment_update(
         conn, snapshot(thread, context), hidden, actor_id=actor_id, mentioned=()

@@ -6,9 +6,9 @@ from pydantic import MISSING, Field
 
 from hublet.accounts.records import Owner
 from hublet.core.config import Settings
-from hublet.core.schema import Schema, Timestamp
+from hublet.core.schema import Flag, Schema, Timestamp
 from hublet.jobs.records import Arch, Flavor
-from hublet.jobs.request_schemas import Expose, Flag, JobRequest, Labels, Volume, or_none
+from hublet.jobs.request_schemas import Expose, JobRequest, Labels, Volume, or_none
 from hublet.jobs.schedules import records
 from hublet.jobs.schemas import JobOwner
 

@@ -1,19 +1,16 @@
 """Schemas of the inbox, interface 2.4, 4.1 and 4.2, and of a message of the hub."""
 
 import re
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     MISSING,
     AfterValidator,
-    AwareDatetime,
-    BeforeValidator,
     ConfigDict,
     Field,
-    WithJsonSchema,
 )
 
-from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.core.schema import Flag, Moment, ObjectId, Schema, Timestamp
 from hublet.notifications import records
 from hublet.repos.records import RepoType
 
@@ -21,13 +18,6 @@ from hublet.repos.records import RepoType
 MAX_PAGE = 9_007_199_254_740_991
 
 _ANY_CASE_ID = re.compile(r"[0-9a-fA-F]{24}")
-
-
-def _check_timestamp(value: Any) -> Any:
-    # Pydantic takes numbers for seconds since 1970; nobody who sends one means that.
-    if isinstance(value, str) and not re.match(r"\d{4}-\d\d-\d\dT", value):
-        raise ValueError("must be a timestamp such as 2026-11-15T01:44:56Z")
-    return value
 
 
 def _check_id(value: str) -> str:
@@ -71,9 +61,7 @@ class Filters(Schema):
         ),
     ] = "all"
     lastUpdate: Annotated[
-        AwareDatetime | MISSING,
-        BeforeValidator(_check_timestamp),
-        WithJsonSchema({"type": "string", "format": "date-time"}),
+        Moment | MISSING,
         Field(
             description="Nothing that changed after this moment. Give the newest `updatedAt` that "
             "was seen, with all its digits: pages stay as they are, and what came later is left "
@@ -95,7 +83,7 @@ class MarkAsRead(Schema):
         list[Annotated[str, AfterValidator(_check_id)]],
         Field(description="The threads; the id that stands in the item, in either case."),
     ] = Field(default=[])
-    read: Annotated[bool, Field(description="`false` marks as unread again.")] = True
+    read: Annotated[Flag, Field(description="`false` marks as unread again.")] = True
 
 
 class DeleteNotifications(Schema):

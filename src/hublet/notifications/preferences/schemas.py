@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import MISSING, Field
 
-from hublet.core.schema import Schema, Timestamp
+from hublet.core.schema import Flag, Schema, Timestamp
 from hublet.notifications.preferences.switches import (
     PRODUCT_UPDATES_AFTER,
     PRODUCT_UPDATES_AFTER_SENTENCE,
@@ -14,8 +14,6 @@ from hublet.notifications.preferences.switches import (
     Preferences,
 )
 
-# "yes", 1 and the like are no booleans.
-Flag = Annotated[bool, Field(strict=True)]
 PrepaidAmount = Annotated[
     str,
     Field(

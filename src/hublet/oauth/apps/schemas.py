@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import MISSING, AfterValidator, Field
 
-from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.core.schema import Flag, ObjectId, Schema, Timestamp
 from hublet.oauth.apps import records
 from hublet.oauth.apps.records import MAX_NAME, clean_name
 from hublet.oauth.redirect_uris import MAX_REDIRECT_URI
@@ -32,7 +32,7 @@ class CreateApp(Schema):
     scopes: Scopes = Field(default=[Scope.openid, Scope.profile])
     clientUri: Uri | MISSING = MISSING
     # Redirect URIs without a query may come with any, for the helpers of the Python client.
-    dynamicQuery: bool = False
+    dynamicQuery: Flag = False
     # The organization that it is bound to; the caller must be an administrator of it.
     organization: str | MISSING = MISSING
 
@@ -45,7 +45,7 @@ class UpdateApp(Schema):
     scopes: Scopes | MISSING = MISSING
     # Null takes it away.
     clientUri: Uri | MISSING | None = MISSING
-    dynamicQuery: bool | MISSING = MISSING
+    dynamicQuery: Flag | MISSING = MISSING
 
 
 class Secret(Schema):

@@ -4,12 +4,12 @@ from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Query, Request
-from pydantic import AwareDatetime
 from starlette.responses import Response
 
 from hublet.core.http.paging import Page
 from hublet.core.http.routers import Router, mirror_routes
 from hublet.core.paging import InvalidCursor, read_cursor
+from hublet.core.schema import Moment
 from hublet.repos.auth import raw_url_of
 from hublet.repos.files.records import Condition, Upload
 from hublet.repos.files.uploads import announced_digests, check_media_type, guess_media_type
@@ -77,7 +77,7 @@ async def _upload(
     path: str,
     condition: RequestedCondition,
     content_type: Annotated[str | None, Header(include_in_schema=False)] = None,
-    x_file_modified_at: Annotated[AwareDatetime | None, Header()] = None,
+    x_file_modified_at: Annotated[Moment | None, Header()] = None,
     x_content_sha256: Annotated[str | None, Header(pattern="^[0-9A-Fa-f]{64}$")] = None,
     digest: Annotated[str | None, Header(description="As in `sha-256=<base64>`.")] = None,
 ) -> Upload:

@@ -74,9 +74,10 @@ async def delete_bucket(conn: Conn, caller: AnyCaller, address: FilesRepo) -> Do
 async def update_bucket_settings(
     conn: Conn, caller: AnyCaller, address: FilesRepo, body: UpdateBucket
 ) -> Bucket:
-    """Change who sees a bucket."""
+    """Change who sees a bucket, and whether it has discussions."""
     repo = await repos.get(conn, caller, address, Right.manage)
-    change = SettingsChange(visibility=_visibility(body))
+    disabled = None if body.discussionsDisabled is MISSING else body.discussionsDisabled
+    change = SettingsChange(visibility=_visibility(body), discussions_disabled=disabled)
     return Bucket.of(await settings.update_settings(conn, caller, repo, change))
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import MISSING, Field, StringConstraints, TypeAdapter
 
-from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.core.schema import Flag, ObjectId, Schema, Timestamp
 from hublet.repos.files import records
 from hublet.repos.records import Repo
 from hublet.repos.schemas import Ignored, RepoTypeName, Sha256
@@ -126,7 +126,7 @@ class BatchRefused(Schema):
 
 
 class CreateBucket(Schema):
-    private: bool | MISSING = MISSING
+    private: Flag | MISSING = MISSING
     visibility: Literal["public", "private"] | MISSING = MISSING
     resourceGroupId: ObjectId | MISSING = MISSING
     region: Ignored = None
@@ -135,8 +135,9 @@ class CreateBucket(Schema):
 class UpdateBucket(Schema):
     """A field that is left out keeps its value."""
 
-    private: bool | MISSING = MISSING
+    private: Flag | MISSING = MISSING
     visibility: Literal["public", "private"] | MISSING = MISSING
+    discussionsDisabled: Flag | MISSING = MISSING
 
 
 class Bucket(Schema):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import MISSING, Field
 
-from hublet.core.schema import Schema, Timestamp
+from hublet.core.schema import Flag, Schema, Timestamp
 from hublet.repos.lfs.records import LocatedLfsFile, ObjectResponse, TransferAction
 from hublet.repos.schemas import Sha256
 
@@ -24,7 +24,7 @@ class WantedObject(Schema):
     # Git LFS may tell more of a file; it changes nothing.
     name: str | MISSING = MISSING
     path: str | MISSING = MISSING
-    authenticated: bool | MISSING = MISSING
+    authenticated: Flag | MISSING = MISSING
 
 
 class LfsBatch(Schema):
@@ -177,7 +177,7 @@ class ListedLfsFile(Schema):
 
 class Deletions(Schema):
     sha: Annotated[list[Sha256], Field(min_length=1, max_length=MOST_FILES)]
-    rewriteHistory: bool = False
+    rewriteHistory: Flag = False
 
 
 class ChangeLfsFiles(Schema):

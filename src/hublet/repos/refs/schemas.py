@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import MISSING, Field
 
-from hublet.core.schema import Schema
+from hublet.core.schema import Flag, Schema
 from hublet.repos import records
 from hublet.repos.records import HEADS, PULL_REQUESTS, TAGS
 from hublet.repos.schemas import Sha1
@@ -15,9 +15,9 @@ class CreateBranch(Schema):
     # A branch, a tag or the id of a commit; main when it is missing.
     startingPoint: str | MISSING = MISSING
     # Start with nothing at all instead.
-    emptyBranch: bool = False
+    emptyBranch: Flag = False
     # Move the branch there when it exists.
-    overwrite: bool = False
+    overwrite: Flag = False
 
 
 class CreateTag(Schema):

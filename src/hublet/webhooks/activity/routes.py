@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
-from pydantic import MISSING, AwareDatetime
+from pydantic import MISSING
 from starlette.responses import Response
 
 from hublet.accounts.organizations import service as organizations
@@ -15,6 +15,7 @@ from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.event_streams import EVENT_STREAM_RESPONSES, EventStream, LastEventId
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
+from hublet.core.schema import Moment
 from hublet.tokens.auth import caller_of
 from hublet.webhooks import service as webhooks
 from hublet.webhooks.activity import service, store
@@ -43,8 +44,8 @@ async def _parse_filter(
         str | None,
         Query(pattern=_REPO, description="About the repository that was called owner/name then."),
     ] = None,
-    since: Annotated[AwareDatetime | None, Query(description="From this moment on.")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="Before this moment.")] = None,
+    since: Annotated[Moment | None, Query(description="From this moment on.")] = None,
+    until: Annotated[Moment | None, Query(description="Before this moment.")] = None,
 ) -> DeliveryFilter:
     everything = DeliveryFilter()
     if since and until and until <= since:

@@ -4,10 +4,10 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
 import msgspec
-from pydantic import MISSING, AwareDatetime, BeforeValidator, Field, WithJsonSchema
+from pydantic import MISSING, Field
 
 from hublet.core.clock import from_micros
-from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.core.schema import Moment, ObjectId, Schema, Timestamp
 from hublet.repos.schemas import RepoTypeName
 from hublet.webhooks.activity import records
 from hublet.webhooks.delivery.signing import headers_of
@@ -216,20 +216,6 @@ def _milliseconds(micros: int | None) -> Any:
 
 def _text(response: bytes) -> str:
     return response.decode(errors="replace").replace("\x00", "")
-
-
-def _text_only(value: Any) -> Any:
-    # Pydantic would take a number for seconds since 1970.
-    if not isinstance(value, str):
-        raise ValueError("must be a timestamp such as 2026-11-15T01:44:56Z")  # noqa: TRY004 - pydantic's rule
-    return value
-
-
-Moment = Annotated[
-    AwareDatetime,
-    BeforeValidator(_text_only),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
-]
 
 
 class Recover(Schema):
