@@ -257,7 +257,7 @@ async def test_a_moved_repository_leads_to_its_new_address(
     response = await discover(client, {}, "ada/engine.git")
 
     assert response.status_code == 307
-    where = "http://hub.test/ada/motor.git/info/refs?service=git-upload-pack"
+    where = "/ada/motor.git/info/refs?service=git-upload-pack"
     assert response.headers["location"] == where
 
 

@@ -73,7 +73,7 @@ MOVED: dict[int | str, dict[str, Any]] = {
         "description": "The repository has another name now; `Location` is its new address.",
         "headers": {
             "Location": {
-                "description": "The same request at the new address.",
+                "description": "The same request at the new address, without the host.",
                 "required": True,
                 "schema": {"type": "string"},
             }

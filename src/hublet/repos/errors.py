@@ -80,12 +80,16 @@ class RepoFolderGone(NotFound):
 
 
 class RepoMoved(HubError):
-    """The repository has another name now; the client follows."""
+    """The repository has another name now; the client follows.
+
+    `path` begins with a slash: the public clients download no file through a redirect that
+    names a host, because they take it for storage elsewhere.
+    """
 
     status = 307
 
-    def __init__(self, full_name: str, *, location: str) -> None:
-        super().__init__(f"The repository is now {full_name}.", headers={"Location": location})
+    def __init__(self, full_name: str, *, path: str) -> None:
+        super().__init__(f"The repository is now {full_name}.", headers={"Location": path})
 
 
 class RepoExists(Conflict):

@@ -52,7 +52,7 @@ async def get(conn: Reader, caller: Caller | None, address: RepoAddress, right: 
     if repo is None or not await _may_see_or_discuss(conn, caller, repo, right):
         raise RepoNotFound(address.type, address.full_name)
     if moved is not None and (path := _new_path(address, moved)) is not None:
-        raise RepoMoved(moved.full_name, location=conn.hub.settings.base_url + path)
+        raise RepoMoved(moved.full_name, path=path)
     if right is not Right.see:
         await check(conn, caller, repo, right)
     return repo
