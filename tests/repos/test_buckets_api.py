@@ -94,7 +94,7 @@ async def test_a_taken_name_is_a_conflict_that_tells_the_address(
     assert (again.status_code, again.json()) == (
         409,
         {
-            "error": "There is a repository ada/BOX already.",
+            "error": "A bucket repository called ada/BOX already exists.",
             "url": "http://hub.test/buckets/ada/BOX",
         },
     )

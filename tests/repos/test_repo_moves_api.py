@@ -142,7 +142,7 @@ async def test_a_name_that_is_taken_is_refused(client: httpx2.AsyncClient, ada: 
     assert (response.status_code, response.json()) == (
         409,
         {
-            "error": "There is a repository ada/TWO already.",
+            "error": "A model repository called ada/TWO already exists.",
             "url": "http://hub.test/ada/TWO",
         },
     )
