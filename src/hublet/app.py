@@ -29,6 +29,7 @@ from hublet.notifications.inbox.stream import InboxWatcher
 from hublet.oauth import routes as oauth
 from hublet.oauth.grants.context import GrantContext
 from hublet.pages import routes as pages
+from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.browse.downloads import DownloadCounter
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
@@ -54,6 +55,7 @@ FEATURES = (
     oauth,
     scim,
     pages,
+    ownerless_routes,
     gaps,
 )
 

@@ -140,9 +140,7 @@ def test_a_private_repository_needs_a_token_that_may_read_it(hub: Hub, tmp_path:
 
     assert "could not read Username" in refused(None)
     assert "remote: Invalid credentials in Authorization header" in refused("hf_wrong")
-    assert f"remote: There is no model {name}, or you cannot see it." in refused(
-        made.stdout.strip()
-    )
+    assert "remote: Repository not found" in refused(made.stdout.strip())
     assert clone(hub, name, tmp_path).git("log", "--format=%s") == "initial commit"
 
 

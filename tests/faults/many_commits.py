@@ -82,7 +82,7 @@ def _send(client: httpx2.Client, planned: PlannedCommit, acknowledged: Acknowled
 def _commit(client: httpx2.Client, planned: PlannedCommit) -> str:
     if planned.branch != "main":
         answer = client.post(f"{planned.repo.api}/branch/{planned.branch}", json={})
-        assert answer.status_code in {200, 409}, answer.text
+        assert answer.status_code in {200, 412}, answer.text
     body = commit_body({planned.path: planned.content}, summary=f"Add {planned.path}")
     while True:
         answer = post_commit(client, planned.repo, planned.branch, body)
@@ -90,4 +90,4 @@ def _commit(client: httpx2.Client, planned: PlannedCommit) -> str:
             oid: str = answer.json()["commitOid"]
             return oid
         # Others moved the branch meanwhile; nothing else may go wrong.
-        assert answer.status_code == 409, answer.text
+        assert answer.status_code == 412, answer.text

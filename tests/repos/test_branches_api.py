@@ -63,7 +63,7 @@ async def test_a_branch_that_exists_is_left_alone_unless_asked(ada: Headers, rep
     refused = await create(repo, ada, "x")
     assert (refused.status_code, refused.json()) == (
         409,
-        {"error": "There is a branch x already."},
+        {"error": "Reference refs/heads/x already exists."},
     )
     assert await repo.state() == before
 
@@ -152,6 +152,9 @@ async def test_a_branch_is_deleted(client: httpx2.AsyncClient, ada: Headers, rep
 
     assert (response.status_code, response.json()) == (200, {})
     assert (again.status_code, again.headers["x-error-code"]) == (404, "RevisionNotFound")
+    assert again.json() == {
+        "error": "Invalid rev id: there is no revision feat/x in this repository."
+    }
     refs, events = await repo.state()
     assert refs == {"refs/heads/main": main}
     assert events[-1]["updated_refs"] == [
@@ -166,7 +169,7 @@ async def test_main_stays(client: httpx2.AsyncClient, ada: Headers, repo: ARepo)
 
     assert (response.status_code, response.json()) == (
         400,
-        {"error": "The branch main cannot be deleted."},
+        {"error": "Cannot delete refs/heads/main: every repository keeps its main branch."},
     )
     assert await repo.state() == before
 

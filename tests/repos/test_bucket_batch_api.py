@@ -159,11 +159,7 @@ async def test_a_file_is_copied_from_where_the_caller_may_read(
         {
             "error": "2 of 3 operations cannot be done, so nothing was changed.",
             "failed": [
-                {
-                    "path": "b",
-                    "error": "There is no container bob/secret, or you cannot see it. "
-                    "If it is private, check that your token may read it.",
-                },
+                {"path": "b", "error": "container bob/secret: Repository not found"},
                 {
                     "path": "c",
                     "error": f"bob/open has no content {digest(b'secret')}. {NO_XET}",
@@ -211,7 +207,7 @@ async def test_nothing_is_copied_past_a_gate(
 
     assert response.status_code == 422
     [failure] = response.json()["failed"]
-    assert failure["error"].startswith("Access to bob/engine is restricted: ")
+    assert failure["error"].startswith("model bob/engine: Access to model bob/engine is restricted")
     assert await files(client, ada) == {}
 
 

@@ -234,7 +234,7 @@ async def test_what_only_resembles_an_earlier_commit_is_refused(
 
     response = await repo.send(ada, ndjson(*body))
 
-    assert response.status_code == 409
+    assert response.status_code == 412
     assert await repo.state() == before
 
 
@@ -248,7 +248,19 @@ async def test_the_same_change_by_somebody_else_is_another_one(
     body = ndjson(header("First", parentCommit=await repo.head()), file("a", "1"))
     await repo.send(bob, body)
 
-    assert (await repo.send(eve, body)).status_code == 409
+    assert (await repo.send(eve, body)).status_code == 412
+
+
+async def test_a_folder_is_deleted_with_or_without_a_slash_at_its_end(
+    ada: Headers, repo: ARepo
+) -> None:
+    await repo.commit(ada, *(file(f"{folder}/b/{n}", "1") for folder in "adxy" for n in "12"))
+
+    await repo.commit(ada, deleted_folder("a/b"), deleted_folder("d/b/"))
+    # As the public client deletes what has no slash at its end, whatever it is.
+    await repo.commit(ada, deleted_file("x"), deleted_file("x/b/1"), deleted_file("y/b"))
+
+    assert await repo.files() == {}
 
 
 async def test_a_commit_meant_for_another_state_is_refused(ada: Headers, repo: ARepo) -> None:
@@ -258,10 +270,10 @@ async def test_a_commit_meant_for_another_state_is_refused(ada: Headers, repo: A
 
     response = await repo.send(ada, ndjson(header(parentCommit=parent), file("a", "2")))
 
-    assert response.status_code == 409
+    assert response.status_code == 412
     assert response.json() == {
-        "error": f"parentCommit is {parent}, but main is at {head} by now; "
-        "read it again and repeat the change."
+        "error": "The branch was updated since you opened this page. Please refresh and try again. "
+        f"(parentCommit is {parent}, and main is at {head}.)"
     }
     assert await repo.state() == before
 

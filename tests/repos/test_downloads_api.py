@@ -314,7 +314,7 @@ async def test_an_old_name_leads_to_the_new_one(
 
     assert (response.status_code, response.headers["location"]) == (
         307,
-        "http://hub.test/ada/motor/resolve/main/d%2Fsmall.txt?download=true",
+        "/ada/motor/resolve/main/d%2Fsmall.txt?download=true",
     )
 
 

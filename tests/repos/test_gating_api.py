@@ -151,7 +151,8 @@ async def test_a_rejected_user_reads_the_reason_and_cannot_ask_again(
 
     assert again.json() == {"status": "rejected"}
     assert refused.json() == {
-        "error": "Access to ada/engine is restricted: its owner rejected your request."
+        "error": "Access to model ada/engine is restricted and you are not in the authorized list: "
+        "its owner rejected your request."
     }
     assert withdrawn.status_code == 404
     [request] = await requests(client, gated, "rejected")

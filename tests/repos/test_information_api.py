@@ -270,10 +270,7 @@ async def test_a_private_repository_is_described_to_its_owner_only(
     assert own["private"] is True
     for response in others:
         assert (response.status_code, response.headers["x-error-code"]) == (404, "RepoNotFound")
-        assert response.json() == {
-            "error": "There is no model ada/engine, or you cannot see it. "
-            "If it is private, check that your token may read it."
-        }
+        assert response.json() == {"error": "Repository not found"}
 
 
 async def test_types_do_not_mix(client: httpx2.AsyncClient, ada: Headers) -> None:
@@ -378,7 +375,7 @@ async def test_a_gate_stands_before_the_content(
 
     assert (refused.status_code, refused.headers["x-error-code"]) == (403, "GatedRepo")
     assert refused.json() == {
-        "error": "Access to acme/engine is restricted: "
+        "error": "Access to model acme/engine is restricted and you are not in the authorized list: "
         "ask for access on its page; its owner decides."
     }
     assert own.json() == {}

@@ -8,7 +8,7 @@ from hublet.repos.errors import RefChanged
 from hublet.repos.git import bare_repos, history
 from hublet.repos.refs import service
 from people import Headers, sign_in
-from repos.commits import ARepo, a_repo, file
+from repos.commits import ARepo, a_repo, file, header, ndjson
 
 
 @pytest.fixture
@@ -52,6 +52,27 @@ async def test_another_branch_is_squashed_alone(
     refs = await repo.refs()
     assert refs["refs/heads/main"] == main
     assert refs["refs/heads/feat/x"] != main
+
+
+async def test_a_pull_request_is_squashed_and_can_still_be_seen(
+    client: httpx2.AsyncClient, ada: Headers, repo: ARepo
+) -> None:
+    opened = await repo.send(ada, ndjson(header("Propose"), file("b", "2")), query="?create_pr=1")
+    assert opened.status_code == 200
+    await repo.commit(ada, file("b", "3"), revision="refs%2Fpr%2F1")
+    main = await repo.head()
+
+    response = await squash(repo, ada, "refs%2Fpr%2F1", message="One")
+
+    assert (response.status_code, response.json()) == (200, {})
+    commits = (await client.get(f"{repo.path}/commits/refs%2Fpr%2F1")).json()
+    assert [commit["title"] for commit in commits] == ["One"]
+    assert await repo.head() == main
+    shown = await client.get(f"{repo.path}/discussions/1?diff=1")
+    assert (shown.status_code, shown.json()["status"]) == (200, "open")
+    merged = await client.post(f"{repo.path}/discussions/1/merge", headers=ada, json={})
+    assert merged.status_code == 200
+    assert (await repo.files())["b"] == b"3"
 
 
 async def test_a_tag_or_a_commit_has_no_history_to_squash(

@@ -76,15 +76,45 @@ async def test_a_tag_that_exists_is_left_alone(ada: Headers, repo: ARepo) -> Non
 
     response = await tag(repo, ada, "v1")
 
-    assert (response.status_code, response.json()) == (409, {"error": "There is a tag v1 already."})
+    assert (response.status_code, response.json()) == (
+        409,
+        {"error": "Reference refs/tags/v1 already exists."},
+    )
     assert await repo.state() == before
 
 
-@pytest.mark.parametrize("at", ["nothing", "1" * 40])
-async def test_only_what_exists_can_be_tagged(ada: Headers, repo: ARepo, at: str) -> None:
+async def test_a_commit_can_be_tagged_by_the_beginning_of_its_id(ada: Headers, repo: ARepo) -> None:
+    sha = await repo.commit(ada, file("a", "1"))
+
+    tagged = await tag(repo, ada, "v1", at=sha[:7])
+    too_short = await tag(repo, ada, "v2", at=sha[:6])
+    branch = await repo.client.post(
+        f"{repo.path}/branch/b", headers=ada, json={"startingPoint": sha[:12]}
+    )
+
+    assert (tagged.status_code, branch.status_code, too_short.status_code) == (200, 200, 404)
+    refs = await repo.refs()
+    assert (refs["refs/tags/v1"], refs["refs/heads/b"]) == (sha, sha)
+
+
+async def test_a_name_that_looks_like_an_id_comes_first(ada: Headers, repo: ARepo) -> None:
+    first = await repo.head()
+    sha = await repo.commit(ada, file("a", "1"))
+    await tag(repo, ada, sha[:7], at=first)
+
+    await tag(repo, ada, "v1", at=sha[:7])
+
+    assert (await repo.refs())["refs/tags/v1"] == first
+
+
+@pytest.mark.parametrize("name", ["v1", "no name"])
+@pytest.mark.parametrize("at", ["nothing", "1" * 40, "1" * 7])
+async def test_only_what_exists_can_be_tagged(
+    ada: Headers, repo: ARepo, at: str, name: str
+) -> None:
     before = await repo.state()
 
-    response = await tag(repo, ada, "v1", at=at)
+    response = await tag(repo, ada, name, at=at)
 
     assert (response.status_code, response.headers["x-error-code"]) == (404, "RevisionNotFound")
     assert await repo.state() == before

@@ -186,13 +186,13 @@ async def test_expanding_tells_the_last_commit_of_each(
         pytest.param(
             "nowhere",
             "RevisionNotFound",
-            "There is no revision nowhere in this repository.",
+            "Invalid rev id: there is no revision nowhere in this repository.",
             id="an unknown branch",
         ),
         pytest.param(
             "0" * 40,
             "RevisionNotFound",
-            f"There is no revision {'0' * 40} in this repository.",
+            f"Invalid rev id: there is no revision {'0' * 40} in this repository.",
             id="an unknown commit",
         ),
         pytest.param(

@@ -76,12 +76,30 @@ class _RootRepoConvertor(_Text):
     regex = "(?:(?:datasets|spaces|kernels)/[^/]+|(?!api/)[^/]+)/[^/]+"
 
 
+class _ApiEndConvertor(_Text):
+    """What stands behind the name of a repository in the addresses of its API."""
+
+    regex = (
+        "(?:auth-check|branch|commits?|discussions|duplicate|lfs-files|like|likers|paths-info"
+        "|preupload|refs|resource-group|revision|settings|super-squash|tag|tree|treesize"
+        "|user-access-request)(?:/.*)?"
+    )
+
+
+class _RootEndConvertor(_Text):
+    """What stands behind the name of a repository at the root of the hub."""
+
+    regex = "(?:ask-access|git-receive-pack|git-upload-pack|info/.*|raw/.*|resolve/.*)"
+
+
 register_url_convertor("kind", _KindConvertor())
 register_url_convertor("any_kind", _AnyKindConvertor())
 register_url_convertor("repo", _RootRepoConvertor())
 register_url_convertor("prefix", _PrefixConvertor())
 register_url_convertor("owner", _OwnerConvertor())
 register_url_convertor("lone", _LoneNameConvertor())
+register_url_convertor("api_end", _ApiEndConvertor())
+register_url_convertor("root_end", _RootEndConvertor())
 
 # The tags of a route that serves all four types.
 GIT_TAGS: list[str | Enum] = ["models", "datasets", "spaces", "kernels"]
@@ -93,7 +111,7 @@ MOVED: dict[int | str, dict[str, Any]] = {
         "description": "The repository has another name now; `Location` is its new address.",
         "headers": {
             "Location": {
-                "description": "The same request at the new address.",
+                "description": "The same request at the new address, without the host.",
                 "required": True,
                 "schema": {"type": "string"},
             }

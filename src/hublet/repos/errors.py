@@ -11,14 +11,14 @@ HubError
 │   ├── RepoNotFound, RepoFolderGone, RevisionNotFound, EntryNotFound, ContentMissing
 │   └── FileNotFound, ObjectNotFound, OwnerNotFound, AccessRequestNotFound, AttachmentNotFound
 ├── Conflict        409
-│   └── RepoExists, RefExists, RefConflict, RefChanged, ParentMoved, PathTakenInBucket
+│   └── RepoExists, RefExists, RefConflict, RefChanged, PathTakenInBucket
 ├── TooLarge        413
 │   └── CommitTooLarge, FileTooLarge, BatchTooLarge, RequestTooLarge
 ├── Unavailable     503
 │   └── StorageUnavailable, GitBusy, GitUnavailable, GitMissing
 ├── RepoMoved       307
-├── ConditionFailed 412
-└── BatchFailed     422
+├── ConditionFailed, ParentMoved 412
+└── BatchFailed, InvalidCommitPath 422
 Exception
 ├── PushRefused (BadPack)
 └── GitFailed
@@ -63,11 +63,9 @@ class RepoNotFound(NotFound):
 
     code = "RepoNotFound"
 
-    def __init__(self, type: str, full_name: str) -> None:  # noqa: A002 - the interface's word
-        super().__init__(
-            f"There is no {type} {full_name}, or you cannot see it. "
-            "If it is private, check that your token may read it."
-        )
+    def __init__(self) -> None:
+        # The public clients write their own explanation, and leave out this part of it.
+        super().__init__("Repository not found")
 
 
 class RepoFolderGone(NotFound):
@@ -80,19 +78,25 @@ class RepoFolderGone(NotFound):
 
 
 class RepoMoved(HubError):
-    """The repository has another name now; the client follows."""
+    """The repository has another name now; the client follows.
+
+    `path` begins with a slash: the public clients download no file through a redirect that
+    names a host, because they take it for storage elsewhere.
+    """
 
     status = 307
 
-    def __init__(self, full_name: str, *, location: str) -> None:
-        super().__init__(f"The repository is now {full_name}.", headers={"Location": location})
+    def __init__(self, full_name: str, *, path: str) -> None:
+        super().__init__(f"The repository is now {full_name}.", headers={"Location": path})
 
 
 class RepoExists(Conflict):
     """The name is taken; the public client reads the url even then."""
 
-    def __init__(self, full_name: str, *, url: str) -> None:
-        super().__init__(f"There is a repository {full_name} already.", extra={"url": url})
+    def __init__(self, type: str, full_name: str, *, url: str) -> None:  # noqa: A002 - as elsewhere
+        super().__init__(
+            f"A {type} repository called {full_name} already exists.", extra={"url": url}
+        )
 
 
 class OwnerNotFound(NotFound):
@@ -115,8 +119,11 @@ class AccessNotGranted(NotAllowed):
 
     code = "GatedRepo"
 
-    def __init__(self, full_name: str, reason: str) -> None:
-        super().__init__(f"Access to {full_name} is restricted: {reason}")
+    def __init__(self, type: str, full_name: str, reason: str) -> None:  # noqa: A002 - as elsewhere
+        super().__init__(
+            f"Access to {type} {full_name} is restricted and you are not in the authorized list: "
+            f"{reason}"
+        )
 
 
 class InvalidAccessRequest(InvalidRequest):
@@ -140,7 +147,7 @@ class RevisionNotFound(NotFound):
     code = "RevisionNotFound"
 
     def __init__(self, revision: str) -> None:
-        super().__init__(f"There is no revision {revision} in this repository.")
+        super().__init__(f"Invalid rev id: there is no revision {revision} in this repository.")
 
 
 class EntryNotFound(NotFound):
@@ -163,8 +170,8 @@ class ContentMissing(NotFound):
 
 
 class RefExists(Conflict):
-    def __init__(self, kind: str, name: str) -> None:
-        super().__init__(f"There is a {kind} {name} already.")
+    def __init__(self, ref: str) -> None:
+        super().__init__(f"Reference {ref} already exists.")
 
 
 class RefConflict(Conflict):
@@ -196,17 +203,25 @@ class InvalidCommitLine(InvalidCommit):
         super().__init__(f"Line {number}: {rule}")
 
 
+class InvalidCommitPath(HubError):
+    """The path of an operation breaks a rule; above all it may lead out of the repository."""
+
+    status = 422
+
+
 class CommitTooLarge(TooLarge):
     pass
 
 
-class ParentMoved(Conflict):
+class ParentMoved(HubError):
     """The commit is meant for another state of the branch."""
+
+    status = 412
 
     def __init__(self, revision: str, *, parent: str, head: str) -> None:
         super().__init__(
-            f"parentCommit is {parent}, but {revision} is at {head} by now; "
-            "read it again and repeat the change."
+            "The branch was updated since you opened this page. Please refresh and try again. "
+            f"(parentCommit is {parent}, and {revision} is at {head}.)"
         )
 
 

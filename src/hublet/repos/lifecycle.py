@@ -113,7 +113,7 @@ async def _add_or_refuse(conn: Connection, repo: Repo) -> None:
 
 
 def _name_taken(conn: Reader, repo: Repo) -> RepoExists:
-    return RepoExists(repo.full_name, url=repo.url(conn.hub.settings.base_url))
+    return RepoExists(repo.type, repo.full_name, url=repo.url(conn.hub.settings.base_url))
 
 
 async def _new_record(conn: Reader, caller: Caller, new: NewRepo) -> Repo:
@@ -148,10 +148,9 @@ async def move(conn: Connection, caller: Caller, repo: Repo, target: RepoAddress
     try:
         if not await store.set_name(conn, before=repo, after=moved):
             # Another request moved or deleted it at the same moment.
-            raise RepoNotFound(repo.type, repo.full_name)
+            raise RepoNotFound
     except UniqueViolation:
-        url = moved.url(conn.hub.settings.base_url)
-        raise RepoExists(moved.full_name, url=url) from None
+        raise _name_taken(conn, moved) from None
     await store.add_redirect(conn, repo)
     await store.remove_redirect(conn, moved)
     await publish(

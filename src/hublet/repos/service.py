@@ -50,9 +50,9 @@ async def get(conn: Reader, caller: Caller | None, address: RepoAddress, right: 
     moved = None if named else await store.find_by_old_name(conn, address)
     repo = named or moved
     if repo is None or not await _may_see_or_discuss(conn, caller, repo, right):
-        raise RepoNotFound(address.type, address.full_name)
+        raise RepoNotFound
     if moved is not None and (path := _new_path(address, moved)) is not None:
-        raise RepoMoved(moved.full_name, location=conn.hub.settings.base_url + path)
+        raise RepoMoved(moved.full_name, path=path)
     if right is not Right.see:
         await check(conn, caller, repo, right)
     return repo
@@ -72,7 +72,7 @@ async def get_as_named(
     """Like `get`, for what cannot be undone: a former name of the repository is not enough."""
     repo = await get(conn, caller, address, right)
     if not is_named(repo, address):
-        raise RepoNotFound(address.type, address.full_name)
+        raise RepoNotFound
     return repo
 
 
@@ -153,7 +153,7 @@ async def check(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -
     if right is Right.read:
         user_id = caller.user_id if caller else ""
         status = await store.access_status(conn, repo.id, user_id=user_id)
-        raise AccessNotGranted(repo.full_name, access.gate_reason(repo, status))
+        raise AccessNotGranted(repo.type, repo.full_name, access.gate_reason(repo, status))
     if caller is None:
         raise RightNeeded(repo.full_name, "it needs a token.")
     if not access.token_reaches(repo, caller, right):
@@ -173,6 +173,6 @@ async def add(conn: Connection, repo: Repo) -> bool:
 async def delete(conn: Connection, caller: Caller, repo: Repo) -> None:
     """Delete a repository; a task removes its folder after the transaction."""
     if not await store.remove(conn, repo.id):
-        raise RepoNotFound(repo.type, repo.full_name)
+        raise RepoNotFound
     await add_task(conn, NewTask(kind=REMOVE_FOLDER, body=json.dumps({"repo_id": repo.id})))
     await publish(conn, RepoDeleted(repo=snapshot(repo), actor_id=caller.user_id))

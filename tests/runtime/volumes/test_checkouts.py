@@ -333,7 +333,9 @@ async def test_a_repository_whose_folder_is_gone_is_refused(
     with pytest.raises(CannotRun) as refused:
         await prepared(database, job)
 
-    assert str(refused.value) == f"There is no revision {commit} in this repository"
+    assert str(refused.value) == (
+        f"Invalid rev id: there is no revision {commit} in this repository"
+    )
 
 
 def age(folder: Path, seconds: int) -> None:

@@ -139,7 +139,7 @@ async def add(conn: Connection, caller: Caller, repo: Repo, new: NewDiscussion) 
     check_enabled(repo)
     number = await store.next_number(conn, repo.id)
     if number is None:
-        raise RepoNotFound(repo.type, repo.full_name)
+        raise RepoNotFound
     at = now()
     thread = Thread(
         id=new_object_id(),

@@ -13,7 +13,7 @@ from hublet.core.http import Db, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES
 from hublet.core.schema import Done
 from hublet.repos import service as repos
-from hublet.repos.auth import GIT_REPO, GIT_REPOS, GIT_TAGS, MOVED, GitRepo, GitRepoKind
+from hublet.repos.auth import GIT_REPO, GIT_REPOS, GIT_TAGS, MOVED, GitRepo
 from hublet.repos.browse import information, lists, revisions, store
 from hublet.repos.browse.auth import (
     IN_REVISION,
@@ -41,7 +41,6 @@ from hublet.repos.browse.schemas import (
     TreeSize,
     render_information,
 )
-from hublet.repos.errors import RepoNotFound
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import Right
 from hublet.tokens.auth import AnyCaller, MaybeCaller
@@ -89,12 +88,6 @@ async def check_write_access(conn: ReadConn, caller: MaybeCaller, address: GitRe
     """Tell whether the caller may change the content of a repository."""
     await repos.get(conn, caller, address, Right.write)
     return Done()
-
-
-@router.get("/api/{kind:kind}/{name:lone}")
-async def get_repo_without_owner(kind: GitRepoKind, name: str) -> Done:
-    """Answer 404: a repository of this hub has an owner, in the form `owner/name`."""
-    raise RepoNotFound(kind.type, name)
 
 
 @lists_router.get(GIT_REPOS, tags=GIT_TAGS, responses=PAGED_RESPONSES)

@@ -20,7 +20,7 @@ from hublet.repos.commits.operations import (
     Operation,
 )
 from hublet.repos.commits.parser import CommitParser
-from hublet.repos.errors import InvalidCommit, InvalidPath
+from hublet.repos.errors import InvalidCommit, InvalidCommitPath, InvalidPath
 from hublet.repos.git import patterns
 from hublet.repos.git.object_writer import ObjectWriter
 from hublet.repos.git.tree_changes import FilePut, TreeChanges
@@ -85,10 +85,10 @@ class CommitIntake:
 
     def finish(self) -> CommitRequest:
         header = self._parser.finish()
-        # Files in a deleted folder are deleted with it.
-        folders = self._changes.deleted_folders
+        # Files in a deleted folder are deleted with it; a folder may be deleted like a file.
         files = self._changes.deleted_files
-        separate = {path for path in files if folders.isdisjoint(paths_above(path))}
+        deleted = self._changes.deleted_folders | files
+        separate = {path for path in files if deleted.isdisjoint(paths_above(path))}
         return CommitRequest(
             header=header,
             changes=replace(self._changes, deleted_files=separate, attributes=self._attributes),
@@ -153,4 +153,4 @@ def _check_path(path: str) -> None:
     except InvalidPath as error:
         # The path in printable form, so that the message names it.
         printable = path[:200].encode("ascii", "backslashreplace").decode()
-        raise InvalidCommit(f"{printable!r}: {error.message}") from None
+        raise InvalidCommitPath(f"{printable!r}: {error.message}") from None

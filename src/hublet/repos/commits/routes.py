@@ -69,8 +69,10 @@ _NDJSON: dict[str, Any] = {
     openapi_extra=_NDJSON,
     responses={
         400: {"model": YamlRefused, "description": "A line breaks a rule, or README.md does."},
-        409: {"description": "The branch has moved on from `parentCommit`."},
+        409: {"description": "The branch keeps moving; repeat the request."},
+        412: {"description": "The branch has moved on from `parentCommit`."},
         413: {"description": "A file is too large, or there are too many operations."},
+        422: {"description": "A path is relative, or breaks another rule for paths."},
     },
 )
 async def create_commit(

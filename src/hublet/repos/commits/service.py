@@ -75,7 +75,7 @@ async def commit(
     except (OSError, pygit2.GitError) as error:
         if not folder.exists():
             # The repository was deleted while the body arrived.
-            raise RepoNotFound(target.repo.type, target.repo.full_name) from None
+            raise RepoNotFound from None
         log.exception("a commit could not be stored", repo=target.repo.id)
         raise StorageUnavailable from error
     finally:

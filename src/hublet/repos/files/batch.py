@@ -194,7 +194,10 @@ async def _find_contents(
         try:
             holder = repo if source is None else await _get_source(conn, caller, source)
         except (NotFound, NotAllowed) as error:
-            failures |= {addition.path: error.message for addition in copies}
+            named = (
+                f"{source.type} {source.full_name}: {error.message}" if source else error.message
+            )
+            failures |= {addition.path: named for addition in copies}
             continue
         held = await _sizes_held(conn, holder, {a.sha256 for a in copies if a.sha256})
         for addition in copies:

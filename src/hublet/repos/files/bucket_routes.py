@@ -16,6 +16,7 @@ from hublet.repos.browse import lists
 from hublet.repos.browse.auth import ListPage
 from hublet.repos.browse.lists import write_list_cursor
 from hublet.repos.browse.records import ListOrder, ListSort, RepoFilter
+from hublet.repos.errors import RepoNotFound
 from hublet.repos.files import service
 from hublet.repos.files.auth import BUCKET, FilesRepo, mirror_for_containers, type_of
 from hublet.repos.files.schemas import Bucket, CreateBucket, UpdateBucket
@@ -117,6 +118,12 @@ async def list_buckets(
         conn, caller, filters, order=_OLDEST_FIRST, after=page.after, limit=page.reach
     )
     return [Bucket.of(repo) for repo in page.cut(listed, position=_position)]
+
+
+@buckets.delete("/api/buckets/{namespace}")
+async def delete_bucket_without_owner(_: AnyCaller, namespace: str) -> Done:  # noqa: ARG001 - described
+    """Answer 404: a bucket of this hub has an owner, in the form `owner/name`."""
+    raise RepoNotFound
 
 
 def _position(repo: Repo) -> str:

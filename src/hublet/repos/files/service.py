@@ -55,7 +55,7 @@ async def change_files(
     The contents must be blobs already. Of two changes at once, the second waits for the first.
     """
     if not await store.lock_repo(conn, repo.id):
-        raise RepoNotFound(repo.type, repo.full_name)
+        raise RepoNotFound
     before = await store.find_all(conn, repo.id, [change.path for change in changes])
     for change in changes:
         if not on.holds(before.get(change.path)):

@@ -52,7 +52,7 @@ def apply_changes(
 ) -> AppliedChanges:
     """Write the trees of a new commit on top of a base; deletions come before additions.
 
-    Refuses to delete a file that is not there, and to put a file where a folder is or a folder
+    Refuses to delete what is not there, and to put a file where a folder is or a folder
     where a file is.
     """
     root = _PathNode()
@@ -170,8 +170,11 @@ class _TreeBuilder:
 
 
 def _delete(items: TreeItems, key: bytes, node: _PathNode, at: str) -> None:
-    for is_deleted, is_folder in ((node.deletes_file, False), (node.deletes_folder, True)):
-        if is_deleted:
-            before = items.pop(key, None)
-            if before is None or (before.mode == FOLDER) != is_folder:
-                raise EntryNotFound(at)
+    # A deleted file may be a folder: the public client tells them apart by a slash at the end, which
+    # people forget.
+    if node.deletes_file and items.pop(key, None) is None:
+        raise EntryNotFound(at)
+    if node.deletes_folder:
+        before = items.pop(key, None)
+        if before is None or before.mode != FOLDER:
+            raise EntryNotFound(at)

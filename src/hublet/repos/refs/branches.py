@@ -21,6 +21,7 @@ from hublet.repos.git.objects import CommitDraft, commit_data, tree_data
 from hublet.repos.records import (
     HEADS,
     MAIN,
+    PULL_REQUESTS,
     TAGS,
     Card,
     NewBranch,
@@ -74,10 +75,10 @@ async def create_branch(
         repo = await repos.get(conn, caller, address, Right.write)
         before = await store.find(conn, repo.id, ref)
         if before is not None and not branch.overwrite:
-            raise RefExists("branch", branch.name)
+            raise RefExists(ref)
         start = None
         if not branch.is_empty:
-            start = await service.get_sha(conn, repo, branch.starting_point or "main")
+            start = await service.get_starting_point(conn, repo, branch.starting_point or "main")
     head = await asyncio.to_thread(
         _start_branch,
         repos.git_folder(database, repo.id),
@@ -105,7 +106,7 @@ def _start_branch(
 
 async def delete_branch(conn: Connection, caller: Caller, address: RepoAddress, name: str) -> None:
     if HEADS + name == MAIN:
-        raise InvalidBranch("The branch main cannot be deleted.")
+        raise InvalidBranch(f"Cannot delete {MAIN}: every repository keeps its main branch.")
     await _delete_ref(conn, caller, address, HEADS + name)
 
 
@@ -113,14 +114,15 @@ async def create_tag(
     database: Database, caller: Caller, address: RepoAddress, *, name: str, revision: str
 ) -> None:
     """Create a lightweight tag: it points to its commit directly, with no object of its own."""
-    check_ref_name("tag", name)
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        sha = await service.get_sha(conn, repo, revision)
-        if await store.find(conn, repo.id, TAGS + name) is not None:
-            raise RefExists("tag", name)
-    sha = await asyncio.to_thread(_commit_of, repos.git_folder(database, repo.id), sha)
+        start = await service.get_starting_point(conn, repo, revision)
+    sha = await asyncio.to_thread(_commit_of, repos.git_folder(database, repo.id), start)
+    # The public client expects that a missing revision is told before an invalid name.
+    check_ref_name("tag", name)
     async with database.transaction() as conn:
+        if await store.find(conn, repo.id, TAGS + name) is not None:
+            raise RefExists(TAGS + name)
         update = UpdatedRef(ref=TAGS + name, old_sha=None, new_sha=sha)
         await _update_ref(conn, caller, address, update, None)
 
@@ -132,12 +134,12 @@ async def delete_tag(conn: Connection, caller: Caller, address: RepoAddress, nam
 async def squash(
     database: Database, caller: Caller, address: RepoAddress, *, branch: str, message: str
 ) -> None:
-    """Squash a branch's whole history into one commit; its files stay as they are."""
+    """Squash the whole history of a branch or a pull request into one commit with its files."""
+    ref = branch if branch.startswith((HEADS, PULL_REQUESTS)) else HEADS + branch
     for _ in range(SQUASH_ATTEMPTS):
         async with database.read() as conn:
             repo = await repos.get(conn, caller, address, Right.write)
-            head = await _head_of(conn, repo, branch)
-        ref = HEADS + branch
+            head = await _head_of(conn, repo, ref, revision=branch)
         made = await asyncio.to_thread(
             _squash_commit,
             repos.git_folder(database, repo.id),
@@ -156,13 +158,15 @@ async def squash(
     raise RefChanged(branch)
 
 
-async def _head_of(conn: Reader, repo: Repo, branch: str) -> str:
-    head = await store.find(conn, repo.id, HEADS + branch)
+async def _head_of(conn: Reader, repo: Repo, ref: str, *, revision: str) -> str:
+    head = await store.find(conn, repo.id, ref)
     if head is not None:
         return head
-    if await service.find_sha(conn, repo, branch) is not None:
-        raise InvalidBranch(f"{branch} is no branch; only the history of a branch can be squashed.")
-    raise RevisionNotFound(branch)
+    if await service.find_sha(conn, repo, revision) is not None:
+        raise InvalidBranch(
+            f"{revision} is no branch; only the history of a branch can be squashed."
+        )
+    raise RevisionNotFound(revision)
 
 
 def _squash_commit(

@@ -74,7 +74,7 @@ async def delete_tag(conn: Conn, caller: AnyCaller, repo: GitRepo, revision: str
 async def squash_history(
     database: Db, caller: AnyCaller, repo: GitRepo, revision: str, body: SuperSquash
 ) -> Done:
-    """Make one commit of a branch's whole history. This cannot be undone."""
+    """Make one commit of the whole history of a branch or a pull request, for good."""
     message = f"Squash {revision}" if body.message is MISSING else body.message
     await branches.squash(database, caller, repo, branch=revision, message=message)
     return Done()

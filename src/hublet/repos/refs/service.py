@@ -22,6 +22,8 @@ from hublet.repos.refs import store
 MAX_REF_BYTES = 200
 
 COMMIT_ID = re.compile(r"[0-9a-f]{40}")
+# As short as git itself writes them.
+SHORT_COMMIT_ID = re.compile(r"[0-9a-f]{7,39}")
 
 
 def check_ref_name(kind: str, name: str) -> None:
@@ -62,6 +64,13 @@ async def get_sha(conn: Reader, repo: Repo, revision: str) -> str:
     if sha is None:
         raise RevisionNotFound(revision)
     return sha
+
+
+async def get_starting_point(conn: Reader, repo: Repo, revision: str) -> str:
+    """Return what `get_sha` does, or the beginning of a commit id, which only git can complete."""
+    if SHORT_COMMIT_ID.fullmatch(revision):
+        return await find_sha(conn, repo, revision) or revision
+    return await get_sha(conn, repo, revision)
 
 
 async def update_refs(conn: Connection, repo: Repo, transaction: RefTransaction) -> Repo:
