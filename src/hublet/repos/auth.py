@@ -57,11 +57,17 @@ class _RootRepoConvertor(_Text):
     regex = "(?:(?:datasets|spaces|kernels)/[^/]+|(?!api/)[^/]+)/[^/]+"
 
 
+class _RevisionConvertor(_Text):
+    # Like `path`, with line breaks: what ends in one must not pass for what it is without.
+    regex = "(?s:.*)"
+
+
 register_url_convertor("kind", _KindConvertor())
 register_url_convertor("repo", _RootRepoConvertor())
 register_url_convertor("prefix", _PrefixConvertor())
 register_url_convertor("owner", _OwnerConvertor())
 register_url_convertor("lone", _LoneNameConvertor())
+register_url_convertor("revision", _RevisionConvertor())
 
 # The tags of a route that serves all four types.
 GIT_TAGS: list[str | Enum] = ["models", "datasets", "spaces", "kernels"]
