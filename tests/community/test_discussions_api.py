@@ -546,7 +546,7 @@ async def test_it_is_deleted_with_its_comments(
 async def test_it_is_muted_and_heard_again(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    bob = await sign_in(database, "bob", role=TokenRole.read)
+    bob = await sign_in(database, "bob")
     address = await a_discussion(client, ada)
     thread_id = (await get_discussion(client, address))["id"]
 

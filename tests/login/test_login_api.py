@@ -14,7 +14,10 @@ from hublet.core.database import Database
 from login.login_pages import PASSWORD, a_person, form_token_of, log_in, notices_in
 from login.secure_hub import secure_hub
 
-REFUSED = "The name or the password is wrong."
+REFUSED = (
+    "The name or the password is wrong. After too many wrong ones, the right one is refused for a "
+    "while, too."
+)
 START = "/settings/sessions"
 
 

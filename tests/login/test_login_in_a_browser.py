@@ -111,7 +111,7 @@ def test_a_wrong_password_is_told_and_can_be_typed_again(browser: BrowserContext
 
     sign_in(page, password="wrong")
 
-    expect(page.get_by_role("alert").first).to_have_text("The name or the password is wrong.")
+    expect(page.get_by_role("alert").first).to_contain_text("The name or the password is wrong.")
     expect(page.get_by_label("Name or e-mail address")).to_have_value("ada")
     expect(page.get_by_label("Password")).to_be_focused()
     sign_in(page)

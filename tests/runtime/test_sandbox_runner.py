@@ -153,6 +153,31 @@ async def test_a_job_cannot(runner: Runner, data_dir: Path, script: str) -> None
     assert seen.exit_code not in {0, None}
 
 
+_TRY_SOCKETS = """
+import errno, socket
+STREAM, DATAGRAM = socket.SOCK_STREAM, socket.SOCK_DGRAM
+for name, kind in [
+    ("UNIX", STREAM), ("INET", STREAM), ("INET6", DATAGRAM), ("NETLINK", DATAGRAM),
+    ("PACKET", DATAGRAM), ("VSOCK", STREAM), ("ALG", socket.SOCK_SEQPACKET), ("BLUETOOTH", STREAM),
+]:
+    try:
+        socket.socket(getattr(socket, "AF_" + name), kind)
+        print(name, "works")
+    except OSError as error:
+        print(name, errno.errorcode[error.errno])
+"""
+
+
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="The machine has no Python.")
+async def test_a_job_has_sockets_of_four_families_only(runner: Runner, data_dir: Path) -> None:
+    seen, lines = await outcome(runner, data_dir, "/usr/bin/python3", "-c", _TRY_SOCKETS)
+    assert seen.exit_code == 0, (seen, lines)
+    assert lines == [
+        *(f"{family} works" for family in ("UNIX", "INET", "INET6", "NETLINK")),
+        *(f"{family} EAFNOSUPPORT" for family in ("PACKET", "VSOCK", "ALG", "BLUETOOTH")),
+    ]
+
+
 async def test_it_sees_its_own_processes_only(runner: Runner, data_dir: Path) -> None:
     lines = await printed(runner, data_dir, "ls -d /proc/[0-9]*; hostname", hostname="box")
     assert len(lines) <= 5

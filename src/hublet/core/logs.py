@@ -247,8 +247,9 @@ class AccessLog:
             return
         # Nearly every path passes these cheap looks, and is written as it is.
         secret = "hf_" in path or _redaction.prefix in path or path.startswith(_LINKS)
-        if secret or not path.isascii():
-            path = redact_text(path.encode("utf-8", "backslashreplace").decode())
+        if secret or not path.isprintable():
+            # Control characters would reach the terminal of whoever reads it, also from JSON.
+            path = redact_text(path if path.isprintable() else ascii(path)[1:-1])
         self._buffer += self._render(
             _AccessRecord(
                 timestamp=self._timestamp(),

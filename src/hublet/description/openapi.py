@@ -88,7 +88,9 @@ def _visible_routes(app: FastAPI) -> Iterator[DescribedRoute]:
                 path=context.path_format or "",
                 method=method.lower(),
                 function=context.original_route.endpoint.__name__,
-                slashes=frozenset(re.findall(r"{(\w+):(?:path|repo)}", context.path or "")),
+                slashes=frozenset(
+                    re.findall(r"{(\w+):(?:path|repo|revision)}", context.path or "")
+                ),
             )
 
 

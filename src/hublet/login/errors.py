@@ -60,7 +60,10 @@ class LoginRefused(NotAllowed):
     """The same for every reason, so that it does not reveal which accounts exist."""
 
     def __init__(self) -> None:
-        super().__init__("The name or the password is wrong.")
+        super().__init__(
+            "The name or the password is wrong. After too many wrong ones, the right one is refused "
+            "for a while, too."
+        )
 
 
 class PasswordRefused(NotAllowed):

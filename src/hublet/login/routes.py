@@ -28,16 +28,17 @@ from hublet.login.errors import PasskeysUnavailable, PasswordsDiffer
 from hublet.login.forms import SIGN_OUT_PURPOSE, check_form, check_origin
 from hublet.login.pages import login_page, logout_page, settings_page, welcome_page
 from hublet.login.records import Session
-from hublet.login.schemas import BrowserSession
+from hublet.login.schemas import BrowserSession, ChangePassword
 from hublet.login.webauthn import CHALLENGE_LIFE
 from hublet.tokens.auth import AccountOwner
 
 router = PageRouter()
+password_router = Router(prefix="/api/settings/password", tags=["users"])
 sessions_router = Router(prefix="/api/settings/sessions", tags=["users"])
 # Called by the script of the passkey pages: errors are JSON here, as everywhere but on pages.
 passkey_options_router = Router(include_in_schema=False)
 
-ROUTERS: tuple[Router, ...] = (router, sessions_router, passkey_options_router)
+ROUTERS: tuple[Router, ...] = (router, password_router, sessions_router, passkey_options_router)
 
 PASSWORD_PAGE = "/settings/password"  # noqa: S105 - the path of a page
 SESSIONS_PAGE = "/settings/sessions"
@@ -184,6 +185,20 @@ async def end_session_on_page(
     check_form(request, form, session, SESSIONS_PAGE)
     await sessions.end(conn, session_id, user_id=session.user_id)
     return _see_other(SESSIONS_PAGE)
+
+
+@password_router.put("")
+async def change_password(
+    database: Db, caller: AccountOwner, attempts: CurrentAttempts, body: ChangePassword
+) -> Done:
+    """Set another password; the present one is needed as well.
+
+    Wrong ones count as failed log-ins to the account, which are limited.
+    """
+    await service.change_password_by_token(
+        database, caller.user_id, attempts, current=body.currentPassword, new=body.newPassword
+    )
+    return Done()
 
 
 @sessions_router.get("")

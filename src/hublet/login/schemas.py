@@ -1,11 +1,17 @@
-"""Wire shape of a session."""
+"""Wire shapes of a session and of a new password."""
 
 from typing import Self
 
 from pydantic import MISSING
 
+from hublet.accounts.schemas import NewPassword
 from hublet.core.schema import ObjectId, Schema, Timestamp
 from hublet.login import records
+
+
+class ChangePassword(Schema):
+    currentPassword: str
+    newPassword: NewPassword
 
 
 class BrowserSession(Schema):

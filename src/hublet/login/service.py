@@ -1,9 +1,14 @@
 """Rules of the login by password: limited attempts, the check, and the session that follows."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hublet.accounts.errors import NoPassword, WrongPassword
 from hublet.accounts.names import MAX_EMAIL_LENGTH, email_key, name_key
 from hublet.accounts.passwords import MAX_LENGTH, hash_password, needs_rehash, verify_password
 from hublet.accounts.records import User
 from hublet.accounts.users import service as accounts
+from hublet.accounts.users import store as users
 from hublet.core.config import Settings
 from hublet.core.database import Connection, Database
 from hublet.core.limits import Limiter, RateLimit
@@ -13,11 +18,12 @@ from hublet.login.records import Candidate, Session, Visitor
 
 
 class LoginAttempts:
-    """Limit on the login attempts of one address and of one name.
+    """Limit on the passwords that may be tried from one address, under one name, for one account.
 
     An attempt is counted before it is checked, and taken back if it succeeds. The name counts as
     it was typed, whether or not there is such an account: a refusal does not reveal which accounts
-    exist.
+    exist. The account counts under all its names and e-mail addresses, and where its owner changes
+    the password.
     """
 
     def __init__(self, limiter: Limiter, settings: Settings, *, address: str) -> None:
@@ -30,23 +36,34 @@ class LoginAttempts:
         self._per_name = RateLimit(
             name="login-name", quota=login.account_attempts, window_seconds=login.window_seconds
         )
+        self._per_account = replace(self._per_name, name="login-account")
 
-    def count(self, *, name: str | None = None) -> None:
+    def count(self, *, name: str | None = None, user_id: str | None = None) -> None:
         """Count an attempt; raise TooManyAttempts when there were too many."""
-        self._count(self._per_address, self._address)
-        if name is not None:
-            self._count(self._per_name, _attempt_key(name))
+        for policy, key in self._keys(name, user_id):
+            verdict = self._limiter.count(policy, key)
+            if not verdict.allowed:
+                raise TooManyAttempts(verdict.reset_seconds)
 
-    def refund(self, *, name: str | None = None) -> None:
+    def allows(self, candidate: Candidate) -> bool:
+        """Count an attempt on the account that a name led to.
+
+        Whoever is refused must not be told why: that two names share a limit would reveal whose
+        address it is.
+        """
+        return self._limiter.count(self._per_account, candidate.user.id).allowed
+
+    def refund(self, *, name: str | None = None, user_id: str | None = None) -> None:
         """Take back an attempt that succeeded."""
-        self._limiter.refund(self._per_address, self._address)
-        if name is not None:
-            self._limiter.refund(self._per_name, _attempt_key(name))
+        for policy, key in self._keys(name, user_id):
+            self._limiter.refund(policy, key)
 
-    def _count(self, policy: RateLimit, key: str) -> None:
-        verdict = self._limiter.count(policy, key)
-        if not verdict.allowed:
-            raise TooManyAttempts(verdict.reset_seconds)
+    def _keys(self, name: str | None, user_id: str | None) -> Iterator[tuple[RateLimit, str]]:
+        yield self._per_address, self._address
+        if name is not None:
+            yield self._per_name, _attempt_key(name)
+        if user_id is not None:
+            yield self._per_account, user_id
 
 
 def _attempt_key(name: str) -> str:
@@ -67,12 +84,14 @@ async def sign_in(
 ) -> str:
     """Sign in by name or e-mail address; return the value of the session's cookie.
 
-    An unknown name takes as long as a wrong password.
+    An unknown name takes as long as a wrong password, and so does an account with too many attempts.
     """
     attempts.count(name=name)
     async with database.read() as reading:
         candidate = await store.find_candidate(reading, name)
-    verified = await _matching_hash(candidate, password)
+    if candidate is not None and not attempts.allows(candidate):
+        candidate = None
+    verified = await _matching_hash(candidate and candidate.password_hash, password)
     if candidate is None or verified is None or candidate.user.disabled_at is not None:
         raise LoginRefused
     new_hash = await hash_password(password) if needs_rehash(verified) else verified
@@ -83,7 +102,7 @@ async def sign_in(
         ):
             raise LoginRefused
         value = await enter_session(conn, candidate.user, visitor, current)
-    attempts.refund(name=name)
+    attempts.refund(name=name, user_id=candidate.user.id)
     return value
 
 
@@ -107,20 +126,46 @@ async def change_password(
     database: Database, session: Session, attempts: LoginAttempts, *, current: str, new: str
 ) -> str:
     """Set another password and end all other sessions; return the new value of this one's cookie."""
-    attempts.count(name=session.user_name)
-    async with database.read() as reading:
-        candidate = await store.find_candidate(reading, session.user_name)
-    if candidate is None or await _matching_hash(candidate, current) is None:
-        raise PasswordRefused
-    attempts.refund(name=session.user_name)
+    try:
+        user = await _get_user_by_password(database, attempts, session.user_id, current)
+    except (WrongPassword, NoPassword):
+        raise PasswordRefused from None
     async with database.transaction() as conn:
         # The event that it publishes ends every session, this one too.
-        await accounts.set_password(conn, candidate.user, new)
+        await accounts.set_password(conn, user, new)
         _, value = await sessions.renew(conn, session)
         return value
 
 
-async def _matching_hash(candidate: Candidate | None, password: str) -> str | None:
-    """Return the candidate's hash if it is that of the password."""
-    hashed = candidate.password_hash if candidate and len(password) <= MAX_LENGTH else None
+async def change_password_by_token(
+    database: Database, user_id: str, attempts: LoginAttempts, *, current: str, new: str
+) -> None:
+    """Set another password and end all sessions.
+
+    A token alone is not enough: a stolen one could lock its owner out.
+    """
+    user = await _get_user_by_password(database, attempts, user_id, current)
+    async with database.transaction() as conn:
+        await accounts.set_password(conn, user, new)
+
+
+async def _get_user_by_password(
+    database: Database, attempts: LoginAttempts, user_id: str, password: str
+) -> User:
+    """Return the user whose password it is; raise WrongPassword or NoPassword."""
+    async with database.read() as reading:
+        user = await accounts.get_user_by_id(reading, user_id)
+        hashed = await users.password_hash_of(reading, user_id)
+    if hashed is None:
+        raise NoPassword
+    attempts.count(user_id=user_id)
+    if await _matching_hash(hashed, password) is None:
+        raise WrongPassword
+    attempts.refund(user_id=user_id)
+    return user
+
+
+async def _matching_hash(hashed: str | None, password: str) -> str | None:
+    """Return the hash if it is that of the password; None takes as long as a wrong password."""
+    hashed = hashed if len(password) <= MAX_LENGTH else None
     return hashed if await verify_password(hashed, password[:MAX_LENGTH]) else None

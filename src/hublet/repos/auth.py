@@ -92,6 +92,11 @@ class _RootEndConvertor(_Text):
     regex = "(?:ask-access|git-receive-pack|git-upload-pack|info/.*|raw/.*|resolve/.*)"
 
 
+class _RevisionConvertor(_Text):
+    # Like `path`, with line breaks: what ends in one must not pass for what it is without.
+    regex = "(?s:.*)"
+
+
 register_url_convertor("kind", _KindConvertor())
 register_url_convertor("any_kind", _AnyKindConvertor())
 register_url_convertor("repo", _RootRepoConvertor())
@@ -100,6 +105,7 @@ register_url_convertor("owner", _OwnerConvertor())
 register_url_convertor("lone", _LoneNameConvertor())
 register_url_convertor("api_end", _ApiEndConvertor())
 register_url_convertor("root_end", _RootEndConvertor())
+register_url_convertor("revision", _RevisionConvertor())
 
 # The tags of a route that serves all four types.
 GIT_TAGS: list[str | Enum] = ["models", "datasets", "spaces", "kernels"]

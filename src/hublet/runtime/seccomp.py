@@ -1,16 +1,21 @@
-"""Seccomp filter: denies system calls that no job needs and that have been exploited before.
+"""Seccomp filter: denies system calls and families of sockets that no job needs and that have been
+exploited before.
 
-Denied calls return EPERM, so that programs that only try them go on.
+Denied calls return EPERM, denied families EAFNOSUPPORT as on a machine that lacks them, so that
+programs that only try them go on.
 """
 
 import platform
 import struct
+from errno import EAFNOSUPPORT, EPERM
 from functools import cache
 
 # struct sock_filter: code, jump if true, jump if false, operand.
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _DENY, _KILL = 0x7FFF0000, 0x00050001, 0x80000000
-_NUMBER_AT, _ARCH_AT = 0, 4
+_LOAD, _GO, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x06
+_ALLOW, _DENY, _KILL = 0x7FFF0000, 0x00050000 | EPERM, 0x80000000
+_NO_FAMILY = 0x00050000 | EAFNOSUPPORT
+# The first argument has 64 bits; the kernel reads a family from the lower half.
+_NUMBER_AT, _ARCH_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
 # x86-64 has a second number for each call, with this bit (the x32 ABI).
 _X32 = 0x40000000
 
@@ -56,6 +61,12 @@ _CALLS: dict[str, tuple[int | None, int | None]] = {
     "userfaultfd": (323, 282),
     "vhangup": (153, 58),
 }
+# `socket` and `socketpair`, whose first argument is a family.
+_SOCKET_CALLS = ((41, 53), (198, 199))
+# AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK.
+_FAMILIES = (1, 2, 10, 16)
+
+_Line = tuple[int, int, int, int]
 
 
 @cache
@@ -65,14 +76,27 @@ def filter_for(machine: str | None = None) -> bytes | None:
         return None
     arch, column = known
     numbers = sorted(n for pair in _CALLS.values() if (n := pair[column]) is not None)
-    lines = [
+    lines: list[_Line] = [
         (_LOAD, 0, 0, _ARCH_AT),
         (_EQUAL, 1, 0, arch),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER_AT),
+        # x32 and each call of the list jump over the next line, which goes on, to the one that denies.
         (_AT_LEAST, len(numbers) + 1, 0, _X32),
     ]
-    # Each line jumps to the last one, which denies; a call that matches none is allowed.
     lines += [(_EQUAL, len(numbers) - at, 0, number) for at, number in enumerate(numbers)]
-    lines += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _DENY)]
+    lines += [(_GO, 0, 0, 1), (_RETURN, 0, 0, _DENY), *_family_check(*_SOCKET_CALLS[column])]
     return b"".join(struct.pack("HBBI", *line) for line in lines)
+
+
+def _family_check(socket: int, socketpair: int) -> list[_Line]:
+    """Allow every call but those that make a socket of another family."""
+    count = len(_FAMILIES)
+    return [
+        (_EQUAL, 1, 0, socket),
+        (_EQUAL, 0, count + 2, socketpair),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT_AT),
+        *((_EQUAL, count - at, 0, family) for at, family in enumerate(_FAMILIES)),
+        (_RETURN, 0, 0, _NO_FAMILY),
+        (_RETURN, 0, 0, _ALLOW),
+    ]

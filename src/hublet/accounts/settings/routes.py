@@ -1,4 +1,4 @@
-"""HTTP routes for one's own profile, password, e-mail addresses and SSH keys."""
+"""HTTP routes for one's own profile, e-mail addresses and SSH keys."""
 
 from pydantic import MISSING
 
@@ -6,7 +6,6 @@ from hublet.accounts.settings import emails, ssh_keys, store
 from hublet.accounts.settings.schemas import (
     AddEmail,
     AddSshKey,
-    ChangePassword,
     Email,
     Profile,
     SshKey,
@@ -35,14 +34,6 @@ async def update_profile(conn: Conn, caller: AccountOwner, body: UpdateProfile) 
     if body.fullname is not MISSING:
         user = await service.set_fullname(conn, user, body.fullname)
     return Profile.of(user, base_url=conn.hub.settings.base_url)
-
-
-@router.put("/password")
-async def change_password(conn: Conn, caller: AccountOwner, body: ChangePassword) -> Done:
-    """Set another password; the present one is needed as well."""
-    user = await service.get_user_by_id(conn, caller.user_id)
-    await service.change_password(conn, user, current=body.currentPassword, new=body.newPassword)
-    return Done()
 
 
 emails_router = Router(prefix="/api/settings/emails", tags=["users"])

@@ -1,4 +1,4 @@
-"""Wire schemas of one's own profile, password, e-mail addresses and SSH keys."""
+"""Wire schemas of one's own profile, e-mail addresses and SSH keys."""
 
 from typing import Annotated, Self
 
@@ -7,7 +7,7 @@ from pydantic import MISSING, Field
 from hublet.accounts import records
 from hublet.accounts.avatars import avatar_url
 from hublet.accounts.records import User
-from hublet.accounts.schemas import EmailAddress, NewPassword, UserTypeName
+from hublet.accounts.schemas import EmailAddress, UserTypeName
 from hublet.core.schema import Line, ObjectId, Schema, Timestamp
 
 
@@ -37,11 +37,6 @@ class Profile(Schema):
 
 class UpdateProfile(Schema):
     fullname: Line | MISSING = MISSING
-
-
-class ChangePassword(Schema):
-    currentPassword: str
-    newPassword: NewPassword
 
 
 class AddEmail(Schema):

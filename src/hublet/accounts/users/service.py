@@ -7,10 +7,8 @@ from hublet.accounts.errors import (
     EmailTaken,
     LastHubAdministrator,
     NameTaken,
-    NoPassword,
     NotForServiceAccounts,
     UserNotFound,
-    WrongPassword,
 )
 from hublet.accounts.names import check_email, check_name
 from hublet.accounts.passwords import check_strength, hash_password, verify_password
@@ -182,19 +180,6 @@ async def find_by_password(conn: Reader, name: str, password: str) -> User | Non
 async def has_administrator(conn: Reader) -> bool:
     """Tell whether the hub has an administrator, disabled or not."""
     return await store.has_administrator(conn)
-
-
-async def change_password(conn: Connection, user: User, *, current: str, new: str) -> None:
-    """Replace the password of a user who knows the present one.
-
-    A token alone is not enough: a stolen one could lock its owner out.
-    """
-    hashed = await store.password_hash_of(conn, user.id)
-    if hashed is None:
-        raise NoPassword
-    if not await verify_password(hashed, current):
-        raise WrongPassword
-    await set_password(conn, user, new)
 
 
 async def update_as_administrator(

@@ -220,7 +220,7 @@ async def ignore_discussion(
 ) -> Ignore:
     """Hear nothing more of a discussion, or hear of it again."""
     request = body or Ignore()
-    discussion = await service.get(conn, caller, repo, num)
+    discussion = await service.get(conn, caller, repo, num, right=Right.discuss)
     await thread_store.set_muted(
         conn, discussion.thread.id, user_id=caller.user_id, muted=request.ignore
     )

@@ -92,7 +92,9 @@ class LoginSettings:
         14, number(1, 400, int), "How long a browser that shows no page stays signed in."
     )
     account_attempts: int = setting(
-        10, COUNT, "Failed log-ins under one name in a window; quiet in test mode."
+        10,
+        COUNT,
+        "Wrong passwords for one account, by name or address, in a window; quiet in test mode.",
     )
     address_attempts: int = setting(
         100, COUNT, "Failed log-ins from one address in a window; quiet in test mode."

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hublet.core.config import Settings
-from hublet.core.errors import HubError, InvalidRequest
+from hublet.core.errors import HubError, InvalidRequest, NotFound
 from hublet.core.http.error_responses import hub_error_response, unexpected_response
 from hublet.core.http.exchange import (
     Exchange,
@@ -111,8 +111,11 @@ class Edge:
             exchange.verdict = self._quotas.count(user=exchange.user, address=exchange.address)
             if not exchange.verdict.allowed:
                 raise_when_exceeded(exchange.verdict)
-        if b"%00" in scope.get("raw_path", b"") or b"%00" in scope["query_string"]:
-            raise InvalidRequest("The address must not contain the NUL character.")
+        # PostgreSQL cannot even be asked for it.
+        if b"%00" in scope.get("raw_path", b""):
+            raise NotFound("There is nothing at an address with the NUL character.")
+        if b"%00" in scope["query_string"]:
+            raise InvalidRequest("The query must not contain the NUL character.")
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]

@@ -26,8 +26,8 @@ from hublet.repos.browse.revisions import read_tree_cursor, split_revision_and_p
 from hublet.tokens.auth import MaybeCaller
 
 # The end of a path: a revision with a path in it, or a revision alone.
-IN_REVISION = "/{rest:path}"
-REVISION = "/{rev:path}"
+IN_REVISION = "/{rest:revision}"
+REVISION = "/{rev:revision}"
 
 LARGEST_PAGE = 1000
 # A page whose items each need a search of the history.

@@ -67,7 +67,7 @@ async def get_repo(
     return Response(info, media_type="application/json")
 
 
-@router.get(f"{GIT_REPO}/revision/{{rev:path}}", response_model=RepoInfo)
+@router.get(f"{GIT_REPO}/revision/{{rev:revision}}", response_model=RepoInfo)
 async def get_repo_revision(
     database: Db, caller: MaybeCaller, address: GitRepo, rev: str, options: RequestedInformation
 ) -> Response:

@@ -25,7 +25,7 @@ from hublet.repos.commits.targets import CommitAddress
 from hublet.tokens.auth import AnyCaller
 
 # The end of a path; slashes within a revision may be `%2F`.
-REVISION = "/{revision:path}"
+REVISION = "/{revision:revision}"
 
 
 _NO_METADATA = (

@@ -32,7 +32,7 @@ async def list_refs(
     return Refs.of(refs, with_pull_requests=include_prs)
 
 
-@router.post("/branch/{revision:path}", responses=_TAKEN)
+@router.post("/branch/{revision:revision}", responses=_TAKEN)
 async def create_branch(
     database: Db, caller: AnyCaller, repo: GitRepo, revision: str, body: CreateBranch
 ) -> Done:
@@ -47,14 +47,14 @@ async def create_branch(
     return Done()
 
 
-@router.delete("/branch/{revision:path}", responses=_MOVED_ON)
+@router.delete("/branch/{revision:revision}", responses=_MOVED_ON)
 async def delete_branch(conn: Conn, caller: AnyCaller, repo: GitRepo, revision: str) -> Done:
     """Delete a branch; main stays."""
     await branches.delete_branch(conn, caller, repo, revision)
     return Done()
 
 
-@router.post("/tag/{revision:path}", responses=_TAKEN)
+@router.post("/tag/{revision:revision}", responses=_TAKEN)
 async def create_tag(
     database: Db, caller: AnyCaller, repo: GitRepo, revision: str, body: CreateTag
 ) -> Done:
@@ -63,14 +63,14 @@ async def create_tag(
     return Done()
 
 
-@router.delete("/tag/{revision:path}", responses=_MOVED_ON)
+@router.delete("/tag/{revision:revision}", responses=_MOVED_ON)
 async def delete_tag(conn: Conn, caller: AnyCaller, repo: GitRepo, revision: str) -> Done:
     """Delete a tag."""
     await branches.delete_tag(conn, caller, repo, revision)
     return Done()
 
 
-@router.post("/super-squash/{revision:path}", responses=_MOVED_ON)
+@router.post("/super-squash/{revision:revision}", responses=_MOVED_ON)
 async def squash_history(
     database: Db, caller: AnyCaller, repo: GitRepo, revision: str, body: SuperSquash
 ) -> Done:
