@@ -91,7 +91,8 @@ async def test_webhooks_are_listed_oldest_first(client: httpx2.AsyncClient, ada:
 
 
 async def test_the_list_shows_each_kind_of_target(client: httpx2.AsyncClient, ada: Headers) -> None:
-    job = {"spaceId": "ada/app", "flavor": "t4-small", "secrets": {"KEY": "v"}}
+    job = {"spaceId": "ada/app", "flavor": "cpu-basic", "secrets": {"KEY": "v"}}
+    await a_repo(client, ada, "ada/app", type="space")
 
     created = [
         await create(client, ada),
@@ -102,7 +103,7 @@ async def test_the_list_shows_each_kind_of_target(client: httpx2.AsyncClient, ad
     assert (await client.get(PATH, headers=ada)).json() == created
     shown: dict[str, Any] = {
         "environment": {},
-        "flavor": "t4-small",
+        "flavor": "cpu-basic",
         "timeoutSeconds": None,
         "spaceId": "ada/app",
     }

@@ -8,6 +8,7 @@ from hublet.core.clock import now
 from hublet.core.database import Database
 from hublet.jobs import store as jobs
 from hublet.jobs.records import Flavor, Initiator, InitiatorType, JobRecord, Spec, Stage
+from hublet.tokens.delegations import Delegation
 from people import Headers, a_user
 
 PATH = "/api/settings/webhooks"
@@ -25,6 +26,7 @@ async def a_source_job(database: Database, *, job_id: str = JOB_ID, owner: str =
         id=job_id,
         owner_id=user.id,
         creator_id=user.id,
+        delegation=Delegation(user_id=user.id),
         initiator=Initiator(type=InitiatorType.user, id=user.id),
         spec=Spec(image="ubuntu", environment={}, flavor=Flavor.cpu_basic),
         labels={},
