@@ -12,10 +12,10 @@ from hublet.tokens.records import TokenRole
 from people import Headers, a_user, sign_in
 from repositories import a_repo
 from webhooks.webhook_calls import (
+    BODY,
     JOB_ID,
     PATH,
     URL,
-    WATCHED,
     a_source_job,
     create,
     refusal,
@@ -217,7 +217,7 @@ async def test_a_webhook_keeps_its_place_in_the_list_when_it_changes(
 
 
 async def test_what_is_not_a_webhook_is_refused(client: httpx2.AsyncClient, ada: Headers) -> None:
-    assert await refusal(client, ada, {"watched": WATCHED, "url": URL, "color": "red"}) == (
+    assert await refusal(client, ada, BODY | {"color": "red"}) == (
         400,
         "color is not a known field.",
     )

@@ -152,7 +152,7 @@ async def test_a_source_is_a_job_of_the_same_owner_that_is_not_deleted(
 
     for job_id in (of_bob, deleted, "e" * 24):
         sentence = f"jobSourceId: there is no job {job_id} of this owner."
-        body = {"watched": WATCHED, "jobSourceId": job_id}
+        body = {"watched": WATCHED, "domains": ["repo"], "jobSourceId": job_id}
         assert await refusal(client, ada, body) == (404, sentence)
         path = f"{PATH}/{webhook['id']}"
         assert await refusal(client, ada, {"jobSourceId": job_id}, path=path) == (404, sentence)

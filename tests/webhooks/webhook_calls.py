@@ -14,7 +14,8 @@ from people import Headers, a_user
 PATH = "/api/settings/webhooks"
 URL = "https://example.com/hook"
 WATCHED = [{"type": "user", "name": "ada"}]
-BODY = {"watched": WATCHED, "url": URL}
+DOMAINS = ["repo", "discussion"]
+BODY = {"watched": WATCHED, "domains": DOMAINS, "url": URL}
 JOB_ID = "0123456789abcdef01234567"
 IMAGE_JOB = {"dockerImage": "ubuntu", "flavor": "cpu-basic"}
 
@@ -42,7 +43,8 @@ async def create(
 ) -> Any:
     """Return a new webhook of a user called ada; name only what the test is about."""
     target = {} if {"job", "jobSourceId"} & body.keys() else {"url": URL}
-    response = await client.post(path, headers=headers, json={"watched": WATCHED} | target | body)
+    body = {"watched": WATCHED, "domains": DOMAINS} | target | body
+    response = await client.post(path, headers=headers, json=body)
     assert response.status_code == 200, response.text
     return response.json()["webhook"]
 
