@@ -31,7 +31,8 @@ class CommentLoad:
         self._send(_PATH, {"title": "What do you think of it?", "description": "Tell us."})
         watched = [{"type": "model", "name": f"{OWNER}/{_REPO}"}]
         for url in urls:
-            self._send("/api/settings/webhooks", {"url": url, "watched": watched})
+            body = {"url": url, "watched": watched, "domains": ["discussion"]}
+            self._send("/api/settings/webhooks", body)
 
     @property
     def acknowledged(self) -> set[str]:

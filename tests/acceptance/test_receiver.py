@@ -53,6 +53,7 @@ def watch(client: httpx2.Client, script: Script, secret: str) -> str:
     body = {
         "url": f"{script.url}/webhooks/hear",
         "watched": [{"type": "user", "name": "admin"}],
+        "domains": ["repo", "discussion"],
         "secret": secret,
     }
     webhook_id: str = _ok(client.post("/api/settings/webhooks", json=body))["webhook"]["id"]

@@ -105,7 +105,8 @@ def _use_webhooks(admin: httpx2.Client) -> dict[str, str]:
     names = ("a webhook's first secret", "a webhook's second secret", "a source's", "a job's")
     secrets = {name: f"{name.replace(' ', '-')}-k4zt" for name in names}
     first, second, of_source, of_job = secrets.values()
-    path, body = "/api/settings/webhooks", {"watched": [{"type": "user", "name": "ada"}]}
+    path = "/api/settings/webhooks"
+    body = {"watched": [{"type": "user", "name": "ada"}], "domains": ["repo"]}
     name = admin.get("/api/whoami-v2").json()["name"]
     job = {"dockerImage": "ubuntu", "flavor": "cpu-basic", "secrets": {"KEY": of_job}}
     ran = admin.post(f"/api/jobs/{name}", json=job)

@@ -65,7 +65,8 @@ class Watching:
 def watching(hub: Hub, receiver: Receiver) -> Watching:
     watching = Watching(hub=hub, owner=hub.user("ada"), webhook_id="")
     watching.ask("POST", "/api/repos/create", json={"name": "engine"})
-    body = {"url": receiver.url, "watched": [{"type": "model", "name": "ada/engine"}]}
+    watched = [{"type": "model", "name": "ada/engine"}]
+    body = {"url": receiver.url, "watched": watched, "domains": ["repo", "discussion"]}
     created = watching.ask("POST", "/api/settings/webhooks", json=body)["webhook"]
     return Watching(hub=hub, owner=watching.owner, webhook_id=created["id"])
 

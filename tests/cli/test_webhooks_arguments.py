@@ -42,6 +42,7 @@ def test_a_webhook_for_a_job_gets_secrets_from_everywhere(
     assert body == {
         "watched": [{"type": "org", "name": "acme"}, {"type": "bucket", "name": "acme/data"}],
         "jobSourceId": "b" * 24,
+        "domains": ["repo", "discussion"],
         "secrets": {
             "QUOTED": "a b", "PLAIN": "c=d", "BOTH": "flag", "FROM_SHELL": "shell", "EMPTY": "",
             "KEPT": "' x '",

@@ -14,6 +14,7 @@ from hublet.core.database import Database
 from hublet.core.errors import HubError
 from hublet.jobs import service as seals
 from hublet.jobs.webhook_jobs import WebhookStart, start
+from hublet.tokens.delegations import Delegation
 from jobs.jobs_api import row_of, run, set_row, show
 from people import Headers, a_user, an_organization, sign_in
 from repos.content import put
@@ -42,7 +43,7 @@ async def asked(database: Database, **changes: Any) -> WebhookStart:
     defaults: dict[str, Any] = {
         "webhook_id": "a" * 24,
         "owner_id": user.id,
-        "creator_id": user.id,
+        "delegation": Delegation(user_id=user.id),
         "key": "d1",
         "job": None if "source_id" in changes else JOB,
         "environment": ADDED,
@@ -178,7 +179,7 @@ async def test_the_rights_of_the_creator_count_as_they_are_now(database: Databas
     bob = await a_user(database, "bob")
 
     def by_bob(key: str) -> Any:
-        return asked(database, owner_id=engines.id, creator_id=bob.id, key=key)
+        return asked(database, owner_id=engines.id, delegation=Delegation(user_id=bob.id), key=key)
 
     await start(database, await by_bob("d1"))
     async with database.transaction() as conn:

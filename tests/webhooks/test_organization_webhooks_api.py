@@ -17,7 +17,7 @@ from webhooks.webhook_calls import PATH as OWN
 
 PATH = "/api/organizations/engines/settings/webhooks"
 WATCHED = [{"type": "org", "name": "engines"}]
-BODY = {"watched": WATCHED, "url": URL}
+BODY = {"watched": WATCHED, "domains": ["repo", "discussion"], "url": URL}
 
 
 @pytest.fixture

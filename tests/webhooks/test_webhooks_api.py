@@ -12,10 +12,10 @@ from hublet.tokens.records import TokenRole
 from people import Headers, a_user, sign_in
 from repositories import a_repo
 from webhooks.webhook_calls import (
+    BODY,
     JOB_ID,
     PATH,
     URL,
-    WATCHED,
     a_source_job,
     create,
     refusal,
@@ -91,7 +91,8 @@ async def test_webhooks_are_listed_oldest_first(client: httpx2.AsyncClient, ada:
 
 
 async def test_the_list_shows_each_kind_of_target(client: httpx2.AsyncClient, ada: Headers) -> None:
-    job = {"spaceId": "ada/app", "flavor": "t4-small", "secrets": {"KEY": "v"}}
+    job = {"spaceId": "ada/app", "flavor": "cpu-basic", "secrets": {"KEY": "v"}}
+    await a_repo(client, ada, "ada/app", type="space")
 
     created = [
         await create(client, ada),
@@ -102,7 +103,7 @@ async def test_the_list_shows_each_kind_of_target(client: httpx2.AsyncClient, ad
     assert (await client.get(PATH, headers=ada)).json() == created
     shown: dict[str, Any] = {
         "environment": {},
-        "flavor": "t4-small",
+        "flavor": "cpu-basic",
         "timeoutSeconds": None,
         "spaceId": "ada/app",
     }
@@ -216,7 +217,7 @@ async def test_a_webhook_keeps_its_place_in_the_list_when_it_changes(
 
 
 async def test_what_is_not_a_webhook_is_refused(client: httpx2.AsyncClient, ada: Headers) -> None:
-    assert await refusal(client, ada, {"watched": WATCHED, "url": URL, "color": "red"}) == (
+    assert await refusal(client, ada, BODY | {"color": "red"}) == (
         400,
         "color is not a known field.",
     )

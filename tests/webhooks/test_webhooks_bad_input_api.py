@@ -62,6 +62,7 @@ FIELDS: list[Any] = [
         "watched[0].name must have at most 256 characters.",
         id="an item with an endless name",
     ),
+    pytest.param({"domains": None}, "domains is required.", id="nothing said of the domains"),
     pytest.param({"domains": []}, "domains must have at least 1 item(s).", id="no domain"),
     pytest.param(
         {"domains": ["repo", "stars"]},
@@ -132,12 +133,18 @@ FIELDS: list[Any] = [
     ),
     pytest.param(
         {"secret": "clé"},
-        "secret: it must have only printable ASCII characters, 0x20 to 0x7F.",
+        "secret: it must have only printable ASCII characters, 0x20 to 0x7E.",
         id="a secret beyond ASCII",
     ),
     pytest.param(
+        {"secret": "a\x7fb"},
+        "secret: it must not have the character 0x7F (DEL): it is not printable, and no HTTP header "
+        "can hold it.",
+        id="a secret with the control character at the end of ASCII",
+    ),
+    pytest.param(
         {"secret": "a\nb"},
-        "secret: it must have only printable ASCII characters, 0x20 to 0x7F.",
+        "secret: it must have only printable ASCII characters, 0x20 to 0x7E.",
         id="a secret of two lines",
     ),
     pytest.param(
@@ -173,7 +180,12 @@ async def test_what_cannot_be_created_is_refused(
     assert (await client.get(PATH, headers=ada)).json() == []
 
 
-NOT_ON_UPDATE = {"no target", "nothing said of what to watch", "nothing to watch"}
+NOT_ON_UPDATE = {
+    "no target",
+    "nothing said of what to watch",
+    "nothing to watch",
+    "nothing said of the domains",
+}
 # What stands in the stored webhook stands in no body.
 IN_AN_UPDATE = [
     each

@@ -61,7 +61,7 @@ def test_a_requested_job_is_a_union_of_two_variants(schemas: dict[str, Any]) -> 
         assert wanted["secret"] == {
             "type": "string",
             "maxLength": 256,
-            "pattern": r"^[\x20-\x7F]*$",
+            "pattern": r"^[\x20-\x7E]*$",
         }
     for name, own in (("SpaceJobRequest", "spaceId"), ("ImageJobRequest", "dockerImage")):
         assert sorted(schemas[name]["required"]) == sorted(["flavor", own])
@@ -74,9 +74,9 @@ def test_an_organizations_operations_are_those_of_a_user(described: dict[str, An
     own, theirs = "/api/settings/webhooks", "/api/organizations/{name}/settings/webhooks"
 
     assert paths[own].keys() == paths[theirs].keys() == {"get", "post"}
-    for rest in ("/{webhook_id}", "/{webhook_id}/enable", "/{webhook_id}/disable"):
+    for rest in ("/{webhookId}", "/{webhookId}/enable", "/{webhookId}/disable"):
         assert paths[own + rest].keys() == paths[theirs + rest].keys()
-    named = paths[f"{theirs}/{{webhook_id}}"]["get"]["parameters"]
-    assert sorted(each["name"] for each in named) == ["name", "webhook_id"]
+    named = paths[f"{theirs}/{{webhookId}}"]["get"]["parameters"]
+    assert sorted(each["name"] for each in named) == ["name", "webhookId"]
     assert [each["bearer"] for each in paths[own]["get"]["security"]] == [["webhooks"]]
     assert [each["bearer"] for each in paths[theirs]["get"]["security"]] == [["webhooks"]]

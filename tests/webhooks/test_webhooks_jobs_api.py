@@ -8,6 +8,7 @@ import pytest
 
 from hublet.core.database import Database
 from people import Headers
+from repositories import a_repo
 from webhooks.webhook_calls import (
     IMAGE_JOB,
     JOB_ID,
@@ -26,15 +27,13 @@ EVERYTHING = IMAGE_JOB | {
     "command": ["sh", "-c", "true"],
     "environment": {"AB": "1"},
     "secrets": {"KEY": "v", "B": "w"},
-    "arch": "arm64",
     "timeoutSeconds": 60,
     "attempts": 3,
     "labels": {"name": "x"},
     "volumes": [{"type": "bucket", "source": "ada/box", "mountPath": "/data"}],
     "expose": {"ports": [80], "portsPublic": [80]},
-    "ssh": {"enabled": True},
+    "ssh": {"enabled": False},
     "network": {"group": "g", "aliases": ["a"]},
-    "resourceGroupId": JOB_ID,
 }
 
 
@@ -52,6 +51,8 @@ async def stored_job(database: Database, webhook_id: str) -> Any:
 async def test_a_job_is_shown_with_the_fields_of_the_interface_and_kept_whole(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
+    await a_repo(client, ada, "ada/box", type="bucket")
+
     webhook = await create(client, ada, job=EVERYTHING)
 
     assert webhook["job"] == {
@@ -81,11 +82,13 @@ async def test_a_job_is_shown_with_the_fields_of_the_interface_and_kept_whole(
 async def test_a_job_that_says_little_is_shown_with_its_defaults(
     client: httpx2.AsyncClient, ada: Headers, job: dict[str, str]
 ) -> None:
-    webhook = await create(client, ada, job=job | {"flavor": "h200x8"})
+    await a_repo(client, ada, "ada/app", type="space")
+
+    webhook = await create(client, ada, job=job | {"flavor": "cpu-basic"})
 
     assert webhook["job"] == {
         "environment": {},
-        "flavor": "h200x8",
+        "flavor": "cpu-basic",
         "timeoutSeconds": None,
         **job,
     }
@@ -94,24 +97,27 @@ async def test_a_job_that_says_little_is_shown_with_its_defaults(
 async def test_another_job_takes_the_place_of_the_whole_old_one(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
+    await a_repo(client, ada, "ada/box", type="bucket")
+    await a_repo(client, ada, "ada/app", type="space")
     webhook = await create(client, ada, job=EVERYTHING)
 
-    after = await update(client, ada, webhook["id"], job={"spaceId": "a/b", "flavor": "h200"})
+    job = {"spaceId": "ada/app", "flavor": "cpu-basic"}
+    after = await update(client, ada, webhook["id"], job=job)
 
     # Secrets cannot be read back, so they stay until they are taken away one by one.
     assert after["job"] == {
         "environment": {},
-        "flavor": "h200",
+        "flavor": "cpu-basic",
         "timeoutSeconds": None,
-        "spaceId": "a/b",
+        "spaceId": "ada/app",
         "secrets": ["KEY", "B"],
     }
     assert await stored_job(database, webhook["id"]) == {
         "environment": {},
-        "flavor": "h200",
+        "flavor": "cpu-basic",
         "timeoutSeconds": None,
         "attempts": 1,
-        "spaceId": "a/b",
+        "spaceId": "ada/app",
     }
 
 
@@ -145,20 +151,23 @@ async def test_a_source_is_a_job_of_the_same_owner_that_is_not_deleted(
     webhook = await create(client, ada, jobSourceId=JOB_ID)
 
     for job_id in (of_bob, deleted, "e" * 24):
-        sentence = f"jobSourceId: ada has no job {job_id}."
-        body = {"watched": WATCHED, "jobSourceId": job_id}
+        sentence = f"jobSourceId: there is no job {job_id} of this owner."
+        body = {"watched": WATCHED, "domains": ["repo"], "jobSourceId": job_id}
         assert await refusal(client, ada, body) == (404, sentence)
         path = f"{PATH}/{webhook['id']}"
         assert await refusal(client, ada, {"jobSourceId": job_id}, path=path) == (404, sentence)
     assert await show(client, ada, webhook["id"]) == webhook
 
 
-async def test_a_webhook_keeps_its_source_when_that_is_deleted(
+async def test_a_webhook_keeps_its_source_when_that_is_deleted_until_it_has_another_target(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     webhook = await create(client, ada, jobSourceId=JOB_ID)
     async with database.transaction() as conn:
         await conn.execute("UPDATE jobs SET stage = 'DELETED'")
 
-    after = await update(client, ada, webhook["id"], jobSourceId=JOB_ID, domains=["repo"])
-    assert (after["jobSourceId"], after["domains"]) == (JOB_ID, ["repo"])
+    path = f"{PATH}/{webhook['id']}"
+    sentence = f"jobSourceId: there is no job {JOB_ID} of this owner."
+    assert await refusal(client, ada, {"domains": ["repo"]}, path=path) == (404, sentence)
+    assert await show(client, ada, webhook["id"]) == webhook
+    assert (await update(client, ada, webhook["id"], url=URL))["url"] == URL

@@ -85,7 +85,7 @@ async def test_what_is_not_there_or_out_of_sight_cannot_be_watched(
     await a_user(database, "eve")
     await disable(database, "eve")
     bob = await sign_in(database, "bob")
-    body = {"url": URL, "watched": [item("user", "bob"), item(kind, name)]}
+    body = {"url": URL, "domains": ["repo"], "watched": [item("user", "bob"), item(kind, name)]}
 
     assert await refusal(client, bob, body) == (
         404,
@@ -102,7 +102,7 @@ async def test_a_token_that_reads_no_repositories_cannot_watch_private_ones(
     narrow = await sign_in(database, "ada", scopes=["webhooks"])
     wide = await sign_in(database, "ada", scopes=["webhooks", "read-repos"])
 
-    status, _ = await refusal(client, narrow, {"url": URL, "watched": watched})
+    status, _ = await refusal(client, narrow, {"url": URL, "domains": ["repo"], "watched": watched})
     webhook = await create(client, wide, watched=watched)
 
     assert (status, names(webhook)) == (404, ["model:ada/secret"])

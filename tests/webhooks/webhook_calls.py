@@ -8,12 +8,14 @@ from hublet.core.clock import now
 from hublet.core.database import Database
 from hublet.jobs import store as jobs
 from hublet.jobs.records import Flavor, Initiator, InitiatorType, JobRecord, Spec, Stage
+from hublet.tokens.delegations import Delegation
 from people import Headers, a_user
 
 PATH = "/api/settings/webhooks"
 URL = "https://example.com/hook"
 WATCHED = [{"type": "user", "name": "ada"}]
-BODY = {"watched": WATCHED, "url": URL}
+DOMAINS = ["repo", "discussion"]
+BODY = {"watched": WATCHED, "domains": DOMAINS, "url": URL}
 JOB_ID = "0123456789abcdef01234567"
 IMAGE_JOB = {"dockerImage": "ubuntu", "flavor": "cpu-basic"}
 
@@ -25,6 +27,7 @@ async def a_source_job(database: Database, *, job_id: str = JOB_ID, owner: str =
         id=job_id,
         owner_id=user.id,
         creator_id=user.id,
+        delegation=Delegation(user_id=user.id),
         initiator=Initiator(type=InitiatorType.user, id=user.id),
         spec=Spec(image="ubuntu", environment={}, flavor=Flavor.cpu_basic),
         labels={},
@@ -40,7 +43,8 @@ async def create(
 ) -> Any:
     """Return a new webhook of a user called ada; name only what the test is about."""
     target = {} if {"job", "jobSourceId"} & body.keys() else {"url": URL}
-    response = await client.post(path, headers=headers, json={"watched": WATCHED} | target | body)
+    body = {"watched": WATCHED, "domains": DOMAINS} | target | body
+    response = await client.post(path, headers=headers, json=body)
     assert response.status_code == 200, response.text
     return response.json()["webhook"]
 

@@ -7,6 +7,8 @@ from typing import Any, Literal, NotRequired, TypedDict
 from hublet.client.events import Event, follow
 from hublet.client.hub import Hub, Query, path_of
 
+BOTH_DOMAINS = ("repo", "discussion")
+
 
 class WatchedItem(TypedDict):
     type: str
@@ -76,7 +78,8 @@ class Webhooks:
         return self._webhook(self.hub.get(self._path(webhook_id)))
 
     def create(self, body: Mapping[str, object]) -> Webhook:
-        return self._webhook(self.hub.post(self._path(), body))
+        """Create a webhook, for both domains unless the body names them."""
+        return self._webhook(self.hub.post(self._path(), {"domains": BOTH_DOMAINS} | dict(body)))
 
     def update(self, webhook_id: str, body: Mapping[str, object]) -> Webhook:
         return self._webhook(self.hub.post(self._path(webhook_id), body))

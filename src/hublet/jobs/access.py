@@ -5,10 +5,9 @@ from hublet.accounts.errors import OrganizationNotFound, RoleNeeded, UserNotFoun
 from hublet.accounts.names import name_key
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store as memberships
-from hublet.accounts.records import Owner, OwnerType, Role, User
+from hublet.accounts.records import Owner, OwnerType, Role
 from hublet.accounts.resource_groups import service as resource_groups
 from hublet.accounts.users import service as accounts
-from hublet.core.clock import now
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
 from hublet.jobs import store
@@ -17,17 +16,18 @@ from hublet.jobs.errors import (
     GroupNotForUsers,
     GroupRoleNeeded,
     NamespaceNotFound,
+    RightsGone,
     SpaceNotFound,
     VolumeNotFound,
     VolumeNotWritable,
 )
-from hublet.jobs.records import Mount
+from hublet.jobs.records import JobRecord, Mount
 from hublet.repos import service as repos
 from hublet.repos.errors import AccessNotGranted, RepoMoved, RepoNotFound, RightNeeded
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
+from hublet.tokens.delegations import Delegation, delegated_caller
 from hublet.tokens.errors import ScopeNeeded
-from hublet.tokens.format import TokenKind
-from hublet.tokens.records import ALL_SCOPES, Caller, Scope, TokenRecord, TokenRole
+from hublet.tokens.records import Caller, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,29 +104,41 @@ async def check_may_run(conn: Reader, access: JobAccess, group_id: str | None) -
 
 async def get_creator(conn: Reader, user_id: str) -> Caller:
     """Return a user as a caller with all their rights; CreatorGone when the account is off."""
+    return await get_delegate(conn, Delegation(user_id=user_id))
+
+
+async def get_delegate(conn: Reader, delegation: Delegation) -> Caller:
+    """Return the caller in whose name the hub acts, with no more rights than were granted then."""
     try:
-        user = await accounts.get_user_by_id(conn, user_id)
+        user = await accounts.get_user_by_id(conn, delegation.user_id)
     except UserNotFound:
         raise CreatorGone from None
     if user.disabled_at is not None:
         raise CreatorGone
-    return _caller_for(user)
+    return delegated_caller(delegation, user_name=user.name)
 
 
-def _caller_for(user: User) -> Caller:
-    # The user sent no token: this one is stored nowhere, and its origin created nothing.
-    token = TokenRecord(
-        id="",
-        kind=TokenKind.access,
-        user_id=user.id,
-        name="",
-        role=TokenRole.write,
-        hint="",
-        created_at=now(),
-    )
-    return Caller(
-        user_id=user.id, user_name=user.name, is_admin=False, token=token, scopes=ALL_SCOPES
-    )
+async def get_delegated_access(conn: Reader, delegation: Delegation, owner_id: str) -> JobAccess:
+    """Return the access with which the hub acts later in somebody's name.
+
+    It has no more rights than were granted then, and none that the user has lost since. Raises
+    CreatorGone, RightsGone, and ScopeNeeded when jobs of this owner were never granted.
+    """
+    delegate = await get_delegate(conn, delegation)
+    try:
+        access = await get_access_of_creator(conn, delegate, owner_id)
+    except NamespaceNotFound:
+        raise RightsGone from None
+    if not access.caller.may(Scope.jobs, on=owner_id):
+        raise ScopeNeeded([Scope.jobs])
+    return access
+
+
+async def get_delegate_of_job(conn: Reader, job: JobRecord) -> Caller:
+    """Return the caller in whose name a job runs, if they may still run jobs there."""
+    access = await get_delegated_access(conn, job.delegation, job.owner_id)
+    await check_may_run(conn, access, job.resource_group_id)
+    return access.caller
 
 
 async def get_mounted(conn: Reader, creator: Caller, place: int, mount: Mount) -> Repo:

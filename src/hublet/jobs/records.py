@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from hublet.core.dataclasses import dataclass
+from hublet.tokens.delegations import Delegation
 
 # The channel that wakes supervisors and followers of jobs.
 JOBS = "jobs"
@@ -138,6 +139,8 @@ class JobRecord:
     id: str
     owner_id: str
     creator_id: str
+    # With which of the creator's rights it runs.
+    delegation: Delegation
     resource_group_id: str | None = None
     initiator: Initiator
     spec: Spec

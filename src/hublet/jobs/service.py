@@ -29,6 +29,7 @@ from hublet.jobs.records import JOBS, Initiator, InitiatorType, JobRecord, Spec,
 from hublet.jobs.request_schemas import Expose, JobRequest, or_none
 from hublet.jobs.requests import request_from
 from hublet.jobs.stages import StageChange, Trigger, next_stage
+from hublet.tokens.delegations import delegation_of
 
 QUEUED = "queued"
 REMOVE_FOLDER = "jobs.remove-folder"
@@ -114,6 +115,7 @@ async def create(  # noqa: PLR0913 - the one way to create a job; each is named.
         id=new_object_id(),
         owner_id=access.owner.id,
         creator_id=access.caller.user_id,
+        delegation=delegation_of(access.caller),
         resource_group_id=or_none(request.resourceGroupId),
         initiator=initiator,
         spec=replace(spec, environment=spec.environment | dict(extra_environment or {})),

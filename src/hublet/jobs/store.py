@@ -23,11 +23,12 @@ from hublet.jobs.records import (
     StageEvent,
 )
 from hublet.jobs.stages import StageChange
+from hublet.tokens.delegations import delegation_from_text, delegation_to_text
 
 # Where jobs are called `j`; `job_record` reads it.
 JOB_COLUMNS = """
-    j.id, j.owner_id, j.creator_id, j.resource_group_id, j.initiator_type, j.initiator_id, j.spec,
-    j.labels, j.expose, j.secret_names, j.stage, j.message, j.cancel_reason, j.failure_count,
+    j.id, j.owner_id, j.creator_id, j.delegation, j.resource_group_id, j.initiator_type,
+    j.initiator_id, j.spec, j.labels, j.expose, j.secret_names, j.stage, j.message, j.cancel_reason, j.failure_count,
     j.version, j.attempt, j.cancel_requested_at, j.created_at, j.started_at, j.finished_at,
     j.running_micros
 """
@@ -40,13 +41,15 @@ async def add(conn: Connection, job: JobRecord, *, sealed: bytes | None, key: st
         """
         INSERT INTO jobs
             (id, owner_id, creator_id, resource_group_id, initiator_type, initiator_id, key, spec,
-             labels, expose, sealed_secrets, secret_names, stage, message, due_at, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15)
+             labels, expose, sealed_secrets, secret_names, stage, message, due_at, created_at,
+             delegation)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $16)
         ON CONFLICT (key) DO NOTHING
         """,
         job.id, job.owner_id, job.creator_id, job.resource_group_id, job.initiator.type,
         job.initiator.id, key, _spec_json(job.spec), json.dumps(job.labels), _ports_json(job.expose),
         sealed, json.dumps(job.secret_names), job.stage, job.message, created_at,
+        delegation_to_text(job.delegation),
     )  # fmt: skip
     if not added:
         return False
@@ -258,6 +261,7 @@ def job_record(row: Row) -> JobRecord:
         id=row["id"],
         owner_id=row["owner_id"],
         creator_id=row["creator_id"],
+        delegation=delegation_from_text(row["delegation"], creator_id=row["creator_id"]),
         resource_group_id=row["resource_group_id"],
         initiator=Initiator(type=InitiatorType(row["initiator_type"]), id=row["initiator_id"]),
         spec=msgspec.json.decode(row["spec"], type=Spec),

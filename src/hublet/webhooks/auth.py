@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Owner, OwnerType, Role
@@ -16,6 +16,8 @@ from hublet.webhooks.records import WebhookAccess
 
 OWN_WEBHOOKS = "/api/settings/webhooks"
 ORGANIZATION_WEBHOOKS = "/api/organizations/{name}/settings/webhooks"
+# Interface 4.1 calls the parameter so.
+WebhookId = Annotated[str, Path(alias="webhookId")]
 
 
 def access_to_own(request: Request, caller: Caller) -> WebhookAccess:

@@ -3,7 +3,7 @@
 InvalidRequest (400)
     OneTargetNeeded, SecretsNotAllowed, SecretsTooLarge, WatchedIsPrivate, InvalidPeriod
 NotFound (404)
-    WebhookNotFound, WatchedNotFound, SourceJobNotFound, DeliveryNotFound
+    WebhookNotFound, WatchedNotFound, DeliveryNotFound
 Conflict (409)
     TooManyWebhooks
     WebhookNotEnabled, DeliveryNotVisible, DeliveryInProgress: it is not sent again
@@ -55,11 +55,6 @@ class TooManyWebhooks(Conflict):
         super().__init__(
             f"{owner} has {limit} webhooks, which is the most there may be: delete one first."
         )
-
-
-class SourceJobNotFound(NotFound):
-    def __init__(self, job_id: str, *, owner: str) -> None:
-        super().__init__(f"jobSourceId: {owner} has no job {job_id}.")
 
 
 class DeliveryNotFound(NotFound):

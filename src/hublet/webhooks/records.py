@@ -8,6 +8,7 @@ from typing import Any
 from hublet.accounts.records import Actor, Owner
 from hublet.core.dataclasses import dataclass
 from hublet.events import RepoSnapshot
+from hublet.tokens.delegations import Delegation
 from hublet.tokens.records import Caller
 
 # Channels that are woken when a delivery may be due, and when attempts were committed.
@@ -70,6 +71,8 @@ class WebhookRecord:
     # As in the request, in wire names, without its secrets.
     job: dict[str, Any] | None = None
     job_source_id: str | None = None
+    # Of whoever last set or changed a webhook that starts a job; None for one with a URL.
+    delegation: Delegation | None = None
     secret_names: tuple[str, ...] = ()
     has_secret: bool = False
     watched: tuple[WatchedItem, ...] = ()

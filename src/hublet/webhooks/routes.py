@@ -16,6 +16,7 @@ from hublet.webhooks.auth import (
     ORGANIZATION_WEBHOOKS,
     OWN_WEBHOOKS,
     OwningOrganization,
+    WebhookId,
     WebhookOwner,
     access_to_own,
     mirror_for_organizations,
@@ -49,16 +50,18 @@ async def create_webhook(conn: Conn, access: WebhookOwner, body: CreateWebhook) 
     return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
 
 
-@router.get(f"{OWN_WEBHOOKS}/{{webhook_id}}")
-async def get_webhook(conn: ReadConn, access: WebhookOwner, webhook_id: str) -> WebhookEnvelope:
+@router.get(f"{OWN_WEBHOOKS}/{{webhookId}}")
+async def get_webhook(
+    conn: ReadConn, access: WebhookOwner, webhook_id: WebhookId
+) -> WebhookEnvelope:
     """Show a webhook."""
     webhook = await service.get(conn, access, webhook_id)
     return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
 
 
-@router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}")
+@router.post(f"{OWN_WEBHOOKS}/{{webhookId}}")
 async def update_webhook(
-    conn: Conn, access: WebhookOwner, webhook_id: str, body: UpdateWebhook
+    conn: Conn, access: WebhookOwner, webhook_id: WebhookId, body: UpdateWebhook
 ) -> WebhookEnvelope:
     """Change a webhook; a field that is left out, or an empty `watched`, keeps its value.
 
@@ -70,22 +73,26 @@ async def update_webhook(
     return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
 
 
-@router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/enable")
-async def enable_webhook(conn: Conn, access: WebhookOwner, webhook_id: str) -> WebhookEnvelope:
+@router.post(f"{OWN_WEBHOOKS}/{{webhookId}}/enable")
+async def enable_webhook(
+    conn: Conn, access: WebhookOwner, webhook_id: WebhookId
+) -> WebhookEnvelope:
     """Let a webhook act again that was disabled or suspended after failures."""
     webhook = await service.enable(conn, access, webhook_id)
     return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
 
 
-@router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/disable")
-async def disable_webhook(conn: Conn, access: WebhookOwner, webhook_id: str) -> WebhookEnvelope:
+@router.post(f"{OWN_WEBHOOKS}/{{webhookId}}/disable")
+async def disable_webhook(
+    conn: Conn, access: WebhookOwner, webhook_id: WebhookId
+) -> WebhookEnvelope:
     """Stop the deliveries of a webhook; the webhook is kept."""
     webhook = await service.disable(conn, access, webhook_id)
     return WebhookEnvelope.of(webhook, base_url=conn.hub.settings.base_url)
 
 
-@router.delete(f"{OWN_WEBHOOKS}/{{webhook_id}}")
-async def delete_webhook(conn: Conn, access: WebhookOwner, webhook_id: str) -> Done:
+@router.delete(f"{OWN_WEBHOOKS}/{{webhookId}}")
+async def delete_webhook(conn: Conn, access: WebhookOwner, webhook_id: WebhookId) -> Done:
     """Delete a webhook for good, with all that is known of its deliveries."""
     await service.delete(conn, access, webhook_id)
     return Done()

@@ -25,9 +25,14 @@ _DISABLED = {
 
 
 def _check_printable(text: str) -> str:
-    # Interface 4.3: 0x20 to 0x7F, to the letter.
-    if not all(" " <= character <= "\x7f" for character in text):
-        raise ValueError("it must have only printable ASCII characters, 0x20 to 0x7F")
+    # Interface 4.3: printable, 0x20 to 0x7F. The last of these is a control character, and the
+    # secret is sent in a header, which may hold none (RFC 9110, 5.5).
+    if "\x7f" in text:
+        raise ValueError(
+            "it must not have the character 0x7F (DEL): it is not printable, and no HTTP header can hold it"
+        )
+    if not all(" " <= character <= "~" for character in text):
+        raise ValueError("it must have only printable ASCII characters, 0x20 to 0x7E")
     return text
 
 
@@ -37,7 +42,7 @@ Url = Annotated[
 ]
 Secret = Annotated[
     str,
-    Field(max_length=MAX_SECRET, json_schema_extra={"pattern": r"^[\x20-\x7F]*$"}),
+    Field(max_length=MAX_SECRET, json_schema_extra={"pattern": r"^[\x20-\x7E]*$"}),
     AfterValidator(_check_printable),
 ]
 # Client contract 1.2: an older client can only send the plural.
@@ -65,8 +70,7 @@ class _WebhookRequest(Schema):
 
 class CreateWebhook(_WebhookRequest):
     watched: Annotated[list[WatchedRequest], Field(min_length=1, max_length=MAX_WATCHED)]
-    # Both when it is left out.
-    domains: Domains = Field(default=[Domain.repo, Domain.discussion])
+    domains: Domains
 
 
 class UpdateWebhook(_WebhookRequest):

@@ -10,13 +10,15 @@ from hublet.accounts.organizations import audit_store as audit
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
-from hublet.jobs import service as jobs
+from hublet.jobs import webhook_jobs
+from hublet.tokens.delegations import Delegation
+from hublet.tokens.errors import ScopeNeeded
+from hublet.tokens.records import Scope
 from hublet.webhooks import store
 from hublet.webhooks.errors import (
     OneTargetNeeded,
     SecretsNotAllowed,
     SecretsTooLarge,
-    SourceJobNotFound,
     TooManyWebhooks,
     WebhookNotFound,
 )
@@ -46,6 +48,14 @@ async def get(conn: Reader, access: WebhookAccess, webhook_id: str) -> WebhookRe
     return webhook
 
 
+async def get_to_send(conn: Reader, access: WebhookAccess, webhook_id: str) -> WebhookRecord:
+    """Return a webhook that the caller may let act by hand: to start a job needs its scope."""
+    webhook = await get(conn, access, webhook_id)
+    if webhook.url is None and not access.caller.may(Scope.jobs, on=access.owner.id):
+        raise ScopeNeeded([Scope.jobs])
+    return webhook
+
+
 async def secrets_of(conn: Reader, webhook_id: str) -> WebhookSecrets:
     """Open the sealed secrets of a webhook, for its deliveries."""
     sealed = await store.find_sealed(conn, webhook_id)
@@ -58,7 +68,6 @@ async def create(conn: Connection, access: WebhookAccess, request: CreateWebhook
     target = find_target(request, conn.hub.settings)
     if target is None:
         raise OneTargetNeeded
-    await _check_source_job(conn, access, target)
     await _check_limit(conn, access)
     webhook = WebhookRecord(
         id=new_object_id(),
@@ -69,17 +78,24 @@ async def create(conn: Connection, access: WebhookAccess, request: CreateWebhook
         created_at=now(),
     )
     webhook, secrets = _apply_request(webhook, WebhookSecrets(), request, target)
+    webhook = replace(webhook, delegation=await _delegate(conn, access, webhook))
     await store.add(conn, webhook, seal(conn.hub.keys, webhook.id, secrets))
     await _audit(conn, access, "webhook.create", webhook)
     return await get(conn, access, webhook.id)
 
 
-async def _check_source_job(conn: Reader, access: WebhookAccess, target: RequestedTarget) -> None:
-    source_id = target.job_source_id
-    if source_id is None:
-        return
-    if await jobs.find_source(conn, source_id, owner_id=access.owner.id) is None:
-        raise SourceJobNotFound(source_id, owner=access.owner.name)
+async def _delegate(
+    conn: Reader, access: WebhookAccess, webhook: WebhookRecord
+) -> Delegation | None:
+    """Return what the caller grants to a webhook that starts a job, which they must be able to run.
+
+    Every change counts: with another thing to watch, the same job gets another payload.
+    """
+    if webhook.url is not None:
+        return None
+    return await webhook_jobs.delegate(
+        conn, access.caller, access.owner, job=webhook.job, source_id=webhook.job_source_id
+    )
 
 
 async def _check_limit(conn: Connection, access: WebhookAccess) -> None:
@@ -92,11 +108,12 @@ async def _check_limit(conn: Connection, access: WebhookAccess) -> None:
 async def update(
     conn: Connection, access: WebhookAccess, webhook_id: str, request: UpdateWebhook
 ) -> WebhookRecord:
-    """Change what the request names; another kind of target takes the place of the old one."""
+    """Change what the request names; another kind of target takes the place of the old one.
+
+    A job is from now on started in the name of the caller.
+    """
     target = find_target(request, conn.hub.settings)
     before = await _lock(conn, access, webhook_id)
-    if target is not None and not target.equals_target_of(before):
-        await _check_source_job(conn, access, target)
     webhook = before
     if request.watched:
         watched = await find_watched(conn, access, request.watched, before=before.watched)
@@ -104,6 +121,7 @@ async def update(
     if request.domains is not MISSING:
         webhook = replace(webhook, domains=tuple(request.domains))
     webhook, secrets = _apply_request(webhook, await secrets_of(conn, webhook_id), request, target)
+    webhook = replace(webhook, delegation=await _delegate(conn, access, webhook))
     await store.update(conn, webhook, seal(conn.hub.keys, webhook_id, secrets))
     if target is not None and not target.equals_target_of(before):
         await store.reset_health(conn, webhook_id)

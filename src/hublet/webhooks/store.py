@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
+from hublet.tokens.delegations import delegation_from_text, delegation_to_text
 from hublet.webhooks.records import (
     DeliveryState,
     Domain,
@@ -17,8 +18,8 @@ from hublet.webhooks.records import (
 from hublet.webhooks.sealed_secrets import SealedSecrets
 
 _COLUMNS = """
-    h.id, h.owner_id, h.creator_id, h.url, h.job, h.job_source_id, h.secret_names,
-    h.sealed_secret IS NOT NULL AS has_secret, h.watches_repo, h.watches_discussion, h.state,
+    h.id, h.owner_id, h.creator_id, h.url, h.job, h.job_source_id, h.delegation,
+    h.secret_names, h.sealed_secret IS NOT NULL AS has_secret, h.watches_repo, h.watches_discussion, h.state,
     h.created_at, l.last_trigger_at
 """
 _FROM = "FROM webhooks h LEFT JOIN webhook_lanes l ON l.webhook_id = h.id"
@@ -99,8 +100,8 @@ async def add(conn: Connection, webhook: WebhookRecord, sealed: SealedSecrets) -
         INSERT INTO webhooks
             (id, owner_id, creator_id, state, created_at, updated_at, url, job, job_source_id,
              sealed_secrets, secret_names, sealed_secret, sealed_old_secret, old_secret_until,
-             watches_repo, watches_discussion)
-        VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+             watches_repo, watches_discussion, delegation)
+        VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
         """,
         webhook.id, webhook.owner_id, webhook.creator_id, webhook.state,
         to_micros(webhook.created_at), *_setting_values(webhook, sealed),
@@ -114,7 +115,7 @@ async def update(conn: Connection, webhook: WebhookRecord, sealed: SealedSecrets
         """
         UPDATE webhooks SET updated_at = $2, url = $3, job = $4, job_source_id = $5,
             sealed_secrets = $6, secret_names = $7, sealed_secret = $8, sealed_old_secret = $9,
-            old_secret_until = $10, watches_repo = $11, watches_discussion = $12
+            old_secret_until = $10, watches_repo = $11, watches_discussion = $12, delegation = $13
         WHERE id = $1
         """,
         webhook.id, micros(), *_setting_values(webhook, sealed),
@@ -135,6 +136,7 @@ def _setting_values(webhook: WebhookRecord, sealed: SealedSecrets) -> Sequence[o
         None if sealed.old_until is None else to_micros(sealed.old_until),
         Domain.repo in webhook.domains,
         Domain.discussion in webhook.domains,
+        None if webhook.delegation is None else delegation_to_text(webhook.delegation),
     )
 
 
@@ -201,6 +203,9 @@ def _webhook_record(row: Row, watched: Sequence[WatchedItem]) -> WebhookRecord:
         url=row["url"],
         job=None if row["job"] is None else json.loads(row["job"]),
         job_source_id=row["job_source_id"],
+        delegation=None
+        if row["url"] is not None
+        else delegation_from_text(row["delegation"], creator_id=row["creator_id"]),
         secret_names=tuple(json.loads(row["secret_names"])),
         has_secret=bool(row["has_secret"]),
         watched=tuple(watched),

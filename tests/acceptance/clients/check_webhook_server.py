@@ -16,6 +16,7 @@ from huggingface_hub import HfApi, WebhookPayload, WebhooksServer, WebhookWatche
 gradio = pytest.importorskip("gradio")
 
 SECRET = "coal & steam"
+BOTH = ["repo", "discussion"]
 
 
 @dataclass
@@ -61,7 +62,8 @@ def watch(api: HfApi, receiver: Receiver, repo: str) -> Iterator[Callable[..., s
     created: list[str] = []
 
     def create(**options: Any) -> str:
-        options = {"watched": [WebhookWatchedItem(type="model", name=repo)]} | options
+        watched = [WebhookWatchedItem(type="model", name=repo)]
+        options = {"watched": watched, "domains": BOTH} | options
         created.append(api.create_webhook(url=receiver.url, **options).id)
         return created[-1]
 

@@ -12,6 +12,9 @@ from huggingface_hub.errors import BadRequestError, HfHubHTTPError
 URL = "https://example.com/hook"
 # The word of each client for the same domain; the other one is refused by the client itself.
 DISCUSSION = "discussions" if huggingface_hub.__version__.startswith("2.1.") else "discussion"
+# Client contract 1.2: the older client sends no domains unless it is given some.
+BOTH = ["repo", DISCUSSION]
+ADA = [{"type": "user", "name": "ada"}]
 
 
 @pytest.fixture(autouse=True)
@@ -32,10 +35,7 @@ def watched(webhook: WebhookInfo) -> list[str]:
 
 
 def test_a_webhook_from_its_creation_to_its_end(api: HfApi, stranger: HfApi, repo: str) -> None:
-    # Client contract 1.2: without domains the older client sends none at all.
-    created = api.create_webhook(
-        url=URL, watched=[{"type": "user", "name": "ada"}], secret="not-told-again"
-    )
+    created = api.create_webhook(url=URL, watched=ADA, domains=BOTH, secret="not-told-again")
     typed = api.create_webhook(
         url=f"{URL}/2",
         watched=[WebhookWatchedItem(type="model", name=repo)],
@@ -71,7 +71,8 @@ def test_a_webhook_from_its_creation_to_its_end(api: HfApi, stranger: HfApi, rep
 def test_a_webhook_that_starts_a_job(api: HfApi, job_id: str) -> None:
     created = api.create_webhook(
         job_id=job_id,
-        watched=[{"type": "user", "name": "ada"}],
+        watched=ADA,
+        domains=BOTH,
         secrets={"KEEP": "1", "DROP": "2"},
     )
     updated = api.update_webhook(created.id, job_id=job_id, secrets={"DROP": "", "NEW": "3"})
@@ -83,11 +84,12 @@ def test_a_webhook_that_starts_a_job(api: HfApi, job_id: str) -> None:
 
 def test_what_is_wrong_is_told_in_a_sentence(api: HfApi) -> None:
     with pytest.raises(BadRequestError, match="which this hub does not call"):
-        api.create_webhook(url="http://169.254.169.254/", watched=[{"type": "user", "name": "ada"}])
+        api.create_webhook(url="http://169.254.169.254/", watched=ADA, domains=BOTH)
     with pytest.raises(BadRequestError, match="watched must have at least 1 item"):
-        api.create_webhook(url=URL, watched=[])
+        api.create_webhook(url=URL, watched=[], domains=BOTH)
+    missing = [{"type": "model", "name": "ada/nothing"}]
     with pytest.raises(HfHubHTTPError, match=r"watched\[0\]: there is no model ada/nothing"):
-        api.create_webhook(url=URL, watched=[{"type": "model", "name": "ada/nothing"}])
+        api.create_webhook(url=URL, watched=missing, domains=BOTH)
 
 
 def created_by_command(*arguments: str) -> str:

@@ -22,6 +22,7 @@ from hublet.runtime.supervisor.environment import (
     group_prefix,
     memory_text,
 )
+from hublet.tokens.delegations import Delegation
 
 SIZE = FlavorSize(name="cpu-basic", cores=2, memory_bytes=16 * 2**30)
 LONGEST_LABEL = 63
@@ -33,6 +34,7 @@ def a_job(*, owner_id: str = "ada", resource_group_id: str | None = None, **spec
         id="a" * 24,
         owner_id=owner_id,
         creator_id="ada",
+        delegation=Delegation(user_id="ada"),
         resource_group_id=resource_group_id,
         initiator=Initiator(type=InitiatorType.user, id="ada"),
         spec=Spec(**{"image": "ubuntu", "environment": {}, "flavor": Flavor.cpu_basic} | spec),

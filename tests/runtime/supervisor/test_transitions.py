@@ -17,6 +17,7 @@ from hublet.jobs.records import (
 )
 from hublet.runtime.supervisor.records import AttemptRecord, HeldJob
 from hublet.runtime.supervisor.transitions import AttemptLimits, decide_changes
+from hublet.tokens.delegations import Delegation
 
 LIMITS = AttemptLimits(start=10**9, timeout=10**9, memory_bytes=2**30)
 LAUNCHED = 1_000_000_000
@@ -28,6 +29,7 @@ def held() -> HeldJob:
         id="a" * 24,
         owner_id="ada",
         creator_id="ada",
+        delegation=Delegation(user_id="ada"),
         initiator=Initiator(type=InitiatorType.user, id="ada"),
         spec=Spec(image="ubuntu", environment={}, flavor=Flavor.cpu_basic),
         labels={},

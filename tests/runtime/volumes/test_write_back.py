@@ -227,8 +227,8 @@ async def test_a_database_that_is_away_loses_nothing(
     (await mounted(database, job) / "a").write_text("4")
     away = failing_with(DatabaseUnavailable("restarting"))
     with monkeypatch.context() as broken:
-        broken.setattr(write_back, "get_creator", away)
-        broken.setattr(preparation, "get_creator", away)
+        broken.setattr(write_back, "get_delegate", away)
+        broken.setattr(preparation, "get_delegate_of_job", away)
         with pytest.raises(DatabaseUnavailable):
             await after(database, job)
         with pytest.raises(CannotRunYet):

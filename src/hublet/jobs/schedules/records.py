@@ -5,6 +5,7 @@ from datetime import datetime
 
 from hublet.core.dataclasses import dataclass
 from hublet.jobs.request_schemas import JobRequest
+from hublet.tokens.delegations import Delegation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,8 @@ class ScheduledJobRecord:
     id: str
     owner_id: str
     creator_id: str
+    # With which of the creator's rights it runs.
+    delegation: Delegation
     # The request of each run, without the secrets.
     request: JobRequest = field(repr=False)
     secret_names: tuple[str, ...] = ()

@@ -27,6 +27,7 @@ from hublet.jobs.schedules import store
 from hublet.jobs.schedules.cron import next_after
 from hublet.jobs.schedules.records import ScheduledJobRecord
 from hublet.jobs.schedules.schemas import CreateScheduledJob
+from hublet.tokens.delegations import delegation_of
 
 MAX_SCHEDULED_JOBS = 100
 START_TASK = "jobs.start-scheduled"
@@ -51,6 +52,7 @@ async def create(
         id=new_object_id(),
         owner_id=owner.id,
         creator_id=access.caller.user_id,
+        delegation=delegation_of(access.caller),
         request=request.jobSpec,
         secret_names=tuple(secrets),
         schedule=request.schedule,

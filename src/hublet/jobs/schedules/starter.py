@@ -1,11 +1,10 @@
 """Starter of scheduled jobs: one job for each due time, however many workers there are."""
 
 from hublet.core.clock import now, to_micros
-from hublet.core.database import Connection, Database, DatabaseUnavailable, Reader
+from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.core.errors import HubError
 from hublet.core.logs import get_logger
-from hublet.jobs.access import JobAccess, get_access_of_creator, get_creator
-from hublet.jobs.errors import NamespaceNotFound, RightsGone
+from hublet.jobs.access import get_delegated_access
 from hublet.jobs.request_schemas import or_none
 from hublet.jobs.requests import check_commits
 from hublet.jobs.schedules import service, store
@@ -40,7 +39,7 @@ async def start_due(database: Database, scheduled_job_id: str, *, due_at: int) -
 
 async def _run(database: Database, scheduled: ScheduledJobRecord) -> None:
     async with database.read() as conn:
-        access = await _creator_access(conn, scheduled)
+        access = await get_delegated_access(conn, scheduled.delegation, scheduled.owner_id)
     await check_commits(database, access.caller, or_none(scheduled.request.volumes) or ())
     key = f"schedule:{scheduled.id}:{to_micros(scheduled.next_run_at)}"
     async with database.transaction() as conn:
@@ -62,12 +61,3 @@ async def _advance(conn: Connection, scheduled: ScheduledJobRecord) -> bool:
         return False
     await service.add_start_task(conn, scheduled.id, at=due)
     return True
-
-
-async def _creator_access(conn: Reader, scheduled: ScheduledJobRecord) -> JobAccess:
-    """Return the access that the creator has now."""
-    creator = await get_creator(conn, scheduled.creator_id)
-    try:
-        return await get_access_of_creator(conn, creator, scheduled.owner_id)
-    except NamespaceNotFound:
-        raise RightsGone from None

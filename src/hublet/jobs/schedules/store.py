@@ -11,10 +11,11 @@ from hublet.jobs.records import JobRecord, Stage
 from hublet.jobs.request_schemas import or_none
 from hublet.jobs.requests import REQUEST_ADAPTER
 from hublet.jobs.schedules.records import ScheduledJobRecord, ScheduleRun, ScheduleSkip
+from hublet.tokens.delegations import delegation_from_text, delegation_to_text
 
 _COLUMNS = """
-    s.id, s.owner_id, s.creator_id, s.resource_group_id, s.spec, s.labels, s.secret_names,
-    s.schedule, s.concurrency, s.suspended, s.last_job_id, s.last_job_at, s.last_skip_at,
+    s.id, s.owner_id, s.creator_id, s.delegation, s.resource_group_id, s.spec, s.labels,
+    s.secret_names, s.schedule, s.concurrency, s.suspended, s.last_job_id, s.last_job_at, s.last_skip_at,
     s.last_skip_reason, s.next_run_at, s.created_at
 """
 # These have columns of their own, or are sealed.
@@ -27,13 +28,14 @@ async def add(conn: Connection, scheduled: ScheduledJobRecord, *, sealed: bytes 
         """
         INSERT INTO scheduled_jobs
             (id, owner_id, creator_id, resource_group_id, spec, labels, sealed_secrets,
-             secret_names, schedule, concurrency, suspended, next_run_at, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+             secret_names, schedule, concurrency, suspended, next_run_at, created_at, delegation)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
         """,
         scheduled.id, scheduled.owner_id, scheduled.creator_id, or_none(request.resourceGroupId),
         request.model_dump_json(exclude=_OWN_COLUMNS), json.dumps(or_none(request.labels) or {}), sealed,
         json.dumps(scheduled.secret_names), scheduled.schedule, scheduled.concurrency,
         scheduled.suspended, to_micros(scheduled.next_run_at), to_micros(scheduled.created_at),
+        delegation_to_text(scheduled.delegation),
     )  # fmt: skip
 
 
@@ -151,6 +153,7 @@ def _record(row: Row) -> ScheduledJobRecord:
         id=row["id"],
         owner_id=row["owner_id"],
         creator_id=row["creator_id"],
+        delegation=delegation_from_text(row["delegation"], creator_id=row["creator_id"]),
         request=REQUEST_ADAPTER.validate_python(_request_fields(row)),
         secret_names=tuple(json.loads(row["secret_names"])),
         schedule=row["schedule"],

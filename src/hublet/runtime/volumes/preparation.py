@@ -8,7 +8,7 @@ from typing import Any
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.core.errors import HubError
 from hublet.core.folders import atomic_dir
-from hublet.jobs.access import get_creator, get_mounted, get_space
+from hublet.jobs.access import get_delegate_of_job, get_mounted, get_space
 from hublet.jobs.records import JobRecord, Spec, VolumeType
 from hublet.repos.cards import read_card
 from hublet.repos.records import Repo
@@ -40,8 +40,9 @@ _NO_COMMAND = {
 async def prepare(database: Database, job: JobRecord, *, folder: Path) -> PreparedAttempt:
     """Put the volumes of a job on this machine; `folder` is the attempt's own.
 
-    May be called again for the same attempt, also while it runs. The rights are those that the
-    creator has now. Raises CannotRun or CannotRunYet. No transaction may be open.
+    May be called again for the same attempt, also while it runs. The rights are those that
+    the creator delegated to the job and still has. Raises CannotRun or CannotRunYet. No transaction
+    may be open.
     """
     try:
         return await _prepare(database, job, folder)
@@ -57,7 +58,7 @@ async def prepare(database: Database, job: JobRecord, *, folder: Path) -> Prepar
 
 async def _prepare(database: Database, job: JobRecord, folder: Path) -> PreparedAttempt:
     async with database.read() as conn:
-        creator = await get_creator(conn, job.creator_id)
+        creator = await get_delegate_of_job(conn, job)
         sources = [await get_mounted(conn, creator, *each) for each in enumerate(job.spec.mounts)]
     placed = [
         bind

@@ -12,7 +12,7 @@ from hublet.core.clock import micros
 from hublet.core.database import Connection, Database, DatabaseUnavailable
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
-from hublet.jobs.access import find_mounted, get_creator
+from hublet.jobs.access import find_mounted, get_delegate
 from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord, Mount, VolumeType
 from hublet.repos import blobs_store as blobs
@@ -231,7 +231,7 @@ def _file(prefix: str, changed: ChangedFile, blob: Blob) -> File:
 
 async def _change(conn: Connection, bucket: _WriteBack, changes: Sequence[FileChange]) -> None:
     """Change the bucket if it is still the one that was mounted, and its creator still may."""
-    creator = await get_creator(conn, bucket.job.creator_id)
+    creator = await get_delegate(conn, bucket.job.delegation)
     repo = await find_mounted(conn, creator, bucket.mount)
     if repo is None or repo.id != bucket.snapshot.repo_id:
         raise BucketGone

@@ -29,7 +29,7 @@ from hublet.webhooks.activity.schemas import (
     StateName,
 )
 from hublet.webhooks.activity.stream import listen
-from hublet.webhooks.auth import OWN_WEBHOOKS, WebhookOwner, mirror_for_organizations
+from hublet.webhooks.auth import OWN_WEBHOOKS, WebhookId, WebhookOwner, mirror_for_organizations
 from hublet.webhooks.errors import InvalidPeriod
 from hublet.webhooks.records import DeliveryState, WebhookAccess
 
@@ -82,12 +82,16 @@ async def recheck_access(request: Request, database: Database, access: WebhookAc
 
 router = Router(tags=["webhooks"])
 
-_DELIVERIES = f"{OWN_WEBHOOKS}/{{webhook_id}}/deliveries"
+_DELIVERIES = f"{OWN_WEBHOOKS}/{{webhookId}}/deliveries"
 
 
 @router.get(_DELIVERIES, responses=PAGED_RESPONSES)
 async def list_webhook_deliveries(
-    conn: ReadConn, access: WebhookOwner, webhook_id: str, filters: DeliveryQuery, page: PageQuery
+    conn: ReadConn,
+    access: WebhookOwner,
+    webhook_id: WebhookId,
+    filters: DeliveryQuery,
+    page: PageQuery,
 ) -> list[Delivery]:
     """List the deliveries of a webhook, newest first, page by page.
 
@@ -104,7 +108,11 @@ async def list_webhook_deliveries(
 
 @router.get(f"{_DELIVERIES}/stream", response_class=Response, responses=EVENT_STREAM_RESPONSES)
 async def stream_webhook_deliveries(
-    request: Request, database: Db, access: WebhookOwner, webhook_id: str, since: LastEventId = None
+    request: Request,
+    database: Db,
+    access: WebhookOwner,
+    webhook_id: WebhookId,
+    since: LastEventId = None,
 ) -> Response:
     """Follow the deliveries of a webhook as they come and change.
 
@@ -123,7 +131,7 @@ async def stream_webhook_deliveries(
 
 @router.get(f"{_DELIVERIES}/{{delivery_id}}")
 async def get_webhook_delivery(
-    conn: ReadConn, access: WebhookOwner, webhook_id: str, delivery_id: str
+    conn: ReadConn, access: WebhookOwner, webhook_id: WebhookId, delivery_id: str
 ) -> FullDelivery:
     """Get one delivery of a webhook with what was sent and every attempt."""
     webhook = await webhooks.get(conn, access, webhook_id)
@@ -140,9 +148,9 @@ _CONFLICT: dict[int | str, dict[str, Any]] = {
 }
 
 
-@resend_router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/replay/{{delivery_id}}", responses=_CONFLICT)
+@resend_router.post(f"{OWN_WEBHOOKS}/{{webhookId}}/replay/{{delivery_id}}", responses=_CONFLICT)
 async def replay_webhook_delivery(
-    database: Db, access: WebhookOwner, webhook_id: str, delivery_id: str
+    database: Db, access: WebhookOwner, webhook_id: WebhookId, delivery_id: str
 ) -> Sent:
     """Send a delivery of a webhook again, under the same id, to where the webhook points now.
 
@@ -152,9 +160,9 @@ async def replay_webhook_delivery(
     return Sent.of(await service.replay(database, access, webhook_id, delivery_id))
 
 
-@resend_router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/recover", responses=_CONFLICT)
+@resend_router.post(f"{OWN_WEBHOOKS}/{{webhookId}}/recover", responses=_CONFLICT)
 async def recover_webhook(
-    conn: Conn, access: WebhookOwner, webhook_id: str, body: Recover
+    conn: Conn, access: WebhookOwner, webhook_id: WebhookId, body: Recover
 ) -> Recovered:
     """Send again all deliveries of a webhook since a time that failed or were not sent.
 
@@ -165,8 +173,8 @@ async def recover_webhook(
     return Recovered(count=count)
 
 
-@resend_router.post(f"{OWN_WEBHOOKS}/{{webhook_id}}/ping")
-async def ping_webhook(database: Db, access: WebhookOwner, webhook_id: str) -> Sent:
+@resend_router.post(f"{OWN_WEBHOOKS}/{{webhookId}}/ping")
+async def ping_webhook(database: Db, access: WebhookOwner, webhook_id: WebhookId) -> Sent:
     """Send something that tells of nothing to see whether a webhook's target answers.
 
     It is tried once, also while the webhook is disabled; the answer waits up to 20 seconds.

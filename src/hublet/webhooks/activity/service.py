@@ -71,7 +71,7 @@ async def replay(
     """Send a delivery that has ended again, and wait for the result."""
     with database.subscribe(ATTEMPTS_CHANNEL) as attempts:
         async with database.transaction() as conn:
-            webhook = await webhooks.get(conn, access, webhook_id)
+            webhook = await webhooks.get_to_send(conn, access, webhook_id)
             _check_enabled(webhook)
             made = await _restart(conn, webhook, delivery_id)
         return await _wait_for_result(database, attempts, webhook_id, delivery_id, made=made)
@@ -93,7 +93,7 @@ async def ping(database: Database, access: WebhookAccess, webhook_id: str) -> Se
     """Send an event that stands for no change, whatever the webhook's state, and wait for it."""
     with database.subscribe(ATTEMPTS_CHANNEL) as attempts:
         async with database.transaction() as conn:
-            webhook = await webhooks.get(conn, access, webhook_id)
+            webhook = await webhooks.get_to_send(conn, access, webhook_id)
             delivery_id = await add_ping(conn, webhook)
         return await _wait_for_result(database, attempts, webhook_id, delivery_id, made=0)
 
@@ -156,7 +156,7 @@ async def recover(
     conn: Connection, access: WebhookAccess, webhook_id: str, *, since: int, until: int | None
 ) -> int:
     """Send again what failed or was not sent in this time; return how many deliveries."""
-    webhook = await webhooks.get(conn, access, webhook_id)
+    webhook = await webhooks.get_to_send(conn, access, webhook_id)
     now = micros()
     # Not what fails from now on, also when the worker restarts the rest only later.
     recovery = Recovery(webhook_id=webhook.id, since=since, until=min(until or now, now))

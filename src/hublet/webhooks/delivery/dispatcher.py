@@ -16,6 +16,7 @@ from hublet.core.sealing import SealBroken
 from hublet.events import RepoSnapshot
 from hublet.repos import service as repos
 from hublet.repos import store as repo_rows
+from hublet.tokens.delegations import delegation_from_text
 from hublet.webhooks import service
 from hublet.webhooks.delivery import lanes_store
 from hublet.webhooks.delivery.committer import LARGEST_GROUP, Committer
@@ -206,7 +207,7 @@ def _target_record(row: Row, secrets: WebhookSecrets | None) -> DeliveryTarget:
     return DeliveryTarget(
         webhook_id=row["id"],
         owner_id=row["owner_id"],
-        creator_id=row["creator_id"],
+        delegation=delegation_from_text(row["delegation"], creator_id=row["creator_id"]),
         state=WebhookState(row["state"]),
         updated_at=row["updated_at"],
         url=row["url"],

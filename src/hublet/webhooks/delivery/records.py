@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hublet.core.dataclasses import dataclass
+from hublet.tokens.delegations import Delegation
 from hublet.webhooks.delivery.health import Health
 from hublet.webhooks.records import DeliveryState, WebhookSecrets, WebhookState
 
@@ -16,7 +17,8 @@ class DeliveryTarget:
 
     webhook_id: str
     owner_id: str
-    creator_id: str
+    # In whose name a job is started.
+    delegation: Delegation
     state: WebhookState
     updated_at: int
     url: str | None = field(default=None, repr=False)

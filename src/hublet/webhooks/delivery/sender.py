@@ -122,7 +122,7 @@ def _job_start(
     return WebhookStart(
         webhook_id=target.webhook_id,
         owner_id=target.owner_id,
-        creator_id=target.creator_id,
+        delegation=target.delegation,
         key=delivery.id,
         job=target.job,
         source_id=target.job_source_id,
