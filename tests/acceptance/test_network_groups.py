@@ -144,3 +144,16 @@ def test_a_group_meets_by_hostname_and_alias_and_survives_a_killed_hub(place: Pl
 
 def left_in(place: Place) -> list[str]:
     return [path.name for path in (place.data_dir / "jobs" / "networks").iterdir()]
+
+
+def test_three_members_of_the_default_flavor_meet_on_two_cores(place: Place) -> None:
+    default = {"HUBLET_JOBS_RUNNER": "sandbox", "HUBLET_JOBS_CORES": "2"}
+    with serving(place, "--test-mode", variables=default) as hub:
+        _run(place, "user", "add", "ada")
+        ada = Owner(place, "ada")
+        members = [ada.join(hub) for _ in range(3)]
+
+        for member in members:
+            ada.meets(member, all=members)
+        for member in members:
+            ada.cancel(hub, member)

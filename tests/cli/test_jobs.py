@@ -75,7 +75,7 @@ def test_everything_that_is_asked_for_reaches_the_hub(
     job = shown(ask, job_id)
     assert job["environment"] == {"COLOUR": "blue", "FROM_HERE": "taken", "SIZE": "large"}
     assert job["secrets"] == {"KEY": None, "OTHER": None}
-    assert job["labels"] == {"name": "nightly", "team": "navy", "flag": ""}
+    assert job["tags"] == ["team=navy", "flag", "name=nightly"]
     assert job["expose"] == {"ports": [8080, 8081], "portsPublic": [8081]}
     assert (job["timeout"], job["retry"], job["command"]) == (120, 1, ["true"])
     assert "s3cret" not in json.dumps(job)
@@ -203,12 +203,12 @@ def test_labels_and_ports_are_replaced(ask: Hublet) -> None:
     ask("jobs", "labels", job_id, "--label", "new=2")
     ports = ask("jobs", "expose", job_id, "8080", "--public", "8081")
 
-    assert shown(ask, job_id)["labels"] == {"new": "2"}
+    assert shown(ask, job_id)["tags"] == ["new=2"]
     assert shown(ask, job_id)["expose"] == {"ports": [8080, 8081], "portsPublic": [8081]}
     assert ports.out.split() == shown(ask, job_id)["status"]["exposeUrls"]
     assert ask("jobs", "expose", job_id, "--clear").err == "It is reached no more.\n"
     ask("jobs", "labels", job_id, "--clear")
-    assert shown(ask, job_id)["labels"] == {}
+    assert shown(ask, job_id)["tags"] == []
     assert ask("jobs", "labels", job_id).code == 2
     assert ask("jobs", "expose", job_id, "80", "--clear").code == 2
 

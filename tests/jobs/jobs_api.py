@@ -61,6 +61,16 @@ async def row_of(database: Database, job_id: str) -> dict[str, Any]:
     return {name: row[name] for name in names}
 
 
+async def initiator_of(database: Database, job_id: str) -> tuple[str, str]:
+    """Return what made a job start: its type and id, which only public clients are shown."""
+    async with database.read() as conn:
+        row = await conn.fetch_one(
+            "SELECT initiator_type, initiator_id FROM jobs WHERE id = $1", job_id
+        )
+    assert row is not None
+    return row["initiator_type"], row["initiator_id"]
+
+
 async def an_attempt(database: Database, job_id: str, **columns: Any) -> None:
     """Let a job have an attempt, as the one who looks after it would keep it."""
     row = {"job_id": job_id, "number": 1, "runner": "none", "handle": "x", "launched_at": 0}

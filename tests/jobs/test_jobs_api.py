@@ -45,7 +45,7 @@ async def test_a_job_that_says_little_is_shown_with_its_defaults(
     assert job == {
         "id": job["id"],
         "createdAt": job["createdAt"],
-        "owner": {"id": user.id, "name": "ada", "type": "user"},
+        "owner": {"id": user.id, "name": "ada"},
         "dockerImage": "ubuntu",
         "timeout": 1800,
         "environment": {},
@@ -55,8 +55,7 @@ async def test_a_job_that_says_little_is_shown_with_its_defaults(
         "createdBy": {"id": user.id, "name": "ada"},
         "retry": 0,
         "durations": {"schedulingSecs": total, "runningSecs": 0, "totalSecs": total},
-        "labels": {},
-        "initiator": {"type": "user", "id": user.id, "name": "ada"},
+        "tags": [],
     }
 
 
@@ -76,7 +75,7 @@ async def test_every_field_comes_back_and_secrets_only_as_names(
         "secrets": {"KEY": None, "B": None},
         "timeout": 60,
         "retry": 2,
-        "labels": {"name": "x", "flag": ""},
+        "tags": ["name=x", "flag"],
         "expose": {"ports": [8000, 80], "portsPublic": [80]},
         "network": {"group": "g", "aliases": ["a"]},
         "status": {

@@ -85,7 +85,7 @@ async def test_members_see_and_contributors_run(
 
     listed = (await client.get(ENGINES, headers=bob)).json()
     assert [each["id"] for each in listed] == [job["id"]]
-    assert listed[0]["owner"] == {"id": organization.id, "name": "engines", "type": "org"}
+    assert listed[0]["owner"] == {"id": organization.id, "name": "engines"}
     assert listed[0]["createdBy"]["name"] == "ada"
     status, sentence = await ask(client, bob, ENGINES, method="POST", body=BODY)
     needed = "This needs the role contributor in the organization engines."

@@ -12,7 +12,7 @@ from hublet.core import clock
 from hublet.core.clock import now, wire
 from hublet.core.database import Database
 from hublet.jobs.schedules import service
-from jobs.jobs_api import BODY, row_of
+from jobs.jobs_api import BODY, initiator_of, row_of
 from jobs.log_lines import set_stage
 from jobs.schedules_api import PATH, a_schedule, due_at, jobs_of, show
 from people import Headers, a_user, an_organization, sign_in
@@ -47,7 +47,7 @@ async def test_a_schedule_that_says_little_is_shown_with_its_defaults(
     user = await a_user(database, "ada")
     assert scheduled == {
         "id": scheduled["id"],
-        "owner": {"id": user.id, "name": "ada", "type": "user"},
+        "owner": {"id": user.id, "name": "ada"},
         "jobSpec": {
             "dockerImage": "ubuntu",
             "command": ["true"],
@@ -55,7 +55,7 @@ async def test_a_schedule_that_says_little_is_shown_with_its_defaults(
             "flavor": "cpu-basic",
             "timeout": 1800,
             "retry": 0,
-            "labels": {},
+            "tags": [],
         },
         "createdAt": scheduled["createdAt"],
         "schedule": "@hourly",
@@ -97,7 +97,7 @@ async def test_every_field_comes_back_and_secrets_only_as_names(
         "flavor": "cpu-basic",
         "timeout": 60,
         "retry": 2,
-        "labels": {"name": "x", "flag": ""},
+        "tags": ["name=x", "flag"],
         "volumes": [volume],
         "expose": {"ports": [80], "portsPublic": []},
     }
@@ -249,10 +249,10 @@ async def test_its_labels_may_be_replaced(client: httpx2.AsyncClient, ada: Heade
     path = f"{PATH}/{scheduled['id']}"
 
     changed = await client.put(f"{path}/labels", headers=ada, json={"labels": {"name": "y"}})
-    assert changed.json()["jobSpec"]["labels"] == {"name": "y"}
+    assert changed.json()["jobSpec"]["tags"] == ["name=y"]
     assert await show(client, ada, scheduled["id"]) == changed.json()
     job = (await client.post(f"{path}/run", headers=ada)).json()
-    assert job["labels"] == {"name": "y"}
+    assert job["tags"] == ["name=y"]
 
 
 async def test_a_deleted_one_is_gone_and_its_jobs_stay(
@@ -280,7 +280,7 @@ async def test_it_can_be_run_at_once(
 
     job = (await client.post(f"{PATH}/{scheduled['id']}/run", headers=ada)).json()
 
-    assert job["initiator"] == {"type": "scheduled-job", "id": scheduled["id"]}
+    assert await initiator_of(database, job["id"]) == ("scheduled-job", scheduled["id"])
     assert job["status"] == {"stage": "SCHEDULING", "message": "queued", "failureCount": 0}
     assert (job["secrets"], job["timeout"], job["retry"]) == ({"KEY": None}, 60, 1)
     assert (await row_of(database, job["id"]))["sealed_secrets"] is not None

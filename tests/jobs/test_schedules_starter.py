@@ -13,6 +13,7 @@ from hublet.core.clock import micros, now, wire
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.jobs.schedules import starter
 from hublet.jobs.schedules.starter import start_due
+from jobs.jobs_api import initiator_of
 from jobs.log_lines import set_stage
 from jobs.schedules_api import PATH, a_schedule, come_due, due_at, jobs_of, reminders, run_due, show
 from people import Headers, an_organization, sign_in
@@ -39,7 +40,7 @@ async def test_a_job_starts_when_it_is_due_and_the_next_time_comes(
 
     [job_id] = await jobs_of(database, scheduled["id"])
     job = (await client.get(f"/api/jobs/ada/{job_id}", headers=ada)).json()
-    assert job["initiator"] == {"type": "scheduled-job", "id": scheduled["id"]}
+    assert await initiator_of(database, job_id) == ("scheduled-job", scheduled["id"])
     assert (job["createdBy"]["name"], job["secrets"]) == ("ada", {"KEY": None})
     next_hour = now().replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
     assert await status_of(client, ada, scheduled["id"]) == {

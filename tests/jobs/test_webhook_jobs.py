@@ -15,7 +15,7 @@ from hublet.core.errors import HubError
 from hublet.jobs import service as seals
 from hublet.jobs.webhook_jobs import WebhookStart, start
 from hublet.tokens.delegations import Delegation
-from jobs.jobs_api import row_of, run, set_row, show
+from jobs.jobs_api import initiator_of, row_of, run, set_row, show
 from people import Headers, a_user, an_organization, sign_in
 from repos.content import put
 from repositories import a_repo, disable
@@ -75,7 +75,7 @@ async def test_the_job_has_what_the_webhook_says_and_adds(
     job_id = await start(database, await asked(database))
 
     job = await show(client, ada, job_id)
-    assert job["initiator"] == {"type": "webhook", "id": "a" * 24}
+    assert await initiator_of(database, job_id) == ("webhook", "a" * 24)
     assert (job["dockerImage"], job["command"]) == ("ubuntu", ["env"])
     assert job["environment"] == {
         "A1": "x",
@@ -138,7 +138,7 @@ async def test_of_a_source_neither_secrets_nor_volumes_are_taken(
     job_id = await start(database, await asked(database, source_id=source["id"]))
 
     job = await show(client, ada, job_id)
-    same = ["dockerImage", "command", "arguments", "flavor", "timeout", "retry", "labels", "owner"]
+    same = ["dockerImage", "command", "arguments", "flavor", "timeout", "retry", "tags", "owner"]
     assert {name: job[name] for name in same} == {name: source[name] for name in same}
     assert "volumes" not in job
     assert job["environment"]["AB"] == "1"
@@ -226,6 +226,6 @@ async def test_a_change_starts_the_job_of_its_webhook(
         await settle(deliverer)
 
     [job] = (await client.get("/api/jobs/ada", headers=ada)).json()
-    assert job["initiator"] == {"type": "webhook", "id": webhook["id"]}
+    assert await initiator_of(database, job["id"]) == ("webhook", webhook["id"])
     payload = json.loads((await secrets_of(database, job["id"]))["WEBHOOK_PAYLOAD"])
     assert payload["repo"]["name"] == "ada/engine"

@@ -38,6 +38,8 @@ class JobAccess:
     caller: Caller
     # In the organization; users are the administrators of their own jobs.
     role: Role
+    # Whether one of the public clients calls, which read more of a record (decision 0028).
+    for_public_client: bool = False
 
     def may_change(self, creator_id: str, role: Role | None) -> bool:
         """Tell whether a role allows to change what this creator made, a job or a scheduled job."""

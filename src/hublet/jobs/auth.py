@@ -1,5 +1,6 @@
 """Access to jobs and scheduled jobs, as annotated types that a route names."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
@@ -23,19 +24,34 @@ from hublet.tokens.auth import JobRunner, caller_of
 _LISTED_STAGES = tuple(stage for stage in Stage if stage is not Stage.deleted)
 
 
-async def _access_to_jobs(database: Db, caller: JobRunner, namespace: str) -> JobAccess:
+# In the User-Agent of `huggingface_hub`, the `hf` command and `@huggingface/hub`.
+_PUBLIC_CLIENTS = ("hf_hub/", "huggingface.js")
+
+
+def is_public_client(request: Request) -> bool:
+    """Tell whether a public client calls: only those get more than interface 2.2 shows."""
+    agent = request.headers.get("user-agent", "")
+    return any(name in agent for name in _PUBLIC_CLIENTS)
+
+
+async def _access_to_jobs(
+    request: Request, database: Db, caller: JobRunner, namespace: str
+) -> JobAccess:
     # Not the route's connection: a request that holds one and waits for another could deadlock.
     async with database.read() as conn:
-        return await get_access(conn, caller, namespace)
+        access = await get_access(conn, caller, namespace)
+    return replace(access, for_public_client=is_public_client(request))
 
 
 # For paths that name an owner of jobs.
 AccessToJobs = Annotated[JobAccess, Depends(_access_to_jobs)]
 
 
-async def _access_to_job(database: Db, caller: JobRunner, namespace: str, job_id: str) -> JobAccess:
+async def _access_to_job(
+    request: Request, database: Db, caller: JobRunner, namespace: str, job_id: str
+) -> JobAccess:
     try:
-        return await _access_to_jobs(database, caller, namespace)
+        return await _access_to_jobs(request, database, caller, namespace)
     except NamespaceNotFound:
         raise JobNotFound(job_id) from None
 
@@ -96,14 +112,12 @@ async def recheck_access(
 
 
 async def _access_to_scheduled_job(
-    database: Db, caller: JobRunner, namespace: str, scheduled_job_id: str
+    request: Request, database: Db, caller: JobRunner, namespace: str, scheduled_job_id: str
 ) -> JobAccess:
-    # Not the route's connection: a request that holds one and waits for another could deadlock.
-    async with database.read() as conn:
-        try:
-            return await get_access(conn, caller, namespace)
-        except NamespaceNotFound:
-            raise ScheduledJobNotFound(scheduled_job_id) from None
+    try:
+        return await _access_to_jobs(request, database, caller, namespace)
+    except NamespaceNotFound:
+        raise ScheduledJobNotFound(scheduled_job_id) from None
 
 
 # For paths that name a scheduled job: the refusal names it, not its owner.

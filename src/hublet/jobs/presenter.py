@@ -1,37 +1,55 @@
 """Presenter of jobs: a record and the names that belong to it become a response."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from hublet.accounts.records import Owner
 from hublet.core.clock import now
 from hublet.core.config import Settings
 from hublet.core.database import Reader
 from hublet.jobs import store
+from hublet.jobs.access import JobAccess
 from hublet.jobs.addresses import port_addresses, ssh_address
 from hublet.jobs.records import JobDetails, JobRecord, Mount, NetworkGroup, Ports, Stage
-from hublet.jobs.schemas import Job
+from hublet.jobs.schemas import Job, PublicClientJob
 
 
-async def render(conn: Reader, owner: Owner, job: JobRecord) -> Job:
-    [rendered] = await render_all(conn, owner, [job])
+async def render(conn: Reader, access: JobAccess, job: JobRecord) -> Job:
+    [rendered] = await render_all(conn, access, [job])
     return rendered
 
 
-async def render_all(conn: Reader, owner: Owner, jobs: Sequence[JobRecord]) -> list[Job]:
+async def render_all(conn: Reader, access: JobAccess, jobs: Sequence[JobRecord]) -> list[Job]:
     details = await store.find_details(conn, [job.id for job in jobs])
     settings = conn.hub.settings
-    return [_render(job, owner, details[job.id], settings) for job in jobs]
+    return [_render(job, access, details[job.id], settings) for job in jobs]
 
 
-def _render(job: JobRecord, owner: Owner, details: JobDetails, settings: Settings) -> Job:
-    """Return a job as `Job` describes it; of its secrets only the names."""
+def _render(job: JobRecord, access: JobAccess, details: JobDetails, settings: Settings) -> Job:
+    fields = _fields(job, details, settings) | {"owner": owner_fields(access)}
+    if not access.for_public_client:
+        return Job.model_validate(fields)
+    fields |= {"labels": job.labels, "initiator": _initiator(job, details)}
+    return PublicClientJob.model_validate(fields)
+
+
+def owner_fields(access: JobAccess) -> dict[str, Any]:
+    """Return the owner of a job or a scheduled job, as the caller is shown it."""
+    owner = access.owner
+    fields = {"id": owner.id, "name": owner.name}
+    return fields | {"type": owner.type} if access.for_public_client else fields
+
+
+def tags_from(labels: Mapping[str, str]) -> list[str]:
+    return [f"{name}={value}" if value else name for name, value in labels.items()]
+
+
+def _fields(job: JobRecord, details: JobDetails, settings: Settings) -> dict[str, Any]:
+    """Return what everybody is shown of a job; of its secrets only the names."""
     spec = job.spec
     fields: dict[str, Any] = {
         "id": job.id,
         "createdAt": job.created_at,
-        "owner": {"id": owner.id, "name": owner.name, "type": owner.type},
         "spaceId": spec.space,
         "dockerImage": spec.image,
         "timeout": spec.timeout_seconds or settings.jobs.timeout_seconds,
@@ -43,6 +61,7 @@ def _render(job: JobRecord, owner: Owner, details: JobDetails, settings: Setting
         "flavor": spec.flavor,
         "status": _status(job, settings),
         "createdBy": {"id": job.creator_id, "name": details.creator_name},
+        "tags": tags_from(job.labels),
         "resourceGroupId": job.resource_group_id,
         "retry": spec.attempts - 1,
         "startedAt": job.started_at,
@@ -51,10 +70,8 @@ def _render(job: JobRecord, owner: Owner, details: JobDetails, settings: Setting
         "volumes": [_volume(mount) for mount in spec.mounts] or None,
         "expose": _expose(job.expose),
         "network": _network(spec.network),
-        "labels": job.labels,
-        "initiator": _initiator(job, details),
     }
-    return Job.model_validate(_without_none(fields))
+    return _without_none(fields)
 
 
 def _without_none(fields: dict[str, Any]) -> dict[str, Any]:

@@ -115,6 +115,13 @@ class NetworkGroup:
     aliases: tuple[str, ...] = ()
 
 
+def network_group_key(
+    network: NetworkGroup | None, owner_id: str, resource_group_id: str | None
+) -> str | None:
+    # Interface 2.2: the same name means another group for another owner or resource group.
+    return None if network is None else f"{owner_id}/{resource_group_id or ''}/{network.group}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """What a job runs: exactly one of a space and an image. Secrets are stored apart, sealed."""

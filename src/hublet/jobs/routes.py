@@ -25,7 +25,7 @@ from hublet.jobs.records import Initiator, InitiatorType
 from hublet.jobs.request_schemas import Expose, JobRequest, or_none
 from hublet.jobs.requests import check_commits, request_from
 from hublet.jobs.schedules.routes import router as schedules_router
-from hublet.jobs.schemas import Hardware, Job, JobCount, UpdateLabels
+from hublet.jobs.schemas import Hardware, JobCount, JobResponse, UpdateLabels
 
 router = Router(tags=["jobs"])
 metrics_router = Router(tags=["jobs"])
@@ -43,7 +43,7 @@ async def list_job_hardware(conn: ReadConn) -> list[Hardware]:
 @router.post(_JOBS)
 async def run_job(
     database: Db, access: AccessToJobs, availability: JobAvailability, body: JobRequest
-) -> Job:
+) -> JobResponse:
     """Run a job: a command in an image, or what a space runs.
 
     It waits in the stage SCHEDULING until there is room for it. Organizations have jobs too:
@@ -55,17 +55,17 @@ async def run_job(
     initiator = Initiator(type=InitiatorType.user, id=access.caller.user_id)
     async with database.transaction() as conn:
         job = await service.create(conn, access=access, initiator=initiator, request=body)
-        return await render(conn, access.owner, job)
+        return await render(conn, access, job)
 
 
 @router.get(_JOBS, responses=PAGED_RESPONSES)
 async def list_jobs(
     conn: ReadConn, access: AccessToJobs, job_filter: JobFilterQuery, page: PageQuery
-) -> list[Job]:
+) -> list[JobResponse]:
     """List jobs, newest first, page by page; deleted ones only when their stage is asked for."""
     listed = await store.list_of(conn, job_filter, before=page.after, limit=page.reach)
     jobs = page.cut(listed, position=lambda job: job.id)
-    return await render_all(conn, access.owner, jobs)
+    return await render_all(conn, access, jobs)
 
 
 @router.get(f"{_JOBS}/count")
@@ -75,15 +75,15 @@ async def count_jobs(conn: ReadConn, job_filter: JobFilterQuery) -> JobCount:
 
 
 @router.get(_JOB)
-async def get_job(conn: ReadConn, access: AccessToJob, job_id: str) -> Job:
+async def get_job(conn: ReadConn, access: AccessToJob, job_id: str) -> JobResponse:
     """Show a job."""
-    return await render(conn, access.owner, await service.get(conn, access, job_id))
+    return await render(conn, access, await service.get(conn, access, job_id))
 
 
 @router.post(f"{_JOB}/cancel", responses={409: {"description": "The job was deleted."}})
-async def cancel_job(conn: Conn, access: AccessToJob, job_id: str) -> Job:
+async def cancel_job(conn: Conn, access: AccessToJob, job_id: str) -> JobResponse:
     """Ask a job to end; it is CANCELED a moment later. One that is over stays as it is."""
-    return await render(conn, access.owner, await service.cancel(conn, access, job_id))
+    return await render(conn, access, await service.cancel(conn, access, job_id))
 
 
 @router.post(
@@ -92,7 +92,7 @@ async def cancel_job(conn: Conn, access: AccessToJob, job_id: str) -> Job:
 )
 async def duplicate_job(
     database: Db, access: AccessToJob, availability: JobAvailability, job_id: str
-) -> Job:
+) -> JobResponse:
     """Run a job once more, with the same secrets."""
     async with database.read() as conn:
         source = await service.get_to_change(conn, access, job_id)
@@ -102,23 +102,25 @@ async def duplicate_job(
     await check_commits(database, access.caller, or_none(volumes) or ())
     async with database.transaction() as conn:
         copy = await service.duplicate(conn, access, job_id)
-        return await render(conn, access.owner, copy)
+        return await render(conn, access, copy)
 
 
 @router.put(f"{_JOB}/labels", responses={409: {"description": "The job was deleted."}})
 async def update_job_labels(
     conn: Conn, access: AccessToJob, job_id: str, body: UpdateLabels
-) -> Job:
+) -> JobResponse:
     """Replace all labels of a job."""
     job = await service.set_labels(conn, access, job_id, body.labels)
-    return await render(conn, access.owner, job)
+    return await render(conn, access, job)
 
 
 @router.put(f"{_JOB}/expose", responses={409: {"description": "The job is over."}})
-async def update_job_expose(conn: Conn, access: AccessToJob, job_id: str, body: Expose) -> Job:
+async def update_job_expose(
+    conn: Conn, access: AccessToJob, job_id: str, body: Expose
+) -> JobResponse:
     """Replace the ports of a job that are reached from outside; without any all are closed."""
     job = await service.set_expose(conn, access, job_id, body)
-    return await render(conn, access.owner, job)
+    return await render(conn, access, job)
 
 
 @router.delete(_JOB, responses={409: {"description": "The job is not over, or was deleted."}})

@@ -1,8 +1,8 @@
-"""Schemas of jobs in responses: interface 2.2, and what the public client reads beyond it."""
+"""Schemas of jobs in responses: interface 2.2, and what the public clients get beyond it."""
 
 from typing import Annotated, Literal
 
-from pydantic import MISSING, Field
+from pydantic import MISSING, Field, SerializeAsAny
 
 from hublet.core.schema import Schema, Timestamp
 from hublet.jobs.records import (
@@ -19,7 +19,9 @@ from hublet.jobs.request_schemas import Labels, Ports
 class JobOwner(Schema):
     id: str
     name: str
-    # The public client cannot read an owner without it.
+
+
+class TypedJobOwner(JobOwner):
     type: Literal["user", "org"]
 
 
@@ -89,6 +91,8 @@ class Job(Schema):
     flavor: Flavor
     status: JobStatus
     createdBy: JobCreator
+    # The labels, each as `name=value`, or as `name` when its value is empty.
+    tags: list[str]
     resourceGroupId: str | MISSING = MISSING
     # How often it is tried again at most.
     retry: int
@@ -98,8 +102,18 @@ class Job(Schema):
     volumes: list[MountedVolume] | MISSING = MISSING
     expose: ExposedPorts | MISSING = MISSING
     network: JobNetwork | MISSING = MISSING
+
+
+class PublicClientJob(Job):
+    """What the public clients cannot do without; no one else gets it (decision 0028)."""
+
+    owner: TypedJobOwner
     labels: Labels
     initiator: JobInitiator
+
+
+# The description shows the record of the interface; the public clients get all of theirs.
+JobResponse = SerializeAsAny[Job]
 
 
 class JobCount(Schema):

@@ -1,6 +1,7 @@
 """Who gets a place: as many as fit, owners in turn, the oldest first."""
 
 import asyncio
+import os
 from datetime import timedelta
 
 import pytest
@@ -22,6 +23,10 @@ FLAVORS = (
 @pytest.fixture
 def runner() -> ScriptedRunner:
     return ScriptedRunner()
+
+
+def total_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def launched(runner: ScriptedRunner) -> list[str]:
@@ -214,6 +219,90 @@ async def test_a_job_that_waits_to_be_tried_again_holds_no_place(
     clock.move(timedelta(seconds=5))
     await supervisor.step_all()
     assert await status(database, first) == ("SCHEDULING", "attempt 2 of 2 after exit code 1")
+
+
+async def a_member(
+    database: Database, group: str = "train", *, owner: str = "ada", flavor: str = "cpu-basic"
+) -> str:
+    return await a_job(database, owner, flavor=flavor, network={"group": group})
+
+
+async def test_a_network_group_begins_together_on_two_cores(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    half = FlavorSize(name="cpu-basic", cores=2, memory_bytes=total_memory() // 2)
+    set_jobs(database, flavors=(half,), cores=2)
+    supervisor = a_supervisor(database, runner)
+    members = [await a_member(database) for _ in range(3)]
+
+    await supervisor.step_all()
+
+    assert launched(runner) == members
+
+
+async def test_a_member_overtakes_those_who_wait_for_its_group(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    set_jobs(database, flavors=FLAVORS, cores=1)
+    supervisor = a_supervisor(database, runner)
+    first = await a_member(database)
+    await supervisor.step_all()
+    lone = await a_job(database)
+    larger = await a_member(database, flavor="cpu-upgrade")
+    await supervisor.step_all()
+
+    assert launched(runner) == [first, larger]
+    assert await status(database, lone) == ("SCHEDULING", "waiting for capacity (0 before it)")
+
+
+async def test_a_group_takes_the_cores_of_its_largest_member(
+    database: Database, runner: ScriptedRunner
+) -> None:
+    set_jobs(database, flavors=FLAVORS, cores=5)
+    supervisor = a_supervisor(database, runner)
+    flavors = ["cpu-basic", "cpu-upgrade", "cpu-basic"]
+    members = [await a_member(database, flavor=flavor) for flavor in flavors]
+    fits, waits = [await a_job(database) for _ in range(2)]
+
+    await supervisor.step_all()
+
+    assert launched(runner) == sorted([*members, fits])
+    runner.end(members[1])
+    await supervisor.step_all()
+    await supervisor.step_all()
+    assert waits in launched(runner)
+
+
+@pytest.mark.parametrize(
+    ("owner", "group"),
+    [pytest.param("bob", "train", id="of another owner"), pytest.param("ada", "test", id="other")],
+)
+async def test_only_members_of_one_group_share(
+    database: Database, runner: ScriptedRunner, owner: str, group: str
+) -> None:
+    set_jobs(database, flavors=FLAVORS, cores=1)
+    supervisor = a_supervisor(database, runner)
+    first = await a_member(database)
+    await a_member(database, group, owner=owner)
+
+    await supervisor.step_all()
+
+    assert launched(runner) == [first]
+
+
+@pytest.mark.parametrize(
+    "limit", [{"concurrent": 2}, {"memory_bytes": 2 * GIB}], ids=["jobs", "memory"]
+)
+async def test_what_the_settings_limit_is_not_shared(
+    database: Database, runner: ScriptedRunner, limit: dict[str, int]
+) -> None:
+    set_jobs(database, flavors=FLAVORS, cores=1, **limit)
+    supervisor = a_supervisor(database, runner)
+    members = [await a_member(database) for _ in range(3)]
+
+    await supervisor.step_all()
+
+    assert launched(runner) == members[:2]
 
 
 async def test_two_supervisors_give_each_place_away_once(

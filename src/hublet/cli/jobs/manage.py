@@ -180,12 +180,18 @@ def job_row(job: "Job") -> dict[str, object]:
     command = [*job.get("command", []), *job.get("arguments", [])]
     return {
         "id": job["id"],
-        "name": job["labels"].get("name"),
+        "name": _name_of(job),
         "runs": " ".join([image_of(job), *command]),
         "createdAt": parse_time(job["createdAt"]),
         "stage": job["status"]["stage"],
         "seconds": round(job["durations"]["runningSecs"]),
     }
+
+
+def _name_of(job: "Job") -> str | None:
+    """Return the value of the label `name`, which the record shows as a tag."""
+    names = (tag.removeprefix("name=") for tag in job["tags"] if tag.startswith("name="))
+    return next(names, None)
 
 
 def image_of(job: "Job") -> str:

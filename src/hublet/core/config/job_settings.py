@@ -98,6 +98,6 @@ class JobSettings:
     memory_bytes: int | None = setting(
         None,
         number(2**20, 10**15, int),
-        "The memory that running jobs share out, in bytes.",
+        "The memory that running jobs share out, in bytes; once it is set, groups do not share it.",
         unset="that of this machine",
     )

@@ -7,8 +7,13 @@ from hublet.jobs.presenter import render
 from hublet.jobs.request_schemas import or_none
 from hublet.jobs.requests import check_commits
 from hublet.jobs.schedules import service
-from hublet.jobs.schedules.schemas import CreateScheduledJob, ScheduledJob, UpdateSchedule
-from hublet.jobs.schemas import Job, UpdateLabels
+from hublet.jobs.schedules.presenter import render_scheduled
+from hublet.jobs.schedules.schemas import (
+    CreateScheduledJob,
+    ScheduledJobResponse,
+    UpdateSchedule,
+)
+from hublet.jobs.schemas import JobResponse, UpdateLabels
 
 router = Router(tags=["jobs"])
 
@@ -19,7 +24,7 @@ _ONE = f"{_ALL}/{{scheduled_job_id}}"
 @router.post(_ALL, responses={409: {"description": "The owner has too many scheduled jobs."}})
 async def create_scheduled_job(
     database: Db, access: AccessToJobs, body: CreateScheduledJob
-) -> ScheduledJob:
+) -> ScheduledJobResponse:
     """Run a job again and again: at the times that five fields of cron name, in UTC.
 
     Times that pass while the hub is away are made up for by one job. Without `concurrency` a time
@@ -28,25 +33,25 @@ async def create_scheduled_job(
     await check_commits(database, access.caller, or_none(body.jobSpec.volumes) or ())
     async with database.transaction() as conn:
         scheduled = await service.create(conn, access, body)
-        return ScheduledJob.of(scheduled, access.owner, conn.hub.settings)
+        return render_scheduled(scheduled, access, conn.hub.settings)
 
 
 @router.get(_ALL)
 async def list_scheduled_jobs(
     conn: ReadConn, access: AccessToJobs, labels: LabelFilterQuery
-) -> list[ScheduledJob]:
+) -> list[ScheduledJobResponse]:
     """List all scheduled jobs, newest first."""
     listed = await service.list_of(conn, access, labels)
-    return [ScheduledJob.of(each, access.owner, conn.hub.settings) for each in listed]
+    return [render_scheduled(each, access, conn.hub.settings) for each in listed]
 
 
 @router.get(_ONE)
 async def get_scheduled_job(
     conn: ReadConn, access: AccessToScheduledJob, scheduled_job_id: str
-) -> ScheduledJob:
+) -> ScheduledJobResponse:
     """Show a scheduled job: what it runs, when it ran, when it runs next."""
     scheduled = await service.get(conn, access, scheduled_job_id)
-    return ScheduledJob.of(scheduled, access.owner, conn.hub.settings)
+    return render_scheduled(scheduled, access, conn.hub.settings)
 
 
 @router.delete(_ONE)
@@ -61,28 +66,28 @@ async def delete_scheduled_job(
 @router.post(f"{_ONE}/suspend")
 async def suspend_scheduled_job(
     conn: Conn, access: AccessToScheduledJob, scheduled_job_id: str
-) -> ScheduledJob:
+) -> ScheduledJobResponse:
     """Start no more jobs by the clock until it is resumed."""
     changed = await service.set_suspended(conn, access, scheduled_job_id, suspended=True)
-    return ScheduledJob.of(changed, access.owner, conn.hub.settings)
+    return render_scheduled(changed, access, conn.hub.settings)
 
 
 @router.post(f"{_ONE}/resume")
 async def resume_scheduled_job(
     conn: Conn, access: AccessToScheduledJob, scheduled_job_id: str
-) -> ScheduledJob:
+) -> ScheduledJobResponse:
     """Go on; the times that passed meanwhile are not made up for."""
     changed = await service.set_suspended(conn, access, scheduled_job_id, suspended=False)
-    return ScheduledJob.of(changed, access.owner, conn.hub.settings)
+    return render_scheduled(changed, access, conn.hub.settings)
 
 
 @router.post(f"{_ONE}/schedule")
 async def update_scheduled_job_schedule(
     conn: Conn, access: AccessToScheduledJob, scheduled_job_id: str, body: UpdateSchedule
-) -> ScheduledJob:
+) -> ScheduledJobResponse:
     """Change the times at which it runs."""
     changed = await service.set_schedule(conn, access, scheduled_job_id, body.schedule)
-    return ScheduledJob.of(changed, access.owner, conn.hub.settings)
+    return render_scheduled(changed, access, conn.hub.settings)
 
 
 @router.post(
@@ -90,20 +95,20 @@ async def update_scheduled_job_schedule(
 )
 async def trigger_scheduled_job(
     database: Db, access: AccessToScheduledJob, scheduled_job_id: str
-) -> Job:
+) -> JobResponse:
     """Run it now, in the caller's name; the times at which it runs stay as they are."""
     async with database.read() as conn:
         scheduled = await service.get_to_change(conn, access, scheduled_job_id)
     await check_commits(database, access.caller, or_none(scheduled.request.volumes) or ())
     async with database.transaction() as conn:
         job = await service.run(conn, access, scheduled)
-        return await render(conn, access.owner, job)
+        return await render(conn, access, job)
 
 
 @router.put(f"{_ONE}/labels")
 async def update_scheduled_job_labels(
     conn: Conn, access: AccessToScheduledJob, scheduled_job_id: str, body: UpdateLabels
-) -> ScheduledJob:
+) -> ScheduledJobResponse:
     """Replace all labels of a scheduled job: those of the jobs that it starts from now on."""
     changed = await service.set_labels(conn, access, scheduled_job_id, body.labels)
-    return ScheduledJob.of(changed, access.owner, conn.hub.settings)
+    return render_scheduled(changed, access, conn.hub.settings)

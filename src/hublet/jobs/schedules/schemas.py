@@ -1,16 +1,13 @@
 """Schemas of scheduled jobs: client contract 3.1 and 3.3."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated
 
-from pydantic import MISSING, Field
+from pydantic import MISSING, Field, SerializeAsAny
 
-from hublet.accounts.records import Owner
-from hublet.core.config import Settings
 from hublet.core.schema import Flag, Schema, Timestamp
 from hublet.jobs.records import Arch, Flavor
-from hublet.jobs.request_schemas import Expose, JobRequest, Labels, Volume, or_none
-from hublet.jobs.schedules import records
-from hublet.jobs.schemas import JobOwner
+from hublet.jobs.request_schemas import Expose, JobRequest, Labels, Volume
+from hublet.jobs.schemas import JobOwner, TypedJobOwner
 
 # Long enough for every minute of an hour, each by its number.
 Schedule = Annotated[str, Field(min_length=1, max_length=256, examples=["@daily", "0 9 * * 1"])]
@@ -45,7 +42,8 @@ class JobSpec(Schema):
     timeout: int
     # How often it is tried again at most.
     retry: int
-    labels: Labels
+    # The labels, each as `name=value`, or as `name` when its value is empty.
+    tags: list[str]
     volumes: list[Volume] | MISSING = MISSING
     expose: Expose | MISSING = MISSING
     resourceGroupId: str | MISSING = MISSING
@@ -80,48 +78,16 @@ class ScheduledJob(Schema):
     concurrency: bool
     status: ScheduledJobStatus
 
-    @classmethod
-    def of(cls, scheduled: records.ScheduledJobRecord, owner: Owner, settings: Settings) -> Self:
-        """Render a scheduled job; of its secrets only the names."""
-        return cls.model_validate(
-            {
-                "id": scheduled.id,
-                "owner": {"id": owner.id, "name": owner.name, "type": owner.type},
-                "jobSpec": _spec(scheduled, settings),
-                "createdAt": scheduled.created_at,
-                "schedule": scheduled.schedule,
-                "suspend": scheduled.suspended,
-                "concurrency": scheduled.concurrency,
-                "status": _status(scheduled),
-            }
-        )
+
+class PublicClientJobSpec(JobSpec):
+    labels: Labels
 
 
-def _spec(scheduled: records.ScheduledJobRecord, settings: Settings) -> dict[str, Any]:
-    request = scheduled.request
-    fields: dict[str, Any] = {
-        "spaceId": or_none(request.spaceId),
-        "dockerImage": or_none(request.dockerImage),
-        "command": or_none(request.command),
-        "arguments": or_none(request.arguments),
-        "environment": request.environment,
-        "secrets": dict.fromkeys(scheduled.secret_names) or None,
-        "flavor": request.flavor,
-        "arch": or_none(request.arch),
-        "timeout": request.timeoutSeconds or settings.jobs.timeout_seconds,
-        "retry": request.attempts - 1,
-        "labels": or_none(request.labels) or {},
-        "volumes": or_none(request.volumes),
-        "expose": or_none(request.expose),
-        "resourceGroupId": or_none(request.resourceGroupId),
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+class PublicClientScheduledJob(ScheduledJob):
+    """What the public clients cannot do without; no one else gets it (decision 0028)."""
+
+    owner: TypedJobOwner
+    jobSpec: PublicClientJobSpec
 
 
-def _status(scheduled: records.ScheduledJobRecord) -> dict[str, Any]:
-    run, skip = scheduled.last_run, scheduled.last_skip
-    fields: dict[str, Any] = {
-        "lastJob": run and {"id": run.job_id, "at": run.at},
-        "nextJobRunAt": None if scheduled.suspended else scheduled.next_run_at,
-    }
-    return fields | ({"lastSkip": {"at": skip.at, "reason": skip.reason}} if skip else {})
+ScheduledJobResponse = SerializeAsAny[ScheduledJob]

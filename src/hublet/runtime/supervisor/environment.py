@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 
 from hublet.core.config.kinds import FlavorSize
-from hublet.jobs.records import JobRecord
+from hublet.jobs.records import JobRecord, network_group_key
 from hublet.runtime.records import GroupMembership
 
 _GIB = 2**30
@@ -64,12 +64,13 @@ def _group_digest(job: JobRecord) -> str:
 
 
 def _group_key(job: JobRecord) -> str:
-    # Interface 2.2: the same name means another group for another owner or resource group.
-    return f"{job.owner_id}/{job.resource_group_id or ''}/{_group_name(job)}"
+    key = network_group_key(job.spec.network, job.owner_id, job.resource_group_id)
+    assert key is not None  # noqa: S101 - callers check for a group first.
+    return key
 
 
 def _group_name(job: JobRecord) -> str:
-    assert job.spec.network is not None  # noqa: S101 - callers check for a group first.
+    assert job.spec.network is not None  # noqa: S101 - as above.
     return job.spec.network.group
 
 

@@ -38,7 +38,8 @@ class WaitingJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupant:
-    """An attempt that occupies capacity: its owner and its size."""
+    """An attempt that occupies capacity: its owner, its size, and the key of its network group."""
 
     owner_id: str
     flavor: Flavor
+    group: str | None = None

@@ -4,14 +4,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from hublet.core.clock import micros
 from hublet.core.config import Settings
 from hublet.core.database import Connection, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.jobs import hardware
-from hublet.jobs.records import Flavor, JobRecord
+from hublet.jobs.records import Flavor, JobRecord, network_group_key
 from hublet.jobs.service import transition
 from hublet.jobs.stages import StageChange, Trigger
 from hublet.runtime.supervisor import store
@@ -39,19 +39,12 @@ class Capacity:
     devices: frozenset[str] = frozenset()
 
     def without(self, need: "Capacity") -> "Capacity":
+        """Return what is left, or nothing where more is needed than there is."""
         return Capacity(
-            jobs=self.jobs - need.jobs,
-            cores=self.cores - need.cores,
-            memory_bytes=self.memory_bytes - need.memory_bytes,
+            jobs=max(self.jobs - need.jobs, 0),
+            cores=max(self.cores - need.cores, 0),
+            memory_bytes=max(self.memory_bytes - need.memory_bytes, 0),
             devices=self.devices - need.devices,
-        )
-
-    def times(self, count: int) -> "Capacity":
-        return Capacity(
-            jobs=self.jobs * count,
-            cores=self.cores * count,
-            memory_bytes=self.memory_bytes * count,
-            devices=self.devices,
         )
 
     def has(self, need: "Capacity") -> bool:
@@ -101,27 +94,78 @@ def in_fair_order(waiting: Sequence[JobRecord], occupying: Sequence[Occupant]) -
     return [job for _, job in sorted(ranked, key=lambda pair: pair[0])]
 
 
+class FreeCapacity:
+    """Free capacity of the machine, where the members of a network group share (decision 0031).
+
+    A group takes the cores and the memory of its largest member. A member whose group has begun
+    waits for neither: those who are there may wait for it. Memory that the settings name is kept.
+    """
+
+    def __init__(self, settings: Settings, occupying: Sequence[Occupant]) -> None:
+        self._settings = settings
+        self._shares_memory = settings.jobs.memory_bytes is None
+        self._total = self._free = machine_capacity(settings)
+        # What the members of each group share.
+        self._shared: dict[str, Capacity] = {}
+        for each in occupying:
+            self._take(each.flavor, each.group)
+
+    def begin(self, job: JobRecord) -> bool:
+        """Take what a job needs, if it is there."""
+        need = self._need(job.spec.flavor)
+        if self.has_begun(job):
+            memory = 0 if self._shares_memory else need.memory_bytes
+            need = replace(need, cores=0, memory_bytes=memory)
+        if not self._free.has(need):
+            return False
+        self._take(job.spec.flavor, _group_of(job))
+        return True
+
+    def has_begun(self, job: JobRecord) -> bool:
+        """Tell whether other members of the job's network group have begun."""
+        return _group_of(job) in self._shared
+
+    def has_devices(self, job: JobRecord) -> bool:
+        return self._free.devices >= self._need(job.spec.flavor).devices
+
+    def _need(self, flavor: Flavor) -> Capacity:
+        return flavor_capacity(flavor, self._settings, self._total)
+
+    def _take(self, flavor: Flavor, group: str | None) -> None:
+        need = self._need(flavor)
+        if group is not None:
+            shared = self._shared.get(group, Capacity(jobs=0, cores=0, memory_bytes=0))
+            need = need.without(shared)
+            memory = shared.memory_bytes + need.memory_bytes if self._shares_memory else 0
+            self._shared[group] = Capacity(
+                jobs=0, cores=shared.cores + need.cores, memory_bytes=memory
+            )
+        self._free = self._free.without(need)
+
+
+def _group_of(job: JobRecord) -> str | None:
+    return network_group_key(job.spec.network, job.owner_id, job.resource_group_id)
+
+
 def split_by_capacity(
     queue: Sequence[JobRecord], occupying: Sequence[Occupant], settings: Settings
 ) -> tuple[list[JobRecord], list[JobRecord]]:
     """Return the jobs that begin now and those that wait.
 
-    No job overtakes one that is before it in the queue, unless that one waits for a device.
+    No job overtakes one that is before it in the queue, unless that one waits for a device, or
+    its own network group has begun.
     """
-    total = machine_capacity(settings)
-    free = total
-    for flavor, count in Counter(each.flavor for each in occupying).items():
-        free = free.without(flavor_capacity(flavor, settings, total).times(count))
+    free = FreeCapacity(settings, occupying)
     begin, wait = list[JobRecord](), list[JobRecord]()
-    for place, job in enumerate(queue):
-        need = flavor_capacity(job.spec.flavor, settings, total)
-        if not free.devices >= need.devices:
+    is_full = False
+    for job in queue:
+        if is_full and not free.has_begun(job):
             wait.append(job)
-            continue
-        if not free.has(need):
-            return begin, [*wait, *queue[place:]]
-        begin.append(job)
-        free = free.without(need)
+        elif free.begin(job):
+            begin.append(job)
+        else:
+            wait.append(job)
+            is_full = is_full or free.has_devices(job)
     return begin, wait
 
 

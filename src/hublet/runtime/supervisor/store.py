@@ -8,7 +8,7 @@ import msgspec
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.leases import lease_clock
-from hublet.jobs.records import JOBS, Flavor, JobRecord
+from hublet.jobs.records import JOBS, Flavor, JobRecord, NetworkGroup, network_group_key
 from hublet.jobs.store import JOB_COLUMNS, job_record
 from hublet.runtime.supervisor.records import AttemptRecord, HeldJob, Occupant, WaitingJob
 
@@ -26,10 +26,11 @@ _FORGOTTEN = """
 """
 
 
-class _FlavorOnly(msgspec.Struct):
+class _CapacityOnly(msgspec.Struct):
     """The part of a spec that says how much capacity it needs."""
 
     flavor: Flavor
+    network: NetworkGroup | None = None
 
 
 async def has_work(conn: Reader) -> bool:
@@ -106,20 +107,24 @@ async def list_occupying(conn: Reader, *, ended_after: int) -> list[Occupant]:
     """
     rows = await conn.fetch_all(
         """
-        SELECT j.owner_id, j.spec FROM job_attempts a JOIN jobs j ON j.id = a.job_id
+        SELECT j.owner_id, j.resource_group_id, j.spec FROM job_attempts a JOIN jobs j ON j.id = a.job_id
         WHERE a.removed_at IS NULL AND (a.ended_at IS NULL OR a.ended_at > $1)
             AND (a.handle <> '' OR (j.claimed_by IS NOT NULL AND a.number = j.attempt))
         """,
         ended_after,
     )
-    # Of hundreds of specs only the flavor is decoded.
-    return [
-        Occupant(
-            owner_id=row["owner_id"],
-            flavor=msgspec.json.decode(row["spec"], type=_FlavorOnly).flavor,
-        )
-        for row in rows
-    ]
+    return [_occupant(row) for row in rows]
+
+
+def _occupant(row: Row) -> Occupant:
+    # Of hundreds of specs only so much is decoded.
+    spec = msgspec.json.decode(row["spec"], type=_CapacityOnly)
+    owner_id, resource_group_id = row["owner_id"], row["resource_group_id"]
+    return Occupant(
+        owner_id=owner_id,
+        flavor=spec.flavor,
+        group=network_group_key(spec.network, owner_id, resource_group_id),
+    )
 
 
 async def claim(conn: Connection, job_id: str, *, worker: str, lease: int) -> bool:
