@@ -17,7 +17,7 @@ BOMBS = yaml_bombs()
 
 @pytest.mark.parametrize("text", BOMBS.values(), ids=BOMBS.keys())
 def test_no_megabyte_of_yaml_takes_long(text: str) -> None:
-    assert len(text) == LARGEST_TEXT
+    assert len(text) <= LARGEST_TEXT
     start = time.thread_time()
 
     with suppress(InvalidYaml):

@@ -9,13 +9,24 @@ import re
 from typing import Any, TypeAlias
 
 import yaml
+from yaml import (
+    AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
+    DocumentStartEvent,
+    Event,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceStartEvent,
+)
 
 LARGEST_TEXT = 1 << 20
 MOST_NESTED = 20
 
 # An event (a name, a value, the end of a list) takes as long as so many bytes of plain text.
 WORK_OF_AN_EVENT = 128
-MOST_WORK = LARGEST_TEXT + LARGEST_TEXT // 2
+MOST_WORK = LARGEST_TEXT + LARGEST_TEXT // 4
 
 # What is longer is text.
 _LONGEST_NUMBER = 100
@@ -24,15 +35,16 @@ _LONGEST_QUOTE = 50
 
 _LINE_ENDS = "\n\r\x85\u2028\u2029"
 
-_CONSTANTS: dict[str, bool | float | None] = {
+_CONSTANTS: dict[str, str | bool | None] = {
     "": None,
     "~": None,
     **dict.fromkeys(("null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
-    **{sign + word: math.inf for sign in ("", "+") for word in (".inf", ".Inf", ".INF")},
-    **{"-" + word: -math.inf for word in (".inf", ".Inf", ".INF")},
+    # JSON has no such numbers.
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), "nan"),
+    **{sign + word: "inf" for sign in ("", "+") for word in (".inf", ".Inf", ".INF")},
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), "-inf"),
 }
 _NUMBER_START = frozenset("+-.0123456789")
 _DECIMAL = re.compile("[-+]?[0-9]+")
@@ -40,6 +52,7 @@ _PREFIXED = re.compile("0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 _CORE = "tag:yaml.org,2002:"
+_STRING = _CORE + "str"
 _TYPES: dict[str, tuple[type, ...]] = {
     _CORE + "int": (int,),
     _CORE + "float": (float, int),
@@ -107,27 +120,38 @@ class _Document:
     def value(self) -> Any:
         return self._root[0] if self._root else None
 
-    def add(self, event: yaml.Event) -> None:
-        kind = type(event)
-        if kind is yaml.ScalarEvent:
-            self._add_scalar(event)
-        elif kind is yaml.SequenceStartEvent:
-            self._open(event, [], "seq")
-        elif kind is yaml.MappingStartEvent:
-            self._open(event, {}, "map")
-        elif kind in {yaml.SequenceEndEvent, yaml.MappingEndEvent}:
-            self._close()
-        elif kind is yaml.AliasEvent:
-            raise InvalidYaml("It must not use aliases (*name)", event.start_mark)
-        elif kind is yaml.DocumentStartEvent:
-            self._start_document(event)
+    def add(self, event: Event) -> None:
+        # Most events are scalars: what stands here is what the work consists of.
+        if isinstance(event, ScalarEvent):
+            if "\x00" in event.value:
+                raise InvalidYaml("It must not contain the NUL character", event.start_mark)
+            if self._name is None and isinstance(self._items, dict):
+                # Names are text, as in JSON, whatever they would be as values.
+                self._name = _new_name(event, self._items)
+            else:
+                self._add_value(_scalar(event))
+        else:
+            self._add_other(event)
 
-    def _start_document(self, event: yaml.Event) -> None:
+    def _add_other(self, event: Event) -> None:
+        match event:
+            case SequenceStartEvent():
+                self._open(event, [], "seq")
+            case MappingStartEvent():
+                self._open(event, {}, "map")
+            case CollectionEndEvent():
+                self._close()
+            case AliasEvent():
+                raise InvalidYaml("It must not use aliases (*name)", event.start_mark)
+            case DocumentStartEvent():
+                self._start_document(event)
+
+    def _start_document(self, event: Event) -> None:
         self._documents += 1
         if self._documents > 1:
             raise InvalidYaml("It must be one document", event.start_mark)
 
-    def _open(self, event: yaml.CollectionStartEvent, items: Any, tag: str) -> None:
+    def _open(self, event: CollectionStartEvent, items: Any, tag: str) -> None:
         if event.tag not in {None, _CORE + tag}:
             raise _unknown_tag(event)
         if isinstance(self._items, dict) and self._name is None:
@@ -142,16 +166,6 @@ class _Document:
         self._items, self._name = self._outer.pop()
         self._add_value(value)
 
-    def _add_scalar(self, event: yaml.ScalarEvent) -> None:
-        if "\x00" in event.value:
-            raise InvalidYaml("It must not contain the NUL character", event.start_mark)
-        items = self._items
-        if isinstance(items, dict) and self._name is None:
-            # Names are text, as in JSON, whatever they would be as values.
-            self._name = _new_name(event, items)
-        else:
-            self._add_value(_scalar(event))
-
     def _add_value(self, value: Any) -> None:
         if isinstance(self._items, list):
             self._items.append(value)
@@ -160,7 +174,7 @@ class _Document:
             self._name = None
 
 
-def _new_name(event: yaml.ScalarEvent, items: dict[str, Any]) -> str:
+def _new_name(event: ScalarEvent, items: dict[str, Any]) -> str:
     name: str = event.value
     if event.tag is not None:
         _scalar(event)
@@ -170,16 +184,16 @@ def _new_name(event: yaml.ScalarEvent, items: dict[str, Any]) -> str:
     return name
 
 
-def _scalar(event: yaml.ScalarEvent) -> Scalar:
+def _scalar(event: ScalarEvent) -> Scalar:
     text: str = event.value
-    is_quoted = event.tag is None and not event.implicit[0]
-    if is_quoted or event.tag == _CORE + "str":
+    tag = event.tag
+    if tag == _STRING or (tag is None and not event.implicit[0]):
         return text
     try:
         value = _resolve(text)
     except OverflowError:
         raise InvalidYaml("It has a number that is too large", event.start_mark) from None
-    if event.tag is not None and type(value) not in _TYPES.get(event.tag, ()):
+    if tag is not None and type(value) not in _TYPES.get(tag, ()):
         raise _unknown_tag(event)
     return value
 
@@ -187,9 +201,7 @@ def _scalar(event: yaml.ScalarEvent) -> Scalar:
 def _resolve(text: str) -> Scalar:
     """Return what a plain scalar means: `no`, `1:30` and a date are text."""
     if text in _CONSTANTS:
-        value = _CONSTANTS[text]
-        # JSON has no such numbers.
-        return str(value) if isinstance(value, float) else value
+        return _CONSTANTS[text]
     if text[0] not in _NUMBER_START or len(text) > _LONGEST_NUMBER:
         return text
     if _DECIMAL.fullmatch(text):
@@ -206,6 +218,6 @@ def _checked(number: int) -> int:
     return number
 
 
-def _unknown_tag(event: yaml.NodeEvent) -> InvalidYaml:
+def _unknown_tag(event: NodeEvent) -> InvalidYaml:
     shown = str(event.tag).replace(_CORE, "!!")[:_LONGEST_QUOTE]
     return InvalidYaml(f"The tag {shown} is unknown, or does not fit its value", event.start_mark)
