@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from benchmarks import attacks
 from benchmarks.figures import Row
 from benchmarks.subjects import (
     bearer,
@@ -62,4 +63,5 @@ SUBJECTS: dict[str, Measure] = {
     "jobs": jobs.measure,
     "proxy": proxy.measure,
     "receiver": receiver.measure,
+    "attacks": attacks.measure,
 }

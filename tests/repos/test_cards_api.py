@@ -65,18 +65,11 @@ async def test_each_problem_is_told(client: httpx2.AsyncClient) -> None:
             id="two colons",
         ),
         pytest.param("- a", "It must be a list of names with values.", id="a list"),
-        pytest.param("a: &x [b]\nc: *x", "It must not use aliases (*name).", id="an alias"),
-        pytest.param("a: " + "[" * 30, "It is nested more than 20 times.", id="nesting"),
-        pytest.param("a: 0x" + "f" * 20, "It has a number that is too large.", id="a number"),
-        pytest.param('a: "\\0"', "It must not contain the NUL character.", id="NUL"),
-        pytest.param("a: " + "9" * 5000, "It is no YAML.", id="a number without end"),
         pytest.param(
-            "a: !!python/name:os.system x",
-            "It is no YAML: could not determine a constructor for the tag "
-            "'tag:yaml.org,2002:python/name:os.system' in line 2 of README.md.",
-            id="code",
+            "a: &x [b]\nc: *x", "It must not use aliases (*name) in line 3 of README.md.", id="an alias",
         ),
-        pytest.param("a: " + "x" * (1 << 20), "It has more than 1048576 characters.", id="length"),
+        pytest.param("a: 1\na: 2", 'The name "a" is there twice in line 3 of README.md.', id="twice"),
+        pytest.param("a: " + "x" * (1 << 20), "It has more than 1048576 bytes.", id="length"),
     ],
 )  # fmt: skip
 def test_bad_metadata_is_refused(text: str, problem: str) -> None:
@@ -91,8 +84,7 @@ def test_bad_metadata_is_refused(text: str, problem: str) -> None:
     [
         pytest.param("a: 2024-01-31", {"a": "2024-01-31"}, id="a day"),
         pytest.param("a: .nan\nb: 1.5", {"a": "nan", "b": 1.5}, id="numbers"),
-        pytest.param("2: x\ntrue: y", {"2": "x", "True": "y"}, id="names that are no text"),
-        pytest.param("a: !!set {b}", {"a": ["b"]}, id="a set"),
+        pytest.param("2: x\ntrue: y", {"2": "x", "true": "y"}, id="names that are no text"),
         pytest.param("a: ~\nb: true", {"a": None, "b": True}, id="nothing, and truth"),
         pytest.param("language: no", {"language": "no"}, id="Norwegian"),
     ],

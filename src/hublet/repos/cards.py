@@ -1,25 +1,20 @@
 """Repository cards: the YAML metadata at the top of README.md, checked and turned into tags."""
 
-import math
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from hublet.core import yaml_loader
+from hublet.core.yaml_loader import LARGEST_TEXT, InvalidYaml
 from hublet.repos.errors import InvalidCard
 from hublet.repos.git import trees
 from hublet.repos.records import Card, RepoType
 
 README = "README.md"
-LARGEST_METADATA = 1 << 20
-MOST_NESTED = 20
 
 # Of a larger file only the beginning is read; the metadata is shorter than that.
-_LARGEST_README = 4 * LARGEST_METADATA
-
-_MOST_BITS = 63
+_LARGEST_README = 4 * LARGEST_TEXT
 
 # Some editors leave a byte order mark and blanks before the first line.
 _OPENING = re.compile(r"\ufeff?\s*---[ \t]*\r?\n")
@@ -53,33 +48,13 @@ _DATASET_PREFIXES = {
 _MOST_TAGS = 1000
 _LONGEST_TAG = 200
 
-_BOOL = "tag:yaml.org,2002:bool"
-_TRUTH = re.compile("true|True|TRUE|false|False|FALSE")
-
-
-def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    """Return resolvers of YAML 1.2: `no` is a string (Norwegian), and so is a date."""
-    resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-    for first, rules in yaml.CSafeLoader.yaml_implicit_resolvers.items():
-        for tag, pattern in rules:
-            if not tag.endswith((":bool", ":timestamp")):
-                resolvers.setdefault(first, []).append((tag, pattern))
-    for first in "tTfF":
-        resolvers.setdefault(first, []).append((_BOOL, _TRUTH))
-    return resolvers
-
-
-_Loader = type("_Loader", (yaml.CSafeLoader,), {"yaml_implicit_resolvers": _resolvers()})
-
 
 def parse_metadata(content: str) -> dict[str, Any] | None:
     """Return the metadata, None when there is none; raise InvalidCard when it is invalid."""
-    text = _front_matter(content)
-    if text is None or not text.strip():
+    block = _metadata_block(content)
+    if block is None:
         return None
-    if len(text) > LARGEST_METADATA:
-        raise InvalidCard([f"It has more than {LARGEST_METADATA} characters."])
-    data = _as_json(_load(text))
+    data = _load(*block)
     if data is None:
         return None
     if not isinstance(data, dict):
@@ -89,57 +64,23 @@ def parse_metadata(content: str) -> dict[str, Any] | None:
     return data
 
 
-def _front_matter(content: str) -> str | None:
+def _metadata_block(content: str) -> tuple[str, int] | None:
+    """Return the YAML and how many lines of README.md stand above it."""
     opening = _OPENING.match(content)
     if opening is None:
         return None
     closing = _CLOSING.search(content, opening.end())
-    return content[opening.end() : closing.start()] if closing else None
+    if closing is None:
+        return None
+    return content[opening.end() : closing.start()], opening.group().count("\n")
 
 
-def _load(text: str) -> Any:
+def _load(text: str, lines_above: int) -> Any:
     try:
-        _check_structure(text)
-        return yaml.load(text, _Loader)  # noqa: S506 - it is a safe one
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 2 if error.problem_mark else None
-        where = f" in line {line} of README.md" if line else ""
-        raise InvalidCard([f"It is no YAML: {error.problem}{where}."]) from None
-    except (yaml.YAMLError, ValueError):
-        raise InvalidCard(["It is no YAML."]) from None
-
-
-def _check_structure(text: str) -> None:
-    """Refuse YAML bombs: aliases to aliases, and nesting without end."""
-    depth = 0
-    for event in yaml.parse(text, yaml.CSafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise InvalidCard(["It must not use aliases (*name)."])
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MOST_NESTED:
-            raise InvalidCard([f"It is nested more than {MOST_NESTED} times."])
-
-
-def _as_json(value: Any) -> Any:
-    """Return the value as JSON; a value that JSON does not have becomes a string."""
-    if isinstance(value, dict):
-        return {_key(key): _as_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_as_json(item) for item in value]
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-        raise InvalidCard(["It has a number that is too large."])
-    if isinstance(value, str) and "\x00" in value:
-        raise InvalidCard(["It must not contain the NUL character."])
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    return value if value is None or isinstance(value, str | int) else str(value)
-
-
-def _key(key: Hashable) -> str:
-    return str(_as_json(key))
+        return yaml_loader.load(text)
+    except InvalidYaml as error:
+        where = f" in line {lines_above + error.line} of README.md" if error.line else ""
+        raise InvalidCard([f"{error.problem}{where}."]) from None
 
 
 def _problems(data: dict[str, Any]) -> Iterator[str]:
