@@ -6,13 +6,16 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from hublet.app import create_application, with_edge
-from hublet.core.config import Settings
+from hublet.core.config import ServerSettings, Settings
 from hublet.core.database import Database
+from hublet.core.http.connection_guard import ConnectionGuard
 from hublet.core.http.server_protocol import ServerProtocol
 from hublet.core.logs import AccessLog
 from hublet.core.startup import CannotStart, open_hub
@@ -22,6 +25,8 @@ from hublet.gateway.ssh.listener import run_gateway
 from hublet.worker import Worker
 
 _FLUSH_SECONDS = 0.2
+_WAITING_CONNECTIONS = 2048
+_ACCEPTED_AT_ONCE = 64
 # New objects between two garbage collections. A request or a delivery makes dozens, and nearly all
 # are freed by their reference count: Python's own 700 would cost an eighth of the time.
 _COLLECT_AFTER = (50_000, 20, 100)
@@ -33,7 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen(2048)
+        listener.listen(_WAITING_CONNECTIONS)
     except (OSError, OverflowError) as error:
         listener.close()
         raise CannotStart(
@@ -85,20 +90,26 @@ def _spare_collections() -> None:
     gc.enable()
 
 
-def server_config(app: ASGIApp, *, grace_seconds: float) -> uvicorn.Config:
+def server_config(app: ASGIApp, settings: ServerSettings) -> uvicorn.Config:
     """Return how the hub is served."""
+    protocol: Any = partial(ServerProtocol, guard=ConnectionGuard(settings))
     return uvicorn.Config(
         app,
-        http=ServerProtocol,
+        http=protocol,
         # Websockets are passed on to jobs; a library that happens to be there would take them.
         ws="none",
         lifespan="off",
+        # How many connections asyncio accepts before anything else runs: a flood must not get all
+        # open files before the guard sees one of them.
+        backlog=_ACCEPTED_AT_ONCE,
         log_config=None,
         access_log=False,
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=max(1, round(grace_seconds)),
+        # Uvicorn declares whole seconds for both, and takes any.
+        timeout_keep_alive=cast("int", settings.keep_alive_seconds),
+        timeout_graceful_shutdown=max(1, round(settings.stop_grace_seconds)),
     )
 
 
@@ -106,9 +117,9 @@ class Server(uvicorn.Server):
     """Uvicorn as a hub needs it: it leaves signals to us, and tells when it answers."""
 
     def __init__(
-        self, app: ASGIApp, *, grace_seconds: float, when_ready: Callable[[], None]
+        self, app: ASGIApp, settings: ServerSettings, *, when_ready: Callable[[], None]
     ) -> None:
-        super().__init__(server_config(app, grace_seconds=grace_seconds))
+        super().__init__(server_config(app, settings))
         self._when_ready = when_ready
 
     @contextmanager
@@ -121,6 +132,8 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(_WAITING_CONNECTIONS)
         _spare_collections()
         self._when_ready()
 
@@ -136,8 +149,7 @@ async def serve(
     async with open_hub(settings) as database:
         first = await prepare(database)
         async with running(database, Worker(database), ssh=ssh) as app:
-            grace = settings.server.stop_grace_seconds
-            server = Server(app, grace_seconds=grace, when_ready=lambda: when_ready(first))
+            server = Server(app, settings.server, when_ready=lambda: when_ready(first))
             await server.serve(sockets=[listener])
 
 

@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import httpx2
 import uvicorn
@@ -32,7 +32,8 @@ async def served(app: FastAPI) -> AsyncIterator[int]:
     """Serve a hub on a port of this machine, as `hublet serve` does."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(server_config(with_edge(app), grace_seconds=2))
+        settings = replace(app.state.settings.server, stop_grace_seconds=2)
+        server = uvicorn.Server(server_config(with_edge(app), settings))
         running = asyncio.ensure_future(server.serve(sockets=[listener]))
         while not server.started:
             await asyncio.sleep(0.005)

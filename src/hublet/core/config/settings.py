@@ -39,6 +39,21 @@ class ServerSettings:
     test_mode: bool = setting(
         False, FLAG, "Loopback targets allowed, limits quiet, clock movable: for tests only."
     )
+    header_seconds: float = setting(
+        20.0, number(0.1, 3600), "How long the head of a request may take to arrive."
+    )
+    body_bytes_per_second: int = setting(
+        500, COUNT, "The least rate of a request body; what is slower is closed."
+    )
+    stall_seconds: float = setting(
+        60.0, number(0.1, 86400), "How long a body may stall before its least rate counts."
+    )
+    keep_alive_seconds: float = setting(
+        5.0, number(0.1, 3600), "How long a connection may be idle after a response."
+    )
+    connections_per_address: int = setting(
+        500, COUNT, "Connections of an address; trusted_proxies have no limit; quiet in test mode."
+    )
     stop_grace_seconds: float = setting(
         10.0, number(0, 3600), "How long a stop waits for what is running."
     )

@@ -5,9 +5,14 @@ With `hublet.send-file` the kernel sends a file without this process reading it.
 """
 
 import asyncio
+import fcntl
 import os
+import sys
+import termios
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from math import inf
+from typing import Any
 from weakref import ReferenceType, ref
 
 import httptools
@@ -20,6 +25,10 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
+from hublet.core.clock import monotonic
+from hublet.core.config import ServerSettings
+from hublet.core.errors import HubError
+from hublet.core.http.connection_guard import ClientClock, ConnectionGuard, Phase
 from hublet.core.http.error_responses import error_response
 from hublet.core.http.exchange import Exchange
 
@@ -137,6 +146,9 @@ MAX_HEAD_BYTES = 1 << 18
 
 _CONNECTION_EXTENSION = "hublet.connection"
 _HEAD_TOO_LARGE = 431
+_REQUEST_TIMEOUT = 408
+_SLOW_HEAD = "The head of the request took too long to arrive."
+_SLOW_BODY = "The body of the request arrives too slowly."
 _LINGER_SECONDS = 1.0
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 
@@ -173,19 +185,45 @@ class HeldConnection:
         protocol.flow.pause_reading()
         return cycle.transport, protocol.beyond
 
+    def allow_slow_body(self) -> None:
+        """Let the body take its time: another server reads it, and judges it by its own rules."""
+        if (protocol := self._protocol()) is not None:
+            protocol.may_body_be_slow = True
+
 
 class ServerProtocol(ZeroCopyProtocol):
-    """HTTP protocol of uvicorn with the extension `hublet.connection`.
+    """HTTP protocol of uvicorn with the extension `hublet.connection`, and a guard.
 
     The head of a request has a limit, and a request to upgrade keeps its body.
     """
 
+    clock: ClientClock
+    may_body_be_slow = False
+    # What of a response had not left when the guard looked last.
+    _unsent = inf
     # What came behind the last request that is read here; None: there may be more of them.
     beyond: bytes | None = None
     # Bytes that have come since the end of a head, or a part of a body.
     _fruitless = 0
     _has_body_come = False
     _is_refused = False
+
+    def __init__(self, *args: Any, guard: ConnectionGuard | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._guard = guard or ConnectionGuard(ServerSettings())
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.clock = ClientClock(self._guard.settings, monotonic())
+        try:
+            self._guard.admit(self, descriptor=transport.get_extra_info("socket").fileno())
+        except HubError as error:
+            self._write_error(error.message, status=error.status)
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._guard.release(self)
+        super().connection_lost(exc)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         super()._start_asgi_task(cycle, app)
@@ -195,6 +233,8 @@ class ServerProtocol(ZeroCopyProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
+        if self.clock.phase is Phase.idle:
+            self.clock.await_head(monotonic())
         if len(data) > MAX_HEAD_BYTES - self._fruitless:
             self._read_to_limit(data)
             return
@@ -222,9 +262,60 @@ class ServerProtocol(ZeroCopyProtocol):
         if not self.transport.is_closing():
             self.data_received(data[room:])
 
+    def on_headers_complete(self) -> None:
+        self.clock.await_body(monotonic())
+        self.may_body_be_slow = False
+        super().on_headers_complete()
+
     def on_body(self, body: bytes) -> None:
         self._has_body_come = True
+        self.clock.count(len(body), monotonic())
         super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        if self.cycle.response_complete:
+            # It was answered before the body ended.
+            self.clock.await_head(monotonic())
+        else:
+            self.clock.stop()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.clock.phase is Phase.response and self.cycle.response_complete:
+            self.clock.await_request(monotonic())
+
+    def is_held_up(self) -> bool:
+        if self.clock.phase is Phase.body:
+            is_asked = not self.cycle.waiting_for_100_continue
+            return self.flow.read_paused or self.may_body_be_slow or not is_asked
+        before, self._unsent = self._unsent, self._count_unsent() or inf
+        return self._unsent < before
+
+    def _count_unsent(self) -> int:
+        if not (unsent := self.transport.get_write_buffer_size()):
+            return 0
+        # The kernel takes large pieces, and may be long about one for a slow reader.
+        socket = self.transport.get_extra_info("socket").fileno()
+        queued = fcntl.ioctl(socket, termios.TIOCOUTQ, bytes(4))
+        return unsent + int.from_bytes(queued, sys.byteorder)
+
+    def evict(self) -> None:
+        self.clock.stop()
+        self.transport.abort()
+
+    def cut(self) -> None:
+        is_body, cycle = self.clock.phase is Phase.body, self.cycle
+        is_answering = is_body and cycle.response_started and not cycle.response_complete
+        if is_answering or self.transport.is_closing():
+            # Nobody shall take this for a whole response; or nobody has taken the last one.
+            self.evict()
+            return
+        if is_body and not cycle.response_started:
+            self._write_error(_SLOW_BODY, status=_REQUEST_TIMEOUT)
+        elif self.clock.phase is Phase.head and self._fruitless:
+            self._write_error(_SLOW_HEAD, status=_REQUEST_TIMEOUT)
+        self.transport.close()
 
     def _read_beyond(self, rest: bytes) -> None:
         """Read on after a head that requests an upgrade, where the parser sees no body.
@@ -241,6 +332,7 @@ class ServerProtocol(ZeroCopyProtocol):
             return
         self.cycle.more_body = True
         self.cycle.message_event.clear()
+        self.clock.await_body(monotonic())
         self.parser = httptools.HttpRequestParser(_BodyCallbacks(self))
         lines = [b"%b: %b\r\n" % each for each in framing]
         self.data_received(b"".join([b"POST / HTTP/1.1\r\n", *lines, b"\r\n", rest]))
@@ -260,16 +352,17 @@ class ServerProtocol(ZeroCopyProtocol):
             # It is not a head, or not its turn.
             self.transport.close()
             return
-        response = error_response(
-            f"The head of a request has at most {MAX_HEAD_BYTES >> 10} KiB.",
-            status=_HEAD_TOO_LARGE,
-            headers={"connection": "close"},
-        )
-        lines = [b"%b: %b\r\n" % each for each in response.raw_headers]
-        head = b"".join([STATUS_LINE[_HEAD_TOO_LARGE], *lines, b"\r\n"])
-        self.transport.write(head + bytes(response.body))
+        sentence = f"The head of a request has at most {MAX_HEAD_BYTES >> 10} KiB."
+        self._write_error(sentence, status=_HEAD_TOO_LARGE)
         # Closed at once, with something unread, the answer might never arrive.
         self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+
+    def _write_error(self, sentence: str, *, status: int) -> None:
+        """Write a response of the server itself, the last one on its connection."""
+        response = error_response(sentence, status=status, headers={"connection": "close"})
+        lines = [b"%b: %b\r\n" % each for each in response.raw_headers]
+        head = b"".join([STATUS_LINE[status], *lines, b"\r\n"])
+        self.transport.write(head + bytes(response.body))
 
 
 class _BodyCallbacks:

@@ -184,6 +184,8 @@ class ReverseProxy:
             attempt=admission.reachable.job.attempt,
         )
         exchange.on_stop = connection.close_soon
+        if proxied.client is not None:
+            proxied.client.allow_slow_body()
         with self._open_connections.tracked(connection):
             await self._proxy(proxied, admission, connection)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hublet.cli.local_hub import run_loop
-from hublet.core.config import ConfigurationError, Settings, load
+from hublet.core.config import ConfigurationError, ServerSettings, Settings, load
 from hublet.core.ids import random_bytes
 from hublet.core.logs import configure
 from hublet.core.startup import CannotStart
@@ -101,7 +101,8 @@ async def _serve(
     def when_ready() -> None:
         reply(json.dumps(first) + "\n")
 
-    server = Server(switch, grace_seconds=0, when_ready=when_ready)
+    settings = ServerSettings(test_mode=True, stop_grace_seconds=0)
+    server = Server(switch, settings, when_ready=when_ready)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     running = asyncio.create_task(_serve_control(control.run, reply))
     await asyncio.wait([serving, running], return_when=asyncio.FIRST_COMPLETED)
