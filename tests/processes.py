@@ -17,8 +17,8 @@ import httpx2
 from hublet.core.config import Settings, load
 
 # Generous, because the machine is shared; nothing here is a measurement.
-READY_SECONDS = 60.0
-STOP_SECONDS = 60.0
+READY_SECONDS = 180.0
+STOP_SECONDS = 180.0
 
 HUBLET = (sys.executable, "-m", "hublet")
 
@@ -98,7 +98,7 @@ class Server:
         return httpx2.Client(
             base_url=self.address,
             headers=headers,
-            timeout=60,
+            timeout=READY_SECONDS,
             trust_env=False,
             limits=httpx2.Limits(max_keepalive_connections=0),
         )
