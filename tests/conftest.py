@@ -31,6 +31,7 @@ from hublet.core.hub import Hub
 from hublet.core.logs import configure
 from hublet.core.sealing import KeyRing
 from hublet.description import describe
+from patience import SOON_SECONDS
 from people import Headers, sign_in
 from processes import Place
 
@@ -74,6 +75,10 @@ hypothesis.settings.register_profile(
     "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("untimed")
+
+# Nor does a client of a test give up after the five seconds that are its default.
+_patience = httpx2._config.DEFAULT_TIMEOUT_CONFIG  # noqa: SLF001 - each default is this one object
+_patience.connect = _patience.read = _patience.write = _patience.pool = SOON_SECONDS
 
 _numbers = itertools.count()
 _RING = KeyRing.new()

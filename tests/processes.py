@@ -17,8 +17,11 @@ import httpx2
 from hublet.core.config import Settings, load
 
 # Generous, because the machine is shared; nothing here is a measurement.
-READY_SECONDS = 60.0
-STOP_SECONDS = 60.0
+READY_SECONDS = 180.0
+STOP_SECONDS = 180.0
+
+# The public client gives up after ten seconds, which a busy machine may take.
+_PATIENT_CLIENT = {"HF_HUB_ETAG_TIMEOUT": "60", "HF_HUB_DOWNLOAD_TIMEOUT": "60"}
 
 HUBLET = (sys.executable, "-m", "hublet")
 
@@ -98,7 +101,7 @@ class Server:
         return httpx2.Client(
             base_url=self.address,
             headers=headers,
-            timeout=60,
+            timeout=READY_SECONDS,
             trust_env=False,
             limits=httpx2.Limits(max_keepalive_connections=0),
         )
@@ -120,7 +123,7 @@ def wait_until(is_so: Callable[[], bool], *, seconds: float) -> None:
 def clean_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return this process's variables without settings of a hub or a client of the developer's."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("HUBLET_", "HF_"))}
-    return kept | dict(variables or {})
+    return kept | _PATIENT_CLIENT | dict(variables or {})
 
 
 def run_hublet(

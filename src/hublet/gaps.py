@@ -89,8 +89,6 @@ GET              /api/containers                                                
 GET POST         /api/quicksearch                                                       repo-search         search
 GET              /api/search/full-text                                                  repo-search         search
 GET              /api/trending                                                          repo-search         trending lists
-GET              /api/(tasks|models-tags-by-type)                                       models              tasks
-GET              /api/datasets-tags-by-type                                             datasets            dataset tags
 GET              /api/{repos}/{repo:path}/duplicate/status                              repos               repository copies
 GET              /api/{repos}/{repo:path}/compare/{rest:path}                           {repos}             commits
 GET              /api/{repos}/{repo:path}/xet-(read|write)-token/{rev:path}             {repos}             Xet storage

@@ -44,6 +44,7 @@ async def test_who_creates_an_organization_administers_it(
         "numDatasets": 0,
         "numSpaces": 0,
         "isFollowing": False,
+        "defaultVisibility": "public",
     }
     user = await a_user(database, "ada")
     members = (await client.get(f"{PATH}/engines/members")).json()
@@ -236,11 +237,45 @@ async def test_an_administrator_changes_the_full_name(
     ]
 
 
-async def test_others_may_not_change_an_organization(
+async def test_an_administrator_sets_who_sees_new_repositories_and_members_see_it(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
+    await an_organization(database, "engines", members={"ada": Role.admin, "bob": Role.read})
+    body = {"defaultVisibility": "private"}
+    bob, eve = await sign_in(database, "bob"), await sign_in(database, "eve")
+
+    changed = await client.patch(f"{PATH}/engines", headers=ada, json=body)
+    again = await client.patch(f"{PATH}/engines", headers=ada, json=body)
+
+    assert [each.json()["defaultVisibility"] for each in (changed, again)] == ["private"] * 2
+    seen = [
+        (await client.get(f"{PATH}/engines/overview", headers=headers)).json()
+        for headers in (bob, eve, {})
+    ]
+    assert [overview.get("defaultVisibility") for overview in seen] == ["private", None, None]
+    assert await audit_lines(client, ada) == [
+        ("organization.update", "engines", {"defaultVisibility": "private"})
+    ]
+
+
+async def test_new_repositories_are_protected_by_no_organization(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await an_organization(database, "engines", members={"ada": Role.admin})
+
+    refused = await client.patch(
+        f"{PATH}/engines", headers=ada, json={"defaultVisibility": "protected"}
+    )
+
+    assert refused.status_code == 400
+    assert refused.json() == {"error": "defaultVisibility must be one of 'public' or 'private'."}
+
+
+@pytest.mark.parametrize("body", [{"fullname": "Mine"}, {"defaultVisibility": "private"}])
+async def test_others_may_not_change_an_organization(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, body: dict[str, str]
+) -> None:
     await an_organization(database, "engines", members={"bob": Role.write, "eve": Role.admin})
-    body = {"fullname": "Mine"}
     bob = await sign_in(database, "bob")
     reading = await sign_in(database, "eve", role=TokenRole.read)
     scoped = await sign_in(database, "eve", scopes=["manage-repos", "read-memberships"])

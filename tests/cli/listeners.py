@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from patience import SOON_SECONDS
 from processes import HUBLET, STOP_SECONDS, Process, Server, clean_environment, wait_until
 
 
@@ -58,4 +59,4 @@ def listening(
 
 
 def wait_for_count(listener: Listener, count: int) -> None:
-    wait_until(lambda: len(listener.lines) >= count, seconds=30)
+    wait_until(lambda: len(listener.lines) >= count, seconds=SOON_SECONDS)

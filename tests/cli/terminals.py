@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from fcntl import ioctl
 from time import monotonic
 
+from patience import SOON_SECONDS
 from processes import HUBLET, clean_environment
-
-_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +46,7 @@ def run_on_terminal(
     os.close(slave)
     try:
         screen = _watch(master, dict(answers or {}))
-        return TerminalRun(code=process.wait(_SECONDS), screen=screen)
+        return TerminalRun(code=process.wait(SOON_SECONDS), screen=screen)
     finally:
         process.kill()
         process.wait()
@@ -60,7 +59,7 @@ def _take_terminal() -> None:
 
 def _watch(master: int, answers: dict[str, str]) -> str:
     """Read until the command lets go of the terminal."""
-    screen, deadline = b"", monotonic() + _SECONDS
+    screen, deadline = b"", monotonic() + SOON_SECONDS
     while monotonic() < deadline:
         if not select.select([master], [], [], 0.1)[0]:
             continue

@@ -11,10 +11,10 @@ import pytest
 
 from cli.hublet_command import Hublet
 from hublet.cli.jobs.arguments import parse_volume
+from patience import SOON_SECONDS
 from processes import HUBLET, Place, Server, clean_environment, serving, wait_until
 
 NOBODY = "0" * 24
-SECONDS = 30
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +112,9 @@ def test_jobs_are_listed_by_stage_and_label(ask: Hublet) -> None:
     over = started(ask, "--label", "round=listed", "ubuntu", "--", "true")
     ask("jobs", "wait", over)
     running = started(
-        ask, "--label", "round=listed", "--name", "long", "ubuntu", "--", "sleep", "60"
+        ask, "--label", "round=listed", "--name", "long", "ubuntu", "--", "sleep", "600"
     )
-    wait_until(lambda: stage(ask, running) == "RUNNING", seconds=SECONDS)
+    wait_until(lambda: stage(ask, running) == "RUNNING", seconds=SOON_SECONDS)
 
     assert ask("jobs", "list", "-l", "round=listed", "-q").out.split() == [running]
     everything = ask("jobs", "list", "--all", "-l", "round=listed", "-q").out.split()
@@ -123,14 +123,14 @@ def test_jobs_are_listed_by_stage_and_label(ask: Hublet) -> None:
     assert [job["id"] for job in done.json] == [over]
     heading, line = ask("jobs", "list", "-l", "round=listed").out.splitlines()
     assert re.split(" {2,}", heading) == ["id", "name", "runs", "created", "stage", "seconds"]
-    assert re.split(" {2,}", line)[:3] == [running, "long", "ubuntu sleep 60"]
+    assert re.split(" {2,}", line)[:3] == [running, "long", "ubuntu sleep 600"]
     assert ask("jobs", "list", "--all", "--limit", "1", "-q").out.split() == [running]
 
     ask("jobs", "cancel", running)
 
 
 def test_a_canceled_job_makes_waiting_fail(ask: Hublet) -> None:
-    job_id = started(ask, "ubuntu", "--", "sleep", "60")
+    job_id = started(ask, "ubuntu", "--", "sleep", "600")
 
     canceled = ask("jobs", "cancel", job_id)
     waited = ask("jobs", "wait", job_id)
@@ -159,8 +159,8 @@ def test_logs_are_shown_whole_or_their_end(ask: Hublet) -> None:
 
 
 def test_the_log_of_a_running_job_is_shown_as_far_as_it_is(ask: Hublet) -> None:
-    job_id = started(ask, "ubuntu", "--", "sh", "-c", "echo first; sleep 60; echo last")
-    wait_until(lambda: ask("jobs", "logs", job_id).out == "first\n", seconds=SECONDS)
+    job_id = started(ask, "ubuntu", "--", "sh", "-c", "echo first; sleep 600; echo last")
+    wait_until(lambda: ask("jobs", "logs", job_id).out == "first\n", seconds=SOON_SECONDS)
 
     ask("jobs", "cancel", job_id)
 
@@ -190,7 +190,7 @@ def test_who_follows_loses_no_line_to_a_restart(place: Place, tmp_path: Path) ->
     with serving(place, "--test-mode", "--port", port, variables=variables):
         # What came along with the first line is only here.
         out = follower.stdout.read()
-        _rest, err = follower.communicate(timeout=60)
+        _rest, err = follower.communicate(timeout=SOON_SECONDS)
 
     assert out.splitlines() == [f"line {number}" for number in range(2, 61)]
     assert follower.returncode == 0, err
@@ -198,7 +198,7 @@ def test_who_follows_loses_no_line_to_a_restart(place: Place, tmp_path: Path) ->
 
 
 def test_labels_and_ports_are_replaced(ask: Hublet) -> None:
-    job_id = started(ask, "--label", "old=1", "ubuntu", "--", "sleep", "60")
+    job_id = started(ask, "--label", "old=1", "ubuntu", "--", "sleep", "600")
 
     ask("jobs", "labels", job_id, "--label", "new=2")
     ports = ask("jobs", "expose", job_id, "8080", "--public", "8081")
@@ -216,8 +216,8 @@ def test_labels_and_ports_are_replaced(ask: Hublet) -> None:
 
 
 def test_a_running_job_is_measured(ask: Hublet) -> None:
-    job_id = started(ask, "ubuntu", "--", "sleep", "60")
-    wait_until(lambda: stage(ask, job_id) == "RUNNING", seconds=SECONDS)
+    job_id = started(ask, "ubuntu", "--", "sleep", "600")
+    wait_until(lambda: stage(ask, job_id) == "RUNNING", seconds=SOON_SECONDS)
 
     done = ask("jobs", "stats", job_id)
 

@@ -3,8 +3,8 @@ from typing import get_args
 import pytest
 
 from cli.hublet_command import Hublet, in_hub
-from hublet.accounts.records import OrganizationPlan, Role
-from hublet.cli.organizations import PlanName, RoleName
+from hublet.accounts.records import DefaultVisibility, OrganizationPlan, Role
+from hublet.cli.organizations import PlanName, RoleName, VisibilityName
 from hublet.core.config import Settings
 from hublet.core.database import Connection
 
@@ -23,9 +23,23 @@ def members(hublet: Hublet) -> dict[str, str]:
     return {member["name"]: member["role"] for member in listed}
 
 
-def test_the_names_of_plans_and_roles_are_those_of_the_accounts() -> None:
+def test_the_names_of_plans_roles_and_visibilities_are_those_of_the_accounts() -> None:
     assert list(get_args(PlanName)) == list(OrganizationPlan)
     assert list(get_args(RoleName)) == list(Role)
+    assert list(get_args(VisibilityName)) == list(DefaultVisibility)
+
+
+def test_the_visibility_of_new_repositories_is_set(hublet: Hublet, acme: str) -> None:
+    shown = hublet("org", "visibility", acme, "private")
+    data = hublet("org", "visibility", acme, "public", "--json").json
+
+    sentence = "New repositories of acme are private unless their creator says otherwise.\n"
+    assert (shown.code, shown.out, shown.err) == (0, "", sentence)
+    assert data == {"id": data["id"], "name": "acme", "defaultVisibility": "public"}
+
+
+def test_an_unknown_visibility_is_refused(hublet: Hublet, acme: str) -> None:
+    assert hublet("org", "visibility", acme, "protected").code == 2
 
 
 def test_an_organization_is_free_unless_a_plan_is_given(hublet: Hublet) -> None:

@@ -1,6 +1,7 @@
 """Commands beside a real server, and the real command as a script calls it."""
 
 from cli.hublet_command import Hublet
+from patience import SOON_SECONDS
 from processes import Place, Server, run_hublet, serving, wait_until
 
 
@@ -40,7 +41,7 @@ def test_commands_work_while_a_server_runs(run: Hublet, place: Place) -> None:
         run("token", "create", "ada", "--value", "hf_my-suite", *place.flags)
         created = works(server, "hf_my-suite")
         run("user", "disable", "ada", *place.flags)
-        wait_until(lambda: not works(server, "hf_my-suite"), seconds=10)
+        wait_until(lambda: not works(server, "hf_my-suite"), seconds=SOON_SECONDS)
         examined = run("doctor", *place.flags)
 
     assert created

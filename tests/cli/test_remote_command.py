@@ -16,6 +16,7 @@ from client.scripted_server import ScriptedResponse, ServerScript, scripted_serv
 from hublet.cli import credentials
 from hublet.cli.credentials import Credential
 from hublet.core import config
+from patience import SOON_SECONDS
 from processes import HUBLET, clean_environment
 
 ME = ScriptedResponse(body=json.dumps({"name": "ada", "orgs": [{"name": "acme"}]}).encode())
@@ -286,7 +287,7 @@ def test_an_interrupt_ends_quietly(tmp_path: Path) -> None:
             with connection:
                 connection.recv(1)
                 process.send_signal(signal.SIGINT)
-                out, err = process.communicate(timeout=30)
+                out, err = process.communicate(timeout=SOON_SECONDS)
 
     assert (process.returncode, out, err) == (130, "", "")
 

@@ -7,6 +7,7 @@ import pytest
 
 from cli.hublet_command import Hublet
 from client.scripted_server import ScriptedResponse, scripted_server
+from patience import SOON_SECONDS
 from processes import Server, wait_until
 
 
@@ -33,7 +34,7 @@ def test_what_stands_in_a_file_is_revoked(ask: Hublet, server: Server, tmp_path:
     assert done.err == (
         "Handed in 3 credentials. What existed is revoked within a second, and its owner is told.\n"
     )
-    wait_until(lambda: all(is_dead(server, token) for token in tokens), seconds=5)
+    wait_until(lambda: all(is_dead(server, token) for token in tokens), seconds=SOON_SECONDS)
 
 
 def test_standard_input_is_read_where_a_dash_stands(ask: Hublet, server: Server) -> None:
@@ -42,7 +43,7 @@ def test_standard_input_is_read_where_a_dash_stands(ask: Hublet, server: Server)
     done = ask("revoke", "-", "--json", stdin=f"  {token}\n")
 
     assert (done.code, done.json) == (0, {"count": 1})
-    wait_until(lambda: is_dead(server, token), seconds=5)
+    wait_until(lambda: is_dead(server, token), seconds=SOON_SECONDS)
 
 
 @pytest.mark.parametrize("from_file", [True, False], ids=["a file", "standard input"])
@@ -71,7 +72,7 @@ def test_an_argument_is_revoked_with_a_word_on_the_history(ask: Hublet, server: 
     assert done.err == (
         "What stands in a command stays in the history of the shell; a file does not.\n"
     )
-    wait_until(lambda: is_dead(server, token), seconds=5)
+    wait_until(lambda: is_dead(server, token), seconds=SOON_SECONDS)
 
 
 def test_more_than_a_thousand_are_handed_in_together(ask: Hublet) -> None:
@@ -85,7 +86,7 @@ def test_no_login_is_needed(ask: Hublet, server: Server, monkeypatch: pytest.Mon
     monkeypatch.delenv("HUBLET_TOKEN")
 
     assert ask("revoke", "-", stdin=token).code == 0
-    wait_until(lambda: is_dead(server, token), seconds=5)
+    wait_until(lambda: is_dead(server, token), seconds=SOON_SECONDS)
 
 
 def test_a_line_that_is_too_long_is_named_and_not_shown(ask: Hublet, server: Server) -> None:

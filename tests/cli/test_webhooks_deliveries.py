@@ -9,6 +9,7 @@ import pytest
 
 from cli.hublet_command import Hublet
 from hublet.testing import Receiver, receiving
+from patience import SOON_SECONDS
 from processes import Server, wait_until
 
 NOBODY = "0" * 24
@@ -37,7 +38,7 @@ class Watching:
     def wait_for(self, *states: str) -> None:
         wait_until(
             lambda: sorted(each["state"] for each in self.deliveries()) == sorted(states),
-            seconds=30,
+            seconds=SOON_SECONDS,
         )
 
 

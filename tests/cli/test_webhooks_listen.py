@@ -18,6 +18,7 @@ from hublet.cli.webhooks.listen import SeenDeliveries, forward_delivery
 from hublet.client.webhooks import Delivery
 from hublet.receiver.signatures import verify
 from hublet.testing import receiving
+from patience import SOON_SECONDS
 from processes import Place, Server, serving, wait_until
 
 
@@ -130,11 +131,11 @@ def test_a_webhook_that_exists_goes_on_as_it_was(
         made = ask("webhooks", "create", "--watch", f"model:{repo}", "--url", real.url, "-q")
         webhook_id = made.out.strip()
         discuss(server, repo, "before anybody listened")
-        wait_until(lambda: len(real.deliveries) == 1, seconds=30)
+        wait_until(lambda: len(real.deliveries) == 1, seconds=SOON_SECONDS)
         options = (webhook_id, "--forward", local.url, "--json")
         with listening(server, tmp_path, *options) as listener:
             discuss(server, repo, "while somebody does")
-            wait_until(lambda: len(real.deliveries) == 2, seconds=30)
+            wait_until(lambda: len(real.deliveries) == 2, seconds=SOON_SECONDS)
             wait_for_count(listener, 1)
             pinged = ask("webhooks", "ping", webhook_id)
             wait_for_count(listener, 2)

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hublet.repos.git.bare_repos import folder_of
+from patience import SOON_SECONDS
 from processes import Place, Server, clean_environment
 
-_LONGEST_SECONDS = 60
 # Nothing of the developer's own git may decide what a test finds.
 _ALONE = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -30,7 +30,7 @@ def git(folder: Path, *arguments: str) -> str:
         env=clean_environment(_ALONE),
         capture_output=True,
         text=True,
-        timeout=_LONGEST_SECONDS,
+        timeout=SOON_SECONDS,
         check=False,
     )
     assert done.returncode == 0, f"git {arguments}: {done.stdout}{done.stderr}"

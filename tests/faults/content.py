@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from processes import Server
+from processes import READY_SECONDS, Server
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
@@ -26,8 +26,10 @@ class Person:
         return httpx2.Client(
             base_url=server.address,
             headers={"Authorization": f"Bearer {self.token}"},
-            timeout=60,
-            limits=httpx2.Limits(max_connections=None),
+            # A slow answer is an answer: only a hub that was killed gives none.
+            timeout=READY_SECONDS,
+            # Without kept connections, as in `Server.client`.
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
             trust_env=False,
         )
 

@@ -6,23 +6,25 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from patience import SOON_SECONDS
 from processes import Place
 
 # The server waits this long for its turn: longer than a test takes until it kills it.
-PATIENT = {"HUBLET_DATABASE_BUSY_TIMEOUT_SECONDS": "60"}
+PATIENT = {"HUBLET_DATABASE_BUSY_TIMEOUT_SECONDS": "600"}
 
 
 @contextmanager
 def locked_database(place: Place) -> Iterator[None]:
     """Let nothing of a repository be committed until the block ends."""
-    hold = _sqlite_locked if place.database_url is None else _postgresql_locked
-    with hold(place):
+    url = place.database_url
+    hold = _sqlite_locked(place) if url is None else locked_tables(url, "repos", "repo_refs")
+    with hold:
         yield
 
 
 @contextmanager
 def _sqlite_locked(place: Place) -> Iterator[None]:
-    raw = sqlite3.connect(place.data_dir / "hub.db", timeout=10, isolation_level=None)
+    raw = sqlite3.connect(place.data_dir / "hub.db", timeout=SOON_SECONDS, isolation_level=None)
     try:
         raw.execute("BEGIN IMMEDIATE")
         yield
@@ -32,15 +34,16 @@ def _sqlite_locked(place: Place) -> Iterator[None]:
 
 
 @contextmanager
-def _postgresql_locked(place: Place) -> Iterator[None]:
+def locked_tables(database_url: str, *tables: str) -> Iterator[None]:
+    """Let nothing be written to these tables of PostgreSQL until the block ends."""
     begun, over = threading.Event(), threading.Event()
 
     async def hold() -> None:
         import asyncpg  # noqa: PLC0415 - only tests on PostgreSQL need it
 
-        raw = await asyncpg.connect(place.database_url)
+        raw = await asyncpg.connect(database_url)
         async with raw.transaction():
-            await raw.execute("LOCK TABLE repos, repo_refs IN EXCLUSIVE MODE")
+            await raw.execute(f"LOCK TABLE {', '.join(tables)} IN EXCLUSIVE MODE")
             begun.set()
             await asyncio.to_thread(over.wait)
         await raw.close()
@@ -48,7 +51,7 @@ def _postgresql_locked(place: Place) -> Iterator[None]:
     thread = threading.Thread(target=asyncio.run, args=(hold(),))
     thread.start()
     try:
-        assert begun.wait(10)
+        assert begun.wait(SOON_SECONDS)
         yield
     finally:
         over.set()

@@ -42,9 +42,9 @@ from faults.content_events import (
 )
 from faults.locked_database import PATIENT, locked_database
 from hublet.events import RepoContentUpdated, RepoCreated, RepoDeleted
+from patience import SOON_SECONDS
 from processes import Place, Server, serving, wait_until
 
-WAIT_SECONDS = 30
 FILES = {"README.md": b"# Engine\n", "weights/part-1.txt": b"1\n" * 1000}
 BODY = commit_body(FILES, summary="Add two files")
 
@@ -122,13 +122,13 @@ def _kill_with_objects_written(
     known = folders_in(place)
     changes: list[Callable[[], object]] = [
         lambda: post_commit(client, begun.committed, "main", BODY),
-        lambda: start_git(begun.clone, "push").wait(WAIT_SECONDS),
+        lambda: start_git(begun.clone, "push").wait(SOON_SECONDS),
         lambda: create_repo(client, "created"),
     ]
     with locked_database(place), ThreadPoolExecutor(len(changes)) as threads:
         changing = [threads.submit(change) for change in changes]
         try:
-            wait_until(lambda: _is_all_written(place, begun, known), seconds=WAIT_SECONDS)
+            wait_until(lambda: _is_all_written(place, begun, known), seconds=SOON_SECONDS)
             assert not any(change.done() for change in changing)
         finally:
             server.process.kill()
@@ -196,7 +196,7 @@ def test_the_folder_of_a_deleted_repository_goes_with_the_next_server(
     restarted: Restarted,
 ) -> None:
     repo = restarted.begun.deleted
-    wait_until(lambda: not folder_in(restarted.place, repo.id).exists(), seconds=WAIT_SECONDS)
+    wait_until(lambda: not folder_in(restarted.place, repo.id).exists(), seconds=SOON_SECONDS)
 
     assert restarted.client.get(f"{repo.api}/refs").status_code == 404
     assert create_repo(restarted.client, "deleted").id != repo.id
@@ -215,6 +215,6 @@ def _check_came_with(restarted: Restarted, repo: KnownRepo, oid: str) -> None:
     assert history_of(restarted.client, repo, "main") == [oid, before]
     assert files_of(restarted.client, repo, "main").items() >= FILES.items()
     check_whole(folder_in(restarted.place, repo.id), [oid])
-    wait_until_events_are_handled(restarted.place, seconds=WAIT_SECONDS)
+    wait_until_events_are_handled(restarted.place, seconds=SOON_SECONDS)
     told = RefUpdate(ref="refs/heads/main", old_sha=before, new_sha=oid)
     assert ref_updates_of(restarted.place)[repo.id] == [told]

@@ -343,3 +343,25 @@ async def test_an_administrator_puts_a_bucket_into_a_resource_group(
 
     assert before.json() == {"resourceGroup": None}
     assert put.json() == after.json() == {"resourceGroup": {"id": group_id, "name": "inner"}}
+
+
+@each_kind
+@pytest.mark.parametrize(("said", "private"), [({}, True), ({"private": False}, False)])
+async def test_a_bucket_is_as_private_as_its_organization_says_unless_its_creator_says(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    kind: str,
+    said: dict[str, Any],
+    *,
+    private: bool,
+) -> None:
+    await an_organization(database, "engines", members={"ada": Role.admin})
+    default = {"defaultVisibility": "private"}
+    await client.patch("/api/organizations/engines", headers=ada, json=default)
+
+    await client.post(f"/api/{kind}/engines/box", headers=ada, json=said)
+
+    shown = await client.get(f"/api/{kind}/engines/box", headers=ada)
+    other = await client.get(f"/api/{kind}/engines/box", headers=await sign_in(database, "bob"))
+    assert (shown.json()["private"], other.status_code) == (private, 404 if private else 200)

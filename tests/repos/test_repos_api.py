@@ -313,3 +313,47 @@ async def test_without_a_token_nothing_is_created(client: httpx2.AsyncClient) ->
     response = await create(client, {})
 
     assert response.status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("said", "private"),
+    [
+        ({}, True),
+        ({"private": True}, True),
+        ({"private": False}, False),
+        ({"visibility": "public"}, False),
+    ],
+)
+@pytest.mark.parametrize("type_", ["model", "dataset", "kernel", "bucket", "container"])
+async def test_a_new_repository_is_as_private_as_its_organization_says_unless_its_creator_says(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    type_: str,
+    said: dict[str, Any],
+    *,
+    private: bool,
+) -> None:
+    await an_organization(database, "engines", members={"ada": Role.admin})
+    default = {"defaultVisibility": "private"}
+    await client.patch("/api/organizations/engines", headers=ada, json=default)
+
+    created = await create(client, ada, organization="engines", type=type_, **said)
+
+    assert created.status_code == 200, created.text
+    shown = await client.get(f"/api/{type_}s/engines/engine", headers=ada)
+    assert shown.json()["private"] is private
+
+
+async def test_the_visibility_of_an_organization_concerns_only_what_is_new_there(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await an_organization(database, "engines", members={"ada": Role.admin})
+    await create(client, ada, name="engines/old")
+    default = {"defaultVisibility": "private"}
+    await client.patch("/api/organizations/engines", headers=ada, json=default)
+
+    await create(client, ada, name="ada/own")
+
+    shown = [await client.get(f"/api/models/{name}") for name in ("engines/old", "ada/own")]
+    assert [each.json()["private"] for each in shown] == [False, False]

@@ -23,6 +23,13 @@ class OrganizationPlan(StrEnum):
         return self in {OrganizationPlan.enterprise, OrganizationPlan.enterprise_plus}
 
 
+class DefaultVisibility(StrEnum):
+    """Visibility of an organization's new repositories, when their creator does not say."""
+
+    public = "public"
+    private = "private"
+
+
 class Role(StrEnum):
     """A member's role; each one may do what those before it may."""
 
@@ -72,6 +79,7 @@ class Organization:
     fullname: str
     plan: OrganizationPlan
     created_at: datetime
+    default_visibility: DefaultVisibility = DefaultVisibility.public
 
 
 class OwnerType(StrEnum):

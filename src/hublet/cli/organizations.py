@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # The values of `accounts.records`, written out: importing those would make help slower.
 PlanName = Literal["free", "team", "enterprise", "enterprise-plus"]
+VisibilityName = Literal["public", "private"]
 RoleName = Literal["read", "contributor", "write", "admin"]
 
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The organization's name.")]
@@ -33,6 +34,12 @@ def register(app: typer.Typer) -> None:
     )
     add_list_command(organizations, "list", list_organizations, example="hublet org list --json")
     add_change_command(organizations, "plan", set_plan, example="hublet org plan acme enterprise")
+    add_change_command(
+        organizations,
+        "visibility",
+        set_visibility,
+        example="hublet org visibility acme private",
+    )
     members = new_group("Who belongs to an organization, as what.")
     add_change_command(
         members, "add", add_member, example="hublet org member add acme ada --role admin"
@@ -94,6 +101,28 @@ async def set_plan(
     organization = await service.get(conn, name)
     changed = await service.set_plan(conn, OPERATOR, organization, OrganizationPlan(plan))
     return _plan_result(changed, message=f"{changed.name} is on the plan {changed.plan}.")
+
+
+async def set_visibility(
+    conn: "Connection",
+    name: _Name,
+    visibility: Annotated[
+        VisibilityName, typer.Argument(metavar="VISIBILITY", help="public or private.")
+    ],
+) -> CommandResult:
+    """Say who sees new repositories when their creator does not say."""
+    from hublet.accounts.organizations import service
+    from hublet.accounts.records import OPERATOR, DefaultVisibility
+
+    organization = await service.get(conn, name)
+    changed = await service.set_default_visibility(
+        conn, OPERATOR, organization, DefaultVisibility(visibility)
+    )
+    return CommandResult(
+        data={"id": changed.id, "name": changed.name, "defaultVisibility": visibility},
+        message=f"New repositories of {changed.name} are {visibility} unless their creator says "
+        "otherwise.",
+    )
 
 
 async def add_member(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from hublet.accounts.errors import OrganizationNotFound
 from hublet.accounts.names import name_key
 from hublet.accounts.organizations import service as organizations
+from hublet.accounts.organizations import store as organizations_store
 from hublet.accounts.records import Owner, OwnerType, Role
 from hublet.accounts.resource_groups import service as resource_groups
 from hublet.core.clock import now
@@ -65,7 +66,8 @@ class NewRepo:
     # None: the caller's own.
     namespace: str | None = None
     name: str
-    visibility: Visibility = Visibility.public
+    # None: public, or what the organization has set for new repositories.
+    visibility: Visibility | None = None
     sdk: str | None = None
     resource_group_id: str | None = None
 
@@ -100,7 +102,8 @@ async def create(database: Database, caller: Caller, new: NewRepo) -> Repo:
 
 def _check_request(new: NewRepo) -> None:
     check_repo_name(new.name, new.type)
-    check_visibility(new.type, new.visibility)
+    if new.visibility is not None:
+        check_visibility(new.type, new.visibility)
     if new.type is RepoType.space and new.sdk is None:
         raise InvalidRepo("sdk is required for a space: gradio, streamlit, docker or static.")
     if new.type is not RepoType.space and new.sdk is not None:
@@ -129,7 +132,7 @@ async def _new_record(conn: Reader, caller: Caller, new: NewRepo) -> Repo:
         type=new.type,
         owner=owner,
         name=new.name,
-        visibility=new.visibility,
+        visibility=new.visibility or await _default_visibility(conn, owner),
         sdk=new.sdk,
         resource_group_id=new.resource_group_id,
         creator_id=caller.user_id,
@@ -137,6 +140,12 @@ async def _new_record(conn: Reader, caller: Caller, new: NewRepo) -> Repo:
         created_at=at,
         updated_at=at,
     )
+
+
+async def _default_visibility(conn: Reader, owner: Owner) -> Visibility:
+    if not owner.is_organization:
+        return Visibility.public
+    return Visibility(await organizations_store.default_visibility_of(conn, owner.id))
 
 
 async def move(conn: Connection, caller: Caller, repo: Repo, target: RepoAddress) -> Repo:

@@ -94,7 +94,7 @@ _TAKES_A_FILE: dict[str, Any] = {
 
 @router.post("/create", responses={**_MISSING, **_TAKEN})
 async def create_repo(database: Db, caller: AnyCaller, body: CreateRepo) -> RepoUrl:
-    """Create a repository of any type, public unless said otherwise.
+    """Create a repository of any type, public unless the request or its organization says otherwise.
 
     A space needs an `sdk`. What concerns the running of its app is accepted and ignored.
     """
@@ -114,12 +114,11 @@ def _new_repo(body: CreateRepo) -> NewRepo:
     )
 
 
-def _visibility(body: CreateRepo) -> Visibility:
-    requested = requested_visibility(
+def _visibility(body: CreateRepo | UpdateRepoSettings) -> Visibility | None:
+    return requested_visibility(
         visibility=None if body.visibility is MISSING else body.visibility,
         private=None if body.private is MISSING else body.private,
     )
-    return requested or Visibility.public
 
 
 @router.post("/move", responses={**_MISSING, **_TAKEN})
@@ -168,10 +167,7 @@ async def update_repo_settings(
 def _settings_change(body: UpdateRepoSettings) -> SettingsChange:
     gated = None if body.gated is MISSING else body.gated
     return SettingsChange(
-        visibility=requested_visibility(
-            visibility=None if body.visibility is MISSING else body.visibility,
-            private=None if body.private is MISSING else body.private,
-        ),
+        visibility=_visibility(body),
         gated=Gated(gated) if gated else gated,
         discussions_disabled=(
             None if body.discussionsDisabled is MISSING else body.discussionsDisabled

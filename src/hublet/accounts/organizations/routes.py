@@ -16,7 +16,7 @@ from hublet.accounts.organizations.schemas import (
     SetMember,
     UpdateOrganization,
 )
-from hublet.accounts.records import AuditFilter, Member, Organization
+from hublet.accounts.records import AuditFilter, DefaultVisibility, Member, Organization
 from hublet.accounts.schemas import MemberCard, UserCard
 from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store as accounts_store
@@ -60,9 +60,12 @@ async def update_organization(
 ) -> OrganizationOverview:
     """Change an organization; a field that is left out keeps its value."""
     organization = await service.get_administered(conn, name, user_id=caller.user_id)
+    actor = actor_of(request, caller)
     if body.fullname is not MISSING:
-        actor = actor_of(request, caller)
         organization = await service.set_fullname(conn, actor, organization, body.fullname)
+    if body.defaultVisibility is not MISSING:
+        visibility = DefaultVisibility(body.defaultVisibility)
+        organization = await service.set_default_visibility(conn, actor, organization, visibility)
     return await _overview(conn, organization, viewer_id=caller.user_id)
 
 
@@ -151,6 +154,7 @@ async def _overview(
         is_following=await accounts.is_following(
             conn, viewer_id=viewer_id, account_id=organization.id
         ),
+        to_member=await service.is_member(conn, organization, user_id=viewer_id),
     )
 
 

@@ -11,6 +11,8 @@ from hublet.accounts.records import Member, Role
 from hublet.accounts.schemas import WIRE_PLANS, AccountName, PlanName, RoleName, repo_counts
 from hublet.core.schema import Line, ObjectId, Schema, Timestamp
 
+DefaultVisibilityName = Literal["public", "private"]
+
 
 class CreateOrganization(Schema):
     name: AccountName
@@ -19,6 +21,8 @@ class CreateOrganization(Schema):
 
 class UpdateOrganization(Schema):
     fullname: Line | MISSING = MISSING
+    # Of new repositories, buckets and containers, when their creator does not say.
+    defaultVisibility: DefaultVisibilityName | MISSING = MISSING
 
 
 class SetMember(Schema):
@@ -43,9 +47,11 @@ class OrganizationOverview(Schema):
     numSpaces: int
     # Whether the holder of the token follows this organization; absent without a token.
     isFollowing: bool | MISSING = MISSING
+    # Of new repositories, when their creator does not say; shown to members only.
+    defaultVisibility: DefaultVisibilityName | MISSING = MISSING
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913 - each is a part of what is shown
         cls,
         organization: records.Organization,
         *,
@@ -54,6 +60,7 @@ class OrganizationOverview(Schema):
         repos: Mapping[str, int],
         followers: int,
         is_following: bool | None,
+        to_member: bool,
     ) -> Self:
         return cls.model_validate(
             {
@@ -67,6 +74,7 @@ class OrganizationOverview(Schema):
                 **repo_counts(repos),
                 "numFollowers": followers,
                 "isFollowing": MISSING if is_following is None else is_following,
+                "defaultVisibility": organization.default_visibility if to_member else MISSING,
             }
         )
 

@@ -13,7 +13,15 @@ from hublet.accounts.errors import (
 from hublet.accounts.names import check_name
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import store
-from hublet.accounts.records import Actor, Organization, OrganizationPlan, Role, User, UserType
+from hublet.accounts.records import (
+    Actor,
+    DefaultVisibility,
+    Organization,
+    OrganizationPlan,
+    Role,
+    User,
+    UserType,
+)
 from hublet.accounts.users import store as users
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
@@ -76,6 +84,12 @@ async def get_administered(conn: Reader, name: str, *, user_id: str) -> Organiza
     return await get_as(conn, name, user_id=user_id, needed=Role.admin)
 
 
+async def is_member(conn: Reader, organization: Organization, *, user_id: str | None) -> bool:
+    return user_id is not None and (
+        await store.role_of(conn, organization.id, user_id=user_id) is not None
+    )
+
+
 async def set_fullname(
     conn: Connection, actor: Actor, organization: Organization, fullname: str
 ) -> Organization:
@@ -102,6 +116,20 @@ async def set_plan(
     )  # fmt: skip
     await publish(conn, OrganizationPlanChanged(organization_id=organization.id, plan=plan))
     return replace(organization, plan=plan)
+
+
+async def set_default_visibility(
+    conn: Connection, actor: Actor, organization: Organization, visibility: DefaultVisibility
+) -> Organization:
+    """Say who sees new repositories whose creator does not say; those of before stay as they are."""
+    if visibility is organization.default_visibility:
+        return organization
+    await store.set_default_visibility(conn, organization.id, visibility)
+    await audit.record(
+        conn, organization.id, actor, "organization.update", target=organization.name,
+        details={"defaultVisibility": visibility},
+    )  # fmt: skip
+    return replace(organization, default_visibility=visibility)
 
 
 async def set_member(

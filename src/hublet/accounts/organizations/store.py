@@ -7,6 +7,7 @@ import msgspec
 from hublet.accounts.names import name_key
 from hublet.accounts.records import (
     Account,
+    DefaultVisibility,
     GroupMembership,
     Member,
     Organization,
@@ -60,6 +61,23 @@ async def set_fullname(conn: Connection, organization_id: str, fullname: str) ->
 
 async def set_plan(conn: Connection, organization_id: str, plan: OrganizationPlan) -> None:
     await conn.execute("UPDATE organizations SET plan = $1 WHERE id = $2", plan, organization_id)
+
+
+async def set_default_visibility(
+    conn: Connection, organization_id: str, visibility: DefaultVisibility
+) -> None:
+    await conn.execute(
+        "UPDATE organizations SET default_visibility = $1 WHERE id = $2",
+        visibility, organization_id,
+    )  # fmt: skip
+
+
+async def default_visibility_of(conn: Reader, organization_id: str) -> DefaultVisibility:
+    return DefaultVisibility(
+        await conn.fetch_value(
+            "SELECT default_visibility FROM organizations WHERE id = $1", organization_id
+        )
+    )
 
 
 async def role_of(conn: Reader, organization_id: str, *, user_id: str) -> Role | None:

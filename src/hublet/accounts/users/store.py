@@ -6,6 +6,7 @@ from hublet.accounts.names import email_key, name_key
 from hublet.accounts.records import (
     AccountAvatar,
     AvatarImage,
+    DefaultVisibility,
     Membership,
     Organization,
     OrganizationPlan,
@@ -22,7 +23,7 @@ USER_COLUMNS = (
     "u.id, u.name, u.fullname, u.type, u.organization_id, u.is_admin, u.created_at, u.disabled_at"
 )
 # For queries that name the table `o`; `organization_record` reads the row.
-ORGANIZATION_COLUMNS = "o.id, o.name, o.fullname, o.plan, o.created_at"
+ORGANIZATION_COLUMNS = "o.id, o.name, o.fullname, o.plan, o.created_at, o.default_visibility"
 # `email_record` reads the row.
 EMAIL_COLUMNS = "id, user_id, address, is_primary, created_at, verified_at"
 
@@ -166,6 +167,7 @@ def organization_record(row: Row) -> Organization:
         fullname=row["fullname"],
         plan=OrganizationPlan(row["plan"]),
         created_at=from_micros(row["created_at"]),
+        default_visibility=DefaultVisibility(row["default_visibility"]),
     )
 
 

@@ -109,6 +109,17 @@ class StoredFile:
     blob: Path | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTag:
+    """A tag in the list of all tags of models, or of datasets."""
+
+    id: str
+    label: str
+    type: str
+    # The modality of a task.
+    subtype: str | None = None
+
+
 class ListSort(StrEnum):
     """Sort key of a list; the value is the column."""
 

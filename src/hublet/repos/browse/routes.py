@@ -14,7 +14,7 @@ from hublet.core.http.paging import PAGED_RESPONSES
 from hublet.core.schema import Done
 from hublet.repos import service as repos
 from hublet.repos.auth import GIT_REPO, GIT_REPOS, GIT_TAGS, MOVED, GitRepo
-from hublet.repos.browse import information, lists, revisions, store
+from hublet.repos.browse import information, lists, revisions, store, tag_lists, taxonomy
 from hublet.repos.browse.auth import (
     IN_REVISION,
     REVISION,
@@ -30,13 +30,17 @@ from hublet.repos.browse.auth import (
     TreePage,
 )
 from hublet.repos.browse.lists import write_list_cursor, write_owner_list_cursor
-from hublet.repos.browse.records import EntryWithCommit, Revision
+from hublet.repos.browse.records import EntryWithCommit, ListedTag, Revision
 from hublet.repos.browse.revisions import read_commit_count, write_tree_cursor
 from hublet.repos.browse.schemas import (
     Commit,
+    DatasetTagType,
+    ModelTagType,
     OwnRepo,
     PathsInfo,
     RepoInfo,
+    TagInfo,
+    TaskInfo,
     TreeEntry,
     TreeSize,
     render_information,
@@ -108,6 +112,32 @@ async def list_repos(
     )
     on_page = page.cut(listed, position=lambda repo: write_list_cursor(repo, order.sort))
     return [RepoInfo.model_validate(render_information(repo, properties)) for repo in on_page]
+
+
+@lists_router.get("/api/tasks", tags=["models"])
+async def list_tasks() -> dict[str, TaskInfo]:
+    """List the known tasks of models by id, those that `pipeline_tag` names in a card."""
+    return {task.id: TaskInfo(id=task.id, label=task.label) for task in taxonomy.tasks().values()}
+
+
+@lists_router.get("/api/models-tags-by-type", tags=["models"])
+async def list_model_tags(
+    conn: ReadConn, only: Annotated[ModelTagType | None, Query(alias="type")] = None
+) -> dict[ModelTagType, list[TagInfo]]:
+    """List the tags of models by type: the known ones, and those in use in public models."""
+    return _render_tags(await tag_lists.list_model_tags(conn, only=only))
+
+
+@lists_router.get("/api/datasets-tags-by-type", tags=["datasets"])
+async def list_dataset_tags(
+    conn: ReadConn, only: Annotated[DatasetTagType | None, Query(alias="type")] = None
+) -> dict[DatasetTagType, list[TagInfo]]:
+    """List the tags of datasets by type: the known ones, and those in use in public datasets."""
+    return _render_tags(await tag_lists.list_dataset_tags(conn, only=only))
+
+
+def _render_tags(listed: dict[str, list[ListedTag]]) -> dict[Any, list[TagInfo]]:
+    return {each: [TagInfo.of(tag) for tag in tags] for each, tags in listed.items()}
 
 
 @lists_router.get("/api/settings/repositories", tags=["users"], responses=PAGED_RESPONSES)

@@ -13,7 +13,7 @@ from pydantic import MISSING, Field
 from hublet.accounts.records import ResourceGroupRecord
 from hublet.core.clock import wire
 from hublet.core.schema import ObjectId, Schema, Timestamp
-from hublet.repos.browse.records import EntryWithCommit, Property
+from hublet.repos.browse.records import EntryWithCommit, ListedTag, Property
 from hublet.repos.git import trees
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.objects import user_of
@@ -27,6 +27,16 @@ from hublet.repos.schemas import (
     Sha256,
     VisibilityName,
 )
+
+ModelTagType = Literal[
+    "pipeline_tag", "library", "dataset", "bucket", "language", "license", "arxiv", "doi",
+    "region", "deploy", "other",
+]  # fmt: skip
+DatasetTagType = Literal[
+    "benchmark", "task_categories", "size_categories", "modality", "format", "library", "language",
+    "license", "arxiv", "doi", "region", "other", "task_ids", "annotations_creators",
+    "language_creators", "multilinguality", "source_datasets",
+]  # fmt: skip
 
 MOST_PATHS = 1000
 _WHOLE = 100
@@ -193,6 +203,43 @@ class OwnRepo(Schema):
                 "storagePercent": round(_WHOLE * repo.size / all_bytes, 2) if all_bytes else 0,
             }
         )
+
+
+class TaskDemo(Schema):
+    """An example of a task; this hub has none."""
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+class TaskInfo(Schema):
+    """A task of models, without the page of examples that the public service has for it."""
+
+    id: str
+    label: str
+    summary: str = ""
+    isPlaceholder: Literal[True] = True
+    demo: TaskDemo = TaskDemo()
+    libraries: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    spaces: tuple[str, ...] = ()
+    # The model that a client asks when none is named comes first; this hub names none.
+    widgetModels: tuple[str, ...] = ()
+
+
+class TagInfo(Schema):
+    id: str
+    label: str
+    type: str
+    # The modality of a task.
+    subType: str | MISSING = MISSING
+
+    @classmethod
+    def of(cls, tag: ListedTag) -> Self:
+        subtype = MISSING if tag.subtype is None else tag.subtype
+        return cls(id=tag.id, label=tag.label, type=tag.type, subType=subtype)
 
 
 class Lfs(Schema):

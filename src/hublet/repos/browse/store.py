@@ -19,8 +19,12 @@ from hublet.repos.browse.records import (
     RepoFilter,
 )
 from hublet.repos.names import repo_name_key
-from hublet.repos.records import Reach, Repo
+from hublet.repos.records import Reach, Repo, RepoType
 from hublet.repos.store import COLUMNS, OWNER, record
+
+# Of lists of tags: how many repositories are looked at, and how many characters of each.
+MOST_TAGGED = 1000
+LONGEST_TAGS = 10_000
 
 
 class _Parameters:
@@ -170,6 +174,19 @@ def _reach_condition(values: _Parameters, reach: Reach) -> str:
                 SELECT m.resource_group_id FROM resource_group_members m
                 WHERE m.user_id = {values.put(reach.user_id)}))
     """
+
+
+async def tags_in_use(conn: Reader, type: RepoType) -> list[list[str]]:  # noqa: A002 - the column
+    """Return the tags of the public repositories that changed last, so that the work has an end."""
+    rows = await conn.fetch_all(
+        """
+        SELECT r.tags FROM repos r
+        WHERE r.type = $1 AND r.visibility = 'public' AND length(r.tags) <= $2
+        ORDER BY r.updated_at DESC, r.id DESC LIMIT $3
+        """,
+        type, LONGEST_TAGS, MOST_TAGGED,
+    )  # fmt: skip
+    return [json.loads(row["tags"]) for row in rows]
 
 
 async def add_counts(conn: Connection, counts: Iterable[tuple[str, int]]) -> None:

@@ -34,7 +34,10 @@ _OLDEST_FIRST = ListOrder(sort=ListSort.creation, ascending=True)
 async def create_bucket(
     database: Db, caller: AnyCaller, address: FilesRepo, body: CreateBucket | None = None
 ) -> RepoUrl:
-    """Create a bucket, public unless said otherwise; the namespace `me` is one's own."""
+    """Create a bucket; the namespace `me` is one's own.
+
+    It is public unless the request or its organization says otherwise.
+    """
     repo = await lifecycle.create(database, caller, _new_repo(address, body or CreateBucket()))
     url = repo.url(database.hub.settings.base_url)
     return RepoUrl(url=url, name=repo.full_name, id=repo.id)
@@ -45,7 +48,7 @@ def _new_repo(address: RepoAddress, body: CreateBucket) -> NewRepo:
         type=address.type,
         namespace=None if address.namespace == service.ME else address.namespace,
         name=address.name,
-        visibility=_visibility(body) or Visibility.public,
+        visibility=_visibility(body),
         resource_group_id=None if body.resourceGroupId is MISSING else body.resourceGroupId,
     )
 
