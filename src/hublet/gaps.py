@@ -89,10 +89,9 @@ GET              /api/containers                                                
 GET POST         /api/quicksearch                                                       repo-search         search
 GET              /api/search/full-text                                                  repo-search         search
 GET              /api/trending                                                          repo-search         trending lists
-GET              /api/{repos}/{repo:path}/duplicate/status                              repos               repository copies
+GET              /api/{repos}/{repo:path}/duplicate/status                              repos               copies in the background
 GET              /api/{repos}/{repo:path}/compare/{rest:path}                           {repos}             commits
 GET              /api/{repos}/{repo:path}/xet-(read|write)-token/{rev:path}             {repos}             Xet storage
-POST             /api/{repos}/{repo:path}/duplicate                                     repos               repository copies
 GET              /api/{repos}/{repo:path}/scan                                          {repos}             security scans
 GET              /api/{repos}/{repo:path}/jwt                                           {repos}             repository tokens
 GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks

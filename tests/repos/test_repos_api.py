@@ -42,7 +42,7 @@ async def test_a_repository_of_each_type_is_created_and_deleted(
     assert created.json() == {"url": url, "name": "ada/engine", "id": created.json()["id"]}
     assert (again.status_code, again.json()) == (
         409,
-        {"error": "There is a repository ada/engine already.", "url": url},
+        {"error": f"A {type_} repository called ada/engine already exists.", "url": url},
     )
     assert (deleted.status_code, deleted.json()) == (200, {})
     assert (missing.status_code, missing.headers["x-error-code"]) == (404, "RepoNotFound")

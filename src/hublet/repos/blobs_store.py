@@ -31,6 +31,17 @@ async def link(conn: Connection, repo_id: str, digests: Iterable[str]) -> None:
     )
 
 
+async def link_those_of(conn: Connection, repo_id: str, *, source_id: str) -> None:
+    """Give a repository the right to point to all blobs that another one points to."""
+    await conn.execute(
+        """
+        INSERT INTO repo_blobs (repo_id, sha256, pushed_at)
+        SELECT $1, sha256, $3 FROM repo_blobs WHERE repo_id = $2
+        """,
+        repo_id, source_id, micros(),
+    )  # fmt: skip
+
+
 async def find_in_repo(conn: Reader, repo_id: str, digests: Iterable[str]) -> dict[str, Blob]:
     """Return, by digest, those blobs that the repository may point to."""
     rows = await conn.fetch_all(

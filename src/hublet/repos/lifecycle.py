@@ -74,14 +74,12 @@ class NewRepo:
 
 async def create(database: Database, caller: Caller, new: NewRepo) -> Repo:
     """Create a repository; one with git starts with a commit that holds .gitattributes."""
-    _check_request(new)
+    check_request(new)
     async with database.read() as conn:
-        repo = await _new_record(conn, caller, new)
-        if await store.find_by_name(conn, repo.address) is not None:
-            raise _name_taken(conn, repo)
+        repo = await new_record(conn, caller, new)
     if not repo.type.has_git:
         async with database.transaction() as conn:
-            await _add_or_refuse(conn, repo)
+            await add_or_refuse(conn, repo)
         return repo
     folder = service.git_folder(database, repo.id)
     head = await asyncio.to_thread(
@@ -90,7 +88,7 @@ async def create(database: Database, caller: Caller, new: NewRepo) -> Repo:
     repo = replace(repo, head_sha=head)
     try:
         async with database.transaction() as conn:
-            await _add_or_refuse(conn, repo)
+            await add_or_refuse(conn, repo)
             await ref_store.update_ref(
                 conn, repo.id, UpdatedRef(ref=MAIN, old_sha=None, new_sha=head)
             )
@@ -100,7 +98,7 @@ async def create(database: Database, caller: Caller, new: NewRepo) -> Repo:
     return repo
 
 
-def _check_request(new: NewRepo) -> None:
+def check_request(new: NewRepo) -> None:
     check_repo_name(new.name, new.type)
     if new.visibility is not None:
         check_visibility(new.type, new.visibility)
@@ -110,7 +108,8 @@ def _check_request(new: NewRepo) -> None:
         raise InvalidRepo(f"sdk is for spaces only, not for a {new.type}.")
 
 
-async def _add_or_refuse(conn: Connection, repo: Repo) -> None:
+async def add_or_refuse(conn: Connection, repo: Repo) -> None:
+    """Store a new repository and publish it; raise RepoExists when the name is taken."""
     if not await service.add(conn, repo):
         raise _name_taken(conn, repo)
 
@@ -119,7 +118,8 @@ def _name_taken(conn: Reader, repo: Repo) -> RepoExists:
     return RepoExists(repo.type, repo.full_name, url=repo.url(conn.hub.settings.base_url))
 
 
-async def _new_record(conn: Reader, caller: Caller, new: NewRepo) -> Repo:
+async def new_record(conn: Reader, caller: Caller, new: NewRepo) -> Repo:
+    """Return the record of a repository that the caller may create and whose name is free."""
     owner = await get_owner(
         conn,
         caller,
@@ -127,7 +127,7 @@ async def _new_record(conn: Reader, caller: Caller, new: NewRepo) -> Repo:
         resource_group_id=new.resource_group_id,
     )
     at = now()
-    return Repo(
+    repo = Repo(
         id=new_object_id(),
         type=new.type,
         owner=owner,
@@ -140,6 +140,9 @@ async def _new_record(conn: Reader, caller: Caller, new: NewRepo) -> Repo:
         created_at=at,
         updated_at=at,
     )
+    if await store.find_by_name(conn, repo.address) is not None:
+        raise _name_taken(conn, repo)
+    return repo
 
 
 async def _default_visibility(conn: Reader, owner: Owner) -> Visibility:

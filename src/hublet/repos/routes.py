@@ -14,7 +14,16 @@ from hublet.core.http.exchange import allow_streaming
 from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
-from hublet.repos import attachments, gating_routes, lifecycle, likes, service, settings, store
+from hublet.repos import (
+    attachments,
+    duplication,
+    gating_routes,
+    lifecycle,
+    likes,
+    service,
+    settings,
+    store,
+)
 from hublet.repos.access import requested_visibility
 from hublet.repos.attachments import SUFFIXES, check_media_type
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo, body_of
@@ -22,6 +31,7 @@ from hublet.repos.blobs import blob_path
 from hublet.repos.browse import download_routes
 from hublet.repos.browse import routes as browse_routes
 from hublet.repos.commits import routes as commit_routes
+from hublet.repos.duplication import NewCopy
 from hublet.repos.files import bucket_routes
 from hublet.repos.files import routes as file_routes
 from hublet.repos.lfs import routes as lfs_routes
@@ -41,6 +51,8 @@ from hublet.repos.refs import routes as ref_routes
 from hublet.repos.schemas import (
     CreateRepo,
     DeleteRepo,
+    DuplicatedRepo,
+    DuplicateRepo,
     Like,
     MoveRepo,
     RepoResourceGroupEnvelope,
@@ -172,6 +184,33 @@ def _settings_change(body: UpdateRepoSettings) -> SettingsChange:
         discussions_disabled=(
             None if body.discussionsDisabled is MISSING else body.discussionsDisabled
         ),
+    )
+
+
+@settings_router.post("/duplicate", responses=_TAKEN)
+async def duplicate_repo(
+    request: Request, database: Db, caller: AnyCaller, address: GitRepo, body: DuplicateRepo
+) -> DuplicatedRepo:
+    """Copy a repository that the caller may read: branches, tags, their history and large files.
+
+    Its discussions and pull requests, its likes and who may pass its gate stay behind. What
+    concerns the running of a space is accepted and ignored.
+    """
+    async with push_routes.slots_of(request).one():
+        copy = await duplication.duplicate(database, caller, address, _new_copy(address, body))
+    return DuplicatedRepo(url=copy.url(database.hub.settings.base_url))
+
+
+def _new_copy(address: RepoAddress, body: DuplicateRepo) -> NewCopy:
+    namespace, name = split_name(address.name if body.repository is MISSING else body.repository)
+    return NewCopy(
+        namespace=namespace,
+        name=name,
+        visibility=requested_visibility(
+            visibility=None if body.visibility is MISSING else body.visibility,
+            private=None if body.private is MISSING else body.private,
+        ),
+        resource_group_id=None if body.resourceGroupId is MISSING else body.resourceGroupId,
     )
 
 

@@ -77,6 +77,29 @@ class MoveRepo(Schema):
     toRepo: RepoName
 
 
+class DuplicateRepo(Schema):
+    # The name of the copy; the original's name in the caller's account when it is missing.
+    repository: RepoName | MISSING = MISSING
+    # As the original when both are missing.
+    visibility: VisibilityName | MISSING = MISSING
+    private: bool | MISSING = MISSING
+    resourceGroupId: ObjectId | MISSING | None = MISSING
+    hardware: Ignored = None
+    storageTier: Ignored = None
+    sleepTimeSeconds: Ignored = None
+    secrets: Ignored = None
+    variables: Ignored = None
+    volumes: Ignored = None
+    region: Ignored = None
+    devMode: Ignored = None
+
+
+class DuplicatedRepo(Schema):
+    """Where the copy is."""
+
+    url: str
+
+
 class Moved(Schema):
     """The repository has another name now."""
 

@@ -107,6 +107,65 @@ def test_a_moved_repository_answers_to_its_old_name(
     api.delete_repo(new)
 
 
+@pytest.mark.parametrize("repo_type", ["model", "dataset", "space"])
+def test_a_repository_is_duplicated(
+    api: HfApi, stranger: HfApi, new_name: NewName, repo_type: str
+) -> None:
+    name = new_name()
+    sdk = "static" if repo_type == "space" else None
+    api.create_repo(name, repo_type=repo_type, space_sdk=sdk)
+    api.upload_file(path_or_fileobj=b"x", path_in_repo="x.txt", repo_id=name, repo_type=repo_type)
+
+    copy = stranger.duplicate_repo(name, repo_type=repo_type, private=True)
+
+    assert copy.repo_id == name.replace("ada", "grace")
+    mine, theirs = [
+        caller.list_repo_files(repo_id, repo_type=repo_type)
+        for caller, repo_id in ((api, name), (stranger, copy.repo_id))
+    ]
+    assert mine == theirs
+    assert not api.repo_exists(copy.repo_id, repo_type=repo_type)
+    assert stranger.duplicate_repo(name, repo_type=repo_type, exist_ok=True) == copy
+    with pytest.raises(RepositoryNotFoundError):
+        stranger.duplicate_repo("ada/nothing", repo_type=repo_type)
+    stranger.delete_repo(copy.repo_id, repo_type=repo_type)
+    api.delete_repo(name, repo_type=repo_type)
+
+
+def test_the_words_of_the_public_service(
+    api: HfApi, stranger: HfApi, repo: str, new_name: NewName
+) -> None:
+    other = new_name()
+    api.create_repo(other)
+    api.create_branch(repo, branch="dev")
+
+    with pytest.raises(HfHubHTTPError, match=r"A model repository called .* already exists"):
+        api.move_repo(other, repo)
+    with pytest.raises(HfHubHTTPError, match="Reference refs/heads/dev already exists"):
+        api.create_branch(repo, branch="dev")
+    with pytest.raises(HfHubHTTPError, match="Cannot delete refs/heads/main"):
+        api.delete_branch(repo, branch="main")
+    with pytest.raises(HfHubHTTPError, match="Invalid rev id"):
+        api.delete_branch(repo, branch="nothing")
+    api.update_repo_settings(repo, gated="auto")
+    sentence = "Access to model .* is restricted and you are not in the authorized list"
+    with pytest.raises(GatedRepoError, match=sentence):
+        stranger.hf_hub_download(repo, ".gitattributes")
+    api.delete_repo(other)
+
+
+def test_a_missing_repository_without_an_owner(api: HfApi) -> None:
+    for ask in (api.model_info, api.list_repo_commits, api.unlike, api.list_repo_refs):
+        with pytest.raises(RepositoryNotFoundError):
+            ask("nothing")
+    with pytest.raises(RepositoryNotFoundError):
+        api.hf_hub_download("nothing", "x.txt")
+    with pytest.raises(HfHubHTTPError) as refused:
+        api.delete_bucket("nothing")
+    assert refused.value.response.status_code == 404
+    api.delete_bucket("nothing", missing_ok=True)
+
+
 def test_a_list_goes_over_several_pages(api: HfApi, anonymous: HfApi) -> None:
     names = [f"ada/listed-{number:02}" for number in range(12)]
     for name in names:

@@ -190,8 +190,12 @@ def test_files_are_deleted(api: HfApi, repo: str) -> None:
     for path in ("a.txt", "b.txt", "c/d.txt"):
         api.upload_file(path_or_fileobj=b"x", path_in_repo=path, repo_id=repo)
 
+    api.upload_file(path_or_fileobj=b"x", path_in_repo="d/e.txt", repo_id=repo)
+
     api.delete_file("a.txt", repo)
     api.delete_folder("c", repo)
+    # Without a slash at its end.
+    api.create_commit(repo, [CommitOperationDelete("d")], commit_message="Delete a folder")
 
     assert api.list_repo_files(repo) == [".gitattributes", "b.txt"]
     api.delete_files(repo, ["b*"])

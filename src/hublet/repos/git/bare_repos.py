@@ -1,13 +1,16 @@
 """Bare repositories on the disk: their folders, creation, opening, repacking and removal."""
 
+import asyncio
 import os
 import shutil
+import tempfile
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
 import pygit2
 
-from hublet.repos.git import process
+from hublet.repos.git import process, quarantine
 from hublet.repos.git.object_writer import ObjectWriter
 from hublet.repos.git.objects import FILE, CommitDraft, TreeItem, commit_data, tree_data
 from hublet.repos.git.packs import sync_folder
@@ -58,8 +61,7 @@ def create_with_first_commit(folder: Path, *, author: str, at: datetime) -> str:
 
     Everything is safe on the disk when this returns.
     """
-    create_empty(folder)
-    _sync_repository(folder)
+    _create_durable(folder)
     draft = CommitDraft(author=author, at=at, message="initial commit")
     with ObjectWriter(folder) as writer:
         blob = writer.add("blob", GIT_ATTRIBUTES.encode())
@@ -68,6 +70,32 @@ def create_with_first_commit(folder: Path, *, author: str, at: datetime) -> str:
         commit = writer.add("commit", commit_data(draft, tree=tree, parents=()))
         writer.finish()
     return commit
+
+
+async def create_copy(folder: Path, *, of: Path, shas: Iterable[str]) -> None:
+    """Make a bare repository with these commits and tags of another one, and what they reach.
+
+    Nothing else of the other one is copied. Everything is safe on the disk when this returns.
+    """
+    await asyncio.to_thread(_create_durable, folder)
+    packs = folder / "objects" / "pack"
+    variables = quarantine.variables(of, folder / "objects")
+    with tempfile.TemporaryFile() as revisions:
+        revisions.write("".join(f"{sha}\n" for sha in shas).encode())
+        revisions.seek(0)
+        # Git reuses what is packed already, and syncs the pack itself.
+        command = ("pack-objects", "-q", "--revs", "--delta-base-offset", str(packs / "pack"))
+        async with process.start_git(
+            folder, "-c", "pack.threads=1", *command, stdin=revisions, variables=variables
+        ) as git:
+            await git.stdout.read()
+            await git.end()
+    await asyncio.to_thread(sync_folder, packs)
+
+
+def _create_durable(folder: Path) -> None:
+    create_empty(folder)
+    _sync_repository(folder)
 
 
 def _sync_repository(folder: Path) -> None:

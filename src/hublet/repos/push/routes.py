@@ -105,7 +105,7 @@ async def discover_refs(
             advertisement = await service.advertise_refs(conn, caller, address)
     else:
         folder = await service.prepare_fetch(database, caller, address)
-        async with _slots_of(request).one():
+        async with slots_of(request).one():
             advertisement = await fetch.advertisement(folder, protocol)
     return Response(advertisement, media_type=f"application/x-{service_name}-advertisement")
 
@@ -123,7 +123,7 @@ async def serve_fetch(
     folder = await service.prepare_fetch(database, caller, address)
     body = wire.limit_size(_body_of(request), largest=LARGEST_FETCH_REQUEST)
     pieces = fetch.stream_pack(
-        _slots_of(request), folder, await wire.spool_body(body), protocol=protocol
+        slots_of(request), folder, await wire.spool_body(body), protocol=protocol
     )
     # An error before the first piece can still become a response.
     return _PackResponse(await anext(pieces, b""), pieces)
@@ -158,7 +158,7 @@ async def receive_push(
 ) -> Response:
     """Take the objects that git pushes, and move branches and tags."""
     packets = PacketReader(_body_of(request))
-    async with _slots_of(request).one():
+    async with slots_of(request).one():
         report = await service.receive(database, caller, address, packets)
     return Response(report, media_type="application/x-git-receive-pack-result")
 
@@ -167,7 +167,7 @@ def _body_of(request: Request) -> AsyncGenerator[bytes]:
     return wire.decompress(request.stream(), request.headers.get("content-encoding"))
 
 
-def _slots_of(request: Request) -> GitSlots:
+def slots_of(request: Request) -> GitSlots:
     state = request.app.state
     if not hasattr(state, "git_slots"):
         state.git_slots = GitSlots()

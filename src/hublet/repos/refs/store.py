@@ -1,6 +1,7 @@
 """SQL of refs."""
 
 import json
+from collections.abc import Iterable
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
@@ -21,6 +22,14 @@ async def list_of(conn: Reader, repo_id: str) -> list[Ref]:
         "SELECT name, sha FROM repo_refs WHERE repo_id = $1 ORDER BY name", repo_id
     )
     return [Ref(name=row["name"], sha=row["sha"]) for row in rows]
+
+
+async def add_all(conn: Connection, repo_id: str, refs: Iterable[Ref]) -> None:
+    """Add the refs of a new repository."""
+    await conn.execute_many(
+        "INSERT INTO repo_refs (repo_id, name, sha, updated_at) VALUES ($1, $2, $3, $4)",
+        [(repo_id, ref.name, ref.sha, micros()) for ref in refs],
+    )
 
 
 async def find_conflicting(conn: Reader, repo_id: str, name: str) -> str | None:
