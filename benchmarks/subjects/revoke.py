@@ -19,6 +19,7 @@ see the leak if there was one.
 import asyncio
 import random
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from math import sqrt
@@ -149,7 +150,7 @@ def _seconds_until_refused(here: httpx2.Client, there: httpx2.Client, token: str
 
 async def _timing_rows(settings: Settings, engine: str, *, calls: int) -> list[Row]:
     bound = 4 * sqrt((2 * calls + 1) / (12 * calls**2))
-    async with _calling(settings) as (caller, database):
+    async with calling(settings) as (caller, database):
         told = abs(await _auc(caller, database, calls=calls) - 0.5)
         with patch.object(service, "report", _report_at_once):
             leak = await _auc(caller, database, calls=calls) - 0.5
@@ -173,7 +174,7 @@ async def _timing_rows(settings: Settings, engine: str, *, calls: int) -> list[R
 
 
 @asynccontextmanager
-async def _calling(settings: Settings) -> AsyncIterator[tuple[httpx2.AsyncClient, Database]]:
+async def calling(settings: Settings) -> AsyncIterator[tuple[httpx2.AsyncClient, Database]]:
     """Open a hub whose worker runs, in this process, and a client that calls it."""
     async with opened(settings) as database:
         app = create_application(database)
@@ -238,5 +239,6 @@ async def _is_busy(database: Database) -> bool:
 
 def mann_whitney_auc(*, longer: Sequence[float], shorter: Sequence[float]) -> float:
     """Return the share of pairs in which the first is longer; a tie is half a pair."""
-    pairs = [(a > b) + (a == b) / 2 for a in longer for b in shorter]
-    return sum(pairs) / len(pairs)
+    ordered = sorted(shorter)
+    doubled = sum(bisect_left(ordered, each) + bisect_right(ordered, each) for each in longer)
+    return doubled / 2 / (len(longer) * len(shorter))

@@ -1,3 +1,4 @@
 """The Hub you can start inside a test and keep in production."""
 
-__version__ = "0.1.0"
+# The only version number; interface 9 fixes that of the description.
+__version__ = "0.0.1"

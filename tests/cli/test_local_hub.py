@@ -19,6 +19,7 @@ def forget(settings: Settings, *, number: int) -> None:
 
 
 def test_an_empty_place_is_prepared(run: Hublet, place: Place) -> None:
+    assert run("migrate", *place.flags).code == 0
     added = run("user", "add", "ada", "--password", "correct horse", *place.flags)
 
     assert added.code == 0
@@ -33,6 +34,8 @@ def test_an_empty_place_is_prepared(run: Hublet, place: Place) -> None:
         pytest.param("user list", id="a list"),
         pytest.param("oauth app show 9f2c", id="one of a list"),
         pytest.param("user disable ada", id="a change of what is there"),
+        pytest.param("user add ada", id="a new user"),
+        pytest.param("org add acme --any-name", id="a new organization"),
         pytest.param("task list --json", id="a list as JSON"),
     ],
 )
@@ -141,6 +144,7 @@ def test_a_wrong_setting_is_told_before_anything_is_made(
 def test_a_settings_file_is_used(run: Hublet, tmp_path: Path) -> None:
     file = tmp_path / "hub.toml"
     file.write_text(f'[database]\ndata_dir = "{tmp_path}/from-file"\n[tokens]\nprefix = "hub_"\n')
+    run("migrate", "--config", str(file))
     run("user", "add", "ada", "--config", str(file))
 
     assert run("token", "create", "ada", "--config", str(file)).out.startswith("hub_")

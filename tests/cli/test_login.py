@@ -176,6 +176,15 @@ def test_a_pasted_token_is_kept(run: Hublet, server: Server) -> None:
     assert known(server) == Credential(user=str(server.user), token=token)
 
 
+def test_the_hub_may_stand_behind_the_command(run: Hublet, server: Server) -> None:
+    done = run("login", server.address, "--token-stdin", "--json", stdin=str(server.token))
+    bad = run("login", "nowhere", "--token-stdin", stdin="hf_x")
+
+    assert (done.code, done.json["endpoint"]) == (0, server.address)
+    assert known(server).token == server.token
+    assert bad.code == 1
+
+
 def test_a_variable_that_goes_before_the_login_is_told(
     run: Hublet, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,9 +82,9 @@ def test_without_the_name_of_a_command_all_are_there(words: list[str]) -> None:
     [
         ("serve", "--host --port --data-dir --database-url --base-url --test-mode"),
         ("worker", "--data-dir --database-url"),
-        ("user add", "--email --password --admin --fullname --password-stdin"),
+        ("user add", "--email --password --admin --fullname --password-stdin --any-name"),
         ("user password", "--password --password-stdin"),
-        ("org add", "--plan --fullname --owner"),
+        ("org add", "--plan --fullname --owner --any-name"),
         ("org member add", "--role"),
         ("token create", "--role --scope --name --value --org --expires-in"),
         ("token revoke", "--value-stdin"),

@@ -188,7 +188,9 @@ def test_a_repository_and_a_thread_are_muted(inbox: Hublet, server: Server, repo
     [
         pytest.param("watch", "bucket:ada/files", id="a type without discussions"),
         pytest.param("watch", "model:engine", id="a repository without its owner"),
-        pytest.param("watch", "ada", id="no type"),
+        pytest.param("watch", "buckets/ada/files", id="the address of one"),
+        pytest.param("watch", "", id="nothing"),
+        pytest.param("mute", "ada", id="a name alone cannot be muted"),
         pytest.param("mute", "user:ada", id="a user cannot be muted"),
     ],
 )
@@ -196,14 +198,46 @@ def test_what_cannot_be_named_is_refused(inbox: Hublet, command: str, item: str)
     done = inbox(command, item)
 
     assert done.code == 2
-    assert f"{item} is not of the form TYPE:NAME" in " ".join(done.err.split())
+    assert f"{item} names nothing that can be found" in " ".join(done.err.split())
 
 
-def test_something_unknown_is_refused_by_the_hub(inbox: Hublet) -> None:
-    done = inbox("watch", "user:nobody-at-all")
+@pytest.mark.parametrize(
+    ("item", "sentence"),
+    [
+        ("user:nobody-at-all", "There is no user nobody-at-all."),
+        ("nobody-at-all", "There is no user and no organization nobody-at-all."),
+        ("nobody-at-all/engine", "There is no model nobody-at-all/engine"),
+        ("datasets/nobody/tables", "There is no dataset nobody/tables"),
+    ],
+)
+def test_something_unknown_is_refused_with_a_sentence(
+    inbox: Hublet, item: str, sentence: str
+) -> None:
+    done = inbox("watch", item)
 
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("hublet: ")
+    assert done.err.startswith(f"hublet: {sentence}")
+
+
+def test_names_are_written_as_in_addresses(
+    inbox: Hublet, server: Server, repo: str, grace: Person
+) -> None:
+    with server.client(server.token) as client:
+        client.post("/api/repos/create", json={"name": "tables", "type": "dataset"})
+        client.post("/api/organizations", json={"name": "acme"})
+    names = [repo, f"datasets/{server.user}/tables", grace.name, "acme"]
+
+    watched = inbox("watch", *names, "--json").json
+
+    assert [(each["type"], each["name"]) for each in watched] == [
+        ("repo", repo),
+        ("repo", f"{server.user}/tables"),
+        ("user", grace.name),
+        ("org", "acme"),
+    ]
+    assert len(inbox("mute", repo, "--json").json) == 1
+    assert inbox("mute", repo, "--remove").err == "Nothing is muted.\n"
+    assert inbox("watch", *names, "--remove", "--json").json == []
 
 
 def test_settings_are_shown_and_changed(inbox: Hublet) -> None:

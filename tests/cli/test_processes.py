@@ -18,6 +18,7 @@ def works(server: Server, token: str) -> bool:
 
 
 def test_what_a_script_prepares_is_there_when_the_hub_starts(place: Place) -> None:
+    script(place, "migrate")
     script(place, "user", "add", "ada", "--email", "ada@example.com", "--password", "correct horse")
     script(place, "org", "add", "acme", "--plan", "team")
     script(place, "org", "member", "add", "acme", "ada", "--role", "admin")

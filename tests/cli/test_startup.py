@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from cli.hublet_command import Hublet
 from client.scripted_server import ScriptedResponse, scripted_server
+from hublet import __version__
 
 # Each takes longer to import than all of the command line.
 HEAVY = {
@@ -68,6 +70,12 @@ def test_nothing_heavy_is_imported(arguments: list[str]) -> None:
     assert modules & HEAVY == set()
     assert {name for name in modules if name.startswith("hublet.") and ".cli" not in name} == set()
     assert len(modules) < MOST
+
+
+def test_the_version_is_an_option_too(run: Hublet) -> None:
+    shown = f"hublet {__version__}\n"
+
+    assert (run("--version").out, run("version").out) == (shown, shown)
 
 
 def test_a_command_loads_no_other() -> None:

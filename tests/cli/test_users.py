@@ -233,3 +233,15 @@ def test_an_unknown_user_is_told(hublet: Hublet, command: str) -> None:
     refused = hublet("user", command, "nobody")
 
     assert (refused.code, refused.err) == (1, "hublet: There is no user nobody.\n")
+
+
+def test_a_name_of_a_test_suite_needs_a_flag(hublet: Hublet) -> None:
+    refused = hublet("user", "add", "__DUMMY_HUB_USER__", "--password", "correct horse")
+    imported = hublet(
+        "user", "add", "__DUMMY_HUB_USER__", "--password", "correct horse", "--any-name"
+    )
+    organization = hublet("org", "add", "valid_org_hub", "--any-name")
+
+    assert (refused.code, imported.code, organization.code) == (1, 0, 0)
+    assert hublet("user", "list", "-q").out == "__DUMMY_HUB_USER__\n"
+    assert hublet("org", "list", "-q").out == "valid_org_hub\n"

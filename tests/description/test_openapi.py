@@ -6,6 +6,7 @@ import pytest
 from fastapi import APIRouter, Security
 from jsonschema import Draft202012Validator
 
+import hublet
 from hublet.core.schema import Schema
 from hublet.description import describe, to_json
 from hublet.description.operations import scope_sentence
@@ -41,7 +42,7 @@ def test_the_head_is_what_the_interface_asks_for() -> None:
 
     assert description["openapi"] == "3.1.0"
     assert description["info"]["title"] == "Hublet"
-    assert description["info"]["version"] == "0.0.1"
+    assert description["info"]["version"] == hublet.__version__ == "0.0.1"
     assert description["servers"] == [{"url": "http://hub.test"}]
     assert description["security"] == [{"bearer": []}]
     assert description["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"

@@ -30,6 +30,7 @@ async def count_sessions(place: Place) -> int:
 
 @pytest.mark.parametrize("command", ["password", "disable"])
 def test_a_command_signs_the_user_out_everywhere(place: Place, command: str) -> None:
+    hublet(place, "migrate")
     hublet(place, "user", "add", "ada")
     asyncio.run(begin_session(place))
     before = asyncio.run(count_sessions(place))

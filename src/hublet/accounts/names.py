@@ -7,6 +7,8 @@ from hublet.accounts.errors import InvalidEmail, InvalidName
 MIN_LENGTH = 2
 MAX_LENGTH = 42
 MAX_EMAIL_LENGTH = 254
+# Of names that an operator imports although they break the rules.
+MAX_IMPORTED_LENGTH = 96
 
 # A name is the first segment of an address, `/ada` or `/ada/engine`, and in the API it stands
 # where some collections have words of their own, as in `/api/jobs/hardware`. Words that the hub
@@ -29,6 +31,7 @@ webhooks welcome well-known whoami whoami-v2 zero-gpu
 RESERVED = frozenset(_RESERVED.split())
 
 _LETTERS = re.compile(r"[A-Za-z0-9-]*")
+_IMPORTED_LETTERS = re.compile(r"(?!\.)[A-Za-z0-9._-]+(?<!\.)")
 _OBJECT_ID = re.compile(r"[0-9A-Fa-f]{24}")
 
 # Only the plain form of RFC 5321: quotes, commas and brackets mean something to mail programs.
@@ -47,6 +50,19 @@ def check_name(name: str) -> None:
         raise InvalidName("A name has single hyphens, and none at its start or end.")
     if name.isdigit():
         raise InvalidName("A name does not consist of digits only.")
+    if _OBJECT_ID.fullmatch(name):
+        raise InvalidName("A name is not 24 hexadecimal digits, which would read as an id.")
+    if name_key(name) in RESERVED:
+        raise InvalidName(f"The name {name} is reserved.")
+
+
+def check_imported_name(name: str) -> None:
+    """Refuse with InvalidName only what no address could hold, or what has a meaning there."""
+    if not 1 <= len(name) <= MAX_IMPORTED_LENGTH or _IMPORTED_LETTERS.fullmatch(name) is None:
+        raise InvalidName(
+            f"A name has 1 to {MAX_IMPORTED_LENGTH} letters a to z, digits, hyphens, underscores "
+            "and dots, and a dot neither at its start nor at its end."
+        )
     if _OBJECT_ID.fullmatch(name):
         raise InvalidName("A name is not 24 hexadecimal digits, which would read as an id.")
     if name_key(name) in RESERVED:

@@ -31,7 +31,7 @@ def application(arguments: Sequence[str] = ()) -> "typer.Typer":
     """Return the command with all of its parts, or only with the part that these arguments name."""
     import typer
 
-    from hublet.cli.options import NOT_GIVEN
+    from hublet.cli.options import NOT_GIVEN, without_command
 
     app = typer.Typer(
         name="hublet",
@@ -42,7 +42,7 @@ def application(arguments: Sequence[str] = ()) -> "typer.Typer":
         context_settings=NOT_GIVEN | {"help_option_names": ["-h", "--help"]},
     )
     # Without a callback, typer would make a single command the whole application.
-    app.callback()(lambda: None)
+    app.callback(help=app.info.help)(without_command)
     named = [name for name, commands in _MODULES.items() if set(arguments[:1]) & set(commands)]
     for name in named or _MODULES:
         import_module(f"hublet.cli.{name}").register(app)

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hublet.cli.output import CommandResult, replace_unprintable, say, show_progress
-from hublet.cli.remote_command import add_remote_command, fail, find_overriding_variable
+from hublet.cli.remote_command import (
+    add_remote_command,
+    choose_identity,
+    fail,
+    find_overriding_variable,
+)
 
 if TYPE_CHECKING:
     from hublet.cli.credentials import Credential
@@ -20,7 +25,7 @@ def register(app: typer.Typer) -> None:
         app,
         "login",
         login,
-        example="hublet login --endpoint https://hub.example.com",
+        example="hublet login https://hub.example.com",
         anonymously=True,
     )
     add_remote_command(app, "logout", logout, example="hublet logout", anonymously=True)
@@ -29,6 +34,9 @@ def register(app: typer.Typer) -> None:
 
 def login(
     hub: "Hub",
+    url: Annotated[
+        str | None, typer.Argument(metavar="URL", help="The hub, instead of --endpoint.")
+    ] = None,
     *,
     token_stdin: Annotated[
         bool, typer.Option("--token-stdin", help="Read a token from standard input instead.")
@@ -40,6 +48,8 @@ def login(
     """Log in at a hub, by allowing it in a browser on any device or with a token."""
     from hublet.cli import credentials
 
+    if url is not None:
+        hub = choose_identity(url, anonymously=True).hub
     previous = credentials.find(hub.endpoint)
     credential = _log_in_with_token(hub) if token_stdin else _log_in_by_device(hub, browser=browser)
     credentials.save(hub.endpoint, credential)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _REPO_TYPES = ("model", "dataset", "space")
 _WATCHED_TYPES = (*_REPO_TYPES, "user", "org")
 _ID_LENGTH = 24
+# As in addresses: a name alone is a model's.
+_PREFIXES = {f"{type_}s": type_ for type_ in _REPO_TYPES}
+_OWNER = "owner"
 
 _Remove = Annotated[bool, typer.Option("--remove", help="No longer, instead of from now on.")]
 _SWITCHES = {"on": True, "off": False}
@@ -23,9 +26,12 @@ _SWITCHES = {"on": True, "off": False}
 
 def register(group: typer.Typer) -> None:
     add_remote_command(
-        group, "watch", watch, example="hublet notifications watch model:ada/engine org:acme"
+        group,
+        "watch",
+        watch,
+        example="hublet notifications watch ada/engine datasets/ada/tables acme",
     )
-    add_remote_command(group, "mute", mute, example="hublet notifications mute model:ada/engine")
+    add_remote_command(group, "mute", mute, example="hublet notifications mute ada/engine")
     add_remote_command(
         group, "settings", settings, example="hublet notifications settings job_status=off"
     )
@@ -35,7 +41,11 @@ def watch(
     hub: "Hub",
     items: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TYPE:NAME", help=f"Types: {', '.join(_WATCHED_TYPES)}."),
+        typer.Argument(
+            metavar="NAME",
+            help="A user, an organization, or a repository as in its address; or TYPE:NAME, with "
+            f"{', '.join(_WATCHED_TYPES)}.",
+        ),
     ] = None,
     *,
     remove: _Remove = False,
@@ -53,8 +63,8 @@ def mute(
     items: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="TYPE:NAME",
-            help=f"Repositories ({', '.join(_REPO_TYPES)}), or the ids of items in the inbox.",
+            metavar="NAME",
+            help="Repositories as in their addresses, or the ids of items in the inbox.",
         ),
     ] = None,
     *,
@@ -110,13 +120,25 @@ def _change_entries(
 
 
 def _find_target(inbox: "Inbox", item: str, types: Sequence[str]) -> "WatchTarget":
-    kind, _, name = item.partition(":")
+    kind, name = _kind_and_name(item)
+    if kind == _OWNER and "user" in types and name:
+        return inbox.owner_target(name)
     if kind not in types or not name or (kind in _REPO_TYPES and "/" not in name):
         raise typer.BadParameter(
-            f"{item} is not of the form TYPE:NAME, as in model:ada/engine; the types are "
-            f"{', '.join(types)}."
+            f"{item} names nothing that can be found: write ada, ada/engine or datasets/ada/tables, "
+            f"or TYPE:NAME as in model:ada/engine; the types are {', '.join(types)}."
         )
     return inbox.target(kind, name)
+
+
+def _kind_and_name(item: str) -> tuple[str, str]:
+    kind, colon, name = item.partition(":")
+    if colon:
+        return kind, name
+    prefix, _, rest = item.partition("/")
+    if "/" in rest:
+        return _PREFIXES.get(prefix, prefix), rest
+    return ("model" if rest else _OWNER), item
 
 
 def _thread_target(item: str) -> "WatchTarget | None":

@@ -49,9 +49,39 @@ Silent = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")]
 
+AnyName = Annotated[
+    bool,
+    typer.Option("--any-name", help="Allow a name that breaks the rules, as of a test suite."),
+]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from hublet import __version__
+
+        typer.echo(f"hublet {__version__}")
+        raise typer.Exit
+
+
+def without_command(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Take the options of the command itself."""
+
+
 # Defaults of flags: without them typer imports pydantic even for help and version. The last two are
 # flags that typer adds itself.
-NOT_GIVEN = {"default_map": dict.fromkeys(("help", "install_completion", "show_completion"), False)}
+NOT_GIVEN = {
+    "default_map": dict.fromkeys(
+        ("help", "version", "install_completion", "show_completion"), False
+    )
+}
 
 
 def new_group(help_text: str) -> typer.Typer:

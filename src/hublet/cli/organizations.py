@@ -6,7 +6,7 @@ import typer
 
 from hublet.cli.local_command import add_change_command, add_list_command
 from hublet.cli.local_hub import read_all_pages
-from hublet.cli.options import new_group
+from hublet.cli.options import AnyName, new_group
 from hublet.cli.output import CommandResult, Table
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ def register(app: typer.Typer) -> None:
         "add",
         add,
         example="hublet org add acme --plan team --owner ada",
-        prepare=True,
     )
     add_list_command(organizations, "list", list_organizations, example="hublet org list --json")
     add_change_command(organizations, "plan", set_plan, example="hublet org plan acme enterprise")
@@ -56,11 +55,13 @@ def register(app: typer.Typer) -> None:
 async def add(
     conn: "Connection",
     name: _Name,
+    *,
     plan: Annotated[PlanName, typer.Option(help="The plan.")] = "free",
     fullname: Annotated[str | None, typer.Option(metavar="TEXT", help="The name to show.")] = None,
     owner: Annotated[
         str | None, typer.Option(metavar="USER", help="The first member, with the role admin.")
     ] = None,
+    any_name: AnyName = False,
 ) -> CommandResult:
     """Create an organization."""
     from hublet.accounts.organizations import service
@@ -69,7 +70,13 @@ async def add(
 
     user = await get_user(conn, owner) if owner is not None else None
     created = await service.create(
-        conn, OPERATOR, name, fullname=fullname, plan=OrganizationPlan(plan), owner=user
+        conn,
+        OPERATOR,
+        name,
+        fullname=fullname,
+        plan=OrganizationPlan(plan),
+        owner=user,
+        any_name=any_name,
     )
     return _plan_result(created, message=f"Created the organization {created.name}.")
 

@@ -7,7 +7,7 @@ import typer
 
 from hublet.cli.local_command import add_change_command, add_list_command
 from hublet.cli.local_hub import read_all_pages
-from hublet.cli.options import new_group
+from hublet.cli.options import AnyName, new_group
 from hublet.cli.output import CommandResult, Table
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
     users = new_group("Add, list, disable and enable users.")
     add_change_command(
         users, "add", add,
-        example="hublet user add ada --email ada@example.com --admin", prepare=True,
+        example="hublet user add ada --email ada@example.com --admin",
     )  # fmt: skip
     add_list_command(users, "list", list_users, example="hublet user list --quiet")
     add_change_command(users, "disable", disable, example="hublet user disable ada")
@@ -50,6 +50,7 @@ async def add(
     admin: Annotated[
         bool, typer.Option("--admin", help="Make an administrator of the hub.")
     ] = False,
+    any_name: AnyName = False,
 ) -> CommandResult:
     """Create a user. Without a password, one is made up and printed this once."""
     from hublet.accounts.users import service
@@ -57,7 +58,13 @@ async def add(
     given = _read_password(password, from_stdin=password_stdin)
     chosen = _new_password() if given is None else given
     user = await service.create_user(
-        conn, name, fullname=fullname, email=email, password=chosen, is_admin=admin
+        conn,
+        name,
+        fullname=fullname,
+        email=email,
+        password=chosen,
+        is_admin=admin,
+        any_name=any_name,
     )
     return _password_result(
         user, chosen if given is None else None, message=f"Created the user {user.name}."

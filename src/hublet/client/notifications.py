@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
+from hublet.client.errors import ClientError, Refused
 from hublet.client.events import Event, follow
 from hublet.client.hub import Hub, Query, path_of
 
 _INBOX = "/api/notifications"
+_NOT_FOUND = 404
 _OVERVIEW_PATHS = {
     "user": "/api/users/{name}/overview",
     "org": "/api/organizations/{name}/overview",
@@ -98,6 +100,16 @@ class Inbox:
         owner, _, rest = name.partition("/")
         repo = self.hub.get(path_of(f"/api/{kind}s/{{owner}}/{{name}}", owner=owner, name=rest))
         return {"id": repo["_id"], "type": "repo"}
+
+    def owner_target(self, name: str) -> WatchTarget:
+        """Return the target of a watch: the user or the organization of this name."""
+        for kind in _OVERVIEW_PATHS:
+            try:
+                return self.target(kind, name)
+            except Refused as error:
+                if error.status != _NOT_FOUND:
+                    raise
+        raise ClientError(f"There is no user and no organization {name}.")
 
     def settings(self) -> dict[str, bool | str]:
         settings: dict[str, bool | str] = self.hub.get("/api/settings/notifications")[

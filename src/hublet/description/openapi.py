@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, iter_route_contexts
 
+import hublet
 from hublet.description.error_responses import ERROR_SCHEMA, HEADERS, shared_responses
 from hublet.description.operations import DescribedRoute, complete, drop_titles
 from hublet.description.tags import tag_objects
@@ -20,9 +21,6 @@ A hub for repositories, webhooks, jobs and notifications that you run yourself.
 The public client libraries work with it: set `HF_ENDPOINT` to the address of this hub.
 Bodies are JSON unless an operation says otherwise, times are ISO 8601 in UTC with a `Z`,
 and every answer carries `X-Request-Id`."""
-
-# Interface 9: the description carries this version, whatever the version of the program.
-_VERSION = "0.0.1"
 
 _METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
 
@@ -54,7 +52,7 @@ def describe(app: FastAPI, *, base_url: str) -> dict[str, Any]:
 def _generate_with_fastapi(app: FastAPI, *, base_url: str) -> dict[str, Any]:
     return get_openapi(
         title="Hublet",
-        version=_VERSION,
+        version=hublet.__version__,
         description=_ABOUT,
         routes=app.routes,
         tags=tag_objects(),

@@ -91,7 +91,7 @@ async def sign_in(
         candidate = await store.find_candidate(reading, name)
     if candidate is not None and not attempts.allows(candidate):
         candidate = None
-    verified = await _matching_hash(candidate and candidate.password_hash, password)
+    verified = await _matching_hash(candidate.password_hash if candidate else None, password)
     if candidate is None or verified is None or candidate.user.disabled_at is not None:
         raise LoginRefused
     new_hash = await hash_password(password) if needs_rehash(verified) else verified

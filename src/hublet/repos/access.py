@@ -6,7 +6,7 @@ from hublet.accounts.access import effective_role
 from hublet.accounts.records import Role
 from hublet.events import RepoSnapshot
 from hublet.repos.errors import InvalidRepo
-from hublet.repos.records import Gated, Reach, Repo, RepoType, Right, Visibility
+from hublet.repos.records import Gated, Reach, Repo, RepoGuard, RepoType, Right, Visibility
 from hublet.tokens.records import Caller, Scope
 
 # The role that a member needs for each right, and the scope that the token needs.
@@ -31,7 +31,7 @@ def scope_for(right: Right) -> Scope:
 
 
 def role_in_repo(
-    repo: Repo | RepoSnapshot, *, organization: Role | None, group: Role | None
+    repo: Repo | RepoGuard | RepoSnapshot, *, organization: Role | None, group: Role | None
 ) -> Role | None:
     """Return the role that counts for a repository, from both roles of a user in its owner."""
     return effective_role(
@@ -39,7 +39,7 @@ def role_in_repo(
     )
 
 
-def may_as_member(repo: Repo, user_id: str, role: Role | None, right: Right) -> bool:
+def may_as_member(repo: Repo | RepoGuard, user_id: str, role: Role | None, right: Right) -> bool:
     """Tell whether a user has this right as owner or member, whatever the token."""
     if repo.owner_id == user_id:
         return True
@@ -50,7 +50,7 @@ def may_as_member(repo: Repo, user_id: str, role: Role | None, right: Right) -> 
     return own or role.covers(_ROLE[right])
 
 
-def token_reaches(repo: Repo, caller: Caller, right: Right) -> bool:
+def token_reaches(repo: Repo | RepoGuard, caller: Caller, right: Right) -> bool:
     """Tell whether the scopes of the caller's token cover this right to the repository."""
     if caller.may(_SCOPE[right], on=repo.owner_id):
         return right is not Right.discuss or _is_selected_for_app(repo, caller)
@@ -62,7 +62,7 @@ def token_reaches(repo: Repo, caller: Caller, right: Right) -> bool:
     return created and caller.may(Scope.contribute_repos, on=repo.owner_id)
 
 
-def _is_selected_for_app(repo: Repo, caller: Caller) -> bool:
+def _is_selected_for_app(repo: Repo | RepoGuard, caller: Caller) -> bool:
     """Interface 5.3: an app reaches private repositories only of its user and of selected owners."""
     if caller.token.app_id is None or is_open(repo, Right.see):
         return True
@@ -70,11 +70,24 @@ def _is_selected_for_app(repo: Repo, caller: Caller) -> bool:
     return repo.owner_id in selected | {caller.user_id}
 
 
-def is_open(repo: Repo, right: Right) -> bool:
+def is_open(repo: Repo | RepoGuard, right: Right) -> bool:
     """Tell whether everybody has this right, with or without a token."""
     if repo.visibility is not Visibility.public:
         return False
     return right is Right.see or (right is Right.read and repo.gated is None)
+
+
+def lets_pass(guard: RepoGuard, caller: Caller | None, right: Right) -> bool:
+    """Tell whether a caller who needs this right may know that the repository exists."""
+    if is_open(guard, Right.see):
+        return True
+    # Interface 5.3: write-discussions alone is enough to discuss, in private repositories too.
+    enough = (Right.see, Right.discuss) if right is Right.discuss else (Right.see,)
+    role = role_in_repo(guard, organization=guard.organization_role, group=guard.group_role)
+    return caller is not None and any(
+        token_reaches(guard, caller, each) and may_as_member(guard, caller.user_id, role, each)
+        for each in enough
+    )
 
 
 def private_reach_of(caller: Caller, roles: Mapping[str, Role]) -> Reach | None:

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from hublet.accounts.records import Owner, User
+from hublet.accounts.records import Owner, Role, User
 from hublet.core.dataclasses import dataclass
 from hublet.events import UpdatedRef
 
@@ -107,6 +107,24 @@ class Repo:
 
     def url(self, base_url: str) -> str:
         return f"{base_url}/{self.type.prefix}{self.full_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoGuard:
+    """What decides whether a user finds a repository: its owner and the user's own roles there.
+
+    A name that no repository has gets a guard that lets nobody pass, so that both take the same way.
+    """
+
+    repo_id: str
+    owner_id: str
+    creator_id: str
+    visibility: Visibility
+    gated: Gated | None
+    resource_group_id: str | None
+    created_with: str | None
+    organization_role: Role | None
+    group_role: Role | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,26 +44,30 @@ def git_folder(database: Database, repo_id: str) -> Path:
 async def get(conn: Reader, caller: Caller | None, address: RepoAddress, right: Right) -> Repo:
     """Return the repository that a request names when the caller has this right to it.
 
-    Raises RepoNotFound also for a repository that the caller may not see.
+    Raises RepoNotFound also for a repository that the caller may not see, after the same steps:
+    neither the response nor the time that it takes tells which of the two it is.
     """
-    named = await store.find_by_name(conn, address)
-    moved = None if named else await store.find_by_old_name(conn, address)
-    repo = named or moved
-    if repo is None or not await _may_see_or_discuss(conn, caller, repo, right):
+    repo = await store.find_public(conn, address)
+    if repo is None:
+        repo = await _find_guarded(conn, caller, address, right)
+    if repo is None:
         raise RepoNotFound
-    if moved is not None and (path := _new_path(address, moved)) is not None:
-        raise RepoMoved(moved.full_name, path=path)
+    if not is_named(repo, address) and (path := _new_path(address, repo)) is not None:
+        raise RepoMoved(repo.full_name, path=path)
     if right is not Right.see:
         await check(conn, caller, repo, right)
     return repo
 
 
-async def _may_see_or_discuss(
-    conn: Reader, caller: Caller | None, repo: Repo, right: Right
-) -> bool:
-    # Interface 5.3: write-discussions alone is enough to discuss, in private repositories too.
-    may_discuss = right is Right.discuss and await may(conn, caller, repo, right)
-    return may_discuss or await may(conn, caller, repo, Right.see)
+async def _find_guarded(
+    conn: Reader, caller: Caller | None, address: RepoAddress, right: Right
+) -> Repo | None:
+    """Return a repository that is private or was moved, if the caller may know of it.
+
+    Nothing of it is read before that is decided: the size of a card would take its time.
+    """
+    guard = await store.guard_of(conn, address, user_id=caller.user_id if caller else "")
+    return await store.find(conn, guard.repo_id) if access.lets_pass(guard, caller, right) else None
 
 
 async def get_as_named(

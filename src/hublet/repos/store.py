@@ -14,6 +14,7 @@ from hublet.repos.records import (
     Gated,
     Repo,
     RepoAddress,
+    RepoGuard,
     RepoType,
     SettingsChange,
     UserLike,
@@ -69,16 +70,57 @@ async def find_by_name(conn: Reader, address: RepoAddress) -> Repo | None:
     return record(row) if row else None
 
 
-async def find_by_old_name(conn: Reader, address: RepoAddress) -> Repo | None:
+async def find_public(conn: Reader, address: RepoAddress) -> Repo | None:
     row = await conn.fetch_one(
         f"""
-        SELECT {COLUMNS} {_FROM} JOIN repo_redirects d ON d.repo_id = r.id
-        JOIN names n ON n.account_id = d.owner_id
-        WHERE d.type = $1 AND n.key = $2 AND d.name_key = $3
+        SELECT {COLUMNS} {_FROM} JOIN names n ON n.account_id = r.owner_id
+        WHERE r.type = $1 AND n.key = $2 AND r.name_key = $3 AND r.visibility = 'public'
         """,
         address.type, name_key(address.namespace), repo_name_key(address.name),
     )  # fmt: skip
     return record(row) if row else None
+
+
+async def guard_of(conn: Reader, address: RepoAddress, *, user_id: str) -> RepoGuard:
+    """Return the guard of the repository that has this name, or had it, or of none.
+
+    There is always a row, and always a look for a role.
+    """
+    row = await conn.fetch_one(
+        """
+        SELECT coalesce(r.id, '') AS repo_id, coalesce(r.owner_id, '') AS owner_id,
+               coalesce(r.creator_id, '') AS creator_id,
+               coalesce(r.visibility, 'private') AS visibility, r.gated, r.resource_group_id,
+               r.created_with, m.role AS organization_role, g.role AS group_role
+        FROM (
+            SELECT (
+                SELECT own.id FROM names n JOIN repos own ON own.owner_id = n.account_id
+                WHERE own.type = $1 AND n.key = $2 AND own.name_key = $3
+            ) AS named, (
+                SELECT d.repo_id FROM names n JOIN repo_redirects d ON d.owner_id = n.account_id
+                WHERE d.type = $1 AND n.key = $2 AND d.name_key = $3
+            ) AS moved
+        ) found
+        LEFT JOIN repos r ON r.id = coalesce(found.named, found.moved, '')
+        LEFT JOIN memberships m
+            ON m.organization_id = coalesce(r.owner_id, '') AND m.user_id = $4
+        LEFT JOIN resource_group_members g
+            ON g.resource_group_id = coalesce(r.resource_group_id, '') AND g.user_id = $4
+        """,
+        address.type, name_key(address.namespace), repo_name_key(address.name), user_id,
+    )  # fmt: skip
+    assert row is not None  # noqa: S101 - the innermost query has one row
+    return RepoGuard(
+        repo_id=row["repo_id"],
+        owner_id=row["owner_id"],
+        creator_id=row["creator_id"],
+        visibility=Visibility(row["visibility"]),
+        gated=Gated(row["gated"]) if row["gated"] else None,
+        resource_group_id=row["resource_group_id"],
+        created_with=row["created_with"],
+        organization_role=Role(row["organization_role"]) if row["organization_role"] else None,
+        group_role=Role(row["group_role"]) if row["group_role"] else None,
+    )
 
 
 async def existing_of(conn: Reader, repo_ids: Iterable[str]) -> set[str]:

@@ -10,7 +10,7 @@ from hublet.accounts.errors import (
     OrganizationNotFound,
     RoleNeeded,
 )
-from hublet.accounts.names import check_name
+from hublet.accounts.names import check_imported_name, check_name
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import store
 from hublet.accounts.records import (
@@ -39,7 +39,7 @@ from hublet.events import (
 )
 
 
-async def create(
+async def create(  # noqa: PLR0913 - all that an organization begins with
     conn: Connection,
     actor: Actor,
     name: str,
@@ -47,9 +47,10 @@ async def create(
     fullname: str | None = None,
     plan: OrganizationPlan = OrganizationPlan.free,
     owner: User | None = None,
+    any_name: bool = False,
 ) -> Organization:
     """Create an organization; its owner, if there is one yet, becomes its first administrator."""
-    check_name(name)
+    (check_imported_name if any_name else check_name)(name)
     organization = Organization(
         id=new_object_id(), name=name, fullname=fullname or name, plan=plan, created_at=now()
     )

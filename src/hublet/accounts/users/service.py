@@ -10,7 +10,7 @@ from hublet.accounts.errors import (
     NotForServiceAccounts,
     UserNotFound,
 )
-from hublet.accounts.names import check_email, check_name
+from hublet.accounts.names import check_email, check_imported_name, check_name
 from hublet.accounts.passwords import check_strength, hash_password, verify_password
 from hublet.accounts.records import User, UserEmail, UserType
 from hublet.accounts.users import store
@@ -30,7 +30,7 @@ from hublet.events import (
 )
 
 
-async def create_user(
+async def create_user(  # noqa: PLR0913 - all that an account begins with
     conn: Connection,
     name: str,
     *,
@@ -38,9 +38,10 @@ async def create_user(
     email: str | None = None,
     password: str | None = None,
     is_admin: bool = False,
+    any_name: bool = False,
 ) -> User:
     """Create a person's account; without a password nobody can log in to it by password."""
-    check_name(name)
+    (check_imported_name if any_name else check_name)(name)
     hashed = None
     if password is not None:
         check_strength(password, name=name)
