@@ -45,6 +45,7 @@ user.followed:notifications.notify_new_follower
 webhook.failing:notifications.notify_webhook_failing
 webhook.recovered:notifications.notify_webhook_recovered
 webhook.suspended:notifications.notify_webhook_suspended
+webhook.throttled:notifications.notify_webhook_throttled
 """
 
 # Of version 0.1, before 0018.

@@ -84,6 +84,20 @@ def test_a_webhook_is_shown_line_by_line(ask: Hublet, repo: str) -> None:
     )
 
 
+def test_a_webhook_that_starts_a_job_shows_the_names_of_its_secrets(
+    ask: Hublet, server: Server, repo: str
+) -> None:
+    with server.client(server.token) as client:
+        job = {"dockerImage": "ubuntu", "flavor": "cpu-basic", "command": ["true"]}
+        job_id = client.post(f"/api/jobs/{server.user}", json=job).json()["id"]
+    flags = ("--job-id", job_id, "--secrets", "KEY=hidden", "--secrets", "OTHER=too")
+    webhook_id = created(ask, repo, *flags)
+
+    lines = ask("webhooks", "info", webhook_id).out.splitlines()
+
+    assert lines[-2:] == [f"runs as       {server.user}", "job secrets   KEY, OTHER"]
+
+
 def test_an_update_changes_what_it_names(ask: Hublet, repo: str) -> None:
     webhook_id = created(ask, repo, "--url", URL, "--secret", "s3cret")
     before = shown(ask, webhook_id)

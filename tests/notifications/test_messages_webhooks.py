@@ -9,7 +9,7 @@ from hublet.accounts.records import OPERATOR, Role
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.ids import new_object_id
-from hublet.events import WebhookFailing, WebhookRecovered, WebhookSuspended
+from hublet.events import WebhookFailing, WebhookRecovered, WebhookSuspended, WebhookThrottled
 from hublet.notifications.mail import mail_queue
 from notifications.hub_messages import NO_MAIL, MailRecorder, ReceivedMessage, publish_events
 from people import a_user, an_organization
@@ -107,6 +107,24 @@ async def test_the_suspension_is_told_by_inbox_and_mail(
             "The last attempt ended with: timeout.\n\n"
             "What it would have delivered is still recorded. Enable the webhook once its target "
             "answers again, and recover what was missed.",
+        )
+    ]
+
+
+async def test_the_daily_limit_is_told_by_inbox_and_mail(
+    database: Database, mails: MailRecorder
+) -> None:
+    ada = await a_user(database, "ada")
+    throttled = WebhookThrottled(webhook_id=WEBHOOK, owner_id=ada.id, creator_id=ada.id, limit=50)
+    await publish_events(database, throttled)
+
+    assert await mails.received(database, "ada") == [
+        ReceivedMessage(
+            kind="webhook-throttled",
+            title=f"The webhook {WEBHOOK} of ada has reached its daily limit",
+            body="It had 50 deliveries in 24 hours, as many as this hub allows. Until they are over, "
+            "what it matches is recorded and not sent.\n\n"
+            "Recover what was missed, or let the webhook watch less.",
         )
     ]
 

@@ -11,7 +11,7 @@ from hublet.core.database import Database
 from hublet.webhooks.activity import store
 from people import Headers, an_organization, sign_in
 from webhooks.recorded_deliveries import DAY, SECOND, a_delivery
-from webhooks.webhook_calls import PATH, create
+from webhooks.webhook_calls import IMAGE_JOB, JOB_ID, PATH, a_source_job, create
 
 # A moment in the past, on a whole second.
 THEN = 1_790_000_000 * SECOND
@@ -288,3 +288,29 @@ async def test_administrators_see_the_deliveries_of_their_organizations_webhooks
 
     assert [each["id"] for each in response.json()] == [delivery_id]
     assert (as_own.status_code, of_member.status_code) == (404, 403)
+
+
+async def activity(client: httpx2.AsyncClient, who: Headers, webhook_id: str) -> Any:
+    response = await client.get(f"{PATH}/{webhook_id}/activity", headers=who)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def test_the_activity_shows_the_names_of_secrets_and_whose_rights_count(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, webhook_id: str
+) -> None:
+    await a_source_job(database)
+    hidden = {"KEY": "hidden-1", "OTHER": "hidden-2"}
+    by_source = (await create(client, ada, jobSourceId=JOB_ID, secrets=hidden))["id"]
+    of_job = (await create(client, ada, job=IMAGE_JOB | {"secrets": {"A": "hidden-3"}}))["id"]
+
+    nothing = {"secretNames": [], "triggers": 0, "throttled": False}
+    assert await activity(client, ada, webhook_id) == nothing
+    assert await activity(client, ada, by_source) == nothing | {
+        "secretNames": ["KEY", "OTHER"],
+        "runsAs": "ada",
+    }
+    assert await activity(client, ada, of_job) == nothing | {"secretNames": ["A"], "runsAs": "ada"}
+    bob = await sign_in(database, "bob")
+    stranger = await client.get(f"{PATH}/{by_source}/activity", headers=bob)
+    assert stranger.status_code == 404

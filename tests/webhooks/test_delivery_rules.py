@@ -12,6 +12,7 @@ from hublet.core import clock
 from hublet.core.clock import micros, now
 from hublet.core.database import Database
 from hublet.core.sealing import KeyRing
+from hublet.events import WebhookThrottled
 from hublet.webhooks import sealed_secrets
 from hublet.webhooks.delivery import dispatcher
 from hublet.webhooks.delivery.signing import sign
@@ -26,6 +27,7 @@ from webhooks.engine_rows import (
     deliveries_of,
     delivering,
     disable,
+    events_of,
     lane_of,
     remove,
     settle,
@@ -34,6 +36,7 @@ from webhooks.engine_rows import (
     trigger_many,
 )
 from webhooks.receivers import answer, receiving
+from webhooks.webhook_calls import URL
 
 
 async def test_what_is_over_the_daily_limit_is_kept_as_throttled(database: Database) -> None:
@@ -60,6 +63,29 @@ async def test_what_is_over_the_daily_limit_is_kept_as_throttled(database: Datab
         sent, sent, sent, throttled, throttled, sent, throttled, sent,
     ]  # fmt: skip
     assert (await lane_of(database, webhook_id))["day_count"] == 1
+
+
+async def test_there_is_no_daily_limit_unless_one_is_set(database: Database) -> None:
+    async with delivering(database) as deliverer:
+        # Nothing is sent, but everything counts.
+        webhook_id = await a_webhook(database, URL, state=WebhookState.disabled)
+        await trigger_many(database, [webhook_id], count=1001)
+        await settle(deliverer)
+
+    assert set(await states_of(database, webhook_id)) == {("unsent", "disabled")}
+
+
+async def test_who_reaches_the_daily_limit_is_notified_once_a_day(database: Database) -> None:
+    async with delivering(database, daily_triggers=2) as deliverer:
+        webhook_id = await a_webhook(database, URL, state=WebhookState.disabled)
+        published = []
+        for count, move in ((2, 0), (1, 0), (3, 0), (3, 25), (1, 0)):
+            clock.move(timedelta(hours=move))
+            await trigger_many(database, [webhook_id], count=count)
+            await settle(deliverer)
+            published.append(len(await events_of(database, WebhookThrottled)))
+
+    assert published == [0, 1, 1, 2, 2]
 
 
 async def test_the_limit_of_one_webhook_is_not_anothers(database: Database) -> None:

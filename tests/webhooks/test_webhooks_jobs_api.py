@@ -6,9 +6,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from hublet.accounts.records import Role
 from hublet.core.database import Database
-from people import Headers
-from repositories import a_repo
+from people import Headers, an_organization
+from repositories import a_repo, a_resource_group
 from webhooks.webhook_calls import (
     IMAGE_JOB,
     JOB_ID,
@@ -171,3 +172,43 @@ async def test_a_webhook_keeps_its_source_when_that_is_deleted_until_it_has_anot
     assert await refusal(client, ada, {"domains": ["repo"]}, path=path) == (404, sentence)
     assert await show(client, ada, webhook["id"]) == webhook
     assert (await update(client, ada, webhook["id"], url=URL))["url"] == URL
+
+
+async def sentences(
+    client: httpx2.AsyncClient, who: Headers, job: dict[str, Any], *, owner: str
+) -> set[tuple[int, str]]:
+    """Return how a job is refused: run at once, by the clock, and by a webhook."""
+    path = PATH if owner == "ada" else f"/api/organizations/{owner}/settings/webhooks"
+    webhook = {"watched": WATCHED, "domains": ["repo"], "job": job}
+    scheduled = {"schedule": "@daily", "jobSpec": job}
+    return {
+        await refusal(client, who, job, path=f"/api/jobs/{owner}"),
+        await refusal(client, who, scheduled, path=f"/api/scheduled-jobs/{owner}"),
+        await refusal(client, who, webhook, path=path),
+    }
+
+
+async def test_a_flavor_that_is_not_offered_is_refused_in_the_same_words_everywhere(
+    client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    job = IMAGE_JOB | {"flavor": "h200"}
+    sentence = "flavor: this hub does not offer h200; it offers cpu-basic."
+    assert await sentences(client, ada, job, owner="ada") == {(400, sentence)}
+
+
+async def test_a_resource_group_that_is_not_the_organizations_is_refused_everywhere(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    engines = await an_organization(database, "engines", members={"ada": Role.admin})
+    others = await an_organization(database, "others", members={"ada": Role.admin})
+    own = await a_resource_group(database, engines)
+    of_others = await a_resource_group(database, others)
+
+    for group_id in ("f" * 24, of_others.id):
+        job = IMAGE_JOB | {"resourceGroupId": group_id}
+        sentence = f"resourceGroupId: engines has no resource group {group_id}."
+        assert await sentences(client, ada, job, owner="engines") == {(404, sentence)}
+    job = IMAGE_JOB | {"resourceGroupId": own.id}
+    assert await sentences(client, ada, job, owner="engines") == {(200, None)}
+    for_users = "resourceGroupId: only organizations have resource groups."
+    assert await sentences(client, ada, job, owner="ada") == {(400, for_users)}

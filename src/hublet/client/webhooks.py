@@ -28,6 +28,14 @@ class Webhook(TypedDict):
     lastTriggerAt: NotRequired[str]
 
 
+class WebhookActivity(TypedDict):
+    secretNames: list[str]
+    runsAs: NotRequired[str]
+    triggers: int
+    dailyLimit: NotRequired[int]
+    throttled: bool
+
+
 class EventRepo(TypedDict):
     type: str
     name: str
@@ -92,6 +100,10 @@ class Webhooks:
 
     def delete(self, webhook_id: str) -> None:
         self.hub.delete(self._path(webhook_id))
+
+    def activity(self, webhook_id: str) -> WebhookActivity:
+        activity: WebhookActivity = self.hub.get(self._path(webhook_id, "activity"))
+        return activity
 
     def deliveries(self, webhook_id: str, query: Query) -> Iterator[Delivery]:
         """Yield deliveries, newest first, fetched page by page."""

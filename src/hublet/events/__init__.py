@@ -31,7 +31,13 @@ from hublet.events.accounts import (
     UserFollowed,
     UserUpdated,
 )
-from hublet.events.automation import JobEnded, WebhookFailing, WebhookRecovered, WebhookSuspended
+from hublet.events.automation import (
+    JobEnded,
+    WebhookFailing,
+    WebhookRecovered,
+    WebhookSuspended,
+    WebhookThrottled,
+)
 from hublet.events.community import (
     CommentCreated,
     CommentSnapshot,
@@ -121,4 +127,5 @@ __all__ = [
     "WebhookFailing",
     "WebhookRecovered",
     "WebhookSuspended",
+    "WebhookThrottled",
 ]

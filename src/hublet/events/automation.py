@@ -50,6 +50,17 @@ class WebhookSuspended(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookThrottled(Event):
+    """A webhook had as many deliveries in 24 hours as the hub allows; the rest is only kept."""
+
+    kind = "webhook.throttled"
+    webhook_id: str
+    owner_id: str
+    creator_id: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookRecovered(Event):
     """A failing webhook's target answers again."""
 

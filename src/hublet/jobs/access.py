@@ -1,7 +1,12 @@
 """Access to jobs: who may see, run and change those of an owner, and what a creator may mount."""
 
 from hublet.accounts.access import effective_role
-from hublet.accounts.errors import OrganizationNotFound, RoleNeeded, UserNotFound
+from hublet.accounts.errors import (
+    OrganizationNotFound,
+    ResourceGroupNotFound,
+    RoleNeeded,
+    UserNotFound,
+)
 from hublet.accounts.names import name_key
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store as memberships
@@ -14,6 +19,7 @@ from hublet.jobs import store
 from hublet.jobs.errors import (
     CreatorGone,
     GroupNotForUsers,
+    GroupNotFound,
     GroupRoleNeeded,
     NamespaceNotFound,
     RightsGone,
@@ -98,7 +104,10 @@ async def check_may_run(conn: Reader, access: JobAccess, group_id: str | None) -
         return
     if not owner.is_organization:
         raise GroupNotForUsers
-    await resource_groups.get(conn, await organizations.get(conn, owner.name), group_id)
+    try:
+        await resource_groups.get(conn, await organizations.get(conn, owner.name), group_id)
+    except ResourceGroupNotFound:
+        raise GroupNotFound(group_id, owner.name) from None
     role = await role_in_group(conn, access, group_id)
     if role is None or not role.covers(Role.contributor):
         raise GroupRoleNeeded(Role.contributor)

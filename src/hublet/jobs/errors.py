@@ -6,6 +6,7 @@ HubError
 │   ├── NamespaceNotFound       the caller has no access to the jobs of this owner
 │   ├── ScheduledJobNotFound    there is no such scheduled job, or the caller may not see it
 │   ├── SourceNotFound          a webhook is to copy a job that its owner does not have
+│   ├── GroupNotFound           the resource group of a job
 │   ├── SpaceNotFound           the space of a job
 │   ├── VolumeNotFound          the repository or bucket of a volume
 │   └── VolumeRevisionNotFound  its revision
@@ -47,6 +48,11 @@ class NamespaceNotFound(NotFound):
 class GroupNotForUsers(InvalidRequest):
     def __init__(self) -> None:
         super().__init__("resourceGroupId: only organizations have resource groups.")
+
+
+class GroupNotFound(NotFound):
+    def __init__(self, group_id: str, owner: str) -> None:
+        super().__init__(f"resourceGroupId: {owner} has no resource group {group_id}.")
 
 
 class GroupRoleNeeded(NotAllowed):

@@ -34,6 +34,7 @@ from hublet.events import (
     WebhookFailing,
     WebhookRecovered,
     WebhookSuspended,
+    WebhookThrottled,
 )
 from hublet.notifications import watches_store
 from hublet.notifications.mail import digest, links, mail_queue, sender, tags
@@ -230,6 +231,12 @@ async def notify_webhook_suspended(conn: Connection, event: WebhookSuspended) ->
     await notify(conn, await _webhook_recipients(conn, event), text, key=None)
 
 
+@reacts_to(WebhookThrottled)
+async def notify_webhook_throttled(conn: Connection, event: WebhookThrottled) -> None:
+    text = texts.webhook_throttled(event, whose=await _account_name(conn, event.owner_id))
+    await notify(conn, await _webhook_recipients(conn, event), text, key=None)
+
+
 @reacts_to(WebhookRecovered)
 async def notify_webhook_recovered(conn: Connection, event: WebhookRecovered) -> None:
     text = texts.webhook_recovered(event, whose=await _account_name(conn, event.owner_id))
@@ -328,7 +335,7 @@ async def _credential_recipients(
 
 
 async def _webhook_recipients(
-    conn: Reader, event: WebhookFailing | WebhookSuspended | WebhookRecovered
+    conn: Reader, event: WebhookFailing | WebhookSuspended | WebhookThrottled | WebhookRecovered
 ) -> set[str]:
     """Return the recipients: the webhook's owner, or the administrators, and its creator.
 

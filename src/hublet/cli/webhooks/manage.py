@@ -70,7 +70,8 @@ def info(hub: "Hub", webhook_id: WebhookId, *, org: Organization = None) -> Comm
     """Show a webhook."""
     from hublet.client.webhooks import Webhooks
 
-    webhook = Webhooks(hub=hub, organization=org).get(webhook_id)
+    webhooks = Webhooks(hub=hub, organization=org)
+    webhook = webhooks.get(webhook_id)
     row = _row(webhook)
     fields = {
         "id": row["id"],
@@ -81,6 +82,9 @@ def info(hub: "Hub", webhook_id: WebhookId, *, org: Organization = None) -> Comm
         "secret": webhook["hasSecret"],
         "last trigger": row["lastTriggerAt"],
     }
+    if "url" not in webhook:
+        activity = webhooks.activity(webhook_id)
+        fields |= {"runs as": activity.get("runsAs"), "job secrets": activity["secretNames"]}
     lines = align([[name, format_cell(value)] for name, value in fields.items()], width=None)
     return CommandResult(data=dict(webhook), text="\n".join(lines))
 

@@ -176,8 +176,11 @@ class OutgoingSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
     per_owner: int = setting(100, COUNT, "Webhooks that a user or an organization may have.")
-    daily_triggers: int = setting(
-        1000, COUNT, "Deliveries of a webhook in 24 hours; what is over it is kept as throttled."
+    daily_triggers: int | None = setting(
+        None,
+        COUNT,
+        "Deliveries of a webhook in 24 hours; what is over it is kept as throttled.",
+        unset="no limit",
     )
     deadline_seconds: float = setting(
         15.0, number(1, 60), "How long one attempt may take, from the first byte to the last."

@@ -12,6 +12,7 @@ from hublet.events import (
     WebhookFailing,
     WebhookRecovered,
     WebhookSuspended,
+    WebhookThrottled,
 )
 from hublet.notifications.records import MessageText
 
@@ -65,6 +66,18 @@ def webhook_suspended(event: WebhookSuspended, *, whose: str) -> MessageText:
             f"Its deliveries failed until it was switched off. {_last_failure(event)}",
             "What it would have delivered is still recorded. Enable the webhook once its target "
             "answers again, and recover what was missed.",
+        ),
+    )
+
+
+def webhook_throttled(event: WebhookThrottled, *, whose: str) -> MessageText:
+    return MessageText(
+        kind="webhook-throttled",
+        title=f"The webhook {event.webhook_id} of {whose} has reached its daily limit",
+        body=_paragraphs(
+            f"It had {event.limit} deliveries in 24 hours, as many as this hub allows. Until they are "
+            "over, what it matches is recorded and not sent.",
+            "Recover what was missed, or let the webhook watch less.",
         ),
     )
 

@@ -10,6 +10,23 @@ FOREVER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ActivitySummary:
+    """What a webhook does, beyond its record and its deliveries."""
+
+    # The secrets that its jobs get; of a webhook with a URL none.
+    secret_names: tuple[str, ...]
+    # In whose name its jobs are started.
+    runs_as: str | None
+    # In the current day of the limit, which begins with a trigger and has 24 hours.
+    triggers: int
+    daily_limit: int | None
+
+    @property
+    def is_throttled(self) -> bool:
+        return self.daily_limit is not None and self.triggers >= self.daily_limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryFilter:
     """Filter of the delivery log; an empty field matches everything. Times are microseconds."""
 

@@ -27,6 +27,7 @@ from hublet.webhooks.activity.schemas import (
     Recovered,
     Sent,
     StateName,
+    WebhookActivity,
 )
 from hublet.webhooks.activity.stream import listen
 from hublet.webhooks.auth import OWN_WEBHOOKS, WebhookId, WebhookOwner, mirror_for_organizations
@@ -81,6 +82,16 @@ async def recheck_access(request: Request, database: Database, access: WebhookAc
 
 
 router = Router(tags=["webhooks"])
+
+
+@router.get(f"{OWN_WEBHOOKS}/{{webhookId}}/activity")
+async def get_webhook_activity(
+    conn: ReadConn, access: WebhookOwner, webhook_id: WebhookId
+) -> WebhookActivity:
+    """Show what a webhook does: names of its job's secrets, whose rights count, its daily limit."""
+    webhook = await webhooks.get(conn, access, webhook_id)
+    return WebhookActivity.of(await service.get_activity(conn, webhook))
+
 
 _DELIVERIES = f"{OWN_WEBHOOKS}/{{webhookId}}/deliveries"
 

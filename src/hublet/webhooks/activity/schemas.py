@@ -20,6 +20,34 @@ StateName = Literal["pending", "delivered", "failed", "unsent"]
 _HIDDEN_VALUE = "(set)"
 
 
+class WebhookActivity(Schema):
+    """What a webhook does, beyond its record and its deliveries."""
+
+    secretNames: Annotated[
+        list[str], Field(description="The secrets that its jobs get; their values are never shown.")
+    ]
+    runsAs: Annotated[
+        str | MISSING, Field(description="The user in whose name its jobs are started.")
+    ] = MISSING
+    triggers: Annotated[int, Field(description="Those that count for the daily limit so far.")]
+    dailyLimit: Annotated[int | MISSING, Field(description="Absent when there is none.")] = MISSING
+    throttled: Annotated[
+        bool, Field(description="The daily limit is reached: what comes now is kept, not sent.")
+    ]
+
+    @classmethod
+    def of(cls, activity: records.ActivitySummary) -> Self:
+        return cls.model_validate(
+            {
+                "secretNames": list(activity.secret_names),
+                "runsAs": _or_missing(activity.runs_as),
+                "triggers": activity.triggers,
+                "dailyLimit": _or_missing(activity.daily_limit),
+                "throttled": activity.is_throttled,
+            }
+        )
+
+
 class DeliveryRepo(Schema):
     """A repository as it was called when something happened to it."""
 

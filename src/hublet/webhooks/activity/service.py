@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, replace
 from datetime import timedelta
 
+from hublet.accounts.users import service as accounts
 from hublet.core import clock, queue
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Connection, Database, Reader, Subscription
@@ -14,7 +15,13 @@ from hublet.repos import store as repo_rows
 from hublet.repos.records import Repo, RepoType
 from hublet.webhooks import service as webhooks
 from hublet.webhooks.activity import resend_store, store
-from hublet.webhooks.activity.records import PENDING, DeliveryDetails, Recovery, SendResult
+from hublet.webhooks.activity.records import (
+    PENDING,
+    ActivitySummary,
+    DeliveryDetails,
+    Recovery,
+    SendResult,
+)
 from hublet.webhooks.errors import (
     DeliveryInProgress,
     DeliveryNotFound,
@@ -52,6 +59,20 @@ _POLL_SECONDS = 2.0
 PRUNE = "webhooks.prune"
 PRUNE_INTERVAL = timedelta(days=1)
 PRUNE_BATCH = 1000
+
+
+async def get_activity(conn: Reader, webhook: WebhookRecord) -> ActivitySummary:
+    delegation = webhook.delegation
+    return ActivitySummary(
+        secret_names=webhook.secret_names,
+        runs_as=None if delegation is None else await _user_name(conn, delegation.user_id),
+        triggers=await store.count_triggers_of_day(conn, webhook.id),
+        daily_limit=conn.hub.settings.webhooks.daily_triggers,
+    )
+
+
+async def _user_name(conn: Reader, user_id: str) -> str:
+    return (await accounts.get_user_by_id(conn, user_id)).name
 
 
 async def get_delivery(conn: Reader, webhook: WebhookRecord, delivery_id: str) -> DeliveryDetails:

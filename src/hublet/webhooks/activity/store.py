@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 
+from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.webhooks.activity.records import (
     PENDING,
@@ -39,6 +40,15 @@ _ATTEMPT = """
 # An owner without access does not even learn what the event was about.
 _VISIBLE = "(d.reason IS NULL OR d.reason <> 'no-access')"
 _PROGRESS = "d.id, d.state, d.attempts, d.reason"
+
+
+async def count_triggers_of_day(conn: Reader, webhook_id: str) -> int:
+    """Return the triggers of the current day of the limit, which has 24 hours."""
+    count: int | None = await conn.fetch_value(
+        "SELECT day_count FROM webhook_lanes WHERE webhook_id = $1 AND day_started_at > $2",
+        webhook_id, micros() - 86_400 * _SECOND,
+    )  # fmt: skip
+    return count or 0
 
 
 async def list_of(

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from hublet.core.clock import micros, monotonic
 from hublet.core.database import Connection, Database, Reader, Row, Subscription
+from hublet.core.outbox import publish
 from hublet.core.retries import retry
+from hublet.events import WebhookThrottled
 from hublet.webhooks.delivery import lanes_store, store
 from hublet.webhooks.delivery.backoff import WHOLE_SCHEDULE
 from hublet.webhooks.delivery.failure_messages import log_failure
@@ -49,9 +51,7 @@ async def claim_fresh(conn: Connection, lanes: Lanes, batch: ClaimedBatch, *, wo
         counts[row["webhook_id"]] += not row["ping"]
     await lanes_store.count_triggers(conn, counts)
     known = await lanes_store.list_lanes(conn, counts)
-    limit = conn.hub.settings.webhooks.daily_triggers
-    over = {each: max(0, min(counts[each], known[each].day_count - limit)) for each in counts}
-    sent, throttled = _split_at_limit(rows, over)
+    sent, throttled = await _throttle(conn, rows, counts, known)
     sent, left = _split_at_room(sent, known, lanes)
     if throttled:
         await store.mark_unsent(conn, [row["id"] for row in throttled], UnsentReason.throttled)
@@ -63,6 +63,34 @@ async def claim_fresh(conn: Connection, lanes: Lanes, batch: ClaimedBatch, *, wo
     await _add_to_batch(conn, batch, sent)
     batch.lanes |= known
     batch.worked = True
+
+
+async def _throttle(
+    conn: Connection, rows: Sequence[Row], counts: dict[str, int], known: dict[str, StoredLane]
+) -> tuple[list[Row], list[Row]]:
+    """Split off the deliveries over the daily limit, and publish which webhooks reach it now."""
+    limit = conn.hub.settings.webhooks.daily_triggers
+    if limit is None:
+        return list(rows), []
+    # The lanes are locked, so only one batch of a day finds the limit between these two counts.
+    for webhook_id, count in counts.items():
+        if known[webhook_id].day_count - count <= limit < known[webhook_id].day_count:
+            await _publish_throttled(conn, webhook_id, limit)
+    over = {each: max(0, min(counts[each], known[each].day_count - limit)) for each in counts}
+    return _split_at_limit(rows, over)
+
+
+async def _publish_throttled(conn: Connection, webhook_id: str, limit: int) -> None:
+    for row in await lanes_store.list_webhooks(conn, [webhook_id]):
+        await publish(
+            conn,
+            WebhookThrottled(
+                webhook_id=webhook_id,
+                owner_id=row["owner_id"],
+                creator_id=row["creator_id"],
+                limit=limit,
+            ),
+        )
 
 
 def _split_at_limit(rows: Sequence[Row], over: dict[str, int]) -> tuple[list[Row], list[Row]]:
