@@ -180,6 +180,22 @@ def test_a_change_of_a_dataset_starts_a_job_that_prints_what_happened(
     assert payload["event"] == {"action": "update", "scope": "repo.content"}
 
 
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="the sandbox needs bubblewrap")
+@pytest.mark.parametrize(("version", "place"), VERSIONS_AND_ENGINES, indirect=["place"])
+def test_on_a_new_hub_an_image_runs_with_the_machines_own_programs(
+    place: Place, version: str
+) -> None:
+    with serving(place) as hub:
+        code, out, errors = ada(place, hub.address).hf(
+            version, "jobs", "run", "ubuntu", "echo", "hello"
+        )
+
+    assert code == 0, errors
+    told = "===== No image ubuntu here: the job runs with the programs of the hub's machine ====="
+    lines = out.splitlines()
+    assert lines.index(told) + 1 == lines.index("hello")
+
+
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="volumes need bubblewrap")
 @pytest.mark.parametrize(("version", "place"), VERSIONS_AND_ENGINES, indirect=["place"])
 def test_a_job_reads_a_dataset_and_writes_into_a_bucket(place: Place, version: str) -> None:

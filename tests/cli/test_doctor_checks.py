@@ -11,7 +11,7 @@ import pytest
 from hublet.cli.doctor import checks, database
 from hublet.cli.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.core.config import Settings, load
-from hublet.core.config.kinds import FlavorSize
+from hublet.core.config.kinds import FlavorSize, ImageSource
 from hublet.core.sealing import KeyRing
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.sandbox import runner
@@ -117,6 +117,48 @@ async def test_why_there_are_no_network_groups_is_said(tmp_path: Path) -> None:
     assert finding.found.endswith(
         "There are no network groups. Jobs are plain processes here, which share the network of "
         "the machine."
+    )
+
+
+MAPPED = (
+    ImageSource(pattern="python:*", target="/srv/python"),
+    ImageSource(pattern="debian", target="host"),
+)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "found"),
+    [
+        pytest.param(
+            {}, "Every image runs with this machine's own programs; none is mapped.", id="default"
+        ),
+        pytest.param(
+            {"images": MAPPED},
+            "python:* is /srv/python, debian is this machine. Others are refused.",
+            id="a map counts",
+        ),
+        pytest.param(
+            {"runner": "process"},
+            "Every image is this machine: names of images do not matter.",
+            id="processes",
+        ),
+        pytest.param({"runner": "docker"}, "The engine has or pulls them.", id="docker"),
+        pytest.param(
+            {"runner": "docker", "images": MAPPED[:1]},
+            "The engine has or pulls them. python:* is /srv/python.",
+            id="docker with a map",
+        ),
+    ],
+)
+def test_how_images_run_is_told(tmp_path: Path, jobs: dict[str, object], found: str) -> None:
+    assert checks.check_images(on(tmp_path, **jobs)) == checks.ok("images", found)
+
+
+def test_without_any_image_the_way_out_is_told(tmp_path: Path) -> None:
+    assert checks.check_images(on(tmp_path, host_programs=False)) == checks.warning(
+        "images",
+        "None is mapped, and this machine's own programs are forbidden: jobs are refused.",
+        "Map names of images in jobs.images, or set jobs.host_programs to true.",
     )
 
 

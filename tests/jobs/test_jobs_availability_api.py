@@ -87,6 +87,26 @@ async def test_a_runner_that_works_is_remembered_and_one_that_does_not_looked_at
     assert chosen.looks == 2
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_without_a_map_every_image_is_this_machine_unless_that_is_forbidden(
+    client: httpx2.AsyncClient,
+    ada: Headers,
+    settings: Settings,
+    chosen: Chosen,
+    app: FastAPI,
+    *,
+    allowed: bool,
+) -> None:
+    chosen.usable = True
+    jobs = replace(settings.jobs, runner="auto", images=(), host_programs=allowed)
+    app.state.jobs = runner_selection.RunnerAvailability(replace(settings, jobs=jobs))
+
+    status, sentence = await refusal(client, ada, dockerImage="ubuntu:24")
+
+    assert status == (200 if allowed else 400)
+    assert allowed or sentence.startswith("dockerImage: this hub has no image ubuntu:24; ")
+
+
 async def test_an_image_that_is_not_on_this_machine_is_refused(
     client: httpx2.AsyncClient, ada: Headers, chosen: Chosen
 ) -> None:

@@ -305,6 +305,18 @@ async def test_an_image_is_an_archive_that_is_unpacked_once(data_dir: Path) -> N
     assert len(unpacked) == 1
 
 
+async def test_the_machines_own_programs_are_announced_once(data_dir: Path) -> None:
+    runner = sandbox_runner(data_dir, image_map=HOST, network=False, announces_host=True)
+    first = await launch(runner, data_dir, "echo", "hello")
+    await first.ended()
+    # A retry writes into the same log.
+    again = await launch(runner, data_dir, "echo", "again", job_id=first.order.job_id, number=2)
+    await again.ended()
+
+    told = "===== No image ubuntu here: the job runs with the programs of the hub's machine ====="
+    assert first.lines() == [told, "hello", "again"]
+
+
 async def test_an_unknown_image_is_named(data_dir: Path) -> None:
     runner = sandbox_runner(data_dir, image_map=[], network=False)
     with pytest.raises(CannotRun, match=r"^This hub has no image ubuntu\.$"):

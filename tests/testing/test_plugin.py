@@ -192,8 +192,63 @@ def test_a_failed_test_shows_what_the_hub_wrote_during_it(tmp_path: Path) -> Non
 
     assert "Log of the hub" in ended.stdout
     shown = ended.stdout.partition("Log of the hub")[2]
-    assert "/api/admin/users/second/tokens" in shown
+    assert "method=POST path=/api/admin/users/second/tokens status=200" in shown
+    assert '"event"' not in shown
     assert "/api/admin/users/first/tokens" not in shown
+
+
+def test_a_login_lasts_until_the_end_of_the_test(tmp_path: Path) -> None:
+    test = """
+        import os, subprocess, sys
+
+        import pytest
+        from huggingface_hub import HfApi, create_repo, whoami
+        from huggingface_hub.errors import LocalTokenNotFoundError
+
+        def test_one(hub):
+            ada, grace = hub.user("ada"), hub.user("grace")
+            assert hub.login(ada) == ada.token
+            assert create_repo("engine").repo_id == "ada/engine"
+            reader = hub.token(grace, role="read")
+            assert hub.login(grace, token=reader) == reader
+            assert HfApi().whoami()["name"] == "grace"
+            asked = [sys.executable, "-c", "import huggingface_hub as h; print(h.whoami()['name'])"]
+            assert subprocess.run(asked, capture_output=True, text=True).stdout == "grace\\n"
+
+        def test_two(hub):
+            assert "HF_TOKEN" not in os.environ
+            with pytest.raises(LocalTokenNotFoundError):
+                whoami()
+            hub.login(hub.user("ada"))
+            hub.logout()
+            assert "HF_TOKEN" not in os.environ
+    """
+    write(tmp_path, test_it=test)
+
+    ended = run(tmp_path)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_a_login_is_refused_where_the_client_talks_to_another_hub(tmp_path: Path) -> None:
+    test = """
+        import os
+
+        import huggingface_hub.constants
+        import pytest
+        from hublet.testing import CannotLogIn
+
+        def test_it(hub):
+            with pytest.raises(CannotLogIn, match="talks to https://example.com in this process"):
+                hub.login(hub.user("ada"))
+            assert os.environ["HF_TOKEN"] == "hf_mine"
+    """
+    write(tmp_path, ini="hublet_env = false\n", test_it=test)
+
+    own = {"HF_ENDPOINT": "https://example.com", "HF_TOKEN": "hf_mine"}
+    ended = run(tmp_path, variables=own)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_every_worker_of_xdist_has_a_hub_of_its_own(tmp_path: Path) -> None:

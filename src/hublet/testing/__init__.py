@@ -6,13 +6,20 @@ context manager that gives the same `Hub`.
 
 from hublet.testing.browser import Browser, Page
 from hublet.testing.clock import Clock
-from hublet.testing.errors import CannotStart, HubletTestingError, Refused, WaitedInVain
+from hublet.testing.errors import (
+    CannotLogIn,
+    CannotStart,
+    HubletTestingError,
+    Refused,
+    WaitedInVain,
+)
 from hublet.testing.hub import Hub, OAuthApp, Organization, User, running_hub
 from hublet.testing.process import HubProcess, Port
 from hublet.testing.webhooks import Delivery, Received, Receiver, Webhooks, receiving
 
 __all__ = [
     "Browser",
+    "CannotLogIn",
     "CannotStart",
     "Clock",
     "Delivery",

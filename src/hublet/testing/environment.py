@@ -13,35 +13,47 @@ _LOOPBACK = ("127.0.0.1", "localhost")
 _CLIENT_PREFIXES = ("HF_", "HUGGING_FACE_", "HUGGINGFACE_", "TRANSFORMERS_OFFLINE")
 
 
+class Variables:
+    """Environment variables that are set for a while, and restored after it."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, str | None] = {}
+
+    def put(self, name: str, value: str | None) -> None:
+        """Set a variable, or unset it with None."""
+        self._before.setdefault(name, os.environ.get(name))
+        _set_variable(name, value)
+
+    def restore(self) -> None:
+        for name, value in self._before.items():
+            _set_variable(name, value)
+        self._before.clear()
+
+
+def _set_variable(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
 class Environment:
     """Variables of the public client, which reads most of them once, when it is imported."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
         self._folder = tempfile.mkdtemp(prefix="hublet-client-")
-        self._before: dict[str, str | None] = {}
+        self._variables = Variables()
 
     def set(self) -> None:
         for name in [name for name in os.environ if name.startswith(_CLIENT_PREFIXES)]:
-            self._put(name, None)
+            self._variables.put(name, None)
         for name, value in self._client_variables().items():
-            self._put(name, value)
+            self._variables.put(name, value)
 
     def restore(self) -> None:
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        self._before.clear()
+        self._variables.restore()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _put(self, name: str, value: str | None) -> None:
-        self._before.setdefault(name, os.environ.get(name))
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
     def _client_variables(self) -> dict[str, str]:
         return {
@@ -50,7 +62,6 @@ class Environment:
             "HF_HUB_DISABLE_TELEMETRY": "1",
             "HF_HUB_DISABLE_UPDATE_CHECK": "1",
             "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-            "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
             # A proxy could not reach the ports of this machine.
             "NO_PROXY": _without_proxy("NO_PROXY"),
             "no_proxy": _without_proxy("no_proxy"),

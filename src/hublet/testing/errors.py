@@ -1,6 +1,7 @@
 """Errors of a test's hub.
 
 HubletTestingError
+├── CannotLogIn     the public client of this process talks to another hub
 ├── CannotStart     the hub of the tests does not start
 ├── Refused         the hub answered a request of the test with an error
 └── WaitedInVain    what the test waited for did not happen (an AssertionError too)
@@ -9,6 +10,10 @@ HubletTestingError
 
 class HubletTestingError(Exception):
     """Base class; the message is a sentence for the developer."""
+
+
+class CannotLogIn(HubletTestingError):
+    """The public client of this process talks to another hub."""
 
 
 class CannotStart(HubletTestingError):

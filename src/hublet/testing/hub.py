@@ -18,7 +18,8 @@ from typing import Any
 from hublet.core.dataclasses import dataclass
 from hublet.testing.browser import Browser
 from hublet.testing.clock import Clock
-from hublet.testing.errors import Refused
+from hublet.testing.environment import Variables, clients_endpoint
+from hublet.testing.errors import CannotLogIn, Refused
 from hublet.testing.process import HubProcess, Port
 from hublet.testing.webhooks import Webhooks
 
@@ -87,6 +88,7 @@ class Hub:
     def __init__(self, process: HubProcess) -> None:
         self._process = process
         self.url = process.url
+        self._login = Variables()
         self.webhooks = Webhooks(process)
         self.clock = Clock(process)
 
@@ -148,6 +150,25 @@ class Hub:
             "expiresAt": None if expires_at is None else expires_at.isoformat(),
         }
         return self._issue(user.name, _without_none(given))
+
+    def login(self, user: User, *, token: str | None = None) -> str:
+        """Log a user in until the end of the test: `huggingface_hub` acts as them, without a token.
+
+        Return the token in use: the user's own, unless another one is given.
+        """
+        endpoint = clients_endpoint()
+        if endpoint not in {None, self.url}:
+            raise CannotLogIn(
+                f"huggingface_hub talks to {endpoint} in this process, and not to {self.url}: give "
+                "it endpoint=hub.url and token=user.token."
+            )
+        self._login.put("HF_ENDPOINT", self.url)
+        self._login.put("HF_TOKEN", token or user.token)
+        return token or user.token
+
+    def logout(self) -> None:
+        """Make `huggingface_hub` anonymous again, as it is before each test."""
+        self._login.restore()
 
     def oauth_app(
         self,
@@ -256,8 +277,10 @@ def running_hub(
     its own there, and drops it in the end.
     """
     process = HubProcess(Port())
+    hub = Hub(process)
     try:
         process.start(settings or {}, database_url=database_url)
-        yield Hub(process)
+        yield hub
     finally:
+        hub.logout()
         process.stop()

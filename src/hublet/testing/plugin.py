@@ -93,10 +93,12 @@ def hub_process(
 
 
 @pytest.fixture
-def hub(pytestconfig: pytest.Config, hub_process: HubProcess) -> Hub:
+def hub(pytestconfig: pytest.Config, hub_process: HubProcess) -> Iterator[Hub]:
     """A real hub that no other test has used."""
     _session_of(pytestconfig).renew(hub_process)
-    return Hub(hub_process)
+    hub = Hub(hub_process)
+    yield hub
+    hub.logout()
 
 
 @pytest.fixture

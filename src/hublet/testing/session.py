@@ -9,6 +9,7 @@ import pytest
 from hublet.testing import environment
 from hublet.testing.environment import Environment
 from hublet.testing.errors import CannotStart
+from hublet.testing.log_lines import readable_log
 from hublet.testing.process import HubProcess, Port
 
 # Whether the last run had tests with a hub: then the hub starts while pytest still collects.
@@ -91,7 +92,7 @@ class Session:
     def log_of_this_test(self) -> str:
         # The hub writes its log in batches.
         threading.Event().wait(_LOG_SECONDS)
-        return "" if self._running is None else self._running.log(self._log_start)
+        return "" if self._running is None else readable_log(self._running.log(self._log_start))
 
     def end(self) -> None:
         if self._spare is not None:

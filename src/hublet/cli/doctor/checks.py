@@ -3,6 +3,7 @@
 import shutil
 import stat
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -13,12 +14,14 @@ from urllib.parse import urlsplit
 from hublet.cli.environment import variables_in_use
 from hublet.cli.times import format_duration
 from hublet.core.config import CONFIG_FILE, CONFIG_VARIABLE, Network, Settings
+from hublet.core.config.kinds import ImageSource
 from hublet.core.mail import MailUnavailable, mail_folder, open_transport
 from hublet.core.startup import CannotStart, open_folder
 from hublet.jobs import hardware
+from hublet.runtime.images.rootfs import HOST
 from hublet.runtime.records import RunnerCapabilities
 from hublet.runtime.sandbox import runner
-from hublet.runtime.supervisor.runner_selection import choose_runner
+from hublet.runtime.supervisor.runner_selection import choose_runner, image_map
 
 # The largest private networks are 10.0.0.0/8 and fc00::/7; a larger one has public addresses.
 _SHORTEST_PRIVATE_PREFIX = {4: 8, 6: 7}
@@ -32,6 +35,8 @@ _GIT = "git"
 _GIT_SECONDS = 10.0
 
 _MAIL = "mail"
+
+_IMAGES = "images"
 
 _JOBS = "jobs"
 _JOBS_ADVICE = "Until then jobs are refused, or wait."
@@ -214,6 +219,37 @@ async def check_jobs(settings: Settings) -> Finding:
 
 def _missing_groups(ability: RunnerCapabilities) -> str:
     return f"There are no network groups. {ability.without_groups}"
+
+
+def check_images(settings: Settings) -> Finding:
+    """Report how the images of jobs run."""
+    if settings.jobs.runner == "docker":
+        return ok(_IMAGES, f"The engine has or pulls them.{_renamed_images(settings)}")
+    if settings.jobs.runner == "process":
+        return ok(_IMAGES, "Every image is this machine: names of images do not matter.")
+    sources = image_map(settings)
+    if not sources:
+        return warning(
+            _IMAGES,
+            "None is mapped, and this machine's own programs are forbidden: jobs are refused.",
+            "Map names of images in jobs.images, or set jobs.host_programs to true.",
+        )
+    if not settings.jobs.images:
+        return ok(_IMAGES, "Every image runs with this machine's own programs; none is mapped.")
+    return ok(_IMAGES, f"{_format_sources(sources)}. Others are refused.")
+
+
+def _renamed_images(settings: Settings) -> str:
+    return f" {_format_sources(settings.jobs.images)}." if settings.jobs.images else ""
+
+
+def _format_sources(sources: Sequence[ImageSource]) -> str:
+    """Return the images and what they are here; the first that fits counts."""
+    targets = ((each.pattern, each.target) for each in sources)
+    return ", ".join(
+        f"{pattern} is {'this machine' if target == HOST else target}"
+        for pattern, target in targets
+    )
 
 
 def check_clock(*, now: datetime, newest: datetime | None, test_mode: bool) -> Finding:

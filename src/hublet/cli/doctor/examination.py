@@ -31,6 +31,7 @@ async def examine(
         checks.check_git(),
         await checks.check_mail(settings),
         await checks.check_jobs(settings),
+        checks.check_images(settings),
         *await _check_data(settings),
     ]
 

@@ -6,6 +6,7 @@ from hublet.core.config.kinds import (
     COUNT,
     DEVICES,
     DOMAIN,
+    FLAG,
     FLAVORS,
     IMAGES,
     IPV4_ADDRESSES,
@@ -48,6 +49,11 @@ class JobSettings:
         (),
         IMAGES,
         "What the images of jobs are on this machine: roots or OCI images; the first that fits counts.",
+    )
+    host_programs: bool = setting(
+        True,
+        FLAG,
+        "Whether the sandbox runs every image with this machine's own programs while jobs.images is empty.",
     )
     network: str = setting(
         "none",

@@ -28,6 +28,8 @@ _FIRST_USER, _USERS = 0x60000000, 0x1000000
 # Folders of the machine that are hidden from jobs.
 _HIDDEN = ("/root", "/home", "/run", "/boot", "/lost+found", "/var/run", "/var/tmp")  # noqa: S108
 _NO_GROUPS = "Jobs share the network of the machine, because jobs.network is shared."
+# The first line that somebody reads who asked for an image.
+_HOST_NOTICE = "===== No image {} here: the job runs with the programs of the hub's machine ====="
 _LIMITS_WITHOUT_CGROUPS = (("RLIMIT_NPROC", 2 * cgroups.MAX_PROCESSES),)
 
 
@@ -38,13 +40,18 @@ def sandbox_runner(
     network: bool,
     networks: Networks | None = None,
     settings_file: Path | None = None,
+    announces_host: bool = False,
 ) -> ShimRunner:
-    """Return the runner; with `network` jobs share the network of the machine, and have no other."""
+    """Return the runner; with `network` jobs share the network of the machine, and have no other.
+
+    With `announces_host` the log of a job says that this machine's own programs run.
+    """
     builder = _SandboxBuilder(
         data_dir=data_dir,
         image_map=tuple(image_map),
         network=network,
         private=_hidden_paths(data_dir, settings_file),
+        announces_host=announces_host,
     )
     return ShimRunner(
         name=NAME,
@@ -63,6 +70,7 @@ class _SandboxBuilder:
     network: bool
     # Paths hidden from jobs whose image is this machine.
     private: tuple[Path, ...]
+    announces_host: bool
 
     def build(self, order: LaunchOrder, attachment: NetworkAttachment | None) -> ProcessSpec:
         if order.group and attachment is None:
@@ -91,7 +99,12 @@ class _SandboxBuilder:
             user=user,
             stage=staged,
             rlimits=() if limited else _LIMITS_WITHOUT_CGROUPS,
+            notice=self._notice(order),
         )
+
+    def _notice(self, order: LaunchOrder) -> str:
+        is_told = self.announces_host and order.number == 1
+        return _HOST_NOTICE.format(order.image) if is_told else ""
 
     def _image(self, order: LaunchOrder) -> rootfs.Image:
         target = rootfs.target_of(self.image_map, order.image)

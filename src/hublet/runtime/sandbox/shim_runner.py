@@ -43,6 +43,8 @@ class ProcessSpec:
     user: int = 0
     stage: list[str] = field(default_factory=list)
     rlimits: tuple[tuple[str, int], ...] = ()
+    # A line at the start of the log.
+    notice: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -215,6 +217,7 @@ def _shim_spec(
         "user": launch.user,
         "stage": launch.stage,
         "rlimits": rlimits,
+        "notice": launch.notice,
         "network": network.namespace_path if network else "",
         "switch": network.switch_path if network else "",
     }

@@ -95,6 +95,8 @@ class ShimAttempt:
         moment, micros = divmod(self.now(), 1_000_000)
         hour = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment))
         self.log.add(f"===== Job started at {hour}.{micros // 1000:03}Z =====\n".encode())
+        if self.spec["notice"]:
+            self.log.add(f"{self.spec['notice']}\n".encode())
         self.make_groups()
         if self.spec["adopt"]:
             call("prctl", SUBREAPER, 1, 0, 0, 0)

@@ -84,13 +84,21 @@ def _sandbox_runner(settings: Settings) -> Runner:
         if is_shared
         else Networks(data_dir=data_dir, policy=NetworkPolicy.of(settings)),
         settings_file=settings.file,
+        announces_host=uses_host_programs(settings),
     )
 
 
 def image_map(settings: Settings) -> tuple[ImageSource, ...]:
-    """Return the images of this machine; in test mode the host stands for all of them."""
+    """Return the images of this machine; where none is mapped, the host stands for all of them."""
     images = settings.jobs.images
-    return _HOST if settings.server.test_mode and not images else images
+    is_host = settings.server.test_mode or settings.jobs.host_programs
+    return _HOST if is_host and not images else images
+
+
+def uses_host_programs(settings: Settings) -> bool:
+    """Tell whether the host stands for images that nobody asked it to stand for."""
+    is_mapped = bool(settings.jobs.images) or settings.server.test_mode
+    return settings.jobs.host_programs and not is_mapped
 
 
 async def _probe(runner: Runner) -> RunnerChoice:
