@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     MISSING,
-    AfterValidator,
     AwareDatetime,
     BeforeValidator,
     ConfigDict,
@@ -20,20 +19,12 @@ from hublet.repos.records import RepoType
 # The largest integer that JavaScript counts to.
 MAX_PAGE = 9_007_199_254_740_991
 
-_ANY_CASE_ID = re.compile(r"[0-9a-fA-F]{24}")
-
 
 def _check_timestamp(value: Any) -> Any:
     # Pydantic takes numbers for seconds since 1970; nobody who sends one means that.
     if isinstance(value, str) and not re.match(r"\d{4}-\d\d-\d\dT", value):
         raise ValueError("must be a timestamp such as 2026-11-15T01:44:56Z")
     return value
-
-
-def _check_id(value: str) -> str:
-    if _ANY_CASE_ID.fullmatch(value) is None:
-        raise ValueError("must be 24 hexadecimal digits")
-    return value.lower()
 
 
 class Filters(Schema):
@@ -90,10 +81,9 @@ class ChangeFilters(Filters):
 
 
 class MarkAsRead(Schema):
-    # Ids of threads, 24 hexadecimal digits each.
     discussionIds: Annotated[
-        list[Annotated[str, AfterValidator(_check_id)]],
-        Field(description="The threads; the id that stands in the item, in either case."),
+        list[str],
+        Field(description="The threads; the id that stands in the item. Others are ignored."),
     ] = Field(default=[])
     read: Annotated[bool, Field(description="`false` marks as unread again.")] = True
 
