@@ -12,7 +12,7 @@ from hublet.accounts.errors import (
     UserNotFound,
     WrongPassword,
 )
-from hublet.accounts.names import check_email, check_name
+from hublet.accounts.names import check_email, check_fullname, check_name
 from hublet.accounts.passwords import check_strength, hash_password, verify_password
 from hublet.accounts.records import User, UserEmail, UserType
 from hublet.accounts.users import store
@@ -43,6 +43,7 @@ async def create_user(
 ) -> User:
     """Create a person's account; without a password nobody can log in to it by password."""
     check_name(name)
+    check_fullname(fullname or name)
     hashed = None
     if password is not None:
         check_strength(password, name=name)
@@ -108,6 +109,7 @@ async def get_user_by_id(conn: Reader, user_id: str) -> User:
 async def set_fullname(conn: Connection, user: User, fullname: str) -> User:
     if fullname == user.fullname:
         return user
+    check_fullname(fullname)
     await store.set_fullname(conn, user.id, fullname)
     await publish(conn, UserUpdated(user_id=user.id))
     return replace(user, fullname=fullname)
