@@ -59,6 +59,12 @@ def test_json_does_not_repeat_a_given_password(hublet: Hublet) -> None:
     assert added.json == {"id": added.json["id"], "name": "ada"}
 
 
+def test_a_full_name_is_a_single_line(hublet: Hublet) -> None:
+    refused = hublet("user", "add", "ada", "--fullname", "Ada\nBcc: eve@example.com")
+
+    assert "A full name must be a single line without control characters." in refused.err
+
+
 def test_a_user_has_what_the_flags_say(hublet: Hublet, settings: Settings) -> None:
     hublet(
         "user", "add", "ada", "--email", "ada@example.com", "--fullname", "Ada Lovelace", "--admin"

@@ -115,7 +115,7 @@ async def test_blogs_of_one_title_get_names_of_their_own(
     [
         ({"title": "ab"}, "title must have at least 3 character(s)."),
         ({"title": "x" * 201}, "title must have at most 200 characters."),
-        ({"title": "two\r\nlines"}, "title: must be a single line."),
+        ({"title": "two\r\nlines"}, "title: must be a single line without control characters."),
         ({"content": "\t"}, "content: must say something, blanks alone do not count."),
         ({"content": "x" * 500_001}, "content must have at most 500000 characters."),
         ({"canonical": True}, "canonical is not a known field."),

@@ -75,7 +75,10 @@ async def test_a_post_without_a_title_is_called_by_its_first_line(
         ({"content": "x" * 20_001}, "content must have at most 20000 characters."),
         ({"content": "x", "title": " ab "}, "title must have at least 3 character(s)."),
         ({"content": "x", "title": "x" * 201}, "title must have at most 200 characters."),
-        ({"content": "x", "title": "two\nlines"}, "title: must be a single line."),
+        (
+            {"content": "x", "title": "two\nlines"},
+            "title: must be a single line without control characters.",
+        ),
         ({"content": "x", "slug": "own"}, "slug is not a known field."),
         ({"content": "x\x00"}, "The body: text must not contain the NUL character."),
     ],

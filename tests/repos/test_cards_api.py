@@ -3,6 +3,7 @@
 import httpx2
 import pytest
 
+from hublet.repos import card_rules
 from hublet.repos.cards import parse_metadata, tags_of
 from hublet.repos.errors import InvalidCard
 from hublet.repos.records import RepoType
@@ -50,6 +51,71 @@ async def test_each_problem_is_told(client: httpx2.AsyncClient) -> None:
             "warnings": [],
         },
     )
+
+
+INDEX = "model-index:\n- name: a\n  results:\n  - "
+LICENSES = ", ".join(sorted(card_rules.LICENSES))
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "errors"),
+    [
+        ("model", "license: asdf", [f'"license" must be one of [{LICENSES}]; for another one, write "other" and "license_name".']),
+        ("model", "base_model: [a/b, a b]", ['"base_model[1]" must be the name of a model, as in ada/engine.']),
+        ("model", "model-index: foo", ['"model-index" must be an array.']),
+        ("model", "model-index: [foo]", ['"model-index[0]" must be an object.']),
+        ("model", "model-index: [{}]", ['"model-index[0].name" is required.', '"model-index[0].results" is required.']),
+        ("model", INDEX + "{}", ['"model-index[0].results[0].task" is required.', '"model-index[0].results[0].metrics" is required.']),
+        ("model", INDEX + "{task: {type: x}, dataset: {name: d}, metrics: []}", ['"model-index[0].results[0].dataset.type" is required.']),
+        ("model", INDEX + "{task: x, metrics: [{type: f1}]}", ['"model-index[0].results[0].task" must be an object.', '"model-index[0].results[0].metrics[0].value" is required.']),
+        ("space", "sdk: cobol\ncolorFrom: beige", ['"sdk" must be one of [gradio, streamlit, docker, static].', '"colorFrom" must be one of [red, yellow, green, blue, indigo, purple, pink, gray].']),
+        ("space", "emoji: 1\npinned: [perhaps]", ['"emoji" must be a string.', '"pinned" must be true or false.']),
+        ("space", "short_description: " + "x" * 61, ['"short_description" must have at most 60 characters.']),
+    ],
+)  # fmt: skip
+async def test_a_field_that_breaks_its_rule_is_named(
+    client: httpx2.AsyncClient, type_: str, text: str, errors: list[str]
+) -> None:
+    body = {"content": card(text), "repoType": type_}
+
+    response = await client.post("/api/validate-yaml", json=body)
+    plain = await client.post("/api/validate-yaml", json=body, headers={"Accept": "text/plain"})
+
+    assert (response.status_code, plain.status_code) == (400, 400)
+    assert response.json()["errors"] == [{"message": error} for error in errors]
+    assert plain.text == "".join(f"- Error: {error}\n" for error in errors)
+
+
+async def test_what_nobody_will_find_is_worth_a_warning(client: httpx2.AsyncClient) -> None:
+    content = card("language: [en, English, zh-Hans]\npipeline_tag: Magic!\ndatasets: a b c")
+
+    response = await client.post("/api/validate-yaml", json={"content": content})
+
+    assert response.status_code == 200
+    assert [each["message"].split(";")[0] for each in response.json()["warnings"]] == [
+        '"language[1]" is no code of a language (ISO 639), such as en',
+        '"pipeline_tag" is no task, such as text-generation',
+        '"datasets" is no name of a dataset, such as ada/words',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "text"),
+    [
+        ("model", "license: [mit, apache-2.0]\nbase_model: ada/engine\ntags: [a]"),
+        ("model", INDEX + "{task: {type: x}, dataset: {type: d, name: D}, metrics: [{type: f1, value: 0}]}"),
+        ("dataset", "license: other\nlicense_name: ours\nsize_categories: [n<1K]"),
+        ("space", "title: A\nemoji: 🚀\nsdk: gradio\ncolorFrom: red\ncolorTo: gray\npinned: false"),
+    ],
+)  # fmt: skip
+async def test_good_cards_of_each_type_pass(
+    client: httpx2.AsyncClient, type_: str, text: str
+) -> None:
+    response = await client.post(
+        "/api/validate-yaml", json={"content": card(text), "repoType": type_}
+    )
+
+    assert (response.status_code, response.json()) == (200, {"errors": [], "warnings": []})
 
 
 @pytest.mark.parametrize(

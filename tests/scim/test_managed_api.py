@@ -41,6 +41,21 @@ async def test_a_created_user_has_an_account_without_a_password(
     assert account.id in {fact["user_id"] for fact in await published_events(database, UserCreated)}
 
 
+async def test_a_full_name_is_a_single_line(managed: Directory) -> None:
+    name = {"givenName": "Ada\r\nBcc: eve@example.com", "familyName": "Lovelace"}
+
+    response = await managed.ask(
+        "POST", "/Users", json={"schemas": [USER], "userName": "ada", "name": name}
+    )
+
+    assert (response.status_code, response.json()) == (
+        400,
+        error_body(
+            400, "A full name must be a single line without control characters.", "invalidValue"
+        ),
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "detail"),
     [

@@ -3,6 +3,7 @@
 import re
 
 from hublet.accounts.errors import InvalidEmail, InvalidName
+from hublet.core.schema import CONTROL_CHARACTERS
 
 MIN_LENGTH = 2
 MAX_LENGTH = 42
@@ -72,6 +73,11 @@ def check_imported_name(name: str) -> None:
 def name_key(name: str) -> str:
     """Return the form in which two names are the same name."""
     return name.casefold()
+
+
+def check_fullname(fullname: str) -> None:
+    if CONTROL_CHARACTERS.search(fullname):
+        raise InvalidName("A full name must be a single line without control characters.")
 
 
 def check_email(address: str) -> None:

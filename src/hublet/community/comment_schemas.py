@@ -1,6 +1,5 @@
 """Wire schemas of comments and their authors, shared by all kinds of threads."""
 
-import re
 from collections.abc import Sequence
 from html import escape
 from typing import Annotated, Any, Literal, Self
@@ -17,7 +16,7 @@ from hublet.community.threads.records import (
     Emoji,
     EmojiCount,
 )
-from hublet.core.schema import ObjectId, Schema, Timestamp
+from hublet.core.schema import ONE_LINE, ObjectId, Schema, Timestamp
 
 
 class Author(Schema):
@@ -53,18 +52,10 @@ MAX_COMMENT = 65_536
 # The clients need a text also of a hidden comment.
 HIDDEN_TEXT = "This comment has been hidden."
 
-_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
-
 
 def _check_not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("must say something, blanks alone do not count")
-    return text
-
-
-def _check_one_line(text: str) -> str:
-    if _CONTROL_CHARACTERS.search(text):
-        raise ValueError("must be a single line")
     return text
 
 
@@ -75,7 +66,7 @@ CommentText = Annotated[str, Field(min_length=1, max_length=MAX_COMMENT), NOT_BL
 Title = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=3, max_length=200),
-    AfterValidator(_check_one_line),
+    ONE_LINE,
 ]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Self
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BaseModel,
     BeforeValidator,
@@ -109,8 +110,22 @@ Timestamp = Annotated[
 ]
 
 
+CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def _check_one_line(text: str) -> str:
+    if CONTROL_CHARACTERS.search(text):
+        raise ValueError("must be a single line without control characters")
+    return text
+
+
+# Titles and names stand in headers of mails, in logs and in terminals.
+ONE_LINE = AfterValidator(_check_one_line)
+
 # A line a person typed: outer blanks do not count, and it may not be empty.
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Line = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), ONE_LINE
+]
 
 
 class Done(Schema):

@@ -1,7 +1,7 @@
 """Errors of notifications.
 
 InvalidRequest (400)
-    EitherIdsOrAll, PrepaidAmountNeeded
+    PrepaidAmountNeeded
 NotFound (404)
     MessageNotFound, WatchTargetNotFound
     LinkBroken, LinkExpired, AddressGone: of a link in a mail
@@ -12,14 +12,6 @@ TooManyRequests (429)
 """
 
 from hublet.core.errors import Conflict, InvalidRequest, NotFound, TooManyRequests
-
-
-class EitherIdsOrAll(InvalidRequest):
-    def __init__(self) -> None:
-        super().__init__(
-            "Say what to change: either discussionIds, with at least one id, or applyToAll=true, "
-            "not both."
-        )
 
 
 class TooManyStreams(TooManyRequests):

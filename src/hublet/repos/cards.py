@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from hublet.core import yaml_loader
 from hublet.core.yaml_loader import LARGEST_TEXT, InvalidYaml
+from hublet.repos.card_rules import errors_of, warnings_of
 from hublet.repos.errors import InvalidCard
 from hublet.repos.git import trees
 from hublet.repos.records import Card, RepoType
@@ -46,6 +48,11 @@ _DATASET_PREFIXES = {
     "tags": "",
 }
 _MOST_TAGS = 1000
+_MOST_PROBLEMS = 20
+
+_NO_METADATA = (
+    "There is no metadata at the top of README.md; it helps others to find the repository."
+)
 _LONGEST_TAG = 200
 
 
@@ -62,6 +69,16 @@ def parse_metadata(content: str) -> dict[str, Any] | None:
     if problems := list(_problems(data)):
         raise InvalidCard(problems)
     return data
+
+
+def review(content: str, type: RepoType) -> list[str]:  # noqa: A002 - the interface's word
+    """Return warnings about a README.md; raise InvalidCard with every error of its fields."""
+    data = parse_metadata(content)
+    if not data:
+        return [_NO_METADATA]
+    if problems := list(islice(errors_of(data, type), _MOST_PROBLEMS)):
+        raise InvalidCard(problems)
+    return list(islice(warnings_of(data), _MOST_PROBLEMS))
 
 
 def _metadata_block(content: str) -> tuple[str, int] | None:

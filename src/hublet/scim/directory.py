@@ -1,6 +1,6 @@
 """Rules of a whole directory: its lock, its clock, and valid attributes (interface 2.6)."""
 
-from hublet.accounts.names import check_email, check_name
+from hublet.accounts.names import check_email, check_fullname, check_name
 from hublet.core.clock import micros
 from hublet.core.database import Connection
 from hublet.scim.errors import invalid_value
@@ -33,6 +33,7 @@ def check_user(directory: Directory, user: ProvisionedUser) -> None:
     check_external_id(user.external_id)
     check_length("name.givenName", user.given_name, longest=MAX_NAME_LENGTH)
     check_length("name.familyName", user.family_name, longest=MAX_NAME_LENGTH)
+    check_fullname(user.fullname)
     if len(user.emails) > MAX_EMAILS:
         raise invalid_value(f"emails must have at most {MAX_EMAILS} items.")
     for address in user.emails:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from hublet.core.mail import MailMessage, one_line
+from hublet.core.mail import MailMessage
 from hublet.core.mail.encoding import encode
+from hublet.core.mail.headers import one_line
 from mail_servers import parsed, texts_of
 
 EVIL = "Hi\r\nBcc: eve@example.com\r\n\r\nbody"
@@ -57,7 +58,7 @@ def test_no_text_adds_a_header() -> None:
 
 
 def test_a_header_of_ours_with_a_line_break_is_an_error() -> None:
-    with pytest.raises(ValueError, match="linefeed"):
+    with pytest.raises(ValueError, match="one line of printable ASCII"):
         encode(a_letter(headers={"X-Test": "a\r\nBcc: eve@example.com"}))
 
 

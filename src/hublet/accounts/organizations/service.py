@@ -10,7 +10,7 @@ from hublet.accounts.errors import (
     OrganizationNotFound,
     RoleNeeded,
 )
-from hublet.accounts.names import check_imported_name, check_name
+from hublet.accounts.names import check_fullname, check_imported_name, check_name
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import store
 from hublet.accounts.records import (
@@ -51,6 +51,7 @@ async def create(  # noqa: PLR0913 - all that an organization begins with
 ) -> Organization:
     """Create an organization; its owner, if there is one yet, becomes its first administrator."""
     (check_imported_name if any_name else check_name)(name)
+    check_fullname(fullname or name)
     organization = Organization(
         id=new_object_id(), name=name, fullname=fullname or name, plan=plan, created_at=now()
     )
@@ -96,6 +97,7 @@ async def set_fullname(
 ) -> Organization:
     if fullname == organization.fullname:
         return organization
+    check_fullname(fullname)
     await store.set_fullname(conn, organization.id, fullname)
     await audit.record(
         conn, organization.id, actor, "organization.update", target=organization.name,

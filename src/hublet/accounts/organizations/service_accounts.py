@@ -1,7 +1,7 @@
 """Service accounts: accounts of an organization that belong to a program."""
 
 from hublet.accounts.errors import PlanNeeded, ServiceAccountNotFound
-from hublet.accounts.names import check_name
+from hublet.accounts.names import check_fullname, check_name
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store
@@ -48,6 +48,7 @@ async def create(
 ) -> Member:
     """Create an account without a password: a program authenticates with its tokens."""
     check_name(name)
+    check_fullname(fullname or name)
     user = User(
         id=new_object_id(),
         name=name,

@@ -10,7 +10,7 @@ from hublet.accounts.errors import (
     NotForServiceAccounts,
     UserNotFound,
 )
-from hublet.accounts.names import check_email, check_imported_name, check_name
+from hublet.accounts.names import check_email, check_fullname, check_imported_name, check_name
 from hublet.accounts.passwords import check_strength, hash_password, verify_password
 from hublet.accounts.records import User, UserEmail, UserType
 from hublet.accounts.users import store
@@ -42,6 +42,7 @@ async def create_user(  # noqa: PLR0913 - all that an account begins with
 ) -> User:
     """Create a person's account; without a password nobody can log in to it by password."""
     (check_imported_name if any_name else check_name)(name)
+    check_fullname(fullname or name)
     hashed = None
     if password is not None:
         check_strength(password, name=name)
@@ -107,6 +108,7 @@ async def get_user_by_id(conn: Reader, user_id: str) -> User:
 async def set_fullname(conn: Connection, user: User, fullname: str) -> User:
     if fullname == user.fullname:
         return user
+    check_fullname(fullname)
     await store.set_fullname(conn, user.id, fullname)
     await publish(conn, UserUpdated(user_id=user.id))
     return replace(user, fullname=fullname)

@@ -26,6 +26,7 @@ from hublet.community.threads import store as thread_store
 from hublet.community.threads.records import Thread, ThreadChange, ThreadStatus
 from hublet.community.threads.service import ThreadContext, ThreadDifference
 from hublet.core.database import Connection, Reader
+from hublet.core.schema import CONTROL_CHARACTERS
 from hublet.events import UpdatedRef
 from hublet.repos import service as repos
 from hublet.repos.commits.pull_requests import NewPullRequest, PullRequest, register
@@ -59,7 +60,7 @@ async def open_with_commit(
     conn: Connection, caller: Caller, repo: Repo, new: NewPullRequest
 ) -> PullRequest:
     """Open a pull request for a commit; the caller of this function creates the ref."""
-    title = " ".join(new.title.split()) or "Pull request"
+    title = " ".join(CONTROL_CHARACTERS.sub(" ", new.title).split()) or "Pull request"
     discussion = await discussions.add(
         conn,
         caller,

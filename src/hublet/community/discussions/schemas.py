@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import MISSING, BeforeValidator, Field, StringConstraints
+from pydantic import MISSING, Field, StringConstraints
 
 from hublet.community.comment_schemas import (
     MAX_COMMENT,
@@ -14,21 +14,16 @@ from hublet.community.comment_schemas import (
 from hublet.community.discussions import records
 from hublet.community.discussions.records import MAX_TITLE, MIN_TITLE
 from hublet.community.threads.records import Accounts, Comment, Emoji, ThreadChange, ThreadEmoji
-from hublet.core.schema import Flag, ObjectId, Schema, Timestamp
+from hublet.core.schema import ONE_LINE, Flag, ObjectId, Schema, Timestamp
 from hublet.repos.schemas import RepoTypeName
 
 StatusName = Literal["draft", "open", "closed", "merged"]
 
 
-# Line breaks become spaces here; `comment_schemas.Title`, of other threads, refuses them.
-def _join_lines(text: Any) -> Any:
-    return " ".join(text.split()) if isinstance(text, str) else text
-
-
 DiscussionTitle = Annotated[
     str,
-    StringConstraints(min_length=MIN_TITLE, max_length=MAX_TITLE),
-    BeforeValidator(_join_lines),
+    StringConstraints(strip_whitespace=True, min_length=MIN_TITLE, max_length=MAX_TITLE),
+    ONE_LINE,
 ]
 Number = Annotated[int, Field(ge=1)]
 

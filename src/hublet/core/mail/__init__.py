@@ -1,12 +1,6 @@
 """Mail: messages, and the transports that send them."""
 
-from hublet.core.mail.message import (
-    MailDelayed,
-    MailMessage,
-    MailRefused,
-    MailUnavailable,
-    one_line,
-)
+from hublet.core.mail.message import MailDelayed, MailMessage, MailRefused, MailUnavailable
 from hublet.core.mail.transport import MailTransport, mail_domain, mail_folder, open_transport
 
 __all__ = [
@@ -17,6 +11,5 @@ __all__ = [
     "MailUnavailable",
     "mail_domain",
     "mail_folder",
-    "one_line",
     "open_transport",
 ]

@@ -24,10 +24,6 @@ class MailDelayed(MailUnavailable):
     pass
 
 
-# Longer subjects help nobody, and each character may take twelve bytes in a header.
-_MAX_LINE = 250
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailMessage:
     """A mail to one address. Subject, names and text may hold whatever people wrote."""
@@ -44,10 +40,3 @@ class MailMessage:
     sent_at: datetime
     # Names and values are ours; a link in them stays in one piece.
     headers: Mapping[str, str] = field(default_factory=dict)
-
-
-def one_line(text: str) -> str:
-    """Return the text fit for a header: one line, printable, not too long."""
-    visible = "".join(each if each.isprintable() else " " for each in text)
-    line = " ".join(visible.split())
-    return line if len(line) <= _MAX_LINE else line[: _MAX_LINE - 1].rstrip() + "…"

@@ -122,12 +122,14 @@ async def mark_notifications_as_read(
 ) -> ChangedNotifications:
     """Mark items as read, or as unread again: those of some threads, or all that match.
 
-    Either `discussionIds` or `applyToAll=true`; filters narrow both, `p` means nothing here.
+    The threads in `discussionIds`, or with `applyToAll=true` all; filters narrow both, `p` means
+    nothing here. Without either nothing changes, and with `applyToAll` ids mean nothing.
     Nothing that came after the request is touched, and with `lastUpdate` nothing that came
     after that moment. Ids that are not in the inbox are ignored.
     """
     request = body or MarkAsRead()
-    selection = await _select_until_now(database, caller.user_id, filters, request.discussionIds)
+    ids = [each.lower() for each in request.discussionIds]
+    selection = await _select_until_now(database, caller.user_id, filters, ids)
     async with database.transaction() as conn:
         count = await service.mark(conn, caller.user_id, selection, read=request.read)
     return ChangedNotifications(count=count)

@@ -1,11 +1,9 @@
 """Schemas of the inbox, interface 2.4, 4.1 and 4.2, and of a message of the hub."""
 
-import re
 from typing import Annotated, Literal, Self
 
 from pydantic import (
     MISSING,
-    AfterValidator,
     ConfigDict,
     Field,
 )
@@ -16,14 +14,6 @@ from hublet.repos.records import RepoType
 
 # The largest integer that JavaScript counts to.
 MAX_PAGE = 9_007_199_254_740_991
-
-_ANY_CASE_ID = re.compile(r"[0-9a-fA-F]{24}")
-
-
-def _check_id(value: str) -> str:
-    if _ANY_CASE_ID.fullmatch(value) is None:
-        raise ValueError("must be 24 hexadecimal digits")
-    return value.lower()
 
 
 class Filters(Schema):
@@ -78,10 +68,9 @@ class ChangeFilters(Filters):
 
 
 class MarkAsRead(Schema):
-    # Ids of threads, 24 hexadecimal digits each.
     discussionIds: Annotated[
-        list[Annotated[str, AfterValidator(_check_id)]],
-        Field(description="The threads; the id that stands in the item, in either case."),
+        list[str],
+        Field(description="The threads; the id that stands in the item. Others are ignored."),
     ] = Field(default=[])
     read: Annotated[Flag, Field(description="`false` marks as unread again.")] = True
 

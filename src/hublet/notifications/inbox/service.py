@@ -8,7 +8,6 @@ from pydantic import MISSING
 from hublet.accounts.names import name_key
 from hublet.core.clock import to_micros
 from hublet.core.database import Connection, Reader
-from hublet.notifications.errors import EitherIdsOrAll
 from hublet.notifications.inbox import read_store, store
 from hublet.notifications.inbox.conditions import Condition, chosen_by, in_inbox, in_inboxes
 from hublet.notifications.inbox.schemas import ChangeFilters, Filters
@@ -87,11 +86,12 @@ async def select(conn: Reader, user_id: str, filters: Filters) -> Selection:
 async def select_for_change(
     conn: Reader, user_id: str, filters: ChangeFilters, *, thread_ids: Sequence[str]
 ) -> Selection:
-    """Return the selection of a change: these threads or all, as far as the filters match."""
-    if bool(thread_ids) is (filters.applyToAll == "true"):
-        raise EitherIdsOrAll
+    """Return the selection of a change: all that the filters match, or these threads of it."""
     selection = await select(conn, user_id, filters)
-    return selection.of_threads(thread_ids) if thread_ids else selection
+    if filters.applyToAll == "true":
+        return selection
+    # Without ids that is nothing: a bare request never empties an inbox.
+    return selection.of_threads(thread_ids)
 
 
 async def _select_repos(

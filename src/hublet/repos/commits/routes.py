@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 from pydantic import MISSING
+from starlette.responses import PlainTextResponse
 
 from hublet.core.http import Db, Router
 from hublet.core.http.exchange import allow_streaming
@@ -22,15 +23,12 @@ from hublet.repos.commits.schemas import (
     YamlVerdict,
 )
 from hublet.repos.commits.targets import CommitAddress
+from hublet.repos.errors import InvalidCard
+from hublet.repos.records import RepoType
 from hublet.tokens.auth import AnyCaller
 
 # The end of a path; slashes within a revision may be `%2F`.
 REVISION = "/{revision:revision}"
-
-
-_NO_METADATA = (
-    "There is no metadata at the top of README.md; it helps others to find the repository."
-)
 
 
 async def _commit_address(
@@ -106,8 +104,26 @@ async def advise_upload(
     )
 
 
-@cards_router.post("/validate-yaml", responses={400: {"model": YamlRefused}})
-async def validate_yaml(body: ValidateYaml) -> YamlVerdict:
-    """Check the metadata at the top of a README.md, as a commit will."""
-    data = await asyncio.to_thread(cards.parse_metadata, body.content)
-    return YamlVerdict(errors=[], warnings=[] if data else [Remark(message=_NO_METADATA)])
+_REFUSED_CARD: dict[str, Any] = {
+    "model": YamlRefused,
+    "content": {"text/plain": {"schema": {"type": "string"}}},
+    "description": "A line for each error, where the request accepts `text/plain` alone.",
+}
+
+
+@cards_router.post("/validate-yaml", responses={400: _REFUSED_CARD}, response_model=YamlVerdict)
+async def validate_yaml(request: Request, body: ValidateYaml) -> Any:
+    """Check the metadata at the top of a README.md: what a commit refuses, and what it lets pass.
+
+    A license that nobody knows or an incomplete `model-index` is refused here alone.
+    """
+    type_ = RepoType.model if body.repoType is MISSING else RepoType(body.repoType)
+    try:
+        warnings = await asyncio.to_thread(cards.review, body.content, type_)
+    except InvalidCard as error:
+        # The public Python client shows the text of the response as it is.
+        if request.headers.get("accept") != "text/plain":
+            raise
+        lines = "".join(f"- Error: {problem}\n" for problem in error.problems)
+        return PlainTextResponse(lines, status_code=400)
+    return YamlVerdict(errors=[], warnings=[Remark(message=each) for each in warnings])
