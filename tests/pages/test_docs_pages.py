@@ -1,8 +1,11 @@
 """The landing page, and the description in its three forms."""
 
+import asyncio
 import re
+import threading
 from collections.abc import AsyncIterator
 from html.parser import HTMLParser
+from typing import Any
 
 import httpx2
 import pytest
@@ -11,6 +14,7 @@ import hublet
 from hublet.description import describe, to_json, to_markdown
 from hublet.login.routes import router as login
 from hublet.pages import routes
+from patience import SOON_SECONDS
 from small_hub import BASE_URL, small_hub
 from small_hub import router as small
 
@@ -219,3 +223,31 @@ async def test_the_landing_page_tells_what_to_put_in_hf_endpoint(
 
     assert "<code>export HF_ENDPOINT=http://hub.test</code>" in page
     assert f"<footer>Hublet {hublet.__version__}</footer>" in page
+
+
+async def test_the_first_page_does_not_wait_for_the_description() -> None:
+    app = small_hub(small, routes.router, login)
+    transport = httpx2.ASGITransport(app=app)
+    async with httpx2.AsyncClient(transport=transport, base_url=BASE_URL) as reader:
+        assert (await reader.get("/")).status_code == 200
+        assert not hasattr(app.state, "documents")
+
+        assert (await reader.get("/docs")).status_code == 200
+        assert hasattr(app.state, "documents")
+
+
+async def test_others_are_served_while_the_description_is_made(
+    reader: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on = threading.Event()
+
+    def slow(*args: Any, **options: Any) -> dict[str, Any]:
+        assert may_go_on.wait(SOON_SECONDS)
+        return describe(*args, **options)
+
+    monkeypatch.setattr(routes, "describe", slow)
+    waiting = [asyncio.ensure_future(reader.get(path)) for path in ("/docs", DOCUMENTS[0])]
+    assert (await reader.get("/")).status_code == 200
+    may_go_on.set()
+
+    assert [(await each).status_code for each in waiting] == [200, 200]

@@ -11,14 +11,35 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     PlainSerializer,
     StringConstraints,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import PydanticKnownError
+from pydantic_core import CoreSchema, PydanticKnownError
 
 from hublet.core.clock import wire
+
+# A caller reads no more of them than this, and one more says that there are more.
+MAX_PROBLEMS = 20
+
+_CONTAINERS = frozenset({"list", "set", "frozenset", "tuple", "dict"})
+_WITHOUT_SCHEMAS = frozenset({"default", "expected", "metadata", "serialization"})
+
+
+def _stop_early(schema: Any) -> None:
+    """Let every array and map end at its first wrong value: there may be half a million of them."""
+    if isinstance(schema, list | tuple):
+        for part in schema:
+            _stop_early(part)
+    elif isinstance(schema, dict):
+        kind = schema.get("type")
+        if isinstance(kind, str) and kind in _CONTAINERS:
+            schema["fail_fast"] = True
+        for name, part in schema.items():
+            if name not in _WITHOUT_SCHEMAS:
+                _stop_early(part)
 
 
 class Schema(BaseModel):
@@ -39,13 +60,31 @@ class Schema(BaseModel):
         # its own doing.
         cls.model_config["defer_build"] = False
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        _stop_early(schema)
+        return schema
+
     @model_validator(mode="before")
     @classmethod
     def _refuse_nul(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        if len(data) > len(cls.model_fields) + MAX_PROBLEMS:
+            data = cls._drop_surplus(data)
         # PostgreSQL cannot store U+0000, so no engine takes it.
-        if isinstance(data, dict) and any(_contains(_has_nul, value) for value in data.values()):
+        if any(_contains(_has_nul, value) for value in data.values()):
             raise ValueError("text must not contain the NUL character")
         return data
+
+    @classmethod
+    def _drop_surplus(cls, data: dict[str, Any]) -> dict[str, Any]:
+        """Drop unknown fields that nobody will be told of: each would cost an error of its own."""
+        known = {field.alias or name for name, field in cls.model_fields.items()}
+        unknown = [name for name in data if name not in known]
+        surplus = frozenset(unknown[MAX_PROBLEMS + 1 :])
+        return {name: value for name, value in data.items() if name not in surplus}
 
     @model_validator(mode="after")
     def _refuse_half_characters(self) -> Self:
@@ -70,13 +109,19 @@ def _is_broken(text: str) -> bool:
     return False
 
 
+# Half a million of them fit into a body.
+_NEVER_TEXT = frozenset({int, float, bool, type(None)})
+
+
 def _contains(is_wrong: Callable[[str], bool], value: Any) -> bool:
     """Tell whether any text in it, at any depth, is wrong."""
     if isinstance(value, str):
         return is_wrong(value)
     if isinstance(value, dict):
         return any(_contains(is_wrong, part) for pair in value.items() for part in pair)
-    return isinstance(value, list) and any(_contains(is_wrong, part) for part in value)
+    return isinstance(value, list) and any(
+        _contains(is_wrong, part) for part in value if type(part) not in _NEVER_TEXT
+    )
 
 
 # A boolean of a request: "yes", 1 and the like are none.

@@ -77,7 +77,9 @@ LabelFilterQuery = Annotated[frozenset[str], Depends(_label_filter)]
 async def _job_filter(
     access: AccessToJobs,
     labels: LabelFilterQuery,
-    stage: Annotated[list[Stage] | None, Query(description="Any of these.")] = None,
+    stage: Annotated[
+        list[Stage] | None, Query(max_length=len(Stage), description="Any of these.")
+    ] = None,
 ) -> JobFilter:
     return JobFilter(
         owner_id=access.owner.id,

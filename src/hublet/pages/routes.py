@@ -1,5 +1,6 @@
 """HTTP for the landing page and for the description in its three forms."""
 
+import asyncio
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -21,7 +22,6 @@ class _Documents:
     openapi: Document
     markdown: Document
     docs: Document
-    landing: Document
 
 
 def _responses(media_type: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
@@ -44,7 +44,7 @@ def _responses(media_type: str, schema: dict[str, Any]) -> dict[int | str, dict[
 )
 async def get_openapi_json(request: Request) -> Response:
     """Get this description as OpenAPI 3.1.0."""
-    return document_response(request, _documents_of(request.app).openapi)
+    return document_response(request, (await _documents_of(request.app)).openapi)
 
 
 @router.get(
@@ -56,7 +56,7 @@ async def get_openapi_json(request: Request) -> Response:
 )
 async def get_openapi_markdown(request: Request) -> Response:
     """Get this description as Markdown, for people and agents."""
-    return document_response(request, _documents_of(request.app).markdown)
+    return document_response(request, (await _documents_of(request.app)).markdown)
 
 
 @router.get(
@@ -68,12 +68,15 @@ async def get_openapi_markdown(request: Request) -> Response:
 )
 async def get_docs_page(request: Request) -> Response:
     """Get this description as a page for the browser."""
-    return document_response(request, _documents_of(request.app).docs)
+    return document_response(request, (await _documents_of(request.app)).docs)
 
 
 @router.get("/", include_in_schema=False)
 async def get_landing_page(request: Request) -> Response:
-    return document_response(request, _documents_of(request.app).landing)
+    # Not one of the documents: a newcomer's first page must not wait for the description.
+    base_url: str = request.app.state.settings.base_url
+    page = _page("landing.html", base_url=base_url, version=hublet.__version__)
+    return document_response(request, page)
 
 
 @router.get("/static/{name}", include_in_schema=False)
@@ -83,23 +86,21 @@ async def get_static_file(request: Request, name: str) -> Response:
     return document_response(request, STATIC_FILES[name])
 
 
-def _documents_of(app: FastAPI) -> _Documents:
-    # The routes of an app do not change while it runs, so its first reader pays for all.
+async def _documents_of(app: FastAPI) -> _Documents:
+    # The routes of an app do not change while it runs, so its first readers wait for all. It takes
+    # seconds, and others are served meanwhile.
     if not hasattr(app.state, "documents"):
-        app.state.documents = _render(app)
-    documents: _Documents = app.state.documents
-    return documents
+        app.state.documents = asyncio.create_task(asyncio.to_thread(_render, app))
+    rendering: asyncio.Task[_Documents] = app.state.documents
+    return await asyncio.shield(rendering)
 
 
 def _render(app: FastAPI) -> _Documents:
-    base_url: str = app.state.settings.base_url
-    description = describe(app, base_url=base_url)
-    outline = outline_of(description)
+    description = describe(app, base_url=app.state.settings.base_url)
     return _Documents(
         openapi=Document(body=to_json(description), media_type="application/json"),
         markdown=Document(body=to_markdown(description).encode(), media_type="text/markdown"),
-        docs=_page("docs.html", outline=outline),
-        landing=_page("landing.html", base_url=base_url, version=hublet.__version__),
+        docs=_page("docs.html", outline=outline_of(description)),
     )
 
 

@@ -1,12 +1,16 @@
 """Routes that are looked at only when they are needed."""
 
-from typing import Annotated
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any
 
 import httpx2
 import pytest
 from fastapi import Depends, FastAPI, Query
+from fastapi.routing import APIRoute
 
 from hublet.core.http.routers import DeferredRoute, Router, add_routes, mirror_routes
+from patience import SOON_SECONDS
 
 router = Router(prefix="/api")
 
@@ -110,3 +114,28 @@ async def test_mirrored_routes_serve_the_same_for_another_owner() -> None:
         "Show a tool. Of a guild.",
     )
     assert get_tool.__doc__ == "Show a tool."
+
+
+def test_a_route_that_another_thread_analyses_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+    analyse = APIRoute.__init__
+
+    def slow(*args: Any, **options: Any) -> None:
+        begun.set()
+        assert may_go_on.wait(SOON_SECONDS)
+        analyse(*args, **options)
+
+    monkeypatch.setattr(APIRoute, "__init__", slow)
+
+    async def endpoint() -> None:
+        """Do nothing."""
+
+    route = DeferredRoute("/", endpoint, methods=["GET"])
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(lambda: route.dependant)
+        assert begun.wait(SOON_SECONDS)
+        second = threads.submit(lambda: route.dependant)
+        may_go_on.set()
+        assert first.result() is second.result()

@@ -71,7 +71,7 @@ def test_a_flood_of_problems_is_cut() -> None:
     text = told({f"field{n}": 1 for n in range(30)})
 
     assert text.count("is not a known field") == 20
-    assert text.endswith("And 10 more problems.")
+    assert text.endswith("And more problems.")
 
 
 def test_what_was_sent_is_never_repeated() -> None:

@@ -17,10 +17,10 @@ from hublet.core.http.exchange import (
     client_address,
     is_streamed,
     limit_body,
+    request_id_of,
 )
 from hublet.core.http.headers import PREFLIGHT, ResponseHeaders, allows_other_origins
 from hublet.core.http.routers import FastHandler
-from hublet.core.ids import new_request_id
 from hublet.core.limits import raise_when_exceeded
 from hublet.core.logs import AccessLog, get_logger
 from hublet.core.metrics import Metrics
@@ -90,7 +90,7 @@ class Edge:
         authorization = None if raw is None else raw.decode("latin-1")
         caller = None if authorization is None else self._known_caller(authorization)
         return Exchange(
-            request_id=new_request_id(),
+            request_id=request_id_of(headers),
             address=self._address(scope),
             authorization=authorization,
             known_caller=caller,

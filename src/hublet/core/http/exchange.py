@@ -1,7 +1,7 @@
 """Exchange: state of one request at the edge: client address, body limit, quota, caller."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
@@ -11,7 +11,9 @@ from starlette.types import Message, Receive
 
 from hublet.core.config import Settings
 from hublet.core.errors import TooLarge
+from hublet.core.ids import new_request_id
 from hublet.core.limits import Limiter, RateLimit, RateLimitVerdict, raise_when_exceeded
+from hublet.core.logs import redact_text
 
 ProxyNetwork = IPv4Network | IPv6Network
 
@@ -42,6 +44,20 @@ def _is_trusted(address: str, trusted: Sequence[ProxyNetwork]) -> bool:
     except ValueError:
         return False
     return any(parsed in network for network in trusted)
+
+
+# Of the forms that clients and proxies use, such as Root=1-67891233-abcdef012345678912345678.
+_CLIENT_ID = re.compile(rb"[A-Za-z0-9._:;,=/+@-]{1,128}")
+
+
+def request_id_of(headers: Mapping[bytes, bytes]) -> str:
+    """Return the id that the client gave its request, if that may stand in a log, else our own."""
+    given = headers.get(b"x-request-id") or headers.get(b"x-amzn-trace-id")
+    if given is None or not _CLIENT_ID.fullmatch(given):
+        return new_request_id()
+    text = given.decode("ascii")
+    # Every credential has a _ in it, and most ids have none.
+    return new_request_id() if "_" in text and redact_text(text) != text else text
 
 
 # Addresses whose bodies may be of any size, by method: their routes read them piece by piece

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hublet.core.ids import new_request_id
+from hublet.core.http.exchange import request_id_of
 
 # A test runner sends this header with its own requests, which no fault hits.
 EXEMPT_HEADER = b"x-hublet-testing"
@@ -73,7 +73,8 @@ class FaultMiddleware:
         if fault is None or fault.status is None:
             await self._app(scope, receive, send)
         else:
-            await _fault_response(fault)(scope, receive, send)
+            request_id = request_id_of(dict(scope["headers"]))
+            await _fault_response(fault, request_id)(scope, receive, send)
 
 
 def _applies_to(scope: Scope) -> bool:
@@ -84,9 +85,9 @@ def _applies_to(scope: Scope) -> bool:
     )
 
 
-def _fault_response(fault: Fault) -> JSONResponse:
+def _fault_response(fault: Fault, request_id: str) -> JSONResponse:
     return JSONResponse(
         {"error": "The hub is in test mode, and was asked to fail here."},
         status_code=fault.status or 500,
-        headers={"X-Request-Id": new_request_id(), **fault.headers},
+        headers={"X-Request-Id": request_id, **fault.headers},
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from inspect import signature
+from threading import RLock
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -13,6 +14,9 @@ from starlette.routing import BaseRoute, Match, compile_path
 from starlette.types import Scope
 
 FastHandler = Callable[[Request], Coroutine[Any, Any, bytes | Response]]
+
+# A thread describes all routes while requests use some of them.
+_analysis = RLock()
 
 # What `compile_path` returns.
 _PATTERN = ("path_regex", "path_format", "param_convertors")
@@ -42,11 +46,13 @@ class DeferredRoute(APIRoute):
         if name in _PATTERN:
             self.__dict__.update(zip(_PATTERN, compile_path(self.path), strict=True))
             return self.__dict__[name]
-        options = self.__dict__.pop("_options", None)
-        if options is None:
+        with _analysis:
+            options = self.__dict__.pop("_options", None)
+            if options is not None:
+                super().__init__(self.path, self.endpoint, **options)
+        if name not in self.__dict__:
             raise AttributeError(f"A route has no {name}.")
-        super().__init__(self.path, self.endpoint, **options)
-        return getattr(self, name)
+        return self.__dict__[name]
 
     def twin(self, path: str, endpoint: Callable[..., Any], *, tag: str) -> "DeferredRoute":
         """Return the same route at another address; only for one that was not needed yet."""

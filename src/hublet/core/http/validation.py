@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-_MOST_PROBLEMS = 20
+from hublet.core.schema import MAX_PROBLEMS
 
 # Pydantic's error types, in words that name the rule. `{…}` is filled from the error's context.
 _RULES = {
@@ -45,9 +45,10 @@ _RULES = {
 
 def describe_problems(errors: Sequence[Any]) -> str:
     """Return one sentence per problem. The values that were sent are never repeated."""
-    sentences = [_describe_problem(error) for error in errors[:_MOST_PROBLEMS]]
-    if more := len(errors) - len(sentences):
-        sentences.append(f"And {more} more problems.")
+    sentences = [_describe_problem(error) for error in errors[:MAX_PROBLEMS]]
+    if len(errors) > MAX_PROBLEMS:
+        # How many is not known: what is over the limit is not looked at.
+        sentences.append("And more problems.")
     return " ".join(dict.fromkeys(sentences))
 
 

@@ -11,9 +11,8 @@ from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.errors import HubError
 from hublet.core.http.error_responses import hub_error_response
-from hublet.core.http.exchange import Exchange, client_address
+from hublet.core.http.exchange import Exchange, client_address, request_id_of
 from hublet.core.http.server_protocol import find_connection
-from hublet.core.ids import new_request_id
 from hublet.core.logs import AccessLog, get_logger
 from hublet.core.metrics import Metrics
 from hublet.gateway.errors import (
@@ -128,7 +127,7 @@ class ReverseProxy:
         forwarded = [v.decode("latin-1") for k, v in scope["headers"] if k == b"x-forwarded-for"]
         address = client_address(peer, ",".join(forwarded) or None, trusted=self._trusted)
         return Exchange(
-            request_id=new_request_id(),
+            request_id=request_id_of(dict(scope["headers"])),
             address=address,
             authorization=None,
             known_caller=None,

@@ -57,6 +57,7 @@ from hublet.scim.records import (
 
 MAX_FILTER_LENGTH = 4000
 MAX_FILTER_DEPTH = 20
+_MAX_FIELDS = 200
 
 _LIST_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 
@@ -270,6 +271,9 @@ def _check_texts(value: Any) -> None:
         if "\x00" in value:
             raise InvalidValueException(detail="Text must not contain the NUL character.")
     elif isinstance(value, dict):
+        # Each unknown one would become an error of its own.
+        if len(value) > _MAX_FIELDS:
+            raise InvalidValueException(detail=f"An object has at most {_MAX_FIELDS} fields.")
         for pair in value.items():
             _check_texts(list(pair))
     elif isinstance(value, list):
