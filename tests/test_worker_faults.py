@@ -23,6 +23,7 @@ from workers import (
     set_grace,
     set_worker,
     wait_until_all_ended,
+    wait_until_extended,
 )
 
 Body = dict[str, Any]
@@ -149,17 +150,20 @@ async def test_a_heart_that_stumbles_goes_on_beating(
 ) -> None:
     """As when the data folder is moved away below a running hub."""
     folder = database.hub.settings.database.data_dir / "workers"
-    runs = 0
+    runs, may_end = 0, asyncio.Event()
 
     @queue.handles_slowly("test.send")
     async def send(_database: Database, _body: Body) -> None:
         nonlocal runs
         runs += 1
-        await asyncio.sleep(5)
+        await may_end.wait()
 
     await add_tasks(database, "test.send", "a")
-    async with running_workers(database, 2, lease_seconds=4):
+    # Long enough for a machine that stops this process for seconds.
+    async with running_workers(database, 2, lease_seconds=12):
         folder.rename(folder.with_name("moved"))
+        await wait_until_extended(database, "a")
+        may_end.set()
         await wait_until_all_ended(database)
 
     assert runs == 1

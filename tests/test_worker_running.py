@@ -29,6 +29,7 @@ from workers import (
     set_worker,
     task_states,
     wait_until_all_ended,
+    wait_until_extended,
 )
 
 Body = dict[str, Any]
@@ -97,10 +98,18 @@ async def test_a_worker_whose_slow_places_are_taken_looks_for_nothing(
 
 
 async def test_a_long_task_is_not_run_twice_while_its_worker_lives(database: Database) -> None:
-    watched = register_slow_handler(5)
-    await add_tasks(database, "test.sail", "a")
+    watched, may_end = RunCounter(), asyncio.Event()
 
-    async with running_workers(database, 3, lease_seconds=4):
+    @queue.handles_slowly("test.sail")
+    async def sail(_database: Database, body: Body) -> None:
+        await watched.run(body["name"], 0)
+        await may_end.wait()
+
+    await add_tasks(database, "test.sail", "a")
+    # Long enough for a machine that stops this process for seconds.
+    async with running_workers(database, 3, lease_seconds=12):
+        await wait_until_extended(database, "a")
+        may_end.set()
         await wait_until_all_ended(database)
 
     assert watched.runs == Counter("a")

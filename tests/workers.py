@@ -161,6 +161,26 @@ def register_slow_handler(seconds: float) -> RunCounter:
     return watched
 
 
+async def wait_until_extended(database: Database, task_id: str) -> None:
+    """Wait until the lease on a task that is held has been extended."""
+
+    async def lease() -> int | None:
+        async with database.read() as conn:
+            until: int | None = await conn.fetch_value(
+                "SELECT due_at FROM tasks WHERE id = $1 AND claimed_by IS NOT NULL", task_id
+            )
+        return until
+
+    seen: set[int] = set()
+
+    async def was_extended() -> bool:
+        if (until := await lease()) is not None:
+            seen.add(until)
+        return len(seen) > 1
+
+    await wait_until(was_extended)
+
+
 async def is_running(watched: RunCounter, name: str) -> bool:
     return watched.inside[name] > 0
 

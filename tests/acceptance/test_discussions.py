@@ -21,7 +21,7 @@ commit = api.upload_file(
 comment = api.comment_discussion(repo, opened.num, "One")
 edited = api.edit_discussion_comment(repo, opened.num, comment.id, "Two")
 api.change_discussion_status(repo, opened.num, "open")
-for _ in range(200):
+for _ in range(1200):
     seen = api.get_discussion_details(repo, opened.num)
     if any(event.type == "commit" for event in seen.events):
         break
@@ -57,7 +57,7 @@ def test_the_public_library_reads_all_of_a_pull_request(place: Place) -> None:
             env=clean_environment(variables),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import SOON_SECONDS
 from processes import Place, clean_environment, started
 
 HF = str(Path(sys.executable).with_name("hf"))
@@ -62,7 +63,7 @@ def _ask(box: Box, *command: str, token: str | None = None) -> subprocess.Comple
         env=clean_environment(variables),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=2 * SOON_SECONDS,
         check=False,
     )
 

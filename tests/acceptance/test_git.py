@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from patience import SOON_SECONDS
 from processes import Place, Server, clean_environment, run_hublet, serving
 
 _numbers = count(1)
@@ -84,7 +85,7 @@ def run_git(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
         env=clean_environment(variables),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=2 * SOON_SECONDS,
         check=False,
     )
 

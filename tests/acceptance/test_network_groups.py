@@ -17,7 +17,7 @@ VARIABLES = {
     "HUBLET_JOBS_MEMORY_BYTES": str(64 * 2**30),
     "HUBLET_JOBS_GRACE_SECONDS": "0",
     # What a killed hub held is free this much later.
-    "HUBLET_WORKER_LEASE_SECONDS": "3",
+    "HUBLET_WORKER_LEASE_SECONDS": "10",
 }
 # Answers with its own name, and says whom it meets under the name of the group and of the aliases,
 # each time that this changes.
@@ -69,7 +69,7 @@ class Owner:
             "flavor": "cpu-basic",
             "command": ["python3", "-c", MEET],
             # Should the test break off.
-            "timeoutSeconds": 180,
+            "timeoutSeconds": 900,
             "network": {"group": "train", "aliases": list(aliases)},
         }
         job_id: str = self.ask(hub, "POST", self.path, json=body | more)["id"]

@@ -19,6 +19,7 @@ from playwright.sync_api import expect
 from acceptance.client_versions import ENVIRONMENTS, VERSIONS_AND_ENGINES
 from browsers import chromium_browser, needs_chromium
 from hublet.testing import Browser
+from patience import SOON_SECONDS
 from processes import Place, Server, clean_environment, run_hublet, serving, wait_until
 
 CLIENTS = Path(__file__).parent / "clients"
@@ -70,7 +71,7 @@ def told_by(script: str, person: Browser, variables: dict[str, str]) -> dict[str
                     assert "You can close this page" in page.text, page.text
                 else:
                     told |= said
-            _, complaints = process.communicate(timeout=30)
+            _, complaints = process.communicate(timeout=SOON_SECONDS)
             assert process.returncode == 0, complaints
         finally:
             process.kill()
@@ -151,7 +152,7 @@ def test_the_command_line_signs_in_by_device_code(place: Place, version: str) ->
         ) as login:
             try:
                 person.allow(_device_address(login))
-                said, _ = login.communicate(timeout=60)
+                said, _ = login.communicate(timeout=2 * SOON_SECONDS)
             finally:
                 login.kill()
         whoami = subprocess.run(
@@ -211,7 +212,7 @@ def an_oauth_app(hub: Server, app: dict[str, Any], *, port: int) -> Iterator[Non
         [python, CLIENTS / "oauth_app.py", str(port)], env=clean_environment(variables)
     ) as process:
         try:
-            wait_until(lambda: _is_open(port), seconds=60)
+            wait_until(lambda: _is_open(port), seconds=SOON_SECONDS)
             yield
         finally:
             process.kill()

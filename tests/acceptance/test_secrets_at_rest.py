@@ -14,6 +14,7 @@ from hublet.core.clock import micros
 from hublet.core.startup import load_keys, open_hub
 from hublet.tokens.format import TokenKind, new_credential
 from hublet.tokens.service import digests_of
+from patience import SOON_SECONDS
 from processes import Place, Server, run_hublet, serving, wait_until
 
 IN_THE_LOG = (b'"request"', b"unexpected error", b"task failed", b"worker started")
@@ -57,7 +58,7 @@ def _use(server: Server, place: Place) -> dict[str, str]:
     _provoke_errors(server, secrets)
     _break_the_database(place, server, secrets)
     _revoke(server, secrets)
-    wait_until(lambda: _all_is_done(place), seconds=30)
+    wait_until(lambda: _all_is_done(place), seconds=3 * SOON_SECONDS)
     return secrets
 
 

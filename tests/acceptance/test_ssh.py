@@ -277,13 +277,13 @@ def _with_a_domain(person: Person) -> dict[str, str]:
 
 
 def _is_shown_out(person: Person, job: Any) -> None:
-    command = [*person.command("ssh", "key", job), _name(job), "echo on; sleep 100"]
+    command = [*person.command("ssh", "key", job), _name(job), "echo on; sleep 600"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as guest:
         assert guest.stdout is not None
         assert guest.stdout.readline() == b"on\n"
         [key] = person.ask("GET", "/api/settings/ssh-keys")
         person.ask("DELETE", f"/api/settings/ssh-keys/{key['id']}")
-        assert guest.wait(10) == 255
+        assert guest.wait(SOON_SECONDS) == 255
 
 
 def _name(job: Any) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import SOON_SECONDS
 from processes import STOP_SECONDS, Place, Server, serving, wait_until
 
 
@@ -84,7 +85,8 @@ def test_a_request_in_flight_is_answered_before_the_stop(restarted: Restarted) -
 
 def test_what_was_answered_before_the_stop_has_its_effect(restarted: Restarted) -> None:
     wait_until(
-        lambda: _status_of_whoami(restarted.second, restarted.revoked_token) == 401, seconds=10
+        lambda: _status_of_whoami(restarted.second, restarted.revoked_token) == 401,
+        seconds=SOON_SECONDS,
     )
 
 

@@ -20,7 +20,9 @@ def gate() -> Iterator[threading.Event]:
 
 
 async def test_others_find_a_thread_however_many_launches_there_are(gate: threading.Event) -> None:
-    launches = [asyncio.create_task(run_in_launch_thread(gate.wait, 20)) for _ in range(50)]
+    launches = [
+        asyncio.create_task(run_in_launch_thread(gate.wait, SOON_SECONDS)) for _ in range(50)
+    ]
     await asyncio.sleep(0)
 
     async with asyncio.timeout(SOON_SECONDS):
@@ -31,8 +33,14 @@ async def test_others_find_a_thread_however_many_launches_there_are(gate: thread
 
 
 async def test_who_is_cancelled_leaves_when_the_work_is_done(gate: threading.Event) -> None:
-    working = asyncio.create_task(run_in_launch_thread(gate.wait, 20))
-    await asyncio.sleep(0.05)
+    begun = threading.Event()
+
+    def work() -> None:
+        begun.set()
+        gate.wait(SOON_SECONDS)
+
+    working = asyncio.create_task(run_in_launch_thread(work))
+    await asyncio.to_thread(begun.wait, SOON_SECONDS)
 
     working.cancel()
     await asyncio.wait([working], timeout=0.1)

@@ -82,7 +82,7 @@ def ask(method: str, path: str) -> Any:
 def tried(webhook_id: str, *, count: int) -> list[dict[str, Any]]:
     """Wait for so many deliveries with an answer, and return them, oldest first."""
     path = f"{webhook_id}/deliveries"
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 180
     while True:
         found = [each for each in ask("GET", path) if "status" in each]
         if len(found) >= count or time.monotonic() > deadline:

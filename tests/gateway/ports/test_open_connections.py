@@ -197,8 +197,7 @@ async def test_a_hub_that_stops_waits_for_nobody(
         stream = await opened(port, port.head(*STREAM))
         socket = await opened(port, port.head(*SWITCH))
 
-    assert await socket.is_closed(within=1)
-    assert await stream.is_closed(within=1)
+    await wait_for_end(socket, stream)
 
 
 def slow_job(job: Job) -> Script:

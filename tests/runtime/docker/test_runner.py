@@ -265,7 +265,7 @@ async def test_a_variable_that_is_too_long_is_a_file(runner: DockerRunner, tmp_p
 
 
 async def test_the_deadline_is_kept(runner: DockerRunner, tmp_path: Path) -> None:
-    order = replace(an_order(tmp_path, "echo begun; sleep 50"), timeout_seconds=1)
+    order = replace(an_order(tmp_path, "echo begun; sleep 50"), timeout_seconds=5)
 
     seen = await ended(runner, await runner.launch(order))
 

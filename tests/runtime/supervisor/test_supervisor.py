@@ -17,6 +17,7 @@ from hublet.runtime.errors import CannotRun, CannotRunYet
 from hublet.runtime.launch_threads import run_in_launch_thread
 from hublet.runtime.supervisor import launcher, stepper
 from hublet.runtime.supervisor.supervisor import Supervisor
+from patience import SOON_SECONDS
 from runtime.supervisor.scripted_runner import Scripted, ScriptedRunner, handle_of
 from runtime.supervisor.supervised_jobs import (
     a_job,
@@ -297,7 +298,7 @@ async def test_what_is_still_prepared_when_it_is_canceled_goes_afterwards(
     monkeypatch.setattr(launcher, "_PATIENCE_SECONDS", 0)
 
     def prepared_slowly(folder: Path) -> None:
-        goes_on.wait(20)
+        goes_on.wait(SOON_SECONDS)
         (folder / "volumes").mkdir(parents=True)
 
     async def prepare(_: Database, __: JobRecord, *, folder: Path) -> None:
@@ -315,6 +316,34 @@ async def test_what_is_still_prepared_when_it_is_canceled_goes_afterwards(
 
     await wait_until(lambda: _is_gone_for_good(folder))
     assert runner.orders == {}
+
+
+async def test_a_slow_launch_is_not_taken_for_that_of_the_next_attempt(
+    database_with_room: Database, runner: ScriptedRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, runner.launch_gate = database_with_room, asyncio.Event()
+    monkeypatch.setattr(stepper, "_LAUNCH_SECONDS", 0)
+    supervisor = a_supervisor(database, runner)
+    job_id = await a_job(database, attempts=2)
+    await supervisor.step_all()
+    runner.launch_gate.set()
+    await wait_until(lambda: _has_a_handle(database, job_id, 1))
+    runner.end(job_id, exit_code=1)
+    await supervisor.step_all()
+    clock.move(timedelta(seconds=1))
+
+    await supervisor.step_all()
+    await wait_until(lambda: _has_a_handle(database, job_id, 2))
+    runner.end(job_id, 2)
+    await supervisor.step_all()
+
+    assert await status(database, job_id) == ("COMPLETED", None)
+    assert runner.begun == {(job_id, 1): 1, (job_id, 2): 1}
+
+
+async def _has_a_handle(database: Database, job_id: str, number: int) -> bool:
+    made = await attempts(database, job_id)
+    return len(made) == number and bool(made[-1]["handle"])
 
 
 async def _is_gone_for_good(folder: Path) -> bool:

@@ -75,6 +75,8 @@ class JobStepper:
             return await self._cancel(held, held.attempt)
         if not held.attempt.handle:
             return await self._launch(held, held.attempt)
+        # A slow launch may have ended between two steps: the next attempt needs one of its own.
+        self._launches.leave(job_id)
         return await self._observe(held, held.attempt)
 
     async def abandon(self) -> None:
