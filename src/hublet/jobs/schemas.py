@@ -107,7 +107,8 @@ class Job(Schema):
 class PublicClientJob(Job):
     """What the public clients cannot do without; no one else gets it (decision 0028)."""
 
-    owner: TypedJobOwner
+    # Nothing can be assigned to a frozen record, so a narrower type is safe.
+    owner: TypedJobOwner  # pyright: ignore[reportIncompatibleVariableOverride]
     labels: Labels
     initiator: JobInitiator
 

@@ -86,8 +86,9 @@ class PublicClientJobSpec(JobSpec):
 class PublicClientScheduledJob(ScheduledJob):
     """What the public clients cannot do without; no one else gets it (decision 0028)."""
 
-    owner: TypedJobOwner
-    jobSpec: PublicClientJobSpec
+    # Nothing can be assigned to a frozen record, so narrower types are safe.
+    owner: TypedJobOwner  # pyright: ignore[reportIncompatibleVariableOverride]
+    jobSpec: PublicClientJobSpec  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 ScheduledJobResponse = SerializeAsAny[ScheduledJob]
