@@ -143,7 +143,8 @@ def test_a_restart_under_somebody_who_follows_loses_no_line(place: Place, versio
         with serving(place, "--test-mode", variables=PROCESS_RUNNER) as hub:
             door.lead_to(hub.address)
             person = ada(place, door.address)
-            job_id = person.run(script)
+            # Should the test break off.
+            job_id = person.run(script, timeoutSeconds=900)
             following = until_the_end.enter_context(person.following(version, job_id, printed))
             wait_until(lambda: printed.read_text().count("\n") > 20, seconds=SOON_SECONDS)
             door.lead_to(None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from outgoing_servers import Request
+from patience import SOON_SECONDS
 from webhooks.receivers import answer, receiving
 
 
@@ -35,7 +36,7 @@ class Inbox:
             await self._stop.wait()
 
     def wait_until_ready(self) -> None:
-        assert self._ready.wait(10)
+        assert self._ready.wait(SOON_SECONDS)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
@@ -51,4 +52,4 @@ def inbox() -> Iterator[Inbox]:
         yield box
     finally:
         box.stop()
-        thread.join(10)
+        thread.join(SOON_SECONDS)
