@@ -52,7 +52,7 @@ async def test_of_concurrent_commits_to_one_state_one_is_made(ada: Headers, repo
         *(repo.send(ada, ndjson(header(parentCommit=parent), file("a", f"{n}"))) for n in range(10))
     )
 
-    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 9
+    assert sorted(answer.status_code for answer in answers) == [200] + [412] * 9
     assert len(history.list_commits(folder_of(repo), await repo.head())) == 2
 
 

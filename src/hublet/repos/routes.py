@@ -189,15 +189,20 @@ def _settings_change(body: UpdateRepoSettings) -> SettingsChange:
 
 @settings_router.post("/duplicate", responses=_TAKEN)
 async def duplicate_repo(
-    request: Request, database: Db, caller: AnyCaller, address: GitRepo, body: DuplicateRepo
+    request: Request,
+    database: Db,
+    caller: AnyCaller,
+    address: GitRepo,
+    body: DuplicateRepo | None = None,
 ) -> DuplicatedRepo:
     """Copy a repository that the caller may read: branches, tags, their history and large files.
 
     Its discussions and pull requests, its likes and who may pass its gate stay behind. What
     concerns the running of a space is accepted and ignored.
     """
+    new = _new_copy(address, body or DuplicateRepo())
     async with push_routes.slots_of(request).one():
-        copy = await duplication.duplicate(database, caller, address, _new_copy(address, body))
+        copy = await duplication.duplicate(database, caller, address, new)
     return DuplicatedRepo(url=copy.url(database.hub.settings.base_url))
 
 
