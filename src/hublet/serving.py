@@ -4,7 +4,7 @@ import asyncio
 import gc
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any, cast
@@ -32,19 +32,38 @@ _ACCEPTED_AT_ONCE = 64
 _COLLECT_AFTER = (50_000, 20, 100)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Return a socket for the address, and where it is 127.0.0.1 one for ::1 if that is free.
+
+    Browsers look for localhost there first, and must not find another program.
+    """
     try:
-        listener.bind((host, port))
-        listener.listen(_WAITING_CONNECTIONS)
+        listeners = [_listener(host, port)]
     except (OSError, OverflowError) as error:
-        listener.close()
         raise CannotStart(
             f"{host}:{port} cannot be used ({getattr(error, 'strerror', None) or error}): choose "
             "another with --host and --port, or stop what listens there."
         ) from error
+    if host == "127.0.0.1":
+        with suppress(OSError):
+            listeners.append(_listener("::1", port_of(listeners)))
+    return listeners
+
+
+def port_of(listeners: Sequence[socket.socket]) -> int:
+    port: int = listeners[0].getsockname()[1]
+    return port
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(_WAITING_CONNECTIONS)
+    except BaseException:
+        listener.close()
+        raise
     return listener
 
 
@@ -140,7 +159,7 @@ class Server(uvicorn.Server):
 
 async def serve(
     settings: Settings,
-    listener: socket.socket,
+    listeners: Sequence[socket.socket],
     *,
     when_ready: Callable[[FirstAdministrator | None], None],
 ) -> None:
@@ -150,7 +169,7 @@ async def serve(
         first = await prepare(database)
         async with running(database, Worker(database), ssh=ssh) as app:
             server = Server(app, settings.server, when_ready=lambda: when_ready(first))
-            await server.serve(sockets=[listener])
+            await server.serve(sockets=list(listeners))
 
 
 async def run_worker(settings: Settings, *, when_ready: Callable[[str], None]) -> None:

@@ -8,7 +8,7 @@ A_HUB = """
 ```console
 $ hublet serve --test-mode
 …
-Hublet is ready at http://127.0.0.1:8000 (stop with Ctrl+C).
+Hublet is ready at http://localhost:8000 (stop with Ctrl+C).
 ```
 """
 # ada, who has a token,
@@ -24,13 +24,13 @@ hf_…
 # which the variables of the public client name,
 VARIABLES = """
 ```console
-$ export HF_ENDPOINT=http://127.0.0.1:8000 HF_TOKEN=hf_…
+$ export HF_ENDPOINT=http://localhost:8000 HF_TOKEN=hf_…
 ```
 """
 # and a model with a file, and somebody else.
 ENGINE = """
 ```console
-$ HF_ENDPOINT=http://127.0.0.1:8000 HF_TOKEN=hf_… hf repos create ada/engine
+$ HF_ENDPOINT=http://localhost:8000 HF_TOKEN=hf_… hf repos create ada/engine
 $ echo "one shovel" > coal.txt
 ```
 """
@@ -81,7 +81,7 @@ $ echo hf_… > token.txt
 """
 ENDPOINT = """
 ```console
-$ export HF_ENDPOINT=http://127.0.0.1:8000
+$ export HF_ENDPOINT=http://localhost:8000
 ```
 """
 
@@ -93,10 +93,10 @@ $ hublet serve
 …
 │ token     hf_… │
 …
-Hublet is ready at http://127.0.0.1:8000 (stop with Ctrl+C).
+Hublet is ready at http://localhost:8000 (stop with Ctrl+C).
 ```
 ```console
-$ export HF_ENDPOINT=http://127.0.0.1:8000 HF_TOKEN=hf_…
+$ export HF_ENDPOINT=http://localhost:8000 HF_TOKEN=hf_…
 $ mkdir engine && echo "one shovel" > engine/coal.txt
 ```
 """

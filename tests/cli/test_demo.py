@@ -116,6 +116,6 @@ def test_people_read_a_summary_and_what_to_try(hublet: Hublet) -> None:
     first, *_, last = shown.out.splitlines()
     assert first.split("  ")[0] == "user"
     assert last.split()[:2] == ["token", "engine-robot"]
-    assert "export HF_ENDPOINT=http://127.0.0.1:8000" in shown.err
+    assert "export HF_ENDPOINT=http://localhost:8000" in shown.err
     # What goes to stderr may be kept in a log.
     assert "hf_" not in shown.err

@@ -157,7 +157,7 @@ def test_the_hub_is_chosen_in_the_same_order(
     monkeypatch.setenv("HUBLET_ENDPOINT", "http://127.0.0.1:3")
     by_variable = run("whoami").err
 
-    assert "answers at http://127.0.0.1:8000 (" in by_default
+    assert "answers at http://localhost:8000 (" in by_default
     assert "answers at http://127.0.0.1:2 (" in by_login
     assert f"answers at {away} (" in by_public_variable
     assert "answers at http://127.0.0.1:3 (" in by_variable

@@ -52,7 +52,7 @@ def serve(
     gc.disable()
 
     from hublet.core.startup import open_folder
-    from hublet.serving import listen
+    from hublet.serving import listen, port_of
     from hublet.serving import serve as run
 
     settings = load_settings(
@@ -66,14 +66,14 @@ def serve(
     )
     _configure_logs(settings)
     open_folder(settings.database.data_dir)
-    listener = listen(settings.server.host, settings.server.port)
-    server = replace(settings.server, port=listener.getsockname()[1])
+    listeners = listen(settings.server.host, settings.server.port)
+    server = replace(settings.server, port=port_of(listeners))
     settings = replace(settings, server=server)
 
     def when_ready(first: "FirstAdministrator | None") -> None:
         (_announce_as_json if as_json else _announce)(settings, first)
 
-    run_loop(run(settings, listener, when_ready=when_ready))
+    run_loop(run(settings, listeners, when_ready=when_ready))
 
 
 def worker(

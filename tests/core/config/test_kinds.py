@@ -150,10 +150,12 @@ def test_a_safe_database_url_has_no_password(url: str, safe: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "url"),
     [
-        pytest.param({}, "http://127.0.0.1:8000", id="by default"),
+        pytest.param({}, "http://localhost:8000", id="by default"),
+        pytest.param({"server.host": "10.1.2.3"}, "http://10.1.2.3:8000", id="an address"),
+        pytest.param({"server.host": "fd00::2"}, "http://[fd00::2]:8000", id="an IPv6 address"),
         pytest.param({"server.host": "0.0.0.0"}, "http://localhost:8000", id="every IPv4 address"),
         pytest.param({"server.host": "::"}, "http://localhost:8000", id="every address"),
-        pytest.param({"server.host": "::1", "server.port": 80}, "http://[::1]:80", id="IPv6"),
+        pytest.param({"server.host": "::1", "server.port": 80}, "http://localhost:80", id="IPv6"),
         pytest.param({"server.base_url": "https://hub"}, "https://hub", id="as it is set"),
     ],
 )

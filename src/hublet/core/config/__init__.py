@@ -10,7 +10,7 @@ from hublet.core.config.loader import (
     load,
     safe_database_url,
 )
-from hublet.core.config.settings import LogSettings, ServerSettings, Settings
+from hublet.core.config.settings import LogSettings, ServerSettings, Settings, called_address
 
 __all__ = [
     "CONFIG_FILE",
@@ -21,6 +21,7 @@ __all__ = [
     "ServerSettings",
     "SettingInfo",
     "Settings",
+    "called_address",
     "describe",
     "load",
     "safe_database_url",

@@ -1,5 +1,6 @@
 """Settings, one group per concern, each with its default and the sentence that documents it."""
 
+from contextvars import ContextVar
 from dataclasses import field
 from pathlib import Path
 
@@ -24,6 +25,12 @@ from hublet.core.config.kinds import (
     setting,
 )
 from hublet.core.dataclasses import dataclass
+
+# Links lead to the name by which the request called a local hub, so that a session goes on there.
+called_address: ContextVar[str | None] = ContextVar("called_address", default=None)
+
+# Browsers offer passkeys to a name, never to a number: a hub that listens here is called localhost.
+_LOCAL_HOSTS = frozenset({"127.0.0.1", "::1", "localhost", "0.0.0.0", "::"})  # noqa: S104 - names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,12 +230,23 @@ class Settings:
 
     @property
     def base_url(self) -> str:
+        """The address that links begin with: as set, or as called, or a local one."""
+        return self.server.base_url or called_address.get() or self._url("localhost")
+
+    def local_urls(self) -> dict[bytes, str]:
+        """The addresses of a hub without a set one, by the Host headers that call it so."""
+        if self.server.base_url is not None or self.server.host not in _LOCAL_HOSTS:
+            return {}
+        urls = [self._url(name) for name in ("localhost", "127.0.0.1", "[::1]")]
+        return {url.removeprefix("http://").encode(): url for url in urls}
+
+    def _url(self, local_name: str) -> str:
         host = self.server.host
-        if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared with, not listened on.
-            host = "localhost"
+        if host in _LOCAL_HOSTS:
+            host = local_name
         elif ":" in host:
             host = f"[{host}]"
-        return self.server.base_url or f"http://{host}:{self.server.port}"
+        return f"http://{host}:{self.server.port}"
 
     @property
     def database_url(self) -> str:

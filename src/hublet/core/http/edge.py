@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hublet.core.config import Settings
+from hublet.core.config import Settings, called_address
 from hublet.core.errors import HubError, InvalidRequest, NotFound
 from hublet.core.http.error_responses import hub_error_response, unexpected_response
 from hublet.core.http.exchange import (
@@ -54,6 +54,7 @@ class Edge:
         self._trusted = settings.server.trusted_proxies
         self._largest_body = settings.limits.body_bytes
         self._quotas = RequestQuotas(settings)
+        self._local_urls = settings.local_urls()
         self._added = ResponseHeaders(https=settings.base_url.startswith("https://"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,6 +63,7 @@ class Edge:
             return
         start = time.perf_counter_ns()
         headers = dict(scope["headers"])
+        called = called_address.set(self._local_urls.get(headers.get(b"host", b"")))
         exchange = scope["exchange"] = self._open(scope, headers)
         answer = self._answering(scope, exchange, send)
         if scope["method"] == "HEAD":
@@ -83,6 +85,7 @@ class Edge:
                 response = unexpected_response(exchange.request_id, path=scope["path"])
                 await response(scope, receive, answer)
         finally:
+            called_address.reset(called)
             self._close(scope, exchange, (time.perf_counter_ns() - start) // 1000)
 
     def _open(self, scope: Scope, headers: dict[bytes, bytes]) -> Exchange:

@@ -74,7 +74,9 @@ def _settings(given: dict[str, Any], *, database_url: str | None, port: int) -> 
         "keys.ring": ring,
         "database.url": database_url,
     }
-    return load({**_TEST_DEFAULTS, **given, **ours}, environ={})
+    # The tests reserved the port on this address alone.
+    local = {"server.base_url": f"http://127.0.0.1:{port}"}
+    return load({**_TEST_DEFAULTS, **local, **given, **ours}, environ={})
 
 
 @asynccontextmanager
