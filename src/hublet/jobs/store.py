@@ -28,7 +28,8 @@ from hublet.tokens.delegations import delegation_from_text, delegation_to_text
 # Where jobs are called `j`; `job_record` reads it.
 JOB_COLUMNS = """
     j.id, j.owner_id, j.creator_id, j.delegation, j.resource_group_id, j.initiator_type,
-    j.initiator_id, j.spec, j.labels, j.expose, j.secret_names, j.stage, j.message, j.cancel_reason, j.failure_count,
+    j.initiator_id, j.spec, j.labels, j.expose, j.secret_names, j.stage, j.message,
+    j.cancel_reason, j.failure_count,
     j.version, j.attempt, j.cancel_requested_at, j.created_at, j.started_at, j.finished_at,
     j.running_micros
 """

@@ -15,7 +15,8 @@ from hublet.tokens.delegations import delegation_from_text, delegation_to_text
 
 _COLUMNS = """
     s.id, s.owner_id, s.creator_id, s.delegation, s.resource_group_id, s.spec, s.labels,
-    s.secret_names, s.schedule, s.concurrency, s.suspended, s.last_job_id, s.last_job_at, s.last_skip_at,
+    s.secret_names, s.schedule, s.concurrency, s.suspended, s.last_job_id, s.last_job_at,
+    s.last_skip_at,
     s.last_skip_reason, s.next_run_at, s.created_at
 """
 # These have columns of their own, or are sealed.
