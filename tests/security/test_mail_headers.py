@@ -61,11 +61,23 @@ def _later_python(folder: Path) -> list[str | Path] | None:
     for name in LATER_PYTHONS:
         python = shutil.which(name)
         # A name that only refers to a Python that is not installed does not run.
-        if python and not subprocess.run([python, "-c", ""], check=False).returncode:
+        if (
+            python
+            and not subprocess.run([python, "-c", ""], check=False, capture_output=True).returncode
+        ):
             return [python, "-c", RUN_SECOND]
     if not shutil.which("npm"):
         return None
-    install = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, PYODIDE]
+    install = [
+        "npm",
+        "install",
+        "--silent",
+        "--no-audit",
+        "--no-fund",
+        "--prefix",
+        str(folder),
+        PYODIDE,
+    ]
     if subprocess.run(install, check=False, capture_output=True).returncode:
         return None
     program = folder / "corpus.mjs"
