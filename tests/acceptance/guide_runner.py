@@ -93,7 +93,7 @@ class GuideRunner:
         """Open the page that a command asks to be opened, and allow what it shows."""
         for address in set(_CODE.findall(real)) - self._allowed:
             self._allowed.add(address)
-            hub = f"http://127.0.0.1:{self._ports['8000']}"
+            hub = f"http://localhost:{self._ports['8000']}"
             Browser(hub, name="ada", password=PASSWORD).allow(address)
 
     def _terminal(self, name: str) -> Terminal:

@@ -51,6 +51,40 @@ async def test_a_repository_of_each_type_is_created_and_deleted(
     assert (event["repo"]["name"], event["repo"]["type"]) == ("ada/engine", type_)
 
 
+@pytest.mark.parametrize("sdk", ["gradio", "streamlit", "docker", "static"])
+async def test_a_new_space_has_a_readme_with_its_card(
+    client: httpx2.AsyncClient, ada: Headers, sdk: str
+) -> None:
+    await create(client, ada, name="my_first-app", type="space", sdk=sdk)
+
+    space = (await client.get("/api/spaces/ada/my_first-app")).json()
+    readme = await client.get("/spaces/ada/my_first-app/raw/main/README.md")
+    commits = await client.get("/api/spaces/ada/my_first-app/commits/main")
+
+    assert [each["rfilename"] for each in space["siblings"]] == [".gitattributes", "README.md"]
+    assert len(commits.json()) == 1
+    assert space["cardData"] == {
+        "title": "My First App", "emoji": "🚀", "colorFrom": "blue", "colorTo": "indigo",
+        "sdk": sdk, "pinned": False,
+    }  # fmt: skip
+    body = {"content": readme.text, "repoType": "space"}
+    assert (await client.post("/api/validate-yaml", json=body)).json() == {
+        "errors": [],
+        "warnings": [],
+    }
+
+
+@pytest.mark.parametrize("type_", ["model", "dataset", "kernel"])
+async def test_other_repositories_start_without_a_readme(
+    client: httpx2.AsyncClient, ada: Headers, type_: str
+) -> None:
+    await create(client, ada, type=type_)
+
+    tree = await client.get(f"/api/{type_}s/ada/engine/tree/main")
+
+    assert [each["path"] for each in tree.json()] == [".gitattributes"]
+
+
 async def test_names_that_differ_only_in_case_are_one_name(
     client: httpx2.AsyncClient, ada: Headers
 ) -> None:

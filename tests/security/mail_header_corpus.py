@@ -97,7 +97,7 @@ def main() -> None:
     headers = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(headers)
     found = [f"{text!r}: {problem}" for text in corpus() for problem in problems(headers, text)]
-    sys.stdout.write("\n".join(found) or f"{len(corpus())} texts are harmless")
+    sys.stdout.write(("\n".join(found) or f"{len(corpus())} texts are harmless") + "\n")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,9 @@ python.runPython("import sys, runpy; sys.argv = ['', '/headers.py']");
 python.runPython("runpy.run_path('/corpus.py', run_name='__main__')");
 """
 
+# The program is the second argument, as for Node.
+RUN_SECOND = "import runpy, sys; runpy.run_path(sys.argv[2], run_name='__main__')"
+
 
 @pytest.mark.parametrize("text", CORPUS, ids=map(json.dumps, CORPUS))
 def test_a_hostile_text_is_only_shown(text: str) -> None:
@@ -56,16 +59,25 @@ def test_the_newest_python_reads_the_same(tmp_path: Path) -> None:
 
 def _later_python(folder: Path) -> list[str | Path] | None:
     for name in LATER_PYTHONS:
-        if (python := shutil.which(name)) is not None:
-            # Its first argument is the program; the other order is that of the script for Node.
-            return [
-                python,
-                "-c",
-                "import runpy, sys; runpy.run_path(sys.argv[2], run_name='__main__')",
-            ]
+        python = shutil.which(name)
+        # A name that only refers to a Python that is not installed does not run.
+        if (
+            python
+            and not subprocess.run([python, "-c", ""], check=False, capture_output=True).returncode
+        ):
+            return [python, "-c", RUN_SECOND]
     if not shutil.which("npm"):
         return None
-    install = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, PYODIDE]
+    install = [
+        "npm",
+        "install",
+        "--silent",
+        "--no-audit",
+        "--no-fund",
+        "--prefix",
+        str(folder),
+        PYODIDE,
+    ]
     if subprocess.run(install, check=False, capture_output=True).returncode:
         return None
     program = folder / "corpus.mjs"

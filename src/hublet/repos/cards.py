@@ -11,7 +11,7 @@ from hublet.core.yaml_loader import LARGEST_TEXT, InvalidYaml
 from hublet.repos.card_rules import errors_of, warnings_of
 from hublet.repos.errors import InvalidCard
 from hublet.repos.git import trees
-from hublet.repos.records import Card, RepoType
+from hublet.repos.records import Card, Repo, RepoType
 
 README = "README.md"
 
@@ -129,6 +129,20 @@ def _strings(value: Any) -> Iterator[str]:
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, str) and item.strip():
             yield item.strip()
+
+
+def space_readme(space: Repo) -> bytes:
+    """Return the README.md that a new space starts with: its card, as on the public hub."""
+    title = " ".join(word.capitalize() for word in re.split("[-_. ]+", space.name) if word)
+    return f"""---
+title: "{title}"
+emoji: 🚀
+colorFrom: blue
+colorTo: indigo
+sdk: {space.sdk}
+pinned: false
+---
+""".encode()
 
 
 def read_card(folder: Path, commit: str, type: RepoType) -> Card:  # noqa: A002 - the interface's word

@@ -17,10 +17,11 @@ from hublet.core.outbox import publish
 from hublet.events import RepoMoved, UpdatedRef
 from hublet.repos import service, store
 from hublet.repos.access import check_visibility
+from hublet.repos.cards import parse_card, space_readme
 from hublet.repos.errors import CannotCreateThere, InvalidRepo, RepoExists, RepoNotFound
 from hublet.repos.git import bare_repos
 from hublet.repos.names import check_repo_name
-from hublet.repos.records import MAIN, Repo, RepoAddress, RepoType, Visibility
+from hublet.repos.records import MAIN, Card, Repo, RepoAddress, RepoType, Visibility
 from hublet.repos.refs import store as ref_store
 from hublet.tokens.records import Caller, Scope
 
@@ -73,7 +74,7 @@ class NewRepo:
 
 
 async def create(database: Database, caller: Caller, new: NewRepo) -> Repo:
-    """Create a repository; one with git starts with a commit that holds .gitattributes."""
+    """Create a repository; one with git starts with a commit, which gives a space its card."""
     check_request(new)
     async with database.read() as conn:
         repo = await new_record(conn, caller, new)
@@ -82,20 +83,35 @@ async def create(database: Database, caller: Caller, new: NewRepo) -> Repo:
             await add_or_refuse(conn, repo)
         return repo
     folder = service.git_folder(database, repo.id)
+    readme = space_readme(repo) if repo.type is RepoType.space else None
     head = await asyncio.to_thread(
-        bare_repos.create_with_first_commit, folder, author=caller.user_name, at=now()
+        bare_repos.create_with_first_commit,
+        folder,
+        author=caller.user_name,
+        at=now(),
+        readme=readme,
     )
-    repo = replace(repo, head_sha=head)
+    repo = _with_first_commit(repo, head, readme)
     try:
         async with database.transaction() as conn:
             await add_or_refuse(conn, repo)
             await ref_store.update_ref(
                 conn, repo.id, UpdatedRef(ref=MAIN, old_sha=None, new_sha=head)
             )
+            if readme is not None:
+                card = Card(data=repo.card, tags=repo.tags)
+                await ref_store.set_head(conn, repo.id, head, card)
     except BaseException:
         await asyncio.to_thread(bare_repos.remove, folder)
         raise
     return repo
+
+
+def _with_first_commit(repo: Repo, head: str, readme: bytes | None) -> Repo:
+    if readme is None:
+        return replace(repo, head_sha=head)
+    card = parse_card(readme, repo.type)
+    return replace(repo, head_sha=head, card=card.data, tags=card.tags)
 
 
 def check_request(new: NewRepo) -> None:

@@ -56,16 +56,23 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def create_with_first_commit(folder: Path, *, author: str, at: datetime) -> str:
-    """Make a bare repository with one commit that holds .gitattributes; return its id.
+def create_with_first_commit(
+    folder: Path, *, author: str, at: datetime, readme: bytes | None = None
+) -> str:
+    """Make a bare repository with one commit: .gitattributes and a README.md; return its id.
 
     Everything is safe on the disk when this returns.
     """
     _create_durable(folder)
     draft = CommitDraft(author=author, at=at, message="initial commit")
     with ObjectWriter(folder) as writer:
-        blob = writer.add("blob", GIT_ATTRIBUTES.encode())
-        items = {b".gitattributes": TreeItem(FILE, bytes.fromhex(blob))}
+        files = {b".gitattributes": GIT_ATTRIBUTES.encode()}
+        if readme is not None:
+            files[b"README.md"] = readme
+        items = {
+            name: TreeItem(FILE, bytes.fromhex(writer.add("blob", content)))
+            for name, content in files.items()
+        }
         tree = writer.add("tree", tree_data(items))
         commit = writer.add("commit", commit_data(draft, tree=tree, parents=()))
         writer.finish()
