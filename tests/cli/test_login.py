@@ -182,7 +182,8 @@ def test_the_hub_may_stand_behind_the_command(run: Hublet, server: Server) -> No
 
     assert (done.code, done.json["endpoint"]) == (0, server.address)
     assert known(server).token == server.token
-    assert bad.code == 1
+    assert bad.code == 2
+    assert bad.err.startswith("hublet: The address of a hub looks like ")
 
 
 def test_a_variable_that_goes_before_the_login_is_told(

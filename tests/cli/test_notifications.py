@@ -229,12 +229,12 @@ def test_names_are_written_as_in_addresses(
 
     watched = inbox("watch", *names, "--json").json
 
-    assert [(each["type"], each["name"]) for each in watched] == [
+    assert {(each["type"], each["name"]) for each in watched} == {
         ("repo", repo),
         ("repo", f"{server.user}/tables"),
         ("user", grace.name),
         ("org", "acme"),
-    ]
+    }
     assert len(inbox("mute", repo, "--json").json) == 1
     assert inbox("mute", repo, "--remove").err == "Nothing is muted.\n"
     assert inbox("watch", *names, "--remove", "--json").json == []
