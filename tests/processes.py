@@ -80,6 +80,10 @@ class Process:
         """Wait until these words stand on its standard error."""
         self._wait_until(lambda: words in self.stderr.read_text())
 
+    def wait_for_output(self, words: str) -> None:
+        """Wait until these words stand on its standard output."""
+        self._wait_until(lambda: words in self.stdout.read_text())
+
     def _wait_until(self, is_so: Callable[[], bool]) -> None:
         wait_until(lambda: is_so() or self.popen.poll() is not None, seconds=READY_SECONDS)
         assert is_so(), self.stderr.read_text()
@@ -180,6 +184,8 @@ def serving(
     arguments = ("serve", "--port", "0", "--json", *flags)
     with started(place, *arguments, variables=variables, program=program) as process:
         told = process.told()
+        if "firstAdministrator" in told:
+            told |= json.loads(Path(told["firstAdministrator"]).read_text())
         yield Server(
             process=process,
             address=told["address"],

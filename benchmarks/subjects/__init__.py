@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-from benchmarks import attacks
 from benchmarks.figures import Row
 from benchmarks.subjects import (
+    attacks,
     bearer,
     cli,
     commits,

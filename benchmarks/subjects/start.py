@@ -6,12 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from statistics import median
 
 from benchmarks.figures import Goal, Row, compare
 from benchmarks.hubs import Site, starting
 from benchmarks.processes import (
     ROOT,
     clean_environment,
+    fetch,
     free_port,
     running,
     wait_until_it_answers,
@@ -20,6 +22,7 @@ from benchmarks.workbench import Workbench
 
 _TIMES = 5
 _SHOWN_PACKAGES = 7
+_PAGE_GOAL = Goal(floor=100, more_is_better=False, of="ours")
 _GOAL = Goal(floor=2.0, aim=0.7, more_is_better=False, of="ours")
 
 
@@ -36,6 +39,8 @@ def measure(bench: Workbench) -> Iterator[Row]:
     note = f"with migrations, keys and the first administrator; {_where_it_goes()}"
     yield replace(_row("start from nothing", ours=first, bare=bare), note=note)
     yield _row("start again", ours=later, bare=bare)
+    pages = [_millis_of_first_page(bench.site("SQLite")) for _ in range(_TIMES)]
+    yield Row(subject="first GET / after a start", unit="ms", ours=median(pages), goal=_PAGE_GOAL)
 
 
 def _row(subject: str, *, ours: list[float], bare: list[float]) -> Row:
@@ -48,6 +53,14 @@ def _seconds_to_start(site: Site) -> float:
     with starting(site) as hub:
         wait_until_it_answers(hub.child, hub.port, "/healthz")
         return time.perf_counter() - start
+
+
+def _millis_of_first_page(site: Site) -> float:
+    with starting(site) as hub:
+        wait_until_it_answers(hub.child, hub.port, "/healthz")
+        start = time.perf_counter()
+        fetch(hub.port, "/")
+        return (time.perf_counter() - start) * 1000
 
 
 def _seconds_to_start_bare(site: Site) -> float:

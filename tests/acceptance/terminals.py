@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,16 @@ from processes import STOP_SECONDS
 
 # Stands behind what a command shows, followed by its exit code.
 _END = "\0"
+
+# A first start shows its secrets on a terminal only, and this shell writes to a file.
+_SERVE_ON_A_TERMINAL = f"""
+hublet() {{
+  if [ "$1" = serve ]; then
+    {sys.executable} {Path(__file__).with_name("terminal_program.py")} "$(type -P hublet)" "$@"
+  else
+    command hublet "$@"
+  fi
+}}"""
 
 
 class Terminal:
@@ -21,6 +32,7 @@ class Terminal:
         self._output = output
         self._read = 0
         self._type("trap : INT")
+        self._type(_SERVE_ON_A_TERMINAL)
 
     def type(self, command: str) -> None:
         self._read = self._output.stat().st_size

@@ -10,10 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from hublet.cli.serving import FIRST_START_FILE
 from patience import SOON_SECONDS
-from processes import Place, clean_environment, started
+from processes import HUBLET, Place, clean_environment, serving, started
 
 HF = str(Path(sys.executable).with_name("hf"))
+ON_A_TERMINAL = (
+    sys.executable,
+    str(Path(__file__).with_name("terminal_program.py")),
+    *HUBLET,
+)
 ASK_THE_LIBRARY = """
 import json
 from huggingface_hub import HfApi
@@ -42,8 +48,8 @@ def _value(text: str, name: str) -> str:
 @pytest.fixture(scope="module")
 def box(shared_place: Place) -> Iterator[Box]:
     """A hub that was started in an empty folder and runs until the last test here is done."""
-    with started(shared_place, "serve", "--port", "0") as process:
-        process.wait_for("Hublet is ready at")
+    with started(shared_place, "serve", "--port", "0", program=ON_A_TERMINAL) as process:
+        process.wait_for_output("Hublet is ready at")
         text = process.stdout.read_text()
         parts = {name: _value(text, name) for name in ("address", "user", "password", "token")}
         yield Box(place=shared_place, text=text, **parts)
@@ -83,11 +89,13 @@ def test_the_box_holds_all_that_is_needed_and_nothing_else_is_printed(box: Box) 
         "  hf auth whoami",
     ]
     width = max(map(len, lines))
-    assert box.text.splitlines() == [
+    shown = [line for line in box.text.splitlines() if line.startswith(("╭", "│", "╰"))]
+    assert shown == [
         f"╭{'─' * (width + 2)}╮",
         *(f"│ {line.ljust(width)} │" for line in lines),
         f"╰{'─' * (width + 2)}╯",
     ]
+    assert not (box.place.data_dir / FIRST_START_FILE).exists()
 
 
 def test_the_public_command_line_knows_who_the_token_belongs_to(box: Box) -> None:
@@ -134,8 +142,40 @@ def test_the_public_library_knows_who_the_token_belongs_to(box: Box) -> None:
 
 def test_a_terminal_that_knows_only_latin_1_still_shows_the_secrets(tmp_path: Path) -> None:
     latin = {"PYTHONIOENCODING": "latin-1"}
-    with started(Place(folder=tmp_path), "serve", "--port", "0", variables=latin) as process:
-        process.wait_for("Hublet is ready at")
+    place, command = Place(folder=tmp_path), ("serve", "--port", "0")
+    with started(place, *command, variables=latin, program=ON_A_TERMINAL) as process:
+        process.wait_for_output("Hublet is ready at")
 
     shown = process.stdout.read_text(encoding="latin-1")
     assert re.search(r"^\| token +hf_\w+ +\|$", shown, re.MULTILINE), shown
+
+
+def test_without_a_terminal_the_secrets_are_in_a_file_and_not_in_the_log(tmp_path: Path) -> None:
+    place = Place(folder=tmp_path)
+    file = place.data_dir / FIRST_START_FILE
+    with started(place, "serve", "--port", "0") as process:
+        process.wait_for("Hublet is ready at")
+        said = process.stdout.read_text()
+        kept = json.loads(file.read_text())
+
+    assert said == (
+        "The password and the token of admin, the first administrator, are in "
+        f"{file}: keep them, and delete the file.\n"
+    )
+    assert sorted(kept) == ["address", "password", "token", "user"]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert kept["token"] not in process.stderr.read_text()
+    assert kept["password"] not in process.stderr.read_text()
+
+
+def test_for_a_script_the_file_is_named_and_its_token_works(tmp_path: Path) -> None:
+    place = Place(folder=tmp_path)
+    with serving(place) as server, server.client(server.token) as client:
+        seen = client.get("/api/whoami-v2").json()
+
+    assert seen["name"] == server.user == "admin"
+    assert json.loads(server.process.stdout.read_text()) == {
+        "address": server.address,
+        "user": "admin",
+        "firstAdministrator": str(place.data_dir / FIRST_START_FILE),
+    }

@@ -152,7 +152,7 @@ def test_servers_that_start_together_make_one_administrator(
     with started(place, *flags) as one, started(place, *flags) as other:
         told = [_keys_of(one), _keys_of(other)]
 
-    assert sorted(told, key=len) == [{"address"}, {"address", "user", "password", "token"}]
+    assert sorted(told, key=len) == [{"address"}, {"address", "user", "firstAdministrator"}]
 
 
 def _keys_of(process: Process) -> set[str]:

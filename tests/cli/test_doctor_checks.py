@@ -298,7 +298,7 @@ def test_a_folder_open_to_others_is_a_warning(tmp_path: Path) -> None:
     assert checks.check_folder(tmp_path) == warning(
         "data folder",
         f"{tmp_path} is open to other users (mode 0750).",
-        f"Run: chmod 700 {tmp_path}",
+        f"The next hublet serve closes it. Or run: chmod 700 {tmp_path}",
     )
 
 

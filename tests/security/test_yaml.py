@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import httpx2
 import pytest
-from benchmarks.attacks import yaml_bombs
+from benchmarks.subjects.attacks import yaml_bombs
 
 from hublet.core.yaml_loader import LARGEST_TEXT, InvalidYaml, load
 

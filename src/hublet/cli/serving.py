@@ -1,6 +1,7 @@
 """Commands that run the hub."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,9 @@ from hublet.cli.output import show_json
 if TYPE_CHECKING:
     from hublet.core.config import Settings
     from hublet.first_start import FirstAdministrator
+
+
+FIRST_START_FILE = "first-administrator.json"
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +47,11 @@ def serve(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start the hub: API and worker in one process."""
+    """Start the hub: API and worker in one process.
+
+    The first start shows the administrator's password and token on a terminal; elsewhere they are in
+    the file first-administrator.json in the data folder.
+    """
     import gc
     from dataclasses import replace
 
@@ -139,7 +147,7 @@ def _configure_logs(settings: "Settings") -> None:
 
 def _announce(settings: "Settings", first: "FirstAdministrator | None") -> None:
     if first is not None:
-        typer.echo(_first_start_box(settings, first))
+        typer.echo(_first_start_text(settings, first))
     typer.echo(f"Hublet is ready at {settings.base_url} (stop with Ctrl+C).", err=True)
     if settings.server.test_mode:
         typer.echo(
@@ -151,10 +159,40 @@ def _announce(settings: "Settings", first: "FirstAdministrator | None") -> None:
 
 def _announce_as_json(settings: "Settings", first: "FirstAdministrator | None") -> None:
     announcement: dict[str, object] = {"address": settings.base_url}
-    if first is not None:
-        announcement |= {"user": first.name, "password": first.password, "token": first.token}
+    if first is not None and sys.stdout.isatty():
+        announcement |= _first_start_fields(first)
+    elif first is not None:
+        file = _write_first_start(settings, first)
+        announcement |= {"user": first.name, "firstAdministrator": str(file)}
     show_json(announcement)
     sys.stdout.flush()
+
+
+def _first_start_text(settings: "Settings", first: "FirstAdministrator") -> str:
+    """Return the secrets for a terminal; elsewhere a log would keep them, and a file gets them."""
+    if sys.stdout.isatty():
+        return _first_start_box(settings, first)
+    return (
+        f"The password and the token of {first.name}, the first administrator, are in "
+        f"{_write_first_start(settings, first)}: keep them, and delete the file."
+    )
+
+
+def _first_start_fields(first: "FirstAdministrator") -> dict[str, str]:
+    return {"user": first.name, "password": first.password, "token": first.token}
+
+
+def _write_first_start(settings: "Settings", first: "FirstAdministrator") -> Path:
+    """Write the secrets to a file that only its owner reads, and return its path."""
+    import json
+    import os
+
+    file = settings.database.data_dir.absolute() / FIRST_START_FILE
+    file.unlink(missing_ok=True)
+    fields = {"address": settings.base_url, **_first_start_fields(first)}
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+        opened.write(json.dumps(fields, indent=2) + "\n")
+    return file
 
 
 def _first_start_box(settings: "Settings", first: "FirstAdministrator") -> str:

@@ -1,5 +1,6 @@
 """Start of a hub: opens its data folder, its keys and its database."""
 
+import stat
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,11 @@ from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing, WrongKeys
 
 KEYS_FILE = "secret.keys"
+
+_FOLDER_MODE = 0o700
+_FILE_MODE = 0o600
+# Others below the data folder belong to jobs, whose users must reach them.
+_PRIVATE_FOLDERS = ("repos", "blobs", "mail")
 
 
 class CannotStart(Exception):
@@ -23,9 +29,15 @@ def load_keys(settings: Settings) -> KeyRing:
 
 
 def open_folder(folder: Path) -> None:
-    """Create the data folder, for its owner's eyes only."""
+    """Create the data folder, or close one that is there: it is for its owner's eyes only."""
+    check_writable(folder)
+    close_folder(folder)
+
+
+def check_writable(folder: Path) -> None:
+    """Create the folder if need be. Raises CannotStart."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
         probe = folder / ".writable"
         probe.touch()
         probe.unlink()
@@ -33,6 +45,31 @@ def open_folder(folder: Path) -> None:
         raise CannotStart(
             f"The data folder {folder} cannot be written ({error.strerror}): choose another with "
             "--data-dir, or give this user the right to write there."
+        ) from error
+
+
+def close_folder(folder: Path) -> None:
+    """Take from other users what lies in the data folder: databases, keys, repositories."""
+    inside = [each for each in folder.iterdir() if not each.is_symlink()]
+    for path in [folder, *(folder / name for name in _PRIVATE_FOLDERS)]:
+        if path == folder or path in inside:
+            _close(path, _FOLDER_MODE)
+    for path in inside:
+        if path.is_file():
+            _close(path, _FILE_MODE)
+
+
+def _close(path: Path, mode: int) -> None:
+    try:
+        if stat.S_IMODE(path.stat().st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
+            path.chmod(mode)
+    except FileNotFoundError:
+        # Another process has removed it, such as a file of SQLite's.
+        return
+    except OSError as error:
+        raise CannotStart(
+            f"{path} is open to other users, and this one may not close it ({error.strerror}): run "
+            f"chmod {mode:o} {path} as its owner, or choose a folder of your own with --data-dir."
         ) from error
 
 
@@ -44,6 +81,8 @@ async def open_hub(settings: Settings) -> AsyncIterator[Database]:
     had_keys = (folder / KEYS_FILE).exists()
     hub = Hub(settings=settings, keys=load_keys(settings))
     async with _open_database(hub) as database:
+        # SQLite may just have made its file, and gives those beside it the same mode.
+        close_folder(folder)
         try:
             yield database
         except WrongKeys:

@@ -16,7 +16,7 @@ from hublet.cli.times import format_duration
 from hublet.core.config import CONFIG_FILE, CONFIG_VARIABLE, Network, Settings
 from hublet.core.config.kinds import ImageSource
 from hublet.core.mail import MailUnavailable, mail_folder, open_transport
-from hublet.core.startup import CannotStart, open_folder
+from hublet.core.startup import CannotStart, check_writable
 from hublet.jobs import hardware
 from hublet.runtime.images.rootfs import HOST
 from hublet.runtime.records import RunnerCapabilities
@@ -134,7 +134,7 @@ def check_folder(folder: Path) -> Finding:
             "The first hublet serve makes it; or is it a typo?",
         )
     try:
-        open_folder(folder)
+        check_writable(folder)
     except CannotStart as error:
         return problem(_FOLDER, str(error), "Without it the hub does not start.")
     return _check_mode(folder) or _check_space(folder, free=shutil.disk_usage(folder).free)
@@ -145,7 +145,9 @@ def _check_mode(folder: Path) -> Finding | None:
     if not mode & (stat.S_IRWXG | stat.S_IRWXO):
         return None
     return warning(
-        _FOLDER, f"{folder} is open to other users (mode {mode:04o}).", f"Run: chmod 700 {folder}"
+        _FOLDER,
+        f"{folder} is open to other users (mode {mode:04o}).",
+        f"The next hublet serve closes it. Or run: chmod 700 {folder}",
     )
 
 
