@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx2
 
 from acceptance.secret_search import find_secrets
+from hublet.cli.serving import FIRST_START_FILE
 from hublet.core import outbox
 from hublet.core.clock import micros
 from hublet.core.startup import load_keys, open_hub
@@ -31,14 +32,14 @@ def test_no_secret_is_found_anywhere_but_where_the_first_start_told_it(place: Pl
         secrets = _use(server, place)
         # While the hub runs, SQLite's log of changes is there beside its file.
         database = _dump(place) | _files(place.data_dir)
+    first = database.pop(FIRST_START_FILE)
     log, told = server.process.stderr.read_bytes(), server.process.stdout.read_bytes()
 
     assert find_secrets(secrets, database) == []
     assert find_secrets(secrets, {"the log": log}) == []
     assert told.count(b"\n") == 1
-    assert {
-        trace.partition(",")[0] for trace in find_secrets(secrets, {"standard output": told})
-    } == {
+    assert find_secrets(secrets, {"standard output": told}) == []
+    assert {trace.partition(",")[0] for trace in find_secrets(secrets, {"its file": first})} == {
         "the first password",
         "the first token",
     }
