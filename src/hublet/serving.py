@@ -24,6 +24,7 @@ from hublet.gateway.ssh.listener import listen as listen_for_ssh
 from hublet.gateway.ssh.listener import run_gateway
 from hublet.worker import Worker
 
+LOCAL_IPV6 = "::1"
 _FLUSH_SECONDS = 0.2
 _WAITING_CONNECTIONS = 2048
 _ACCEPTED_AT_ONCE = 64
@@ -46,7 +47,7 @@ def listen(host: str, port: int) -> list[socket.socket]:
         ) from error
     if host == "127.0.0.1":
         with suppress(OSError):
-            listeners.append(_listener("::1", port_of(listeners)))
+            listeners.append(_listener(LOCAL_IPV6, port_of(listeners)))
     return listeners
 
 

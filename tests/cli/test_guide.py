@@ -23,12 +23,16 @@ def commands_of(command: object, words: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def named_in(page: str) -> Iterator[str]:
-    """Yield the commands in the first column of tables, where `|` divides the last words."""
+    """Yield the commands in the first column of tables, where `|` divides the last words.
+
+    A flag of the program itself is none.
+    """
     for row in re.findall(r"^\| (`hublet .*?) \| ", page, re.MULTILINE):
         spelled = re.findall(r"`([^`]+)`", row.replace("\\|", "/"))
         for each in spelled:
             words = [word.split("/") for word in each.removeprefix("hublet ").split()]
-            yield from map(" ".join, itertools.product(*words))
+            commands = map(" ".join, itertools.product(*words))
+            yield from (command for command in commands if not command.startswith("--"))
 
 
 def test_every_command_stands_in_the_table_of_one_page() -> None:

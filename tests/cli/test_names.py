@@ -31,7 +31,7 @@ def test_these_are_all_commands() -> None:
     assert set(COMMANDS) == {
         "serve", "worker", "migrate", "version", "demo", "doctor",
         "user add", "user list", "user disable", "user enable", "user password",
-        "org add", "org list", "org plan",
+        "org add", "org list", "org plan", "org visibility",
         "org member add", "org member role", "org member remove", "org member list",
         "token create", "token list", "token revoke",
         "oauth app list", "oauth app show", "oauth app create", "oauth app delete",

@@ -89,7 +89,9 @@ def test_a_secret_that_cannot_be_read_is_told_and_not_repeated(
 
 
 def test_a_job_and_a_suspension_are_shown(run: Hublet) -> None:
-    with scripted_server(ScriptedResponse(body=json.dumps(ANSWER).encode())) as hub:
+    activity = {"secretNames": ["KEY"], "runsAs": "ada", "triggers": 0, "throttled": False}
+    answers = [ScriptedResponse(body=json.dumps(each).encode()) for each in (ANSWER, activity)]
+    with scripted_server(*answers) as hub:
         shown = run("webhooks", "info", ID, "--endpoint", hub.address, "--token", "hf_x")
 
     assert shown.out.splitlines()[1:] == [
@@ -99,4 +101,6 @@ def test_a_job_and_a_suspension_are_shown(run: Hublet) -> None:
         "domains       repo",
         "secret        no",
         "last trigger  2026-11-15 01:44",
+        "runs as       ada",
+        "job secrets   KEY",
     ]

@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from hublet.repos.auth import GIT_REPO, ROOT_REPO
+from hublet.repos.auth import ANY_REPO, GIT_REPO, ROOT_REPO
 from people import Headers
 from repositories import a_repo
 
@@ -31,7 +31,7 @@ def told(response: httpx2.Response) -> tuple[int, str, object]:
 async def test_every_route_of_a_repository_says_that_there_is_none(
     client: httpx2.AsyncClient, app: FastAPI, ada: Headers
 ) -> None:
-    ends = routes_below(app, GIT_REPO)
+    ends = routes_below(app, GIT_REPO) + routes_below(app, ANY_REPO)
 
     assert {end.split("/")[1] for _, end in ends} >= {"like", "tree", "commits", "discussions"}
     for method, end in ends:

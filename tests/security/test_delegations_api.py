@@ -10,7 +10,7 @@ import pytest
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Organization, Role
 from hublet.core.database import Database
-from jobs.jobs_api import BODY, run
+from jobs.jobs_api import BODY, initiator_of, run
 from people import Headers, a_user, an_organization, sign_in
 from repos.content import put
 from repositories import a_repo, disable
@@ -299,7 +299,7 @@ async def creator_of_next_job(scene: Scene, webhook_id: str) -> str:
     await settle(scene.engine)
     bob = await sign_in(scene.database, "bob")
     newest = (await scene.client.get("/api/jobs/engines", headers=bob)).json()[0]
-    assert newest["initiator"] == {"type": "webhook", "id": webhook_id}
+    assert await initiator_of(scene.database, newest["id"]) == ("webhook", webhook_id)
     name: str = newest["createdBy"]["name"]
     return name
 

@@ -82,7 +82,7 @@ class DuplicateRepo(Schema):
     repository: RepoName | MISSING = MISSING
     # As the original when both are missing.
     visibility: VisibilityName | MISSING = MISSING
-    private: bool | MISSING = MISSING
+    private: Flag | MISSING = MISSING
     resourceGroupId: ObjectId | MISSING | None = MISSING
     hardware: Ignored = None
     storageTier: Ignored = None

@@ -367,3 +367,32 @@ async def test_the_clock_moves_only_in_test_mode(
 
     assert moved.status_code == 200
     assert moved.json() == {"now": moved.json()["now"], "offsetSeconds": 60.0}
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        pytest.param("localhost:8000", "http://localhost:8000", id="by name"),
+        pytest.param("127.0.0.1:8000", "http://127.0.0.1:8000", id="by number"),
+        pytest.param("[::1]:8000", "http://[::1]:8000", id="by an IPv6 number"),
+        pytest.param("127.0.0.1:9000", "http://localhost:8000", id="another port"),
+        pytest.param("evil.example", "http://localhost:8000", id="a foreign name"),
+    ],
+)
+async def test_links_lead_to_the_local_name_that_was_called(
+    app: FastAPI, host: str, address: str
+) -> None:
+    local = {"base_url": None, "host": "127.0.0.1", "port": 8000}
+    async with reaching(app, server=local) as client:
+        page = await client.get("/", headers={"host": host})
+        elsewhere = app.state.settings.base_url
+
+    assert f"HF_ENDPOINT={address}" in page.text
+    assert elsewhere == "http://localhost:8000"
+
+
+async def test_an_address_that_is_set_is_used_whatever_was_called(app: FastAPI) -> None:
+    async with reaching(app, server={"base_url": "https://hub.example"}) as client:
+        page = await client.get("/", headers={"host": "127.0.0.1:80"})
+
+    assert "HF_ENDPOINT=https://hub.example" in page.text

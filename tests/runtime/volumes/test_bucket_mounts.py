@@ -7,11 +7,14 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from hublet.accounts.records import User
 from hublet.core.database import Database
 from hublet.events import RepoFilesUpdated
+from hublet.jobs.records import JobRecord
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.records import BindMount
 from hublet.runtime.volumes import write_back
+from hublet.tokens.delegations import Delegation
 from outbox_events import published_events
 from people import Headers, a_user, sign_in
 from runtime.volumes.mounts import (
@@ -272,6 +275,13 @@ async def test_many_changes_go_back_in_batches(
     assert await in_bucket(client, ada) == {name: name for name in "defgh"}
 
 
+def as_if_of(job: JobRecord, user: User) -> JobRecord:
+    """Return the job as if it were another user's."""
+    return replace(
+        job, owner_id=user.id, creator_id=user.id, delegation=Delegation(user_id=user.id)
+    )
+
+
 async def test_nothing_is_written_back_without_the_right_to_write(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
@@ -281,7 +291,7 @@ async def test_nothing_is_written_back_without_the_right_to_write(
     grace = await a_user(database, "grace")
     # As if the job were somebody's who may only read by now.
     (await client.put(f"{BOX}/settings", headers=ada, json={"private": False})).raise_for_status()
-    job = replace(job, creator_id=grace.id)
+    job = as_if_of(job, grace)
 
     refusals = await after(database, job)
 
@@ -318,7 +328,7 @@ async def test_a_stranger_cannot_have_a_private_bucket_mounted(
     await a_bucket(client, ada, a="1")
     job = await a_job(client, database, ada, bucket())
     await sign_in(database, "grace")
-    job = replace(job, creator_id=(await a_user(database, "grace")).id)
+    job = as_if_of(job, await a_user(database, "grace"))
 
     with pytest.raises(CannotRun, match="there is no bucket ada/box"):
         await prepared(database, job)
