@@ -1,0 +1,171 @@
+"""Shards of Xet: manifests of files as segments of xorbs, and of the chunks of new xorbs.
+
+A shard is a sequence of records of 48 bytes. `parse` only reads; what a shard claims is compared with
+the hub's own layouts elsewhere.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from hublet.core.dataclasses import dataclass
+from hublet.storage.errors import InvalidShard
+from hublet.storage.xet_hashes import HASH_BYTES, Node, keyed_hash, to_text
+from hublet.storage.xorbs import LARGEST_CHUNK, MOST_CHUNKS, XorbLayout
+
+LARGEST_SHARD = 64 * 1024 * 1024
+
+_TAG = b"HFRepoMetaData\x00" + bytes.fromhex("556967456a7b815783a5bdd95ccdd14aa9")
+_VERSION = 2
+_FOOTER_VERSION = 1
+_FOOTER_BYTES = 200
+_RECORD_BYTES = 48
+_NUMBERS_AFTER_HASH = struct.Struct("<4I")
+_HEADER = struct.Struct(f"<{len(_TAG)}s2Q")
+_END_HASH = b"\xff" * HASH_BYTES
+
+_HAS_RANGE_HASHES = 1 << 31
+_HAS_SHA256 = 1 << 30
+
+
+class Segment(NamedTuple):
+    """Run of chunks of a xorb, from start to before end, and how many bytes they should hold."""
+
+    xorb: bytes
+    length: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardFile:
+    """File as a list of segments; what the uploader says of it is a claim until verified."""
+
+    hash: bytes
+    segments: list[Segment]
+    range_hashes: list[bytes]
+    sha256: str | None
+
+    @property
+    def size(self) -> int:
+        return sum(segment.length for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardXorb:
+    hash: bytes
+    chunks: list[Node]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    files: list[ShardFile]
+    xorbs: list[ShardXorb]
+
+
+class _Record(NamedTuple):
+    """A record: a hash and four numbers, whose meaning depends on where it stands."""
+
+    hash: bytes
+    first: int
+    second: int
+    third: int
+    fourth: int
+
+
+def parse(data: bytes | memoryview) -> Shard:
+    """Read an uploaded shard; raise InvalidShard where it breaks off or counts impossibly much."""
+    view = memoryview(data)
+    if len(view) < _HEADER.size:
+        raise InvalidShard("The shard is shorter than its header.")
+    tag, version, _ = _HEADER.unpack_from(view)
+    if tag != _TAG or version != _VERSION:
+        raise InvalidShard(f"This is not a shard of version {_VERSION}.")
+    records = _Records(view[_HEADER.size :])
+    # What follows, lookups and a footer, is for readers of stored shards.
+    return Shard(files=list(_files(records)), xorbs=list(_xorbs(records)))
+
+
+class _Records:
+    """Reads record after record, and never announces more than the body can hold."""
+
+    def __init__(self, view: memoryview) -> None:
+        self._view = view
+        self._at = 0
+
+    def __next__(self) -> _Record:
+        if len(self._view) - self._at < _RECORD_BYTES:
+            raise InvalidShard("The shard ends before its last record.")
+        start = self._at
+        self._at += _RECORD_BYTES
+        digest = bytes(self._view[start : start + HASH_BYTES])
+        return _Record(digest, *_NUMBERS_AFTER_HASH.unpack_from(self._view, start + HASH_BYTES))
+
+    def take(self, count: int) -> list[_Record]:
+        if count * _RECORD_BYTES > len(self._view) - self._at:
+            raise InvalidShard(f"The shard announces {count} records, more than it can hold.")
+        return [next(self) for _ in range(count)]
+
+
+def _files(records: _Records) -> Iterator[ShardFile]:
+    while (header := next(records)).hash != _END_HASH:
+        flags, count = header.first, header.second
+        segments = [
+            Segment(each.hash, each.second, each.third, each.fourth) for each in records.take(count)
+        ]
+        ranges = records.take(count) if flags & _HAS_RANGE_HASHES else []
+        sha256 = to_text(next(records).hash) if flags & _HAS_SHA256 else None
+        yield ShardFile(
+            hash=header.hash,
+            segments=segments,
+            range_hashes=[each.hash for each in ranges],
+            sha256=sha256,
+        )
+
+
+def _xorbs(records: _Records) -> Iterator[ShardXorb]:
+    while (header := next(records)).hash != _END_HASH:
+        count = header.second
+        if not 1 <= count <= MOST_CHUNKS:
+            raise InvalidShard(f"A xorb has 1 to {MOST_CHUNKS} chunks, not {count}.")
+        chunks = [Node(each.hash, each.second) for each in records.take(count)]
+        if any(not 1 <= chunk.length <= LARGEST_CHUNK for chunk in chunks):
+            raise InvalidShard(f"A chunk has 1 to {LARGEST_CHUNK} bytes.")
+        yield ShardXorb(hash=header.hash, chunks=chunks)
+
+
+def deduplication_shard(
+    xorbs: Iterable[tuple[bytes, XorbLayout]], *, key: bytes, created_at: int, expires_at: int
+) -> bytes:
+    """Return the response to a chunk query: xorbs whose chunks' hashes are keyed.
+
+    Only who has a chunk can find it in there. Times are seconds since 1970.
+    """
+    parts = [_HEADER.pack(_TAG, _VERSION, _FOOTER_BYTES), _END_RECORD]
+    stored = raw = 0
+    for digest, layout in xorbs:
+        parts.append(_record(digest, 0, len(layout), layout.size, layout.stored_size))
+        parts += _keyed_chunks(layout, key)
+        stored += layout.stored_size
+        raw += layout.size
+    parts.append(_END_RECORD)
+    end = sum(len(part) for part in parts)
+    numbers = [_HEADER.size, _HEADER.size + _RECORD_BYTES, end, 0, end, 0, end, 0]
+    footer = struct.pack("<9Q", _FOOTER_VERSION, *numbers)
+    footer += key + struct.pack("<2Q", created_at, expires_at) + bytes(48)
+    footer += struct.pack("<4Q", stored, raw, stored, end)
+    return b"".join(parts) + footer
+
+
+def _keyed_chunks(layout: XorbLayout, key: bytes) -> Iterator[bytes]:
+    offset = 0
+    for digest, length in layout.chunks(0, len(layout)):
+        yield _record(keyed_hash(digest, key), offset, length, 0, 0)
+        offset += length
+
+
+def _record(digest: bytes, *numbers: int) -> bytes:
+    return digest + _NUMBERS_AFTER_HASH.pack(*numbers)
+
+
+_END_RECORD = _record(_END_HASH, 0, 0, 0, 0)

@@ -1,0 +1,73 @@
+"""Verification of uploads by Xet, in worker processes.
+
+The clients verify nothing when they download, so nothing that is uploaded is believed: a xorb is read
+and hashed whole, and a file's claims are compared with the layouts of verified xorbs.
+"""
+
+import hashlib
+import mmap
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from hublet.storage.errors import InvalidShard
+from hublet.storage.shards import Segment, ShardFile, ShardXorb
+from hublet.storage.xet_hashes import Node, file_hash, to_text
+from hublet.storage.xorbs import XorbLayout, read_chunks, verify
+
+
+def worker_processes(count: int) -> ProcessPoolExecutor:
+    """Return processes for the functions of this module; threads would wait for each other."""
+    return ProcessPoolExecutor(count, mp_context=get_context("forkserver"))
+
+
+def verify_xorb_file(path: Path, expected: bytes) -> XorbLayout:
+    """Verify a xorb that lies in a file, without reading it into memory."""
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return verify(b"", expected)
+        # It is closed when nobody holds it any more: an error's traceback still has views of it.
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return verify(memoryview(data), expected)
+
+
+def verify_xorb_claim(claim: ShardXorb, layout: XorbLayout) -> None:
+    """Compare what a shard says of a xorb with the hub's own layout of it."""
+    if claim.chunks != layout.chunks(0, len(layout)):
+        raise InvalidShard(f"The shard's chunks of the xorb {to_text(claim.hash)} are not its own.")
+
+
+def verify_file(file: ShardFile, layouts: Mapping[bytes, XorbLayout]) -> None:
+    """Compare what a shard says of a file with layouts of verified xorbs; raise InvalidShard."""
+    if len(file.range_hashes) != len(file.segments):
+        raise InvalidShard("Each segment of a file needs a verification record.")
+    chunks: list[Node] = []
+    for segment, claimed in zip(file.segments, file.range_hashes, strict=True):
+        layout = _layout_of(segment, layouts)
+        if layout.range_hash(segment.start, segment.end) != claimed:
+            raise InvalidShard("A segment's verification record does not match its chunks.")
+        chunks += layout.chunks(segment.start, segment.end)
+    if file_hash(chunks) != file.hash:
+        raise InvalidShard(f"The segments do not make up the file {to_text(file.hash)}.")
+
+
+def _layout_of(segment: Segment, layouts: Mapping[bytes, XorbLayout]) -> XorbLayout:
+    layout = layouts.get(segment.xorb)
+    if layout is None:
+        raise InvalidShard(f"The xorb {to_text(segment.xorb)} was not uploaded here.")
+    if not segment.start < segment.end <= len(layout):
+        raise InvalidShard(f"The xorb {to_text(segment.xorb)} has no such chunks.")
+    if layout.length(segment.start, segment.end) != segment.length:
+        raise InvalidShard("A segment's length is not that of its chunks.")
+    return layout
+
+
+def sha256_of(pieces: Iterable[bytes | memoryview]) -> str:
+    """Return the SHA-256 of a file, given pieces of stored xorbs that hold whole chunks."""
+    digest = hashlib.sha256()
+    for piece in pieces:
+        for chunk in read_chunks(piece):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,106 @@
+"""Hashes of Xet: of chunks, xorbs, files and ranges of chunks.
+
+A hash is 32 bytes, seen as four little-endian 64-bit numbers; its text has 16 hexadecimal digits for
+each of them, so that within each group of eight the bytes stand in reverse.
+"""
+
+import re
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from blake3 import blake3
+
+from hublet.storage.errors import InvalidHash
+
+HASH_BYTES = 32
+ZERO_HASH = bytes(HASH_BYTES)
+
+_CHUNK_KEY = bytes.fromhex("6697f5775b9550de3135cbaca597181c9de421109beb2b58b4d0b04b93adf229")
+_NODE_KEY = bytes.fromhex("017ec5c7a5472996fd946666b48a02e65ddd536f37c76dd2f86352e64a53713f")
+_RANGE_KEY = bytes.fromhex("7f1857d6ce56ed66127ff913e7a5c3f3a4cd26d5b5db49e64124987f28fb94c3")
+
+_NUMBERS = struct.Struct("<4Q")
+_TEXT = re.compile("[0-9a-f]{64}")
+
+# A group of the tree has at least three members and at most nine, unless it is the last.
+_SMALLEST_GROUP = 3
+_LARGEST_GROUP = 9
+# A node ends its group when the last number of its hash is divisible by this.
+_GROUP_END = 4
+
+
+class Node(NamedTuple):
+    """Node of the tree, or a chunk as its leaf: the hash and the length of what is below it."""
+
+    hash: bytes
+    length: int
+
+
+def to_text(digest: bytes) -> str:
+    return "{:016x}{:016x}{:016x}{:016x}".format(*_NUMBERS.unpack(digest))
+
+
+def from_text(text: str) -> bytes:
+    if not _TEXT.fullmatch(text):
+        raise InvalidHash(text)
+    return _NUMBERS.pack(*(int(text[at : at + 16], 16) for at in range(0, 64, 16)))
+
+
+def last_number(digest: bytes) -> int:
+    """Return the last of the four numbers, which decides where groups end."""
+    return int.from_bytes(digest[24:], "little")
+
+
+def chunk_hash(data: bytes | bytearray | memoryview) -> bytes:
+    return blake3(data, key=_CHUNK_KEY).digest()
+
+
+def range_hash(chunk_hashes: bytes | memoryview) -> bytes:
+    """Return the hash that proves knowledge of the chunks of a segment: of their hashes, joined."""
+    return blake3(chunk_hashes, key=_RANGE_KEY).digest()
+
+
+def keyed_hash(chunk: bytes, key: bytes) -> bytes:
+    """Return a chunk's hash as it stands in the response to a chunk query."""
+    return blake3(chunk, key=key).digest()
+
+
+def xorb_hash(chunks: Sequence[Node]) -> bytes:
+    """Return the root of the tree over the chunks."""
+    if not chunks:
+        return ZERO_HASH
+    level = chunks
+    while len(level) > 1:
+        level = _parents(level)
+    return level[0].hash
+
+
+def file_hash(chunks: Sequence[Node]) -> bytes:
+    if not chunks:
+        return ZERO_HASH
+    return blake3(xorb_hash(chunks), key=ZERO_HASH).digest()
+
+
+def _parents(level: Sequence[Node]) -> list[Node]:
+    parents = []
+    start = 0
+    while start < len(level):
+        end = _group_end(level, start)
+        parents.append(_parent(level[start:end]))
+        start = end
+    return parents
+
+
+def _group_end(level: Sequence[Node], start: int) -> int:
+    latest = min(start + _LARGEST_GROUP, len(level))
+    for end in range(start + _SMALLEST_GROUP, latest):
+        if last_number(level[end - 1].hash) % _GROUP_END == 0:
+            return end
+    return latest
+
+
+def _parent(children: Sequence[Node]) -> Node:
+    text = "".join(f"{to_text(child.hash)} : {child.length}\n" for child in children)
+    digest = blake3(text.encode(), key=_NODE_KEY).digest()
+    return Node(digest, sum(child.length for child in children))

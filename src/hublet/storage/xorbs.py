@@ -1,0 +1,203 @@
+"""Xorbs of Xet: up to 64 MiB of chunks in one object, each behind a header of eight bytes.
+
+`verify` reads a whole xorb and trusts nothing in it: lengths are bounded before anything is
+decompressed, and every hash is computed anew. It takes the processor for up to half a second, so call
+it in a worker process.
+"""
+
+import struct
+from array import array
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lz4.frame import LZ4FrameDecompressor
+
+from hublet.core.dataclasses import dataclass
+from hublet.storage.errors import InvalidXorb
+from hublet.storage.xet_hashes import HASH_BYTES, Node, chunk_hash, range_hash, to_text, xorb_hash
+
+LARGEST_CHUNK = 128 * 1024
+MOST_CHUNKS = 8192
+# The client cuts xorbs at 64 MiB of content; the headers come on top.
+LARGEST_XORB = 64 * 1024 * 1024 + 8 * MOST_CHUNKS
+
+_HEADER_BYTES = 8
+_FOOTER_TAG = b"XETBLOB"
+_PLAIN, _COMPRESSED, _REGROUPED = 0, 1, 2
+_GROUPS = 4
+
+Buffer = bytes | bytearray | memoryview
+
+
+class _Header(NamedTuple):
+    stored: int
+    scheme: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XorbLayout:
+    """Where the chunks of a verified xorb lie: their hashes, joined, and for each where it ends.
+
+    `stored_ends` counts in the stored xorb, headers included, `ends` in its content.
+    """
+
+    hashes: bytes
+    stored_ends: "array[int]"
+    ends: "array[int]"
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def hash(self) -> bytes:
+        return xorb_hash(self.chunks(0, len(self)))
+
+    @property
+    def size(self) -> int:
+        return self.ends[-1]
+
+    @property
+    def stored_size(self) -> int:
+        return self.stored_ends[-1]
+
+    def chunks(self, start: int, end: int) -> list[Node]:
+        return [Node(self.chunk(at), self.length(at, at + 1)) for at in range(start, end)]
+
+    def chunk(self, at: int) -> bytes:
+        return self.hashes[at * HASH_BYTES : (at + 1) * HASH_BYTES]
+
+    def length(self, start: int, end: int) -> int:
+        """Return how many bytes of content the chunks from start to before end hold."""
+        return _before(self.ends, end) - _before(self.ends, start)
+
+    def stored_range(self, start: int, end: int) -> tuple[int, int]:
+        """Return where in the stored xorb these chunks begin and end."""
+        return _before(self.stored_ends, start), _before(self.stored_ends, end)
+
+    def range_hash(self, start: int, end: int) -> bytes:
+        return range_hash(self.hashes[start * HASH_BYTES : end * HASH_BYTES])
+
+    def pack(self) -> bytes:
+        """Return the layout as bytes, 40 for each chunk."""
+        return self.hashes + _little(self.stored_ends) + _little(self.ends)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "XorbLayout":
+        count = len(data) // (HASH_BYTES + 8)
+        middle = count * (HASH_BYTES + 4)
+        return cls(
+            hashes=data[: count * HASH_BYTES],
+            stored_ends=_numbers(data[count * HASH_BYTES : middle]),
+            ends=_numbers(data[middle:]),
+        )
+
+
+def verify(data: Buffer, expected: bytes) -> XorbLayout:
+    """Check every chunk of an uploaded xorb and its name; return its layout.
+
+    Whatever follows the chunks as a footer is not part of the layout, and need not be kept.
+    """
+    layout = _layout(memoryview(data))
+    if layout.hash != expected:
+        raise InvalidXorb(
+            f"The xorb's content has the hash {to_text(layout.hash)}, not {to_text(expected)}."
+        )
+    return layout
+
+
+def read_chunks(data: Buffer) -> Iterator[bytes]:
+    """Yield the content of the chunks in a piece of a stored xorb that holds whole chunks."""
+    view = memoryview(data)
+    at = 0
+    while at < len(view):
+        header = _header(view, at)
+        at += _HEADER_BYTES
+        yield bytes(_content(view[at : at + header.stored], header))
+        at += header.stored
+
+
+def _layout(view: memoryview) -> XorbLayout:
+    hashes = bytearray()
+    stored_ends, ends = array("I"), array("I")
+    at = size = 0
+    while at < len(view) and view[at : at + len(_FOOTER_TAG)] != _FOOTER_TAG:
+        header = _header(view, at)
+        at += _HEADER_BYTES
+        hashes += chunk_hash(_content(view[at : at + header.stored], header))
+        at += header.stored
+        size += header.length
+        stored_ends.append(at)
+        ends.append(size)
+        if len(ends) > MOST_CHUNKS:
+            raise InvalidXorb(f"A xorb has at most {MOST_CHUNKS} chunks.")
+    if not ends:
+        raise InvalidXorb("A xorb has at least one chunk.")
+    return XorbLayout(hashes=bytes(hashes), stored_ends=stored_ends, ends=ends)
+
+
+def _header(view: memoryview, at: int) -> _Header:
+    """Read the header of a chunk; raise InvalidXorb unless it and what it announces are possible."""
+    if len(view) - at < _HEADER_BYTES:
+        raise InvalidXorb(f"The xorb ends within the header of a chunk, at byte {at}.")
+    if view[at] != 0:
+        raise InvalidXorb(f"The chunk at byte {at} has the version {view[at]}; only 0 is known.")
+    header = _Header(
+        stored=int.from_bytes(view[at + 1 : at + 4], "little"),
+        scheme=view[at + 4],
+        length=int.from_bytes(view[at + 5 : at + 8], "little"),
+    )
+    if not 1 <= header.length <= LARGEST_CHUNK:
+        raise InvalidXorb(f"The chunk at byte {at} must have 1 to {LARGEST_CHUNK} bytes.")
+    if not 1 <= header.stored <= 2 * LARGEST_CHUNK:
+        raise InvalidXorb(f"The chunk at byte {at} has an impossible compressed length.")
+    if header.stored > len(view) - at - _HEADER_BYTES:
+        raise InvalidXorb(f"The xorb ends within the chunk at byte {at}.")
+    return header
+
+
+def _content(stored: memoryview, header: _Header) -> Buffer:
+    if header.scheme == _PLAIN:
+        if header.stored != header.length:
+            raise InvalidXorb("An uncompressed chunk must be as long as its content.")
+        return stored
+    if header.scheme == _COMPRESSED:
+        return _decompressed(stored, header.length)
+    if header.scheme == _REGROUPED:
+        return _ungrouped(_decompressed(stored, header.length))
+    raise InvalidXorb(f"The compression scheme {header.scheme} is not known; 0, 1 and 2 are.")
+
+
+def _decompressed(stored: memoryview, length: int) -> bytes:
+    """Decompress one LZ4 frame, and no more of it than one byte too many."""
+    frame = LZ4FrameDecompressor()
+    try:
+        content: bytes = frame.decompress(stored, length + 1)
+    except RuntimeError:
+        raise InvalidXorb("A chunk is not a valid LZ4 frame.") from None
+    if len(content) != length or not frame.eof or frame.unused_data:
+        raise InvalidXorb(f"A chunk does not hold the {length} bytes that its header announces.")
+    return content
+
+
+def _ungrouped(grouped: bytes) -> bytearray:
+    """Undo the regrouping: first came every fourth byte, then every fourth from the second on, …"""
+    content = bytearray(len(grouped))
+    at = 0
+    for group in range(_GROUPS):
+        length = len(range(group, len(grouped), _GROUPS))
+        content[group::_GROUPS] = grouped[at : at + length]
+        at += length
+    return content
+
+
+def _before(ends: "array[int]", at: int) -> int:
+    return ends[at - 1] if at else 0
+
+
+def _little(numbers: "array[int]") -> bytes:
+    return struct.pack(f"<{len(numbers)}I", *numbers)
+
+
+def _numbers(data: bytes) -> "array[int]":
+    return array("I", struct.unpack(f"<{len(data) // 4}I", data))

@@ -1,0 +1,36 @@
+"""Verification in worker processes, from files."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from hublet.storage.errors import InvalidXorb
+from hublet.storage.verification import sha256_of, verify_xorb_file, worker_processes
+from storage.xet_content import make_xorb
+
+CONTENTS = [b"one" * 3000, b"two" * 4000]
+
+
+def test_a_worker_process_returns_the_layout_or_the_error(tmp_path: Path) -> None:
+    digest, data = make_xorb(CONTENTS, 1)
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.write_bytes(data)
+    bad.write_bytes(data[:-1])
+    with worker_processes(1) as workers:
+        layout = workers.submit(verify_xorb_file, good, digest).result()
+        assert (layout.hash, layout.stored_size) == (digest, len(data))
+        with pytest.raises(InvalidXorb, match="ends within the chunk"):
+            workers.submit(verify_xorb_file, bad, digest).result()
+
+
+def test_an_empty_file_is_no_xorb(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.touch()
+    with pytest.raises(InvalidXorb, match="at least one chunk"):
+        verify_xorb_file(empty, make_xorb(CONTENTS)[0])
+
+
+def test_the_sha256_is_that_of_the_content() -> None:
+    _, data = make_xorb(CONTENTS, 2)
+    assert sha256_of([data]) == hashlib.sha256(b"".join(CONTENTS)).hexdigest()
