@@ -16,7 +16,6 @@ from yaml import (
     DocumentStartEvent,
     Event,
     MappingStartEvent,
-    NodeEvent,
     ScalarEvent,
     SequenceStartEvent,
 )
@@ -218,6 +217,6 @@ def _checked(number: int) -> int:
     return number
 
 
-def _unknown_tag(event: NodeEvent) -> InvalidYaml:
+def _unknown_tag(event: ScalarEvent | CollectionStartEvent) -> InvalidYaml:
     shown = str(event.tag).replace(_CORE, "!!")[:_LONGEST_QUOTE]
     return InvalidYaml(f"The tag {shown} is unknown, or does not fit its value", event.start_mark)
