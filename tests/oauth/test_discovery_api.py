@@ -1,8 +1,12 @@
 """The two documents by which clients find everything."""
 
+from dataclasses import replace
+
 import httpx2
 import pytest
+from fastapi import FastAPI
 
+from hublet.app import with_edge
 from hublet.tokens.records import Scope
 
 PATHS = ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"]
@@ -60,3 +64,14 @@ async def test_a_client_may_keep_it_and_a_script_of_any_origin_may_read_it(
     assert first.headers["Cache-Control"] == "public, max-age=300"
     assert first.headers["Access-Control-Allow-Origin"] == "*"
     assert again.status_code == 304
+
+
+async def test_the_issuer_of_a_local_hub_is_the_name_that_was_called(app: FastAPI) -> None:
+    settings = app.state.settings
+    server = replace(settings.server, base_url=None, port=8000)
+    app.state.settings = replace(settings, server=server)
+    transport = httpx2.ASGITransport(app=with_edge(app))
+
+    for address in ("http://127.0.0.1:8000", "http://localhost:8000"):
+        async with httpx2.AsyncClient(transport=transport, base_url=address) as client:
+            assert (await client.get(PATHS[0])).json()["issuer"] == address

@@ -2,11 +2,13 @@
 revocation, introspection, registration. `ROUTERS` are all routers of the feature.
 """
 
+from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import Depends, Request, Response
 
+from hublet.core.config import Settings
 from hublet.core.database import Reader
 from hublet.core.http import Conn, FastRoute, ReadConn, Router
 from hublet.core.http.error_responses import set_error_form
@@ -87,15 +89,15 @@ for path in (
 
 
 def _discovery_of(request: Request) -> Document:
-    # Settings do not change while a hub runs, so the document is built once.
-    if not hasattr(request.app.state, "discovery"):
-        settings = request.app.state.settings
-        body = discovery_document(settings.base_url, registration=settings.oauth.registration)
-        request.app.state.discovery = Document(
-            body=msgspec.json.encode(body), media_type="application/json"
-        )
-    document: Document = request.app.state.discovery
-    return document
+    settings: Settings = request.app.state.settings
+    return _discovery(settings.base_url, registration=settings.oauth.registration)
+
+
+# One for each name by which a local hub is called; the issuer must be the one that was asked.
+@lru_cache(maxsize=8)
+def _discovery(base_url: str, *, registration: bool) -> Document:
+    body = discovery_document(base_url, registration=registration)
+    return Document(body=msgspec.json.encode(body), media_type="application/json")
 
 
 _DiscoveryDocument = Annotated[Document, Depends(_discovery_of)]
