@@ -84,7 +84,7 @@ def _send(client: httpx2.Client, planned: PlannedCommit, acknowledged: Acknowled
 def _commit(client: httpx2.Client, planned: PlannedCommit) -> str:
     if planned.branch != "main":
         answer = client.post(f"{planned.repo.api}/branch/{planned.branch}", json={})
-        assert answer.status_code in {200, 412}, answer.text
+        assert answer.status_code in {200, 409}, answer.text
     body = commit_body({planned.path: planned.content}, summary=f"Add {planned.path}")
     while True:
         answer = post_commit(client, planned.repo, planned.branch, body)
