@@ -22,8 +22,8 @@ from hublet.repos.files import batch
 ROOT = Path(__file__).parents[2]
 PATHS = {path.stem: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
 PAGES = {name: path.read_text(encoding="utf-8") for name, path in PATHS.items()}
-# The events are written by `make docs`.
-GUIDES = [name for name in PAGES if name not in {"README", "events"}]
+# The events are written by `make docs`, and the interface is a table of tests.
+GUIDES = [name for name in PAGES if name not in {"README", "events", "interface"}]
 FEW = 10
 JOBS, LIMITS = Settings().jobs, Settings().limits
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from processes import Place, clean_environment, serving
+from processes import Place, Server, clean_environment, serving
 
 _CHECKS = (
     "not_a_server_error",
@@ -39,6 +39,7 @@ def test_generated_requests_are_answered_as_described(
     url = None if engine == "sqlite" else request.getfixturevalue("fresh_url")()
     (tmp_path / "schemathesis.toml").write_text(_CONFIGURATION)
     with serving(Place(folder=tmp_path, database_url=url), "--test-mode") as server:
+        _wait_for_the_description(server)
         run = subprocess.run(
             [
                 str(Path(sys.executable).with_name("schemathesis")),
@@ -63,3 +64,9 @@ def test_generated_requests_are_answered_as_described(
         )
     failures = re.split("= (?:ERRORS|FAILURES) =", run.stdout, maxsplit=1)[-1]
     assert run.returncode == 0, failures[:8000] + run.stderr[-2000:]
+
+
+def _wait_for_the_description(server: Server) -> None:
+    """Let it be made before the tool asks, which waits for ten seconds only."""
+    with server.client() as client:
+        assert client.get("/.well-known/openapi.json").status_code == 200

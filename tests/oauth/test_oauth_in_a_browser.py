@@ -418,7 +418,7 @@ def test_another_site_cannot_answer_for_the_person(chromium: Browser, hub: Hub, 
         '<button name="decision" value="allow">Win</button></form>'
     )
 
-    page.goto(f"{site.address}/forged")
+    page.goto(site.address.replace("127.0.0.1", "localhost") + "/forged")
     page.get_by_role("button", name="Win").click()
 
     expect(page.get_by_role("alert")).to_contain_text("The form was sent from another site.")

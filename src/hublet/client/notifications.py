@@ -97,9 +97,21 @@ class Inbox:
                 "id": self.hub.get(path_of(_OVERVIEW_PATHS[kind], name=name))["_id"],
                 "type": kind,
             }
-        owner, _, rest = name.partition("/")
-        repo = self.hub.get(path_of(f"/api/{kind}s/{{owner}}/{{name}}", owner=owner, name=rest))
-        return {"id": repo["_id"], "type": "repo"}
+        return {"id": self._repo_id(kind, name), "type": "repo"}
+
+    def _repo_id(self, kind: str, full_name: str) -> str:
+        owner, _, name = full_name.partition("/")
+        try:
+            repo = self.hub.get(path_of(f"/api/{kind}s/{{owner}}/{{name}}", owner=owner, name=name))
+        except Refused as error:
+            if error.status != _NOT_FOUND:
+                raise
+            raise ClientError(
+                f"There is no {kind} {full_name}, or you cannot see it. If it is private, check that "
+                "your token may read it."
+            ) from None
+        repo_id: str = repo["_id"]
+        return repo_id
 
     def owner_target(self, name: str) -> WatchTarget:
         """Return the target of a watch: the user or the organization of this name."""
