@@ -202,3 +202,14 @@ def test_the_tags_of_a_dataset() -> None:
         "small",
     )  # fmt: skip
     assert tags_of(None, RepoType.dataset) == ()
+
+
+async def test_more_metadata_than_is_read_is_worth_a_warning(client: httpx2.AsyncClient) -> None:
+    content = card("\n".join(f"name{number}: value" for number in range(3000)))
+
+    response = await client.post("/api/validate-yaml", json={"content": content})
+
+    assert response.status_code == 200
+    [warning] = response.json()["warnings"]
+    assert "names and values" in warning["message"]
+    assert warning["message"].endswith("The hub reads none of it.")

@@ -24,8 +24,8 @@ LARGEST_TEXT = 1 << 20
 MOST_NESTED = 20
 
 # An event (a name, a value, the end of a list) takes as long as so many bytes of plain text.
-WORK_OF_AN_EVENT = 128
-MOST_WORK = LARGEST_TEXT + LARGEST_TEXT // 4
+WORK_OF_AN_EVENT = 256
+MOST_WORK = LARGEST_TEXT + LARGEST_TEXT // 8
 
 # What is longer is text.
 _LONGEST_NUMBER = 100
@@ -72,6 +72,10 @@ class InvalidYaml(ValueError):
         self.line = mark.line + 1 if mark else None
 
 
+class TooMuchYaml(InvalidYaml):
+    """More names and values than are read; whether they are good nobody knows."""
+
+
 def load(text: str) -> Any:
     """Return the one document of a text as JSON, None when it is empty; raise InvalidYaml."""
     document = _Document()
@@ -79,7 +83,7 @@ def load(text: str) -> Any:
     try:
         for count, event in enumerate(yaml.parse(text, yaml.CSafeLoader)):
             if count > most_events:
-                raise InvalidYaml(
+                raise TooMuchYaml(
                     f"It has more than {most_events} names and values", event.start_mark
                 )
             document.add(event)

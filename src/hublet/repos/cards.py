@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from hublet.core import yaml_loader
-from hublet.core.yaml_loader import LARGEST_TEXT, InvalidYaml
+from hublet.core.yaml_loader import LARGEST_TEXT, InvalidYaml, TooMuchYaml
 from hublet.repos.card_rules import errors_of, warnings_of
-from hublet.repos.errors import InvalidCard
+from hublet.repos.errors import CardTooLong, InvalidCard
 from hublet.repos.git import trees
 from hublet.repos.records import Card, Repo, RepoType
 
@@ -73,7 +73,11 @@ def parse_metadata(content: str) -> dict[str, Any] | None:
 
 def review(content: str, type: RepoType) -> list[str]:  # noqa: A002 - the interface's word
     """Return warnings about a README.md; raise InvalidCard with every error of its fields."""
-    data = parse_metadata(content)
+    try:
+        data = parse_metadata(content)
+    except CardTooLong as error:
+        # The commit takes it, so nobody is kept from uploading a large dataset.
+        return [f"{error.problems[0]} The hub reads none of it."]
     if not data:
         return [_NO_METADATA]
     if problems := list(islice(errors_of(data, type), _MOST_PROBLEMS)):
@@ -97,7 +101,8 @@ def _load(text: str, lines_above: int) -> Any:
         return yaml_loader.load(text)
     except InvalidYaml as error:
         where = f" in line {lines_above + error.line} of README.md" if error.line else ""
-        raise InvalidCard([f"{error.problem}{where}."]) from None
+        refusal = CardTooLong if isinstance(error, TooMuchYaml) else InvalidCard
+        raise refusal([f"{error.problem}{where}."]) from None
 
 
 def _problems(data: dict[str, Any]) -> Iterator[str]:

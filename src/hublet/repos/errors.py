@@ -2,7 +2,8 @@
 
 HubError
 ├── InvalidRequest  400
-│   ├── InvalidRepo, InvalidRepoName, InvalidPath, InvalidRefName, InvalidBranch, InvalidCard
+│   ├── InvalidRepo, InvalidRepoName, InvalidPath, InvalidRefName, InvalidBranch
+│   ├── InvalidCard (CardTooLong)
 │   ├── InvalidCommit (InvalidCommitLine), PathTakenInTree, InvalidBatch, InvalidUpload
 │   └── InvalidAccessRequest, AlreadyHasAccess, MalformedRequest
 ├── NotAllowed      403
@@ -244,6 +245,10 @@ class InvalidCard(InvalidRequest):
             f"The metadata in README.md is not valid: {' '.join(problems)}",
             extra={"errors": [{"message": problem} for problem in problems], "warnings": []},
         )
+
+
+class CardTooLong(InvalidCard):
+    """The metadata has more names and values than the hub reads."""
 
 
 class StorageUnavailable(Unavailable):
