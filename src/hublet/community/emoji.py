@@ -45,13 +45,7 @@ async def add(
         created_at=now(),
     )
     if await emoji_store.add(conn, place.thread.id, emoji):
-        event = EmojiAdded(
-            thread=threads.snapshot(place.thread, place.context),
-            comment_id=comment.id,
-            reaction=reaction,
-            actor_id=caller.user_id,
-        )
-        await publish(conn, event)
+        await _publish(conn, EmojiAdded, caller, place, comment, reaction)
     return await _counts_of(conn, comment)
 
 
@@ -61,14 +55,25 @@ async def remove(
     """Take back a reaction; doing it again changes and publishes nothing."""
     comment = await threads.get_comment(conn, place.thread, comment_id)
     if await emoji_store.remove(conn, comment.id, reaction, user_id=caller.user_id):
-        event = EmojiRemoved(
-            thread=threads.snapshot(place.thread, place.context),
-            comment_id=comment.id,
-            reaction=reaction,
-            actor_id=caller.user_id,
-        )
-        await publish(conn, event)
+        await _publish(conn, EmojiRemoved, caller, place, comment, reaction)
     return await _counts_of(conn, comment)
+
+
+async def _publish(
+    conn: Connection,
+    kind: type[EmojiAdded | EmojiRemoved],
+    caller: Caller,
+    place: ThreadInContext,
+    comment: Comment,
+    reaction: Emoji,
+) -> None:
+    event = kind(
+        thread=threads.snapshot(place.thread, place.context),
+        comment_id=comment.id,
+        reaction=reaction,
+        actor_id=caller.user_id,
+    )
+    await publish(conn, event)
 
 
 async def counts_of(conn: Reader, comments: Sequence[Comment]) -> dict[str, list[EmojiCount]]:

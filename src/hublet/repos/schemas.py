@@ -30,7 +30,19 @@ NoFiles = Annotated[
 ]
 
 
-class CreateRepo(Schema):
+class _SpaceOptions(Schema):
+    """What concerns the running of a space's app: accepted, and not used here."""
+
+    hardware: Ignored = None
+    sleepTimeSeconds: Ignored = None
+    secrets: Ignored = None
+    variables: Ignored = None
+    volumes: Ignored = None
+    region: Ignored = None
+    devMode: Ignored = None
+
+
+class CreateRepo(_SpaceOptions):
     type: RepoTypeName = "model"
     name: RepoName
     organization: str | None = None
@@ -41,13 +53,6 @@ class CreateRepo(Schema):
     files: NoFiles = ()
     license: Ignored = None
     template: Ignored = None
-    hardware: Ignored = None
-    sleepTimeSeconds: Ignored = None
-    secrets: Ignored = None
-    variables: Ignored = None
-    volumes: Ignored = None
-    region: Ignored = None
-    devMode: Ignored = None
 
 
 class RepoUrl(Schema):
@@ -77,21 +82,14 @@ class MoveRepo(Schema):
     toRepo: RepoName
 
 
-class DuplicateRepo(Schema):
+class DuplicateRepo(_SpaceOptions):
     # The name of the copy; the original's name in the caller's account when it is missing.
     repository: RepoName | MISSING = MISSING
     # As the original when both are missing.
     visibility: VisibilityName | MISSING = MISSING
     private: Flag | MISSING = MISSING
     resourceGroupId: ObjectId | MISSING | None = MISSING
-    hardware: Ignored = None
     storageTier: Ignored = None
-    sleepTimeSeconds: Ignored = None
-    secrets: Ignored = None
-    variables: Ignored = None
-    volumes: Ignored = None
-    region: Ignored = None
-    devMode: Ignored = None
 
 
 class DuplicatedRepo(Schema):
