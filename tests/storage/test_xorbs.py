@@ -9,7 +9,7 @@ from hublet.core.errors import HubError
 from hublet.storage import xorbs
 from hublet.storage.errors import InvalidXorb
 from hublet.storage.xet_hashes import chunk_hash
-from hublet.storage.xorbs import XorbLayout, read_chunks, verify
+from hublet.storage.xorbs import XorbLayout, footer_size, read_chunks, verify
 from storage.xet_content import header, make_xorb, stored_chunk
 
 CONTENTS = [bytes(range(256)) * 40, b"text " * 3000, b"\x00" * 9001]
@@ -41,12 +41,13 @@ def test_regrouped_chunks_of_every_length_come_back(length: int) -> None:
     assert list(read_chunks(stored_chunk(content, 2))) == [content]
 
 
-def test_a_layout_survives_being_packed() -> None:
+def test_a_footer_has_the_layout() -> None:
     digest, data = make_xorb(CONTENTS, 1)
     layout = verify(data, digest)
-    packed = layout.pack()
-    assert len(packed) == 3 * 40
-    assert XorbLayout.unpack(packed) == layout
+    footer = layout.footer()
+    assert len(footer) == footer_size(3) == 92 + 3 * 40 + 4
+    assert XorbLayout.read_footer(footer, count=3) == layout
+    assert verify(data + footer, digest) == layout
 
 
 def test_a_footer_is_not_part_of_the_layout() -> None:

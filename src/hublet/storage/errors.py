@@ -5,9 +5,11 @@ InvalidRequest
 ├── InvalidXorb    400
 └── InvalidShard   400
 RangeNotSatisfiable  416
+TooLarge
+└── FileTooLarge   413
 """
 
-from hublet.core.errors import HubError, InvalidRequest
+from hublet.core.errors import HubError, InvalidRequest, TooLarge
 
 
 class InvalidHash(InvalidRequest):
@@ -31,3 +33,8 @@ class RangeNotSatisfiable(HubError):
             f"The range begins after the end of the file, which has {size} bytes.",
             headers={"Content-Range": f"bytes */{size}"},
         )
+
+
+class FileTooLarge(TooLarge):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"A file must have at most {limit} bytes.")

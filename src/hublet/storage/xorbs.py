@@ -23,6 +23,12 @@ LARGEST_XORB = 64 * 1024 * 1024 + 8 * MOST_CHUNKS
 
 _HEADER_BYTES = 8
 _FOOTER_TAG = b"XETBLOB"
+_HASHES_TAG = b"XBLBHSH\x00"
+_ENDS_TAG = b"XBLBBND\x01"
+# The number of chunks, and how far before the end the two sections begin.
+_FOOTER_TAIL = struct.Struct("<3I16s")
+_FOOTER_BYTES = 96
+_FOOTER_BYTES_PER_CHUNK = 40
 _PLAIN, _COMPRESSED, _REGROUPED = 0, 1, 2
 _GROUPS = 4
 
@@ -78,19 +84,33 @@ class XorbLayout:
     def range_hash(self, start: int, end: int) -> bytes:
         return range_hash(self.hashes[start * HASH_BYTES : end * HASH_BYTES])
 
-    def pack(self) -> bytes:
-        """Return the layout as bytes, 40 for each chunk."""
-        return self.hashes + _little(self.stored_ends) + _little(self.ends)
+    def footer(self) -> bytes:
+        """Return the footer that the hub keeps behind the chunks of a stored xorb: this layout."""
+        count = len(self)
+        hashes = _HASHES_TAG + struct.pack("<I", count) + self.hashes
+        ends = _ENDS_TAG + struct.pack("<I", count)
+        ends += _little(self.stored_ends) + _little(self.ends)
+        tail = len(ends) + _FOOTER_TAIL.size
+        footer = _FOOTER_TAG + b"\x01" + self.hash + hashes + ends
+        footer += _FOOTER_TAIL.pack(count, tail + len(hashes), tail, bytes(16))
+        return footer + struct.pack("<I", len(footer))
 
     @classmethod
-    def unpack(cls, data: bytes) -> "XorbLayout":
-        count = len(data) // (HASH_BYTES + 8)
-        middle = count * (HASH_BYTES + 4)
+    def read_footer(cls, footer: bytes, *, count: int) -> "XorbLayout":
+        """Read a footer that this hub wrote, of a xorb with so many chunks."""
+        start = len(_FOOTER_TAG) + 1 + HASH_BYTES + len(_HASHES_TAG) + 4
+        hashes_end = start + count * HASH_BYTES
+        ends = hashes_end + len(_ENDS_TAG) + 4
         return cls(
-            hashes=data[: count * HASH_BYTES],
-            stored_ends=_numbers(data[count * HASH_BYTES : middle]),
-            ends=_numbers(data[middle:]),
+            hashes=footer[start:hashes_end],
+            stored_ends=_numbers(footer[ends : ends + 4 * count]),
+            ends=_numbers(footer[ends + 4 * count : ends + 8 * count]),
         )
+
+
+def footer_size(count: int) -> int:
+    """Return how many bytes the footer of a xorb with so many chunks has."""
+    return _FOOTER_BYTES + _FOOTER_BYTES_PER_CHUNK * count
 
 
 def verify(data: Buffer, expected: bytes) -> XorbLayout:

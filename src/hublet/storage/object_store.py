@@ -1,0 +1,165 @@
+"""Object stores: where content-addressed bytes lie, each object under the digest of its content.
+
+Everything here blocks on the disk or the network; call it from a thread where an object can be
+large. The folder of one machine is the first such store.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from hublet.core.config import Settings
+from hublet.core.dataclasses import dataclass
+from hublet.storage.spools import Spool
+
+_PIECE_BYTES = 1 << 20
+# Objects are two folders deep, each named by two characters of the digest.
+_FOLDER_PATTERN = "[0-9a-f][0-9a-f]"
+
+
+class ObjectKey(NamedTuple):
+    # `blobs` or `xorbs`: what kind of object it is, and what its digest is of.
+    kind: str
+    digest: str
+
+
+def blob_key(sha256: str) -> ObjectKey:
+    return ObjectKey("blobs", sha256)
+
+
+def xorb_key(digest: str) -> ObjectKey:
+    return ObjectKey("xorbs", digest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredObject:
+    key: ObjectKey
+    size: int
+    modified_at: datetime
+
+
+class ObjectStore(Protocol):
+    """Bytes by key. An object never changes: who puts it again puts the same bytes."""
+
+    def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
+        """Return a temporary file for bytes that are to be put."""
+        ...
+
+    def put(self, key: ObjectKey, spool: Spool) -> None:
+        """Store the bytes of a spool; when this returns they survive a power cut.
+
+        An object that is there already becomes new, so that pruning leaves it alone.
+        """
+        ...
+
+    def pieces(self, key: ObjectKey, start: int, end: int) -> Iterator[bytes]:
+        """Yield the bytes from start to before end; raise FileNotFoundError without the object."""
+        ...
+
+    def stat(self, key: ObjectKey) -> StoredObject | None: ...
+
+    def list(self, kind: str) -> Iterator[StoredObject]:
+        """Yield all objects of a kind, in no order."""
+        ...
+
+    def delete(self, keys: Iterable[ObjectKey], *, before: datetime) -> None:
+        """Remove objects, except those that were put since then; what is gone is fine."""
+        ...
+
+    def local_path(self, key: ObjectKey) -> Path | None:
+        """Return where the object lies on this machine, if it does: the kernel can send it."""
+        ...
+
+    def presigned_url(self, key: ObjectKey, *, life: timedelta) -> str | None:
+        """Return an address at which everybody can read the object for a while, if there is one."""
+        ...
+
+
+class LocalStore(ObjectStore):
+    """The folder of one machine, with a folder for each kind."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.incoming = folder / "blobs" / "incoming"
+
+    def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
+        return Spool(self.incoming, size=size, hashed=hashed)
+
+    def put(self, key: ObjectKey, spool: Spool) -> None:
+        spool.sync()
+        target = self.local_path(key)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Replacing bytes by the same bytes does not disturb readers, and makes the file new.
+        spool.move_to(target)
+        _sync_folder(target.parent)
+
+    def pieces(self, key: ObjectKey, start: int, end: int) -> Iterator[bytes]:
+        with self.local_path(key).open("rb") as file:
+            file.seek(start)
+            while start < end:
+                piece = file.read(min(_PIECE_BYTES, end - start))
+                if not piece:
+                    raise EOFError(f"{key.digest} is shorter than it was said to be.")
+                start += len(piece)
+                yield piece
+
+    def stat(self, key: ObjectKey) -> StoredObject | None:
+        return _stored_object(key, self.local_path(key))
+
+    def list(self, kind: str) -> Iterator[StoredObject]:
+        for folder in sorted((self._folder / kind).glob(f"{_FOLDER_PATTERN}/{_FOLDER_PATTERN}")):
+            for path in folder.iterdir():
+                found = _stored_object(ObjectKey(kind, path.name), path)
+                if found is not None:
+                    yield found
+
+    def delete(self, keys: Iterable[ObjectKey], *, before: datetime) -> None:
+        self.incoming.mkdir(parents=True, exist_ok=True)
+        for key in keys:
+            self._delete(key, before)
+
+    def _delete(self, key: ObjectKey, before: datetime) -> None:
+        path, aside = self.local_path(key), self.incoming / f"{key.digest}.leaving"
+        try:
+            path.rename(aside)
+        except FileNotFoundError:
+            return
+        found = _stored_object(key, aside)
+        if found is None or found.modified_at >= before:
+            # The same bytes were uploaded again. A check before the rename would lose an upload
+            # that arrives in between.
+            with suppress(FileExistsError):
+                path.hardlink_to(aside)
+        aside.unlink()
+
+    def local_path(self, key: ObjectKey) -> Path:
+        return self._folder / key.kind / key.digest[:2] / key.digest[2:4] / key.digest
+
+    def presigned_url(self, key: ObjectKey, *, life: timedelta) -> str | None:  # noqa: ARG002 - as the interface says
+        return None
+
+
+def _stored_object(key: ObjectKey, path: Path) -> StoredObject | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
+    return StoredObject(key=key, size=status.st_size, modified_at=modified_at)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_store(settings: Settings) -> ObjectStore:
+    """Return the store of a hub with these settings."""
+    return LocalStore(settings.database.data_dir)

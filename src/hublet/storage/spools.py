@@ -1,0 +1,130 @@
+"""Spools: temporary files that take an upload, and its digests on the way.
+
+A spool blocks on the disk; `fill` writes to it from threads.
+"""
+
+import asyncio
+import hashlib
+import os
+import tempfile
+from collections.abc import AsyncIterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hublet.storage.errors import FileTooLarge
+from hublet.storage.records import Blob
+
+_PIECE_BYTES = 1 << 20
+
+
+class Spool:
+    """Temporary file for an upload; it is removed on `close` unless it was moved.
+
+    The id of a git blob is a digest that begins with its size: when the size is known from the
+    start, it is computed on the way, and `blob` has it. What is known by another digest than
+    SHA-256 needs no such hash: `hashed` is False.
+    """
+
+    def __init__(self, folder: Path, *, size: int | None = None, hashed: bool = True) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = tempfile.NamedTemporaryFile(dir=folder, delete=False)  # noqa: SIM115
+        self._sha256 = hashlib.sha256() if hashed else None
+        self._sha1 = None if size is None else _git_digest(size)
+        self.size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._file.write(data)
+        if self._sha256 is not None:
+            self._sha256.update(data)
+        if self._sha1 is not None:
+            self._sha1.update(data)
+        self.size += len(data)
+
+    def write_file(self, path: Path) -> None:
+        with path.open("rb") as file:
+            while data := file.read(_PIECE_BYTES):
+                self.write(data)
+
+    @property
+    def path(self) -> Path:
+        return Path(self._file.name)
+
+    @property
+    def sha256(self) -> str:
+        if self._sha256 is None:
+            raise ValueError("This spool computes no SHA-256.")
+        return self._sha256.hexdigest()
+
+    @property
+    def blob(self) -> Blob:
+        git_sha1 = None if self._sha1 is None else self._sha1.hexdigest()
+        return Blob(sha256=self.sha256, size=self.size, git_sha1=git_sha1)
+
+    def read_all(self) -> bytes:
+        """Return everything; only for what is known to be small."""
+        self._file.flush()
+        return self.path.read_bytes()
+
+    def git_sha1(self) -> str:
+        """Return the id of these bytes as a git blob; reads them once more."""
+        self._file.flush()
+        digest = _git_digest(self.size)
+        with self.path.open("rb") as file:
+            while data := file.read(_PIECE_BYTES):
+                digest.update(data)
+        return digest.hexdigest()
+
+    def truncate(self, size: int) -> None:
+        """Drop what follows, and go on writing there; only for a spool without digests."""
+        self._file.seek(size)
+        self._file.truncate()
+        self.size = size
+
+    def flush(self) -> None:
+        """Let others who open the path see everything that was written."""
+        self._file.flush()
+
+    def sync(self) -> None:
+        """Make the bytes survive a power cut."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def move_to(self, target: Path) -> None:
+        self._file.close()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.path.replace(target)
+
+    def close(self) -> None:
+        """Remove the temporary file, unless it was moved."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+
+def _git_digest(size: int) -> "hashlib._Hash":
+    # Ids of git objects are SHA-1 by definition; nothing here rests on its strength.
+    return hashlib.sha1(b"blob %d\x00" % size, usedforsecurity=False)
+
+
+async def fill(spool: Spool, chunks: AsyncIterable[bytes], *, largest: int) -> None:
+    """Write a body to a spool in large pieces; raise FileTooLarge as soon as it is too long."""
+    gathered = bytearray()
+    async for chunk in chunks:
+        gathered += chunk
+        if spool.size + len(gathered) > largest:
+            raise FileTooLarge(largest)
+        if len(gathered) >= _PIECE_BYTES:
+            await asyncio.to_thread(spool.write, gathered)
+            gathered = bytearray()
+    await asyncio.to_thread(spool.write, gathered)

@@ -1,0 +1,138 @@
+"""SQL of blobs, of xorbs, and of the segments that make up a blob."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from hublet.core.clock import micros
+from hublet.core.database import Connection, Reader, Row
+from hublet.storage.records import Blob, BlobSegment, Content, Xorb
+
+
+async def add_blobs(conn: Connection, blobs: Iterable[Blob]) -> None:
+    """Add blobs that the store has as whole objects."""
+    await conn.execute_many(
+        """
+        INSERT INTO blobs (sha256, size, git_sha1, is_whole, created_at)
+        VALUES ($1, $2, $3, TRUE, $4)
+        ON CONFLICT (sha256) DO UPDATE SET
+            git_sha1 = coalesce(excluded.git_sha1, blobs.git_sha1), is_whole = TRUE
+        """,
+        [(blob.sha256, blob.size, blob.git_sha1, micros()) for blob in blobs],
+    )
+
+
+async def add_xorb(conn: Connection, xorb: Xorb) -> None:
+    """Add a xorb that the store has, or mark it as just arrived."""
+    await conn.execute(
+        """
+        INSERT INTO xorbs (hash, chunks, size, stored_size, created_at) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (hash) DO UPDATE SET created_at = excluded.created_at
+        """,
+        xorb.hash, xorb.chunks, xorb.size, xorb.stored_size, micros(),
+    )  # fmt: skip
+
+
+async def find_xorbs(conn: Reader, hashes: Iterable[str]) -> dict[str, Xorb]:
+    rows = await conn.fetch_all(
+        "SELECT hash, chunks, size, stored_size FROM xorbs WHERE hash IN each($1)",
+        _json_array(hashes),
+    )
+    return {row["hash"]: Xorb(**dict(row)) for row in rows}
+
+
+async def add_cut_blob(
+    conn: Connection, blob: Blob, xet_hash: str, segments: Sequence[BlobSegment]
+) -> None:
+    """Add a blob that segments of verified xorbs make up, or the segments to a blob without any.
+
+    The first segments of a content stay; its further file hashes lead to them.
+    """
+    await conn.execute(
+        """
+        INSERT INTO blobs (sha256, size, git_sha1, is_whole, created_at)
+        VALUES ($1, $2, $3, FALSE, $4) ON CONFLICT (sha256) DO NOTHING
+        """,
+        blob.sha256, blob.size, blob.git_sha1, micros(),
+    )  # fmt: skip
+    is_first = await conn.execute(
+        "UPDATE blobs SET xet_hash = $2 WHERE sha256 = $1 AND xet_hash IS NULL",
+        blob.sha256, xet_hash,
+    )  # fmt: skip
+    if is_first:
+        await _add_segments(conn, blob.sha256, segments)
+    await conn.execute(
+        "INSERT INTO xet_files (hash, sha256) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING",
+        xet_hash, blob.sha256,
+    )  # fmt: skip
+
+
+async def _add_segments(conn: Connection, sha256: str, segments: Sequence[BlobSegment]) -> None:
+    await conn.execute_many(
+        """
+        INSERT INTO blob_segments (
+            sha256, position, xorb, start_chunk, end_chunk, start_byte, end_byte, size
+        ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        """,
+        [
+            (sha256, position, each.xorb, each.start_chunk, each.end_chunk, each.start_byte,
+             each.end_byte, each.size)
+            for position, each in enumerate(segments)
+        ],
+    )  # fmt: skip
+
+
+async def find_contents(conn: Reader, digests: Iterable[str]) -> dict[str, Content]:
+    """Return, by SHA-256, where the bytes of blobs lie."""
+    wanted = _json_array(digests)
+    rows = await conn.fetch_all(
+        "SELECT sha256, size, xet_hash, is_whole FROM blobs WHERE sha256 IN each($1)", wanted
+    )
+    segments = await _segments_of(conn, wanted)
+    return {
+        row["sha256"]: Content(
+            sha256=row["sha256"],
+            size=row["size"],
+            xet_hash=row["xet_hash"],
+            is_whole=bool(row["is_whole"]),
+            segments=tuple(segments.get(row["sha256"], ())),
+        )
+        for row in rows
+    }
+
+
+async def _segments_of(conn: Reader, wanted: str) -> dict[str, list[BlobSegment]]:
+    rows = await conn.fetch_all(
+        """
+        SELECT sha256, xorb, start_chunk, end_chunk, start_byte, end_byte, size
+        FROM blob_segments WHERE sha256 IN each($1) ORDER BY sha256, position
+        """,
+        wanted,
+    )
+    segments: dict[str, list[BlobSegment]] = {}
+    for row in rows:
+        segments.setdefault(row["sha256"], []).append(_segment(row))
+    return segments
+
+
+def _segment(row: Row) -> BlobSegment:
+    return BlobSegment(
+        xorb=row["xorb"],
+        start_chunk=row["start_chunk"],
+        end_chunk=row["end_chunk"],
+        start_byte=row["start_byte"],
+        end_byte=row["end_byte"],
+        size=row["size"],
+    )
+
+
+async def find_digest(conn: Reader, xet_hash: str) -> str | None:
+    """Return the SHA-256 of the content with a file hash."""
+    digest: str | None = await conn.fetch_value(
+        "SELECT sha256 FROM xet_files WHERE hash = $1", xet_hash
+    )
+    return digest
+
+
+def _json_array(texts: Iterable[str]) -> str:
+    return msgspec.json.encode(list(texts)).decode()
