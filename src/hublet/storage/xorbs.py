@@ -7,7 +7,7 @@ it in a worker process.
 
 import struct
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from lz4.frame import LZ4FrameDecompressor
@@ -135,6 +135,38 @@ def read_chunks(data: Buffer) -> Iterator[bytes]:
         at += _HEADER_BYTES
         yield bytes(_content(view[at : at + header.stored], header))
         at += header.stored
+
+
+def read_stream(pieces: Iterable[bytes], start: int, end: int) -> Iterator[bytes]:
+    """Yield the content from start to before end of whole chunks that arrive in any pieces.
+
+    Chunks that lie before it are not decompressed.
+    """
+    waiting = b""
+    at = 0
+    for piece in pieces:
+        waiting += piece
+        used = 0
+        while (header := _complete_header(waiting, used)) is not None:
+            data = used + _HEADER_BYTES
+            used = data + header.stored
+            first, at = at, at + header.length
+            if at > start:
+                content = _content(memoryview(waiting)[data:used], header)
+                yield bytes(content[max(start - first, 0) : end - first])
+            if at >= end:
+                return
+        waiting = waiting[used:]
+
+
+def _complete_header(data: bytes, at: int) -> _Header | None:
+    """Read the header of a chunk; None unless all of the chunk is there."""
+    if len(data) - at < _HEADER_BYTES:
+        return None
+    stored = int.from_bytes(data[at + 1 : at + 4], "little")
+    if len(data) - at < _HEADER_BYTES + stored:
+        return None
+    return _header(memoryview(data), at)
 
 
 def _layout(view: memoryview) -> XorbLayout:
