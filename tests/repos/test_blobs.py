@@ -1,4 +1,4 @@
-"""Blobs on the disk: spooled, kept, and cleared away when nobody needs them."""
+"""Blobs on the disk: kept, and cleared away when nobody needs them."""
 
 import os
 from datetime import timedelta
@@ -10,11 +10,10 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.repos import blobs_store, pruning
-from hublet.repos.blobs import Spool, blob_path, incoming_folder, parts_folder
-from hublet.repos.records import Blob
+from hublet.storage import contents
+from hublet.storage.object_store import open_store, part_key
 from people import Headers
-from repos.content import put_blob, sha256
-from repos.git_objects import git_sha1
+from repos.content import object_path, put_blob, sha256
 from repositories import a_repo
 from workers import drain
 
@@ -36,43 +35,12 @@ def names_in(folder: Path) -> list[str]:
 
 async def age(database: Database, content: bytes) -> None:
     """Make a blob two days old, in the database and on the disk."""
-    grow_old(blob_path(data_dir(database), sha256(content)))
+    grow_old(object_path(database, content))
     async with database.transaction() as conn:
         before = clock.micros() - 2 * 86_400_000_000
         await conn.execute(
             "UPDATE blobs SET created_at = $1 WHERE sha256 = $2", before, sha256(content)
         )
-
-
-def test_a_spool_is_kept_under_its_digest(tmp_path: Path) -> None:
-    with Spool(tmp_path) as spool:
-        spool.write(CONTENT[:4])
-        spool.write(CONTENT[4:])
-        git_name = spool.git_sha1()
-        blob = spool.store()
-
-    assert blob == Blob(sha256=sha256(CONTENT), size=10)
-    assert git_name == git_sha1(CONTENT)
-    assert blob_path(tmp_path, blob.sha256).read_bytes() == CONTENT
-    assert names_in(tmp_path) == [blob.sha256]
-
-
-def test_with_the_size_known_gits_name_is_found_on_the_way(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.write_bytes(CONTENT)
-    with Spool(tmp_path, size=20) as spool:
-        spool.write(CONTENT)
-        spool.write_file(source)
-        blob = spool.store()
-
-    assert blob == Blob(sha256=sha256(CONTENT * 2), size=20, git_sha1=git_sha1(CONTENT * 2))
-
-
-def test_what_is_not_kept_vanishes(tmp_path: Path) -> None:
-    with Spool(tmp_path) as spool:
-        spool.write(CONTENT)
-
-    assert names_in(tmp_path) == []
 
 
 async def test_blobs_that_nothing_points_to_go_after_a_day(
@@ -137,11 +105,12 @@ async def test_a_deleted_file_is_swept_with_its_last_repository(
 
 
 async def test_files_that_the_database_does_not_know_go_after_a_day(database: Database) -> None:
+    storage = open_store(database.hub.settings)
     for content in (b"old", b"new"):
-        with Spool(data_dir(database)) as spool:
+        with storage.new_spool() as spool:
             spool.write(content)
-            spool.store()
-    grow_old(blob_path(data_dir(database), sha256(b"old")))
+            contents.put_blob(storage, spool)
+    grow_old(object_path(database, b"old"))
 
     await pruning.prune_blobs(database)
 
@@ -149,20 +118,20 @@ async def test_files_that_the_database_does_not_know_go_after_a_day(database: Da
 
 
 async def test_what_interrupted_uploads_left_goes_after_a_day(database: Database) -> None:
-    incoming, parts = incoming_folder(data_dir(database)), parts_folder(data_dir(database))
-    for upload in ("old", "new"):
-        (parts / upload).mkdir(parents=True)
-        (parts / upload / "1-x").write_bytes(b"")
-    incoming.mkdir()
-    for name in ("old.spool", "new.spool"):
-        (incoming / name).write_bytes(b"")
-    for path in (incoming / "old.spool", parts / "old"):
+    storage = open_store(database.hub.settings)
+    spools = [storage.new_spool(), storage.new_spool()]
+    for name in ("old", "new"):
+        with storage.new_spool() as part:
+            storage.put(part_key(name), part, durable=False)
+    for path in (spools[0].path, storage.local_path(part_key("old"))):
+        assert path is not None
         grow_old(path)
 
     await pruning.prune_blobs(database)
 
-    assert sorted(path.name for path in incoming.iterdir()) == ["new.spool"]
-    assert sorted(path.name for path in parts.iterdir()) == ["new"]
+    assert [spool.path.exists() for spool in spools] == [False, True]
+    assert [each.key for each in storage.list("parts")] == [part_key("new")]
+    spools[1].close()
 
 
 async def test_bytes_that_arrive_again_while_they_are_swept_stay(
@@ -170,19 +139,19 @@ async def test_bytes_that_arrive_again_while_they_are_swept_stay(
 ) -> None:
     await put_blob(database, None, CONTENT)
     await age(database, CONTENT)
-    remove = pruning.remove_blobs
+    remove, storage = pruning.remove_blobs, open_store(database.hub.settings)
 
     def upload_first(*arguments: object, **more: object) -> None:
-        with Spool(data_dir(database)) as spool:
+        with storage.new_spool() as spool:
             spool.write(CONTENT)
-            spool.store()
+            contents.put_blob(storage, spool)
         remove(*arguments, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pruning, "remove_blobs", upload_first)
 
     await pruning.prune_blobs(database)
 
-    assert blob_path(data_dir(database), sha256(CONTENT)).read_bytes() == CONTENT
+    assert object_path(database, CONTENT).read_bytes() == CONTENT
     assert names_in(data_dir(database) / "blobs") == [sha256(CONTENT)]
 
 

@@ -6,9 +6,7 @@ its folder before its row.
 """
 
 import asyncio
-import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,8 +15,8 @@ from hublet.core.database import Connection, Database
 from hublet.core.queue import NewTask, add_daily
 from hublet.core.queue import add as add_task
 from hublet.repos import blobs_store, store
-from hublet.repos.blobs import blob_path, blobs_folder, incoming_folder, parts_folder
 from hublet.repos.git import bare_repos
+from hublet.storage.object_store import ObjectStore, blob_key, open_store
 
 PRUNE_BLOBS = "blobs.sweep"
 REMOVE_ORPHANS = "repos.remove-orphans"
@@ -29,9 +27,6 @@ _ORPHAN_AGE = timedelta(hours=1)
 _BLOB_BATCH = 500
 _FOLDER_BATCH = 1000
 
-# Blobs are two folders deep, each named by two characters of the digest.
-_BLOB_FOLDER = "[0-9a-f][0-9a-f]"
-
 
 async def schedule_blob_pruning(conn: Connection, *, delay: timedelta = timedelta()) -> None:
     """Schedule the pruning of blobs, once a day however often this is called."""
@@ -41,89 +36,51 @@ async def schedule_blob_pruning(conn: Connection, *, delay: timedelta = timedelt
 async def prune_blobs(database: Database) -> None:
     async with database.transaction() as conn:
         await schedule_blob_pruning(conn, delay=PRUNE_EVERY)
-    data_dir = database.hub.settings.database.data_dir
+    storage = open_store(database.hub.settings)
     # Files know the real time, which test mode does not move.
-    since = (clock.now() - clock.offset() - BLOB_AGE).timestamp()
-    await _remove_unused(database, data_dir, since)
-    await _remove_unknown(database, data_dir, since)
-    await asyncio.to_thread(remove_interrupted, data_dir, since=since)
+    since = clock.now() - clock.offset() - BLOB_AGE
+    await _remove_unused(database, storage, since)
+    await _remove_unknown(database, storage, since)
+    await asyncio.to_thread(remove_interrupted, storage, since=since)
 
 
-async def _remove_unused(database: Database, data_dir: Path, since: float) -> None:
+async def _remove_unused(database: Database, storage: ObjectStore, since: datetime) -> None:
     before = clock.to_micros(clock.now() - BLOB_AGE)
     while True:
         async with database.transaction() as conn:
             digests = await blobs_store.remove_unused(conn, before=before, limit=_BLOB_BATCH)
         # Only after the commit can nobody find them through the database.
-        await asyncio.to_thread(remove_blobs, data_dir, digests, since=since)
+        await asyncio.to_thread(remove_blobs, storage, digests, since=since)
         if len(digests) < _BLOB_BATCH:
             return
 
 
-async def _remove_unknown(database: Database, data_dir: Path, since: float) -> None:
-    """Remove files without a row: their process died before it added one."""
-    for folder in await asyncio.to_thread(list_blob_folders, data_dir):
-        digests = await asyncio.to_thread(list_old_blobs, folder, since=since)
-        for start in range(0, len(digests), _BLOB_BATCH):
-            batch = digests[start : start + _BLOB_BATCH]
-            async with database.read() as conn:
-                known = await blobs_store.find_known(conn, batch)
-            unknown = [digest for digest in batch if digest not in known]
-            await asyncio.to_thread(remove_blobs, data_dir, unknown, since=since)
+async def _remove_unknown(database: Database, storage: ObjectStore, since: datetime) -> None:
+    """Remove objects without a row: their process died before it added one."""
+    digests = await asyncio.to_thread(list_old_blobs, storage, since=since)
+    for start in range(0, len(digests), _BLOB_BATCH):
+        batch = digests[start : start + _BLOB_BATCH]
+        async with database.read() as conn:
+            known = await blobs_store.find_known(conn, batch)
+        unknown = [digest for digest in batch if digest not in known]
+        await asyncio.to_thread(remove_blobs, storage, unknown, since=since)
 
 
-def list_blob_folders(data_dir: Path) -> list[Path]:
-    """Return the folders that hold blobs."""
-    return sorted(blobs_folder(data_dir).glob(f"{_BLOB_FOLDER}/{_BLOB_FOLDER}"))
+def list_old_blobs(storage: ObjectStore, *, since: datetime) -> list[str]:
+    """Return the digests of the blobs that were not written since then."""
+    return [each.key.digest for each in storage.list("blobs") if each.modified_at < since]
 
 
-def list_old_blobs(folder: Path, *, since: float) -> list[str]:
-    """Return the digests of the blobs in one folder that were not written since then."""
-    return sorted(path.name for path in folder.iterdir() if _is_old(path, since))
+def remove_blobs(storage: ObjectStore, digests: Iterable[str], *, since: datetime) -> None:
+    """Remove the objects of these blobs, except those that were written since then."""
+    storage.delete([blob_key(digest) for digest in digests], before=since)
 
 
-def remove_blobs(data_dir: Path, digests: Iterable[str], *, since: float) -> None:
-    """Remove the files of these blobs, except those that were written since then."""
-    for digest in digests:
-        _remove_blob(blob_path(data_dir, digest), incoming_folder(data_dir), since)
-
-
-def _remove_blob(path: Path, incoming: Path, since: float) -> None:
-    incoming.mkdir(parents=True, exist_ok=True)
-    aside = incoming / f"{path.name}.leaving"
-    try:
-        path.rename(aside)
-    except FileNotFoundError:
-        return
-    if not _is_old(aside, since):
-        # The same bytes were uploaded again. A check before the rename would lose an upload that
-        # arrives in between.
-        with suppress(FileExistsError):
-            path.hardlink_to(aside)
-    aside.unlink()
-
-
-def remove_interrupted(data_dir: Path, *, since: float) -> None:
-    """Remove the files of uploads that were not continued since then."""
-    for path in _children(incoming_folder(data_dir)):
-        if _is_old(path, since):
-            path.unlink(missing_ok=True)
-    for upload in _children(parts_folder(data_dir)):
-        # The folder is as old as its youngest part.
-        if _is_old(upload, since):
-            shutil.rmtree(upload, ignore_errors=True)
-
-
-def _children(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
-
-
-def _is_old(path: Path, since: float) -> bool:
-    try:
-        return path.stat().st_mtime < since
-    except FileNotFoundError:
-        # It is gone already.
-        return False
+def remove_interrupted(storage: ObjectStore, *, since: datetime) -> None:
+    """Remove what is left of uploads that were not continued since then."""
+    storage.remove_spools(before=since)
+    old = [each.key for each in storage.list("parts") if each.modified_at < since]
+    storage.delete(old, before=since)
 
 
 async def schedule_orphan_removal(conn: Connection) -> None:

@@ -4,6 +4,7 @@ Everything here blocks on the disk or the network; call it from a thread where a
 large. The folder of one machine is the first such store.
 """
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -21,7 +22,7 @@ _FOLDER_PATTERN = "[0-9a-f][0-9a-f]"
 
 
 class ObjectKey(NamedTuple):
-    # `blobs` or `xorbs`: what kind of object it is, and what its digest is of.
+    # `blobs`, `xorbs` or `parts`: what kind of object it is, and what its digest is of.
     kind: str
     digest: str
 
@@ -32,6 +33,11 @@ def blob_key(sha256: str) -> ObjectKey:
 
 def xorb_key(digest: str) -> ObjectKey:
     return ObjectKey("xorbs", digest)
+
+
+def part_key(name: str) -> ObjectKey:
+    """Return the key of a part of an upload that is not complete yet; its name is its own."""
+    return ObjectKey("parts", hashlib.sha256(name.encode()).hexdigest())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +54,10 @@ class ObjectStore(Protocol):
         """Return a temporary file for bytes that are to be put."""
         ...
 
-    def put(self, key: ObjectKey, spool: Spool, *, replace: bool = True) -> None:
-        """Store the bytes of a spool; when this returns they survive a power cut.
+    def put(
+        self, key: ObjectKey, spool: Spool, *, durable: bool = True, replace: bool = True
+    ) -> None:
+        """Store the bytes of a spool; when this returns they survive a power cut, if they must.
 
         An object that is there already becomes new, so that pruning leaves it alone. Without
         `replace` it keeps its own bytes.
@@ -68,6 +76,10 @@ class ObjectStore(Protocol):
 
     def delete(self, keys: Iterable[ObjectKey], *, before: datetime) -> None:
         """Remove objects, except those that were put since then; what is gone is fine."""
+        ...
+
+    def remove_spools(self, *, before: datetime) -> None:
+        """Remove what processes that died have left of uploads since then."""
         ...
 
     def local_path(self, key: ObjectKey) -> Path | None:
@@ -89,16 +101,20 @@ class LocalStore(ObjectStore):
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         return Spool(self.incoming, size=size, hashed=hashed)
 
-    def put(self, key: ObjectKey, spool: Spool, *, replace: bool = True) -> None:
-        spool.sync()
+    def put(
+        self, key: ObjectKey, spool: Spool, *, durable: bool = True, replace: bool = True
+    ) -> None:
+        if durable:
+            spool.sync()
         target = self.local_path(key)
-        target.parent.mkdir(parents=True, exist_ok=True)
         if replace:
             # Replacing bytes by the same bytes does not disturb readers, and makes the file new.
             spool.move_to(target)
         else:
+            target.parent.mkdir(parents=True, exist_ok=True)
             _link_or_touch(spool.path, target)
-        _sync_folder(target.parent)
+        if durable:
+            _sync_folder(target.parent)
 
     def pieces(self, key: ObjectKey, start: int, end: int) -> Iterator[bytes]:
         with self.local_path(key).open("rb") as file:
@@ -138,6 +154,12 @@ class LocalStore(ObjectStore):
             with suppress(FileExistsError):
                 path.hardlink_to(aside)
         aside.unlink()
+
+    def remove_spools(self, *, before: datetime) -> None:
+        for path in self.incoming.iterdir() if self.incoming.is_dir() else ():
+            with suppress(FileNotFoundError):
+                if datetime.fromtimestamp(path.stat().st_mtime, UTC) < before:
+                    path.unlink()
 
     def local_path(self, key: ObjectKey) -> Path:
         return self._folder / key.kind / key.digest[:2] / key.digest[2:4] / key.digest

@@ -7,7 +7,7 @@ it in a worker process.
 
 import struct
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import lz4.frame
@@ -166,6 +166,38 @@ def _frame(data: bytes) -> bytes:
 
 def _grouped(content: bytes) -> bytes:
     return b"".join(content[group::_GROUPS] for group in range(_GROUPS))
+
+
+def read_stream(pieces: Iterable[bytes], start: int, end: int) -> Iterator[bytes]:
+    """Yield the content from start to before end of whole chunks that arrive in any pieces.
+
+    Chunks that lie before it are not decompressed.
+    """
+    waiting = b""
+    at = 0
+    for piece in pieces:
+        waiting += piece
+        used = 0
+        while (header := _complete_header(waiting, used)) is not None:
+            data = used + _HEADER_BYTES
+            used = data + header.stored
+            first, at = at, at + header.length
+            if at > start:
+                content = _content(memoryview(waiting)[data:used], header)
+                yield bytes(content[max(start - first, 0) : end - first])
+            if at >= end:
+                return
+        waiting = waiting[used:]
+
+
+def _complete_header(data: bytes, at: int) -> _Header | None:
+    """Read the header of a chunk; None unless all of the chunk is there."""
+    if len(data) - at < _HEADER_BYTES:
+        return None
+    stored = int.from_bytes(data[at + 1 : at + 4], "little")
+    if len(data) - at < _HEADER_BYTES + stored:
+        return None
+    return _header(memoryview(data), at)
 
 
 def _layout(view: memoryview) -> XorbLayout:
