@@ -48,14 +48,14 @@ class StoredObject:
 
 
 class ObjectStore(Protocol):
-    """Bytes by key. An object never changes: who puts it again puts the same bytes."""
+    """Bytes by key. An object never changes: who puts it again puts the same content."""
 
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         """Return a temporary file for bytes that are to be put."""
         ...
 
     def put(
-        self, key: ObjectKey, spool: Spool, *, durable: bool = True, replace: bool = True
+        self, key: ObjectKey, spool: Spool, *, replace: bool = True, durable: bool = True
     ) -> None:
         """Store the bytes of a spool; when this returns they survive a power cut, if they must.
 
@@ -102,16 +102,16 @@ class LocalStore(ObjectStore):
         return Spool(self.incoming, size=size, hashed=hashed)
 
     def put(
-        self, key: ObjectKey, spool: Spool, *, durable: bool = True, replace: bool = True
+        self, key: ObjectKey, spool: Spool, *, replace: bool = True, durable: bool = True
     ) -> None:
         if durable:
             spool.sync()
         target = self.local_path(key)
+        target.parent.mkdir(parents=True, exist_ok=True)
         if replace:
             # Replacing bytes by the same bytes does not disturb readers, and makes the file new.
             spool.move_to(target)
         else:
-            target.parent.mkdir(parents=True, exist_ok=True)
             _link_or_touch(spool.path, target)
         if durable:
             _sync_folder(target.parent)

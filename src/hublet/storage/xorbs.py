@@ -17,6 +17,8 @@ from hublet.core.dataclasses import dataclass
 from hublet.storage.errors import InvalidXorb
 from hublet.storage.xet_hashes import HASH_BYTES, Node, chunk_hash, range_hash, to_text, xorb_hash
 
+# Clients cut no shorter chunks, but for the last of a file.
+SMALLEST_CHUNK = 8 * 1024
 LARGEST_CHUNK = 128 * 1024
 MOST_CHUNKS = 8192
 # The client cuts xorbs at 64 MiB of content; the headers come on top.
@@ -140,34 +142,6 @@ def read_chunks(data: Buffer) -> Iterator[bytes]:
         at += header.stored
 
 
-def chunk_header(scheme: int, *, stored: int, length: int) -> bytes:
-    """Return what stands before the bytes of a chunk."""
-    return b"".join(
-        (b"\x00", stored.to_bytes(3, "little"), bytes([scheme]), length.to_bytes(3, "little"))
-    )
-
-
-def compressed(content: bytes) -> tuple[int, bytes]:
-    """Return a chunk as it is stored: the scheme that promises the least, and the bytes."""
-    sample = content[:_SAMPLE_BYTES]
-    grouped = len(_frame(_grouped(sample))) < len(_frame(sample))
-    stored = _frame(_grouped(content) if grouped else content)
-    if len(stored) >= len(content):
-        return _PLAIN, content
-    return _REGROUPED if grouped else _COMPRESSED, stored
-
-
-def _frame(data: bytes) -> bytes:
-    frame: bytes = lz4.frame.compress(
-        data, block_size=lz4.frame.BLOCKSIZE_MAX256KB, block_linked=False, store_size=False
-    )
-    return frame
-
-
-def _grouped(content: bytes) -> bytes:
-    return b"".join(content[group::_GROUPS] for group in range(_GROUPS))
-
-
 def read_stream(pieces: Iterable[bytes], start: int, end: int) -> Iterator[bytes]:
     """Yield the content from start to before end of whole chunks that arrive in any pieces.
 
@@ -198,6 +172,34 @@ def _complete_header(data: bytes, at: int) -> _Header | None:
     if len(data) - at < _HEADER_BYTES + stored:
         return None
     return _header(memoryview(data), at)
+
+
+def chunk_header(scheme: int, *, stored: int, length: int) -> bytes:
+    """Return what stands before the bytes of a chunk."""
+    return b"".join(
+        (b"\x00", stored.to_bytes(3, "little"), bytes([scheme]), length.to_bytes(3, "little"))
+    )
+
+
+def compressed(content: bytes) -> tuple[int, bytes]:
+    """Return a chunk as it is stored: the scheme that promises the least, and the bytes."""
+    sample = content[:_SAMPLE_BYTES]
+    grouped = len(_frame(_grouped(sample))) < len(_frame(sample))
+    stored = _frame(_grouped(content) if grouped else content)
+    if len(stored) >= len(content):
+        return _PLAIN, content
+    return _REGROUPED if grouped else _COMPRESSED, stored
+
+
+def _frame(data: bytes) -> bytes:
+    frame: bytes = lz4.frame.compress(
+        data, block_size=lz4.frame.BLOCKSIZE_MAX256KB, block_linked=False, store_size=False
+    )
+    return frame
+
+
+def _grouped(content: bytes) -> bytes:
+    return b"".join(content[group::_GROUPS] for group in range(_GROUPS))
 
 
 def _layout(view: memoryview) -> XorbLayout:
