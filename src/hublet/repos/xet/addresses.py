@@ -7,14 +7,30 @@ keep what they know of a CAS by its address. With a new epoch all of them forget
 from urllib.parse import quote
 
 from hublet.core import metadata
-from hublet.core.database import Reader
+from hublet.core.clock import micros
+from hublet.core.database import Connection, Reader
 from hublet.repos.records import Repo
 
 EPOCH = "storage.epoch"
+_EPOCH_BEGAN = "storage.epoch_began"
 
 
 async def get_epoch(conn: Reader) -> int:
     return int(await metadata.find(conn, EPOCH) or 0)
+
+
+async def get_epoch_start(conn: Reader) -> int:
+    """Return when the epoch began, in microseconds; 0 for the first."""
+    return int(await metadata.find(conn, _EPOCH_BEGAN) or 0)
+
+
+async def begin_epoch(conn: Connection) -> int:
+    """Begin a new epoch and return it: from now on no client knows of any xorb."""
+    await conn.lock("epoch of the storage")
+    epoch = await get_epoch(conn) + 1
+    await metadata.set_value(conn, EPOCH, str(epoch))
+    await metadata.set_value(conn, _EPOCH_BEGAN, str(micros()))
+    return epoch
 
 
 async def cas_url(conn: Reader, repo_id: str) -> str:
