@@ -10,6 +10,7 @@ from hublet.events import RepoContentUpdated
 from hublet.repos import maintenance, pruning
 from hublet.repos import service as repos
 from hublet.repos.git import bare_repos
+from hublet.repos.xet import ingestion
 
 
 @handles_slowly(repos.REMOVE_FOLDER)
@@ -26,6 +27,16 @@ async def remove_orphans(database: Database, _body: dict[str, Any]) -> None:
 @handles_slowly(pruning.PRUNE_BLOBS)
 async def sweep_blobs(database: Database, _body: dict[str, Any]) -> None:
     await pruning.prune_blobs(database)
+
+
+@handles_slowly(ingestion.CUT)
+async def cut_contents(database: Database, _body: dict[str, Any]) -> None:
+    await ingestion.cut_waiting(database)
+
+
+@handles_slowly(ingestion.REMOVE_WHOLE)
+async def remove_whole_copies(database: Database, _body: dict[str, Any]) -> None:
+    await ingestion.remove_whole_copies(database)
 
 
 @reacts_to(RepoContentUpdated)
