@@ -6,19 +6,18 @@ keep what they know of a CAS by its address. With a new epoch all of them forget
 
 from urllib.parse import quote
 
-from hublet.core import metadata
 from hublet.core.database import Reader
 from hublet.repos.records import Repo
+from hublet.storage.epochs import get_epoch
 
-EPOCH = "storage.epoch"
 
-
-async def get_epoch(conn: Reader) -> int:
-    return int(await metadata.find(conn, EPOCH) or 0)
+def domain_of(repo_id: str, epoch: int) -> str:
+    """Return the name of a domain in addresses."""
+    return f"{repo_id}-{epoch}"
 
 
 async def cas_url(conn: Reader, repo_id: str) -> str:
-    return f"{conn.hub.settings.base_url}/cas/{repo_id}-{await get_epoch(conn)}"
+    return f"{conn.hub.settings.base_url}/cas/{domain_of(repo_id, await get_epoch(conn))}"
 
 
 def token_url(base_url: str, repo: Repo, *, right: str, revision: str | None = None) -> str:
