@@ -12,6 +12,7 @@ from hublet.repos.errors import FileTooLarge, InvalidUpload, ObjectNotFound
 from hublet.repos.lfs.links import Link
 from hublet.repos.lfs.schemas import CompletedPart, CompleteUpload
 from hublet.repos.records import Blob
+from hublet.repos.usage import check_quota
 
 
 async def receive(database: Database, link: Link, pieces: AsyncIterator[bytes]) -> None:
@@ -131,7 +132,9 @@ async def _store(database: Database, link: Link, spool: Spool) -> None:
 
 async def _add_to_repo(conn: Connection, link: Link, blob: Blob) -> None:
     # The repository may have been deleted while its file was on the way.
-    if await store.find(conn, link.repo_id) is None:
+    repo = await store.find(conn, link.repo_id)
+    if repo is None:
         raise ObjectNotFound(link.oid)
     await blobs_store.add(conn, [blob])
     await blobs_store.link(conn, link.repo_id, [blob.sha256], is_used=False)
+    await check_quota(conn, repo.owner_id, 0)
