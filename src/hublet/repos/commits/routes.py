@@ -95,7 +95,7 @@ async def advise_upload(
 ) -> PreuploadAdvice:
     """Tell how to upload files, which of them to leave out, and what is there already."""
     ignore = None if body.gitIgnore is MISSING else body.gitIgnore
-    sizes = {file.path: file.size for file in body.files}
+    sizes = {file.path: 0 if file.size is MISSING else file.size for file in body.files}
     advice = await preupload.advise(database, caller, target, sizes, ignore=ignore)
     found = {each.path: each for each in advice}
     return PreuploadAdvice(files=[_upload_advice(found[file.path]) for file in body.files])
