@@ -6,6 +6,7 @@ it in a worker process.
 """
 
 import struct
+import sys
 from array import array
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,6 +17,8 @@ from hublet.core.dataclasses import dataclass
 from hublet.storage.errors import InvalidXorb
 from hublet.storage.xet_hashes import HASH_BYTES, Node, chunk_hash, range_hash, to_text, xorb_hash
 
+# Clients cut no shorter chunks, but for the last of a file.
+SMALLEST_CHUNK = 8 * 1024
 LARGEST_CHUNK = 128 * 1024
 MOST_CHUNKS = 8192
 # The client cuts xorbs at 64 MiB of content; the headers come on top.
@@ -216,8 +219,17 @@ def _before(ends: "array[int]", at: int) -> int:
 
 
 def _little(numbers: "array[int]") -> bytes:
-    return struct.pack(f"<{len(numbers)}I", *numbers)
+    return _swapped(numbers).tobytes()
 
 
 def _numbers(data: bytes) -> "array[int]":
-    return array("I", struct.unpack(f"<{len(data) // 4}I", data))
+    return _swapped(array("I", data))
+
+
+def _swapped(numbers: "array[int]") -> "array[int]":
+    """Turn numbers of this machine into little-endian ones, or back."""
+    if sys.byteorder == "little":
+        return numbers
+    swapped = array("I", numbers)
+    swapped.byteswap()
+    return swapped
