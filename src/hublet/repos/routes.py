@@ -62,6 +62,7 @@ from hublet.repos.schemas import (
     SetRepoResourceGroup,
     UpdateRepoSettings,
 )
+from hublet.repos.xet import routes as xet_routes
 from hublet.tokens.auth import AccountOwner, AnyCaller, DiscussionWriter, MaybeCaller, actor_of
 
 router = Router(prefix="/api/repos", tags=["repos"])
@@ -90,6 +91,7 @@ ROUTERS: tuple[Router, ...] = (
     lfs_routes.router,
     lfs_routes.transfers_router,
     lfs_routes.files_router,
+    *xet_routes.ROUTERS,
     push_routes.router,
 )
 

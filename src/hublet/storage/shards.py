@@ -47,6 +47,8 @@ class ShardFile:
     # One for each segment, or none at all.
     range_records: bytes
     sha256: str | None
+    # Where its records begin in the shard.
+    offset: int
 
     @property
     def segments(self) -> Iterator[Segment]:
@@ -87,32 +89,50 @@ class _SectionHeader(NamedTuple):
     hash: bytes
     flags: int
     count: int
+    # Where it begins in the shard.
+    offset: int
 
 
 def parse(data: bytes | memoryview) -> Shard:
     """Read an uploaded shard; raise InvalidShard where it breaks off or counts impossibly much."""
+    entries = list(read_entries(data))
+    return Shard(
+        files=[each for each in entries if isinstance(each, ShardFile)],
+        xorbs=[each for each in entries if isinstance(each, ShardXorb)],
+    )
+
+
+def read_entries(data: bytes | memoryview) -> Iterator[ShardFile | ShardXorb]:
+    """Like `parse`, one by one: the files, then the xorbs."""
     view = memoryview(data)
     if len(view) < _HEADER.size:
         raise InvalidShard("The shard is shorter than its header.")
     tag, version, _ = _HEADER.unpack_from(view)
     if tag != _TAG or version != _VERSION:
         raise InvalidShard(f"This is not a shard of version {_VERSION}.")
-    records = _Records(view[_HEADER.size :])
+    records = _Records(view, at=_HEADER.size)
+    yield from _files(records)
     # What follows, lookups and a footer, is for readers of stored shards.
-    return Shard(files=list(_files(records)), xorbs=list(_xorbs(records)))
+    yield from _xorbs(records)
+
+
+def read_file(data: bytes | memoryview, offset: int) -> ShardFile:
+    """Read the file whose records begin at an offset that `read_entries` gave."""
+    return next(_files(_Records(memoryview(data), at=offset)))
 
 
 class _Records:
     """Reads record after record, and never announces more than the body can hold."""
 
-    def __init__(self, view: memoryview) -> None:
+    def __init__(self, view: memoryview, *, at: int) -> None:
         self._view = view
-        self._at = 0
+        self._at = at
 
     def header(self) -> _SectionHeader | None:
         """Return the next record; None where it ends the list."""
+        offset = self._at
         digest, flags, count, _, _ = _RECORD.unpack(self.take(1))
-        return None if digest == _END_HASH else _SectionHeader(digest, flags, count)
+        return None if digest == _END_HASH else _SectionHeader(digest, flags, count, offset)
 
     def take(self, count: int) -> bytes:
         start, end = self._at, self._at + count * _RECORD.size
@@ -129,6 +149,7 @@ def _files(records: _Records) -> Iterator[ShardFile]:
             segment_records=records.take(header.count),
             range_records=records.take(header.count if header.flags & _HAS_RANGE_HASHES else 0),
             sha256=_hash_text(records) if header.flags & _HAS_SHA256 else None,
+            offset=header.offset,
         )
 
 

@@ -23,6 +23,7 @@ from hublet.core.http.server_protocol import SendFile, find_send_file
 
 __all__ = [
     "FILE_RESPONSES",
+    "FilePartResponse",
     "RangeNotSatisfiable",
     "blob_response",
     "content_disposition",
@@ -76,7 +77,7 @@ async def blob_response(  # noqa: PLR0913 - what a file is, each under its name
     part = _requested_part(request, answer, size=size, media_type=media_type)
     if exchange_of(request).without_body:
         return Response(headers=answer)
-    return _FilePartResponse(path, part or ByteRange(0, size), status=_status(part), headers=answer)
+    return FilePartResponse(path, part or ByteRange(0, size), status=_status(part), headers=answer)
 
 
 async def content_response(  # noqa: PLR0913 - as above
@@ -145,7 +146,7 @@ def _status(part: ByteRange | None) -> int:
     return 200 if part is None else 206
 
 
-class _FilePartResponse(Response):
+class FilePartResponse(Response):
     """Bytes of a file on the disk, sent by the kernel, or piece by piece where it cannot."""
 
     def __init__(
