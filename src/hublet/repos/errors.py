@@ -17,7 +17,7 @@ HubError
 ├── Conflict        409
 │   └── RepoExists, RefExists, RefConflict, RefChanged, PathTakenInBucket
 ├── TooLarge        413
-│   └── CommitTooLarge, FileTooLarge, BatchTooLarge, RequestTooLarge
+│   └── CommitTooLarge, BatchTooLarge, RequestTooLarge
 ├── Unavailable     503
 │   └── StorageUnavailable, GitBusy, GitUnavailable, GitMissing
 ├── RepoMoved       307
@@ -267,11 +267,6 @@ class StorageUnavailable(Unavailable):
 
 class InvalidUpload(InvalidRequest):
     """The body, its type or its digest is not what it must be or was announced to be."""
-
-
-class FileTooLarge(TooLarge):
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"A file must have at most {limit} bytes.")
 
 
 class FileNotFound(NotFound):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from hublet.accounts.records import Owner, Role, User
 from hublet.core.dataclasses import dataclass
 from hublet.events import UpdatedRef
+from hublet.storage.records import Blob
 
 
 class RepoType(StrEnum):
@@ -159,14 +160,6 @@ class RepoAddress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blob:
-    sha256: str
-    size: int
-    # The id of the same bytes as a blob of git, where it is known.
-    git_sha1: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedBlob:
     """A blob that was uploaded to a repository, and when."""
 
@@ -219,6 +212,20 @@ class RefTransaction:
     added_bytes: int = 0
     # The blobs that were uploaded with these refs.
     blobs: tuple[Blob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DamagedObject:
+    """An object of the store whose bytes are wrong or gone."""
+
+    # `blobs` or `xorbs`.
+    kind: str
+    digest: str
+    # `damaged` or `missing`.
+    problem: str
+    found_at: datetime
+    # The names of repositories with content in it, a few at most.
+    repos: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,6 @@ from hublet.repos import (
 from hublet.repos.access import requested_visibility
 from hublet.repos.attachments import SUFFIXES, check_media_type
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo, body_of
-from hublet.repos.blobs import blob_path
 from hublet.repos.browse import download_routes
 from hublet.repos.browse import routes as browse_routes
 from hublet.repos.commits import routes as commit_routes
@@ -63,6 +62,9 @@ from hublet.repos.schemas import (
     UpdateRepoSettings,
 )
 from hublet.repos.xet import routes as xet_routes
+from hublet.storage import store as contents
+from hublet.storage.contents import ContentSource
+from hublet.storage.object_store import open_store
 from hublet.tokens.auth import AccountOwner, AnyCaller, DiscussionWriter, MaybeCaller, actor_of
 
 router = Router(prefix="/api/repos", tags=["repos"])
@@ -300,9 +302,10 @@ async def get_attachment(request: Request, database: Db, name: str) -> Response:
     """Get what somebody uploaded to show in a text; no token is needed."""
     async with database.read() as conn:
         attachment = await attachments.get(conn, name)
+        content = (await contents.find_contents(conn, [attachment.sha256]))[attachment.sha256]
     return await blob_response(
         request,
-        blob_path(database.hub.settings.database.data_dir, attachment.sha256),
+        ContentSource(open_store(database.hub.settings), content),
         size=attachment.size,
         etag=attachment.sha256,
         file_name=attachment.name,

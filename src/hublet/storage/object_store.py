@@ -4,12 +4,14 @@ Everything here blocks on the disk or the network; call it from a thread where a
 large. The folder of one machine is the first such store.
 """
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple, Protocol
+from uuid import uuid4
 
 from hublet.core.config import Settings
 from hublet.core.dataclasses import dataclass
@@ -18,10 +20,12 @@ from hublet.storage.spools import Spool
 _PIECE_BYTES = 1 << 20
 # Objects are two folders deep, each named by two characters of the digest.
 _FOLDER_PATTERN = "[0-9a-f][0-9a-f]"
+# How the name of an object ends that is being removed.
+_LEAVING = ".leaving"
 
 
 class ObjectKey(NamedTuple):
-    # `blobs` or `xorbs`: what kind of object it is, and what its digest is of.
+    # `blobs`, `xorbs` or `parts`: what kind of object it is, and what its digest is of.
     kind: str
     digest: str
 
@@ -34,6 +38,11 @@ def xorb_key(digest: str) -> ObjectKey:
     return ObjectKey("xorbs", digest)
 
 
+def part_key(name: str) -> ObjectKey:
+    """Return the key of a part of an upload that is not complete yet; its name is its own."""
+    return ObjectKey("parts", hashlib.sha256(name.encode()).hexdigest())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredObject:
     key: ObjectKey
@@ -42,16 +51,19 @@ class StoredObject:
 
 
 class ObjectStore(Protocol):
-    """Bytes by key. An object never changes: who puts it again puts the same bytes."""
+    """Bytes by key. An object never changes: who puts it again puts the same content."""
 
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         """Return a temporary file for bytes that are to be put."""
         ...
 
-    def put(self, key: ObjectKey, spool: Spool) -> None:
-        """Store the bytes of a spool; when this returns they survive a power cut.
+    def put(
+        self, key: ObjectKey, spool: Spool, *, replace: bool = True, durable: bool = True
+    ) -> None:
+        """Store the bytes of a spool; when this returns they survive a power cut, if they must.
 
-        An object that is there already becomes new, so that pruning leaves it alone.
+        An object that is there already becomes new, so that pruning leaves it alone. Without
+        `replace` it keeps its own bytes.
         """
         ...
 
@@ -67,6 +79,10 @@ class ObjectStore(Protocol):
 
     def delete(self, keys: Iterable[ObjectKey], *, before: datetime) -> None:
         """Remove objects, except those that were put since then; what is gone is fine."""
+        ...
+
+    def remove_interrupted(self, *, before: datetime) -> int:
+        """Remove what uploads left that were not continued since then; return how many bytes."""
         ...
 
     def local_path(self, key: ObjectKey) -> Path | None:
@@ -88,13 +104,20 @@ class LocalStore(ObjectStore):
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         return Spool(self.incoming, size=size, hashed=hashed)
 
-    def put(self, key: ObjectKey, spool: Spool) -> None:
-        spool.sync()
+    def put(
+        self, key: ObjectKey, spool: Spool, *, replace: bool = True, durable: bool = True
+    ) -> None:
+        if durable:
+            spool.sync()
         target = self.local_path(key)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Replacing bytes by the same bytes does not disturb readers, and makes the file new.
-        spool.move_to(target)
-        _sync_folder(target.parent)
+        if replace:
+            # Replacing bytes by the same bytes does not disturb readers, and makes the file new.
+            spool.move_to(target)
+        else:
+            _link_or_touch(spool.path, target)
+        if durable:
+            _sync_folder(target.parent)
 
     def pieces(self, key: ObjectKey, start: int, end: int) -> Iterator[bytes]:
         with self.local_path(key).open("rb") as file:
@@ -122,18 +145,45 @@ class LocalStore(ObjectStore):
             self._delete(key, before)
 
     def _delete(self, key: ObjectKey, before: datetime) -> None:
-        path, aside = self.local_path(key), self.incoming / f"{key.digest}.leaving"
+        path = self.local_path(key)
+        found = _stored_object(key, path)
+        if found is None or found.modified_at >= before:
+            return
+        # The name is this call's own, and tells what it was if the process dies here.
+        aside = self.incoming / f"{key.kind}.{key.digest}.{uuid4().hex}{_LEAVING}"
         try:
             path.rename(aside)
         except FileNotFoundError:
             return
+        self._remove_or_return(aside, before)
+
+    def _remove_or_return(self, aside: Path, before: datetime) -> int:
+        """Remove an object that was put aside, unless it is new; return its size if it went.
+
+        The same bytes may have been uploaded just before they were put aside: a check before the
+        rename alone would lose them.
+        """
+        kind, digest, *_ = aside.name.split(".")
+        key = ObjectKey(kind, digest)
         found = _stored_object(key, aside)
-        if found is None or found.modified_at >= before:
-            # The same bytes were uploaded again. A check before the rename would lose an upload
-            # that arrives in between.
-            with suppress(FileExistsError):
-                path.hardlink_to(aside)
-        aside.unlink()
+        is_new = found is not None and found.modified_at >= before
+        if is_new:
+            with suppress(FileExistsError, FileNotFoundError):
+                self.local_path(key).hardlink_to(aside)
+        aside.unlink(missing_ok=True)
+        return 0 if found is None or is_new else found.size
+
+    def remove_interrupted(self, *, before: datetime) -> int:
+        removed = 0
+        for path in _children(self.incoming):
+            if path.name.endswith(_LEAVING):
+                removed += self._remove_or_return(path, before)
+            elif _is_older(path, before):
+                removed += path.stat().st_size
+                path.unlink(missing_ok=True)
+        parts = [each for each in self.list("parts") if each.modified_at < before]
+        self.delete([each.key for each in parts], before=before)
+        return removed + sum(each.size for each in parts)
 
     def local_path(self, key: ObjectKey) -> Path:
         return self._folder / key.kind / key.digest[:2] / key.digest[2:4] / key.digest
@@ -149,6 +199,32 @@ def _stored_object(key: ObjectKey, path: Path) -> StoredObject | None:
         return None
     modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
     return StoredObject(key=key, size=status.st_size, modified_at=modified_at)
+
+
+def _link_or_touch(source: Path, target: Path) -> None:
+    """Give a file a second name, or make the file new that has the name already."""
+    while True:
+        try:
+            target.hardlink_to(source)
+        except FileExistsError:
+            # Unless it was removed a moment ago.
+            with suppress(FileNotFoundError):
+                os.utime(target)
+                return
+        else:
+            return
+
+
+def _children(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _is_older(path: Path, moment: datetime) -> bool:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC) < moment
+    except FileNotFoundError:
+        # It is gone already.
+        return False
 
 
 def _sync_folder(folder: Path) -> None:

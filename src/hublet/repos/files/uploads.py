@@ -8,13 +8,14 @@ from collections.abc import AsyncIterable
 
 from hublet.core.clock import now
 from hublet.core.database import Database
-from hublet.repos import blobs_store
 from hublet.repos import service as repos
-from hublet.repos.blobs import spool_upload
 from hublet.repos.errors import ConditionFailed, InvalidUpload
 from hublet.repos.files import service, store
 from hublet.repos.files.records import File, Upload
 from hublet.repos.records import RepoAddress, Right
+from hublet.storage.contents import put_blob, spool_upload
+from hublet.storage.object_store import open_store
+from hublet.storage.store import add_blobs
 from hublet.tokens.records import Caller
 
 UNKNOWN_MEDIA_TYPE = "application/octet-stream"
@@ -81,11 +82,10 @@ async def put_file(
     """Store a file; no transaction is open while its bytes arrive."""
     await _check_before(database, caller, address, upload)
     limit = database.hub.settings.limits.file_bytes
-    async with spool_upload(
-        content, database.hub.settings.database.data_dir, largest=limit
-    ) as spool:
+    storage = open_store(database.hub.settings)
+    async with spool_upload(storage, content, largest=limit) as spool:
         check_digests(upload, sha256=spool.sha256)
-        blob = await asyncio.to_thread(spool.store)
+        blob = await asyncio.to_thread(put_blob, storage, spool)
     at = now()
     file = File(
         path=upload.path,
@@ -97,7 +97,7 @@ async def put_file(
     )
     async with database.transaction() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        await blobs_store.add(conn, [blob])
+        await add_blobs(conn, [blob])
         await service.change_files(conn, caller, repo, [file], on=upload.condition)
     return file
 

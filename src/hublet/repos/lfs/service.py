@@ -17,7 +17,8 @@ from hublet.repos.lfs.records import (
     part_sizes,
 )
 from hublet.repos.push import service as push
-from hublet.repos.records import Blob, Repo, RepoAddress, Right
+from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.storage.records import Blob
 from hublet.tokens.errors import GitTokenNeeded
 from hublet.tokens.records import Caller
 
