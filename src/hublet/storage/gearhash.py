@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hublet.storage.xorbs import LARGEST_CHUNK
-
-SMALLEST_CHUNK = 8 * 1024
+from hublet.storage.xorbs import LARGEST_CHUNK, SMALLEST_CHUNK
 
 _Indices = NDArray[np.intp]
 _Hashes = NDArray[np.uint64]
@@ -122,9 +120,8 @@ def _possible_ends(data: bytes) -> list[int]:
     """Return behind which bytes the hash says that a chunk may end, except the first 63."""
     values = np.frombuffer(data, dtype=np.uint8)
     room = min(len(data), _BLOCK_BYTES + _WINDOW - 1)
-    indices, hashes, older = (
-        np.empty(room, dtype=each) for each in (np.intp, np.uint64, np.uint64)
-    )
+    indices = np.empty(room, dtype=np.intp)
+    hashes, older = np.empty(room, dtype=np.uint64), np.empty(room, dtype=np.uint64)
     ends: list[int] = []
     for start in range(0, len(data), _BLOCK_BYTES):
         # The hash of a place needs the bytes before it.
