@@ -68,6 +68,4 @@ def file_info_response(request: Request, headers: Mapping[str, str]) -> Response
     info = XetFileInfo(
         hash=headers["X-Xet-Hash"], size=int(headers["X-Linked-Size"]), etag=etag.strip('"')
     )
-    return JSONResponse(
-        info.model_dump(), media_type=MEDIA_TYPE, headers={**headers, "ETag": etag}
-    )
+    return JSONResponse(info.model_dump(), media_type=MEDIA_TYPE, headers={**headers, "ETag": etag})
