@@ -33,6 +33,7 @@ from hublet.storage.cutting import CutContent, CutResult
 from hublet.storage.object_store import StoredObject, blob_key, open_store
 from hublet.storage.records import Blob, Content
 from hublet.storage.verification import worker_processes
+from hublet.storage.xorbs import SMALLEST_CHUNK
 
 CUT = "contents.cut"
 REMOVE_WHOLE = "contents.remove-whole"
@@ -106,7 +107,7 @@ async def cut_now(database: Database, repo_id: str, blobs: Sequence[Blob]) -> No
 async def _cut(database: Database, repo_id: str, blobs: Sequence[Blob]) -> CutResult:
     store = open_store(database.hub.settings)
     wanted = [Content(sha256=blob.sha256, size=blob.size) for blob in blobs]
-    is_small = all(blob.size <= cutting.SMALLEST_CHUNK for blob in blobs)
+    is_small = all(blob.size <= SMALLEST_CHUNK for blob in blobs)
     is_small = is_small and sum(blob.size for blob in blobs) <= _LARGEST_SMALL
     run = asyncio.to_thread if is_small else processes.run
     chunks = await run(cutting.list_chunks, store, wanted)
