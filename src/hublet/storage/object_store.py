@@ -48,16 +48,19 @@ class StoredObject:
 
 
 class ObjectStore(Protocol):
-    """Bytes by key. An object never changes: who puts it again puts the same bytes."""
+    """Bytes by key. An object never changes: who puts it again puts the same content."""
 
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         """Return a temporary file for bytes that are to be put."""
         ...
 
-    def put(self, key: ObjectKey, spool: Spool, *, durable: bool = True) -> None:
+    def put(
+        self, key: ObjectKey, spool: Spool, *, replace: bool = True, durable: bool = True
+    ) -> None:
         """Store the bytes of a spool; when this returns they survive a power cut, if they must.
 
-        An object that is there already becomes new, so that pruning leaves it alone.
+        An object that is there already becomes new, so that pruning leaves it alone. Without
+        `replace` it keeps its own bytes.
         """
         ...
 
@@ -98,12 +101,18 @@ class LocalStore(ObjectStore):
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         return Spool(self.incoming, size=size, hashed=hashed)
 
-    def put(self, key: ObjectKey, spool: Spool, *, durable: bool = True) -> None:
+    def put(
+        self, key: ObjectKey, spool: Spool, *, replace: bool = True, durable: bool = True
+    ) -> None:
         if durable:
             spool.sync()
         target = self.local_path(key)
-        # Replacing bytes by the same bytes does not disturb readers, and makes the file new.
-        spool.move_to(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if replace:
+            # Replacing bytes by the same bytes does not disturb readers, and makes the file new.
+            spool.move_to(target)
+        else:
+            _link_or_touch(spool.path, target)
         if durable:
             _sync_folder(target.parent)
 
@@ -166,6 +175,20 @@ def _stored_object(key: ObjectKey, path: Path) -> StoredObject | None:
         return None
     modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
     return StoredObject(key=key, size=status.st_size, modified_at=modified_at)
+
+
+def _link_or_touch(source: Path, target: Path) -> None:
+    """Give a file a second name, or make the file new that has the name already."""
+    while True:
+        try:
+            target.hardlink_to(source)
+        except FileExistsError:
+            # Unless it was removed a moment ago.
+            with suppress(FileNotFoundError):
+                os.utime(target)
+                return
+        else:
+            return
 
 
 def _sync_folder(folder: Path) -> None:

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import lz4.frame
 from lz4.frame import LZ4FrameDecompressor
 
 from hublet.core.dataclasses import dataclass
@@ -31,6 +32,8 @@ _FOOTER_BYTES = 96
 _FOOTER_BYTES_PER_CHUNK = 40
 _PLAIN, _COMPRESSED, _REGROUPED = 0, 1, 2
 _GROUPS = 4
+# So much of a chunk shows whether it is better regrouped.
+_SAMPLE_BYTES = 8 * 1024
 
 Buffer = bytes | bytearray | memoryview
 
@@ -167,6 +170,34 @@ def _complete_header(data: bytes, at: int) -> _Header | None:
     if len(data) - at < _HEADER_BYTES + stored:
         return None
     return _header(memoryview(data), at)
+
+
+def chunk_header(scheme: int, *, stored: int, length: int) -> bytes:
+    """Return what stands before the bytes of a chunk."""
+    return b"".join(
+        (b"\x00", stored.to_bytes(3, "little"), bytes([scheme]), length.to_bytes(3, "little"))
+    )
+
+
+def compressed(content: bytes) -> tuple[int, bytes]:
+    """Return a chunk as it is stored: the scheme that promises the least, and the bytes."""
+    sample = content[:_SAMPLE_BYTES]
+    grouped = len(_frame(_grouped(sample))) < len(_frame(sample))
+    stored = _frame(_grouped(content) if grouped else content)
+    if len(stored) >= len(content):
+        return _PLAIN, content
+    return _REGROUPED if grouped else _COMPRESSED, stored
+
+
+def _frame(data: bytes) -> bytes:
+    frame: bytes = lz4.frame.compress(
+        data, block_size=lz4.frame.BLOCKSIZE_MAX256KB, block_linked=False, store_size=False
+    )
+    return frame
+
+
+def _grouped(content: bytes) -> bytes:
+    return b"".join(content[group::_GROUPS] for group in range(_GROUPS))
 
 
 def _layout(view: memoryview) -> XorbLayout:
