@@ -234,8 +234,9 @@ async def stream_registration(
             verification = asyncio.create_task(registration.verify())
             async for _ in _while_running(verification):
                 yield _validating(registration)
+            files = verification.result()
             yield _validating(registration)
-            commit = asyncio.create_task(registration.commit(verification.result()))
+            commit = asyncio.create_task(registration.commit(files))
             async for _ in _while_running(commit):
                 yield _frame(type="committing", stage="syncing")
             commit.result()
