@@ -9,7 +9,7 @@ from starlette.responses import Response
 from hublet.core.database import Database, Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.exchange import allow_streaming
-from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
+from hublet.core.http.file_responses import blob_response
 from hublet.core.http.paging import PAGED_RESPONSES, Page
 from hublet.core.schema import Done
 from hublet.repos import service as repos
@@ -29,7 +29,8 @@ from hublet.repos.files.schemas import (
 )
 from hublet.repos.files.uploads import UNKNOWN_MEDIA_TYPE
 from hublet.repos.records import Repo, RepoAddress, Right
-from hublet.repos.xet.file_info import file_info_response, linked_headers
+from hublet.repos.xet.addresses import xet_headers
+from hublet.repos.xet.file_info import DOWNLOAD_RESPONSES, file_info_response, linked_headers
 from hublet.storage import store as contents
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
@@ -81,7 +82,7 @@ async def delete_bucket_file(
 
 
 @bucket_files.get(
-    f"{BUCKET}/files/{{path:path}}", response_class=Response, responses=FILE_RESPONSES
+    f"{BUCKET}/files/{{path:path}}", response_class=Response, responses=DOWNLOAD_RESPONSES
 )
 async def get_bucket_file(
     request: Request, database: Db, caller: MaybeCaller, address: FilesRepo, path: str
@@ -91,7 +92,7 @@ async def get_bucket_file(
 
 
 @bucket_files.get(
-    f"{BUCKET_PAGE}/resolve/{{path:path}}", response_class=Response, responses=FILE_RESPONSES
+    f"{BUCKET_PAGE}/resolve/{{path:path}}", response_class=Response, responses=DOWNLOAD_RESPONSES
 )
 async def resolve_bucket_file(
     request: Request, database: Db, caller: MaybeCaller, address: FilesRepo, path: str
@@ -107,9 +108,9 @@ async def _send(
         repo = await repos.get(conn, caller, address, Right.read)
         file = await service.get(conn, repo, path)
         content = (await contents.find_contents(conn, [file.sha256]))[file.sha256]
-        headers = await linked_headers(
-            conn, repo, xet_hash=file.xet_hash, sha256=file.sha256, size=file.size
-        )
+        headers = linked_headers(sha256=file.sha256, size=file.size)
+        if file.xet_hash is not None:
+            headers |= await xet_headers(conn, repo, file.xet_hash)
     return file_info_response(request, headers) or await blob_response(
         request,
         ContentSource(open_store(database.hub.settings), content),

@@ -1,71 +1,45 @@
-"""Xet file info: what a download says of a file, so that clients fetch it from the CAS instead."""
+"""Xet file info: what a client asks for that would rather download a file from the CAS."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from hublet.core.database import Reader
-from hublet.core.schema import Schema
-from hublet.repos.records import Repo
-from hublet.repos.xet.addresses import xet_headers
+from hublet.core.http.file_responses import FILE_RESPONSES
 
 MEDIA_TYPE = "application/vnd.xet-fileinfo+json"
 
-
-class XetFileInfo(Schema):
-    """A file as the CAS knows it; `etag` is its SHA-256. The headers tell where the CAS is."""
-
-    hash: str
-    size: int
-    etag: str
-
-
-# For the 200 of a route that answers with a file, beside its content.
-FILE_INFO_CONTENT = {
-    MEDIA_TYPE: {
-        "schema": {
-            "type": "object",
-            "required": ["hash", "size", "etag"],
-            "properties": {
-                "hash": {"type": "string"},
-                "size": {"type": "integer"},
-                "etag": {"type": "string"},
-            },
-        }
-    }
+_SCHEMA = {
+    "type": "object",
+    "required": ["hash", "etag", "size"],
+    "properties": {
+        "hash": {"type": "string"},
+        "etag": {"type": "string"},
+        "size": {"type": "integer"},
+    },
+}
+_FILE: dict[str, Any] = FILE_RESPONSES[200]
+# For the `responses` of a route that answers with a file, or with this.
+DOWNLOAD_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **FILE_RESPONSES,
+    200: {**_FILE, "content": {**_FILE["content"], MEDIA_TYPE: {"schema": _SCHEMA}}},
 }
 
 
-async def linked_headers(
-    conn: Reader,
-    repo: Repo,
-    *,
-    xet_hash: str | None,
-    sha256: str,
-    size: int,
-    revision: str | None = None,
-) -> dict[str, str]:
-    """Return the headers that lead to a file in the CAS; none until it is cut."""
-    if xet_hash is None:
-        return {}
-    return {
-        **await xet_headers(conn, repo, xet_hash, revision=revision),
-        "X-Linked-Size": str(size),
-        "X-Linked-Etag": f'"{sha256}"',
-        "Vary": "Accept",
-    }
+def linked_headers(*, sha256: str, size: int) -> dict[str, str]:
+    """Return the headers of a file whose content lies in the storage."""
+    return {"X-Linked-Etag": f'"{sha256}"', "X-Linked-Size": str(size)}
 
 
 def file_info_response(request: Request, headers: Mapping[str, str]) -> Response | None:
-    """Answer a client that wants to know of the file only, as the JavaScript client does.
+    """Answer a client that asks, as the JavaScript client does, how to download through Xet.
 
-    None for all others, and where the file has no headers of the CAS.
+    None for all others, and where the headers of the file do not lead to the CAS.
     """
     if "X-Xet-Hash" not in headers or MEDIA_TYPE not in request.headers.get("accept", ""):
         return None
     etag = headers["X-Linked-Etag"]
-    info = XetFileInfo(
-        hash=headers["X-Xet-Hash"], size=int(headers["X-Linked-Size"]), etag=etag.strip('"')
-    )
-    return JSONResponse(info.model_dump(), media_type=MEDIA_TYPE, headers={**headers, "ETag": etag})
+    info = {"hash": headers["X-Xet-Hash"], "etag": etag, "size": int(headers["X-Linked-Size"])}
+    cache = {"Cache-Control": "private, no-store", "Vary": "Accept"}
+    return JSONResponse(info, headers={**headers, **cache, "ETag": etag}, media_type=MEDIA_TYPE)
