@@ -320,7 +320,7 @@ class BatchTooLarge(TooLarge):
 
 
 class BatchFailed(HubError):
-    """Some operations cannot be done, so none was; the public client reads which.
+    """No operation of a batch can be done; the public clients read why.
 
     `failures` are the reasons by path.
     """
@@ -329,8 +329,13 @@ class BatchFailed(HubError):
 
     def __init__(self, failures: Mapping[str, str], *, of: int) -> None:
         super().__init__(
-            f"{len(failures)} of {of} operations cannot be done, so nothing was changed.",
-            extra={"failed": [{"path": path, "error": error} for path, error in failures.items()]},
+            "No operation of the batch can be done, so nothing was changed.",
+            extra={
+                "success": False,
+                "processed": of,
+                "succeeded": 0,
+                "failed": [{"path": path, "error": error} for path, error in failures.items()],
+            },
         )
 
 

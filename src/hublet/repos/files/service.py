@@ -70,6 +70,7 @@ async def change_files(
     await store.remove(conn, repo.id, [file.path for file in removed])
     await _check_paths(conn, repo, [file.path for file in added])
     await store.put(conn, repo.id, added)
+    await store.remove_uploads(conn, repo.id, [file.sha256 for file in added])
     replaced = [before[file.path] for file in added if file.path in before]
     growth = _size(added) - _size(replaced) - _size(removed)
     await store.add_totals(
@@ -102,7 +103,13 @@ def _digest(file: File | None) -> tuple[str, ...]:
 
 def _updated_files(action: str, files: Iterable[File]) -> list[UpdatedFile]:
     return [
-        UpdatedFile(path=file.path, action=action, sha256=file.sha256, size=file.size)
+        UpdatedFile(
+            path=file.path,
+            action=action,
+            sha256=file.sha256,
+            xet_hash=file.xet_hash,
+            size=file.size,
+        )
         for file in files
     ]
 
