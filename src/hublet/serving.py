@@ -88,6 +88,7 @@ async def running(
         await app.state.ports.stop()
         await app.state.callers.stop()
         await app.state.downloads.stop()
+        await app.state.cas.stop()
         flushing.cancel()
         with suppress(asyncio.CancelledError):
             await flushing

@@ -6,11 +6,14 @@ HubError
 │   ├── InvalidCard (CardTooLong)
 │   ├── InvalidCommit (InvalidCommitLine), PathTakenInTree, InvalidBatch, InvalidUpload
 │   └── InvalidAccessRequest, AlreadyHasAccess, MalformedRequest
+├── AuthenticationNeeded 401
+│   └── CasTokenRefused
 ├── NotAllowed      403
-│   └── AccessNotGranted, RightNeeded, CannotCreateThere, InvalidLink
+│   └── AccessNotGranted, RightNeeded, CannotCreateThere, InvalidLink, CasAccessRefused
 ├── NotFound        404
 │   ├── RepoNotFound, RepoFolderGone, RevisionNotFound, EntryNotFound, ContentMissing
-│   └── FileNotFound, ObjectNotFound, OwnerNotFound, AccessRequestNotFound, AttachmentNotFound
+│   ├── FileNotFound, ObjectNotFound, OwnerNotFound, AccessRequestNotFound, AttachmentNotFound
+│   └── CasEntryNotFound
 ├── Conflict        409
 │   └── RepoExists, RefExists, RefConflict, RefChanged, PathTakenInBucket
 ├── TooLarge        413
@@ -28,6 +31,7 @@ Exception
 from collections.abc import Mapping, Sequence
 
 from hublet.core.errors import (
+    AuthenticationNeeded,
     Conflict,
     HubError,
     InvalidRequest,
@@ -321,6 +325,21 @@ class BatchFailed(HubError):
 class AttachmentNotFound(NotFound):
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no attachment {name}.")
+
+
+# The CAS of Xet: public clients give up after a 401, and ask for new addresses of data after a 403.
+
+
+class CasTokenRefused(AuthenticationNeeded):
+    pass
+
+
+class CasAccessRefused(NotAllowed):
+    pass
+
+
+class CasEntryNotFound(NotFound):
+    pass
 
 
 class InvalidLink(NotAllowed):

@@ -61,6 +61,7 @@ from hublet.repos.schemas import (
     SetRepoResourceGroup,
     UpdateRepoSettings,
 )
+from hublet.repos.xet import routes as xet_routes
 from hublet.storage import store as contents
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
@@ -92,6 +93,7 @@ ROUTERS: tuple[Router, ...] = (
     lfs_routes.router,
     lfs_routes.transfers_router,
     lfs_routes.files_router,
+    *xet_routes.ROUTERS,
     push_routes.router,
 )
 

@@ -23,6 +23,7 @@ from hublet.core.http.server_protocol import SendFile, find_send_file
 
 __all__ = [
     "FILE_RESPONSES",
+    "FilePartResponse",
     "FileSource",
     "RangeNotSatisfiable",
     "blob_response",
@@ -92,7 +93,7 @@ async def blob_response(  # noqa: PLR0913 - what a file is, each under its name
     sent = part or ByteRange(0, size)
     if source.path is None:
         return _PiecesResponse(source, sent, status=_status(part), headers=answer)
-    return _FilePartResponse(source.path, sent, status=_status(part), headers=answer)
+    return FilePartResponse(source.path, sent, status=_status(part), headers=answer)
 
 
 async def content_response(  # noqa: PLR0913 - as above
@@ -161,7 +162,7 @@ def _status(part: ByteRange | None) -> int:
     return 200 if part is None else 206
 
 
-class _FilePartResponse(Response):
+class FilePartResponse(Response):
     """Bytes of a file on the disk, sent by the kernel, or piece by piece where it cannot."""
 
     def __init__(

@@ -4,8 +4,7 @@ import re
 
 from hublet.core.database import Reader
 from hublet.repos import blobs_store
-from hublet.repos import service as repos
-from hublet.repos.commits.pull_requests import may_propose
+from hublet.repos.commits.pull_requests import check_upload
 from hublet.repos.errors import InvalidUpload, ObjectNotFound
 from hublet.repos.lfs.links import Link, sign
 from hublet.repos.lfs.records import (
@@ -42,15 +41,9 @@ async def prepare_uploads(
     repo = await push.get_or_challenge(conn, caller, address, Right.see)
     if caller is None:
         raise GitTokenNeeded
-    await _check_upload(conn, caller, repo)
+    await check_upload(conn, caller, repo)
     known = await blobs_store.find_in_repo(conn, repo.id, [each.oid for each in objects])
     return [_upload_response(conn, repo, each, known, in_parts=in_parts) for each in objects]
-
-
-async def _check_upload(conn: Reader, caller: Caller, repo: Repo) -> None:
-    # Whoever may open a pull request may upload its files.
-    if repo.discussions_disabled or not await may_propose(conn, caller, repo):
-        await repos.check(conn, caller, repo, Right.write)
 
 
 def _upload_response(
@@ -139,7 +132,7 @@ async def verify(
     repo = await push.get_or_challenge(conn, caller, address, Right.see)
     if caller is None:
         raise GitTokenNeeded
-    await _check_upload(conn, caller, repo)
+    await check_upload(conn, caller, repo)
     blob = (await blobs_store.find_in_repo(conn, repo.id, [request.oid])).get(request.oid)
     if blob is None:
         raise ObjectNotFound(request.oid)

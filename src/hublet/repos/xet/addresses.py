@@ -17,8 +17,13 @@ async def get_epoch(conn: Reader) -> int:
     return int(await metadata.find(conn, EPOCH) or 0)
 
 
+def domain_of(repo_id: str, epoch: int) -> str:
+    """Return the name of a domain in addresses."""
+    return f"{repo_id}-{epoch}"
+
+
 async def cas_url(conn: Reader, repo_id: str) -> str:
-    return f"{conn.hub.settings.base_url}/cas/{repo_id}-{await get_epoch(conn)}"
+    return f"{conn.hub.settings.base_url}/cas/{domain_of(repo_id, await get_epoch(conn))}"
 
 
 def token_url(base_url: str, repo: Repo, *, right: str, revision: str | None = None) -> str:
