@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import Depends, Request, Response
+from fastapi.responses import JSONResponse
 
 from hublet.core.database import Database
 from hublet.core.http import Db, Router
@@ -24,10 +25,13 @@ from hublet.repos.browse.revisions import get_revision
 from hublet.repos.records import RepoAddress, Right
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
+from hublet.storage.records import Content
 from hublet.tokens.auth import MaybeCaller
 
 # The path that the public service redirects its clients to.
 CACHED_REPO = "/api/resolve-cache/{kind:kind}/{namespace:owner}/{name}"
+
+_FILE_INFO = "application/vnd.xet-fileinfo+json"
 
 router = Router(tags=GIT_TAGS, responses=MOVED | FILE_RESPONSES)
 
@@ -63,7 +67,9 @@ async def download_file(
     """Download a file of a revision: whole, or the part that `Range` names.
 
     The path is the revision and, behind it, the file; slashes within a revision are `%2F`.
-    With `download=true` a browser saves the file instead of showing it.
+    With `download=true` a browser saves the file instead of showing it. For a file that can be
+    downloaded through Xet, `X-Xet-Hash` and `Link` tell how; `Accept:
+    application/vnd.xet-fileinfo+json` asks for that alone.
     """
     return await _send(
         request,
@@ -108,23 +114,37 @@ def _name(file: StoredFile) -> str:
 async def _send(
     request: Request, database: Database, file: StoredFile, *, to_save: bool = False
 ) -> Response:
-    media_type, name, lfs = safe_media_type(file.entry.path), _name(file), file.entry.lfs
+    media_type, name, content = safe_media_type(file.entry.path), _name(file), file.content
     headers = {"X-Repo-Commit": file.commit}
     if to_save:
         headers["Content-Disposition"] = content_disposition(name, BINARY)
-    if lfs is None or file.content is None:
+    if content is None:
         send = partial(content_response, request, partial(downloads.read_git_file, file))
         version = file.entry.oid
     else:
+        headers |= await downloads.lfs_headers(database, file, content)
+        if content.xet_hash is not None and _wants_file_info(request):
+            return _file_info(content, headers)
         store = open_store(database.hub.settings)
-        send = partial(blob_response, request, ContentSource(store, file.content))
-        version = lfs.sha256
-        headers |= {"X-Linked-Etag": f'"{version}"', "X-Linked-Size": str(lfs.size)}
+        send = partial(blob_response, request, ContentSource(store, content))
+        version = content.sha256
     response = await send(
         size=file.entry.size, etag=version, file_name=name, media_type=media_type, headers=headers
     )
     _count(request, response, file.repo.id)
     return response
+
+
+def _wants_file_info(request: Request) -> bool:
+    return _FILE_INFO in request.headers.get("accept", "")
+
+
+def _file_info(content: Content, headers: dict[str, str]) -> Response:
+    """Answer the public JavaScript client, which asks so whether it can download through Xet."""
+    etag = headers["X-Linked-Etag"]
+    info = {"hash": content.xet_hash, "etag": etag, "size": content.size}
+    cache = {"Cache-Control": "private, no-store", "Vary": "Accept"}
+    return JSONResponse(info, headers={**headers, **cache, "ETag": etag}, media_type=_FILE_INFO)
 
 
 def _count(request: Request, response: Response, repo_id: str) -> None:
