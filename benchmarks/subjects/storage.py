@@ -55,9 +55,7 @@ def _upload_row(scene: StorageScene) -> Row:
 
 def _memory_row(scene: StorageScene) -> Row:
     size = int(_GIGABYTE * scene.bench.share) // _AT_ONCE
-    files = [
-        write_mixed(scene.folder / f"part-{number}.bin", size) for number in range(_AT_ONCE)
-    ]
+    files = [write_mixed(scene.folder / f"part-{number}.bin", size) for number in range(_AT_ONCE)]
     rest = PeakMemory()
     rest.take(scene.hub.child.id)
     with watching_memory(scene.hub.child.id) as peak, ExitStack() as stack:

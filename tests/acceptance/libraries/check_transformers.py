@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy
+import numpy as np
 import pytest
 from huggingface_hub import HfApi
 from safetensors.numpy import load_file, save_file
@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoTokenizer, BertConfig, PreTrainedTokeni
 
 WORDS = {"[UNK]": 0, "[PAD]": 1, "coal": 2, "steam": 3, "engine": 4}
 CONFIG = BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, vocab_size=5)
-WEIGHTS = {"wheel": numpy.arange(3_000_000, dtype=numpy.float32).reshape(3_000, 1_000)}
+WEIGHTS = {"wheel": np.arange(3_000_000, dtype=np.float32).reshape(3_000, 1_000)}
 
 
 @pytest.fixture
@@ -25,9 +25,7 @@ def repo(api: HfApi, new_name: Callable[[], str]) -> str:
 def _tokenizer() -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.WordLevel(WORDS, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]"
-    )
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]")
 
 
 def test_a_configuration_is_pushed_and_loaded(repo: str) -> None:
@@ -59,7 +57,7 @@ def test_what_was_saved_in_a_folder_is_loaded_with_its_weights(
     assert AutoConfig.from_pretrained(repo).vocab_size == 5
     assert AutoTokenizer.from_pretrained(repo).tokenize("coal steam") == ["coal", "steam"]
     loaded = load_file(api.hf_hub_download(repo, "model.safetensors"))
-    assert numpy.array_equal(loaded["wheel"], WEIGHTS["wheel"])
+    assert np.array_equal(loaded["wheel"], WEIGHTS["wheel"])
     [weights] = api.get_paths_info(repo, "model.safetensors")
     assert weights.xet_hash is not None
 
