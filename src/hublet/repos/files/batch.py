@@ -32,6 +32,7 @@ from hublet.repos.files.schemas import (
 from hublet.repos.files.uploads import check_media_type, guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
+from hublet.repos.xet.ingestion import cut_now
 from hublet.storage.contents import put_blob
 from hublet.storage.object_store import ObjectStore, open_store
 from hublet.storage.records import Blob
@@ -112,11 +113,12 @@ async def apply_batch(
 ) -> None:
     """Apply every operation, or raise BatchFailed with those that cannot be applied."""
     async with database.read() as conn:
-        await repos.get(conn, caller, address, Right.write)
+        repo = await repos.get(conn, caller, address, Right.write)
     if failures := _path_failures(operations):
         raise BatchFailed(failures, of=len(operations))
     storage = open_store(database.hub.settings)
     arrived = await asyncio.to_thread(_store_contents, storage, operations)
+    await cut_now(database, repo.id, list(arrived.values()))
     async with database.transaction() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
         await add_blobs(conn, arrived.values())

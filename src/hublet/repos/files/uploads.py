@@ -12,7 +12,8 @@ from hublet.repos import service as repos
 from hublet.repos.errors import ConditionFailed, InvalidUpload
 from hublet.repos.files import service, store
 from hublet.repos.files.records import File, Upload
-from hublet.repos.records import RepoAddress, Right
+from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.xet.ingestion import cut_now
 from hublet.storage.contents import put_blob, spool_upload
 from hublet.storage.object_store import open_store
 from hublet.storage.store import add_blobs
@@ -80,12 +81,13 @@ async def put_file(
     content: AsyncIterable[bytes],
 ) -> File:
     """Store a file; no transaction is open while its bytes arrive."""
-    await _check_before(database, caller, address, upload)
+    repo = await _check_before(database, caller, address, upload)
     limit = database.hub.settings.limits.file_bytes
     storage = open_store(database.hub.settings)
     async with spool_upload(storage, content, largest=limit) as spool:
         check_digests(upload, sha256=spool.sha256)
         blob = await asyncio.to_thread(put_blob, storage, spool)
+    await cut_now(database, repo.id, [blob])
     at = now()
     file = File(
         path=upload.path,
@@ -104,9 +106,10 @@ async def put_file(
 
 async def _check_before(
     database: Database, caller: Caller, address: RepoAddress, upload: Upload
-) -> None:
-    """Check rights and condition before anything large is sent."""
+) -> Repo:
+    """Check rights and condition before anything large is sent; return the bucket."""
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
         if not upload.condition.holds(await store.find(conn, repo.id, upload.path)):
             raise ConditionFailed(upload.path)
+    return repo

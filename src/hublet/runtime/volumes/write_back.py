@@ -23,6 +23,7 @@ from hublet.repos.files.records import File, FileChange, FileRemoval
 from hublet.repos.files.uploads import guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import Right
+from hublet.repos.xet.ingestion import cut_now
 from hublet.runtime.errors import BucketGone
 from hublet.runtime.volumes import bucket_mounts
 from hublet.runtime.volumes.bucket_mounts import prefix_of
@@ -177,6 +178,7 @@ async def _put_files(
         each for each in changed if _is_allowed(bucket, prefix, each, settings.limits.file_bytes)
     ]
     stored = await asyncio.to_thread(_store_blobs, open_store(settings), bucket, allowed)
+    await cut_now(database, bucket.snapshot.repo_id, [blob for _, blob in stored])
     changes = [_file(prefix, each, blob) for each, blob in stored]
     while changes:
         try:
