@@ -118,7 +118,7 @@ async def _write_pointers(
         if blob is None:
             raise InvalidCommit(
                 f"{file.path}: there is no content {file.sha256} in this repository; "
-                "send it through LFS first."
+                "upload it through Xet or LFS first."
             )
         if file.size is not None and file.size != blob.size:
             raise InvalidCommit(f"{file.path}: size must be {blob.size}, as the content is.")
