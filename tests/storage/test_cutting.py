@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from hublet.storage import contents, cutting
 from hublet.storage.cutting import CutResult
-from hublet.storage.gearhash import SMALLEST_CHUNK, cut
+from hublet.storage.gearhash import cut
 from hublet.storage.object_store import LocalStore, blob_key, xorb_key
 from hublet.storage.records import Content, Xorb
 from hublet.storage.xet_hashes import Node, chunk_hash, file_hash, from_text, to_text
-from hublet.storage.xorbs import LARGEST_CHUNK, read_chunks, verify
+from hublet.storage.xorbs import LARGEST_CHUNK, SMALLEST_CHUNK, read_chunks, verify
 
 
 def noise(size: int, seed: bytes = b"x") -> bytes:

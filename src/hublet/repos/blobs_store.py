@@ -11,15 +11,35 @@ from hublet.storage import store as contents
 from hublet.storage.records import Blob, Content
 
 
-async def link(conn: Connection, repo_id: str, digests: Iterable[str]) -> None:
-    """Give a repository the right to point to these blobs."""
+async def link(
+    conn: Connection, repo_id: str, digests: Iterable[str], *, is_used: bool = True
+) -> None:
+    """Give a repository the right to point to these blobs.
+
+    What nothing uses yet is only registered, and goes when nothing takes it in time.
+    """
     await conn.execute_many(
         """
-        INSERT INTO repo_blobs (repo_id, sha256, pushed_at) VALUES ($1, $2, $3)
-        ON CONFLICT DO NOTHING
+        INSERT INTO repo_blobs (repo_id, sha256, pushed_at, is_used) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (repo_id, sha256) DO UPDATE SET
+            is_used = repo_blobs.is_used OR excluded.is_used,
+            pushed_at = CASE WHEN repo_blobs.is_used
+                THEN repo_blobs.pushed_at ELSE excluded.pushed_at END
         """,
-        [(repo_id, digest, micros()) for digest in digests],
+        [(repo_id, digest, micros(), is_used) for digest in digests],
     )
+
+
+async def set_used(conn: Connection, repo_id: str, digests: Iterable[str]) -> set[str]:
+    """Keep blobs that a repository may point to, because it does now; return those it has."""
+    rows = await conn.fetch_all(
+        """
+        UPDATE repo_blobs SET is_used = TRUE WHERE repo_id = $1 AND sha256 IN each($2)
+        RETURNING sha256
+        """,
+        repo_id, _json_array(digests),
+    )  # fmt: skip
+    return {row["sha256"] for row in rows}
 
 
 async def link_those_of(conn: Connection, repo_id: str, *, source_id: str) -> None:
@@ -27,7 +47,7 @@ async def link_those_of(conn: Connection, repo_id: str, *, source_id: str) -> No
     await conn.execute(
         """
         INSERT INTO repo_blobs (repo_id, sha256, pushed_at)
-        SELECT $1, sha256, $3 FROM repo_blobs WHERE repo_id = $2
+        SELECT $1, sha256, $3 FROM repo_blobs WHERE repo_id = $2 AND is_used = TRUE
         """,
         repo_id, source_id, micros(),
     )  # fmt: skip
@@ -90,33 +110,6 @@ async def unlink(conn: Connection, repo_id: str, digests: Iterable[str]) -> int:
         repo_id,
         _json_array(digests),
     )
-
-
-async def remove_unused(conn: Connection, *, before: int, limit: int) -> list[str]:
-    """Remove the rows of old blobs that nothing points to; return their digests."""
-    rows = await conn.fetch_all(
-        """
-        DELETE FROM blobs WHERE sha256 IN (
-            SELECT b.sha256 FROM blobs b
-            WHERE b.created_at < $1
-                AND NOT EXISTS (SELECT 1 FROM repo_blobs r WHERE r.sha256 = b.sha256)
-                AND NOT EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = b.sha256)
-                AND NOT EXISTS (SELECT 1 FROM attachments a WHERE a.sha256 = b.sha256)
-            ORDER BY b.sha256 LIMIT $2
-        )
-        RETURNING sha256
-        """,
-        before, limit,
-    )  # fmt: skip
-    return [row["sha256"] for row in rows]
-
-
-async def find_known(conn: Reader, digests: Iterable[str]) -> set[str]:
-    """Return those digests that have a blob on this hub."""
-    rows = await conn.fetch_all(
-        "SELECT sha256 FROM blobs WHERE sha256 IN each($1)", _json_array(digests)
-    )
-    return {row["sha256"] for row in rows}
 
 
 def _json_array(digests: Iterable[str]) -> str:

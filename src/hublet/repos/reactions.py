@@ -1,4 +1,4 @@
-"""Reactions and tasks of repositories: repacking, pruning, removal from the disk."""
+"""Reactions and tasks of repositories: repacking, pruning, scrubbing, removal from the disk."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,7 @@ from hublet.core.database import Connection, Database
 from hublet.core.outbox import reacts_to
 from hublet.core.queue import handles_slowly
 from hublet.events import RepoContentUpdated
-from hublet.repos import maintenance, pruning
+from hublet.repos import maintenance, pruning, scrubber
 from hublet.repos import service as repos
 from hublet.repos.git import bare_repos
 
@@ -26,6 +26,11 @@ async def remove_orphans(database: Database, _body: dict[str, Any]) -> None:
 @handles_slowly(pruning.PRUNE_BLOBS)
 async def sweep_blobs(database: Database, _body: dict[str, Any]) -> None:
     await pruning.prune_blobs(database)
+
+
+@handles_slowly(scrubber.SCRUB)
+async def scrub_storage(database: Database, _body: dict[str, Any]) -> None:
+    await scrubber.scrub_daily(database)
 
 
 @reacts_to(RepoContentUpdated)

@@ -215,6 +215,20 @@ class RefTransaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DamagedObject:
+    """An object of the store whose bytes are wrong or gone."""
+
+    # `blobs` or `xorbs`.
+    kind: str
+    digest: str
+    # `damaged` or `missing`.
+    problem: str
+    found_at: datetime
+    # The names of repositories with content in it, a few at most.
+    repos: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsChange:
     """Changed settings: None keeps a value, `gated` False removes the gate."""
 

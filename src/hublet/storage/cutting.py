@@ -20,7 +20,7 @@ from hublet.storage.xet_hashes import (
     to_text,
 )
 from hublet.storage.xorb_objects import put_xorb, read_layout
-from hublet.storage.xorbs import MOST_CHUNKS, XorbLayout, chunk_header, compressed
+from hublet.storage.xorbs import MOST_CHUNKS, SMALLEST_CHUNK, XorbLayout, chunk_header, compressed
 
 _LARGEST_XORB_CONTENT = 64 * 1024 * 1024
 # A content of many short segments is slow to read: from so many on, only long runs are shared.
@@ -52,12 +52,18 @@ class CutResult:
 
 def list_chunks(store: ObjectStore, wanted: Sequence[Content]) -> list[list[Node]]:
     """Return the chunks of each content."""
-    from hublet.storage.gearhash import cut  # noqa: PLC0415 - it loads numpy, in workers only
-
     return [
-        [Node(chunk_hash(chunk), len(chunk)) for chunk in cut(_pieces(store, content))]
+        [Node(chunk_hash(chunk), len(chunk)) for chunk in _cut(store, content)]
         for content in wanted
     ]
+
+
+def _cut(store: ObjectStore, content: Content) -> Iterator[bytes]:
+    if content.size <= SMALLEST_CHUNK:
+        return filter(None, [b"".join(_pieces(store, content))])
+    from hublet.storage.gearhash import cut  # noqa: PLC0415 - it loads numpy, in workers only
+
+    return cut(_pieces(store, content))
 
 
 def queried_chunks(chunks: Sequence[Node]) -> list[str]:

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hublet.storage.xorbs import LARGEST_CHUNK
-
-SMALLEST_CHUNK = 8 * 1024
+from hublet.storage.xorbs import LARGEST_CHUNK, SMALLEST_CHUNK
 
 _Indices = NDArray[np.intp]
 _Hashes = NDArray[np.uint64]

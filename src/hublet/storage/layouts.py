@@ -12,28 +12,30 @@ _MOST_BYTES = 16 << 20
 
 
 class LayoutCache:
-    """Layouts by the hash of their xorb, the latest used ones, up to so many bytes.
+    """Layouts of the latest used xorbs, up to so many bytes.
 
-    It blocks; call it from a thread.
+    A xorb that was removed and uploaded again may be compressed in another way, so a layout is known
+    by the stored size too. It blocks; call it from a thread.
     """
 
     def __init__(self, *, most_bytes: int = _MOST_BYTES) -> None:
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._layouts: OrderedDict[str, XorbLayout] = OrderedDict()
+        self._layouts: OrderedDict[tuple[str, int], XorbLayout] = OrderedDict()
         self._lock = Lock()
 
     def get(self, store: ObjectStore, xorb: Xorb) -> XorbLayout:
         """Raise FileNotFoundError when the store has no such xorb."""
+        key = (xorb.hash, xorb.stored_size)
         with self._lock:
-            layout = self._layouts.get(xorb.hash)
+            layout = self._layouts.get(key)
             if layout is not None:
-                self._layouts.move_to_end(xorb.hash)
+                self._layouts.move_to_end(key)
                 return layout
         layout = read_layout(store, xorb)
         with self._lock:
-            if xorb.hash not in self._layouts:
-                self._layouts[xorb.hash] = layout
+            if key not in self._layouts:
+                self._layouts[key] = layout
                 self._bytes += footer_size(len(layout))
             self._shrink()
         return layout

@@ -11,6 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple, Protocol
+from uuid import uuid4
 
 from hublet.core.config import Settings
 from hublet.core.dataclasses import dataclass
@@ -19,6 +20,8 @@ from hublet.storage.spools import Spool
 _PIECE_BYTES = 1 << 20
 # Objects are two folders deep, each named by two characters of the digest.
 _FOLDER_PATTERN = "[0-9a-f][0-9a-f]"
+# How the name of an object ends that is being removed.
+_LEAVING = ".leaving"
 
 
 class ObjectKey(NamedTuple):
@@ -78,8 +81,8 @@ class ObjectStore(Protocol):
         """Remove objects, except those that were put since then; what is gone is fine."""
         ...
 
-    def remove_spools(self, *, before: datetime) -> None:
-        """Remove what processes that died have left of uploads since then."""
+    def remove_interrupted(self, *, before: datetime) -> int:
+        """Remove what uploads left that were not continued since then; return how many bytes."""
         ...
 
     def local_path(self, key: ObjectKey) -> Path | None:
@@ -142,24 +145,45 @@ class LocalStore(ObjectStore):
             self._delete(key, before)
 
     def _delete(self, key: ObjectKey, before: datetime) -> None:
-        path, aside = self.local_path(key), self.incoming / f"{key.digest}.leaving"
+        path = self.local_path(key)
+        found = _stored_object(key, path)
+        if found is None or found.modified_at >= before:
+            return
+        # The name is this call's own, and tells what it was if the process dies here.
+        aside = self.incoming / f"{key.kind}.{key.digest}.{uuid4().hex}{_LEAVING}"
         try:
             path.rename(aside)
         except FileNotFoundError:
             return
-        found = _stored_object(key, aside)
-        if found is None or found.modified_at >= before:
-            # The same bytes were uploaded again. A check before the rename would lose an upload
-            # that arrives in between.
-            with suppress(FileExistsError):
-                path.hardlink_to(aside)
-        aside.unlink()
+        self._remove_or_return(aside, before)
 
-    def remove_spools(self, *, before: datetime) -> None:
-        for path in self.incoming.iterdir() if self.incoming.is_dir() else ():
-            with suppress(FileNotFoundError):
-                if datetime.fromtimestamp(path.stat().st_mtime, UTC) < before:
-                    path.unlink()
+    def _remove_or_return(self, aside: Path, before: datetime) -> int:
+        """Remove an object that was put aside, unless it is new; return its size if it went.
+
+        The same bytes may have been uploaded just before they were put aside: a check before the
+        rename alone would lose them.
+        """
+        kind, digest, *_ = aside.name.split(".")
+        key = ObjectKey(kind, digest)
+        found = _stored_object(key, aside)
+        is_new = found is not None and found.modified_at >= before
+        if is_new:
+            with suppress(FileExistsError, FileNotFoundError):
+                self.local_path(key).hardlink_to(aside)
+        aside.unlink(missing_ok=True)
+        return 0 if found is None or is_new else found.size
+
+    def remove_interrupted(self, *, before: datetime) -> int:
+        removed = 0
+        for path in _children(self.incoming):
+            if path.name.endswith(_LEAVING):
+                removed += self._remove_or_return(path, before)
+            elif _is_older(path, before):
+                removed += path.stat().st_size
+                path.unlink(missing_ok=True)
+        parts = [each for each in self.list("parts") if each.modified_at < before]
+        self.delete([each.key for each in parts], before=before)
+        return removed + sum(each.size for each in parts)
 
     def local_path(self, key: ObjectKey) -> Path:
         return self._folder / key.kind / key.digest[:2] / key.digest[2:4] / key.digest
@@ -189,6 +213,18 @@ def _link_or_touch(source: Path, target: Path) -> None:
                 return
         else:
             return
+
+
+def _children(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _is_older(path: Path, moment: datetime) -> bool:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC) < moment
+    except FileNotFoundError:
+        # It is gone already.
+        return False
 
 
 def _sync_folder(folder: Path) -> None:

@@ -10,13 +10,15 @@ from hublet.storage.records import Blob, BlobSegment, Content, Xorb
 
 
 async def add_blobs(conn: Connection, blobs: Iterable[Blob]) -> None:
-    """Add blobs that the store has as whole objects."""
+    """Add blobs that the store has as whole objects.
+
+    One that is cut already stays so, and the object goes with the next pruning.
+    """
     await conn.execute_many(
         """
         INSERT INTO blobs (sha256, size, git_sha1, is_whole, created_at)
         VALUES ($1, $2, $3, TRUE, $4)
-        ON CONFLICT (sha256) DO UPDATE SET
-            git_sha1 = coalesce(excluded.git_sha1, blobs.git_sha1), is_whole = TRUE
+        ON CONFLICT (sha256) DO UPDATE SET git_sha1 = coalesce(excluded.git_sha1, blobs.git_sha1)
         """,
         [(blob.sha256, blob.size, blob.git_sha1, micros()) for blob in blobs],
     )
@@ -51,7 +53,9 @@ async def add_cut_blob(
     await conn.execute(
         """
         INSERT INTO blobs (sha256, size, git_sha1, is_whole, created_at)
-        VALUES ($1, $2, $3, FALSE, $4) ON CONFLICT (sha256) DO NOTHING
+        VALUES ($1, $2, $3, FALSE, $4)
+        -- The update keeps pruning away from the row.
+        ON CONFLICT (sha256) DO UPDATE SET git_sha1 = coalesce(excluded.git_sha1, blobs.git_sha1)
         """,
         blob.sha256, blob.size, blob.git_sha1, micros(),
     )  # fmt: skip

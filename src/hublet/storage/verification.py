@@ -51,6 +51,14 @@ def verify_xorb_file(path: Path, expected: bytes) -> XorbLayout:
     return verify(memoryview(data), expected)
 
 
+def verify_stored_xorb(path: Path, expected: bytes) -> tuple[XorbLayout, bool]:
+    """Verify a xorb at rest; return its layout, and whether the footer behind it is right."""
+    layout = verify_xorb_file(path, expected)
+    with path.open("rb") as file:
+        file.seek(layout.stored_size)
+        return layout, file.read() == layout.footer()
+
+
 def verify_xorb_claim(claim: ShardXorb, layout: XorbLayout) -> None:
     """Compare what a shard says of a xorb with the hub's own layout of it."""
     if claim.chunks != layout.chunks(0, len(layout)):

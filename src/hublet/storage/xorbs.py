@@ -17,6 +17,8 @@ from hublet.core.dataclasses import dataclass
 from hublet.storage.errors import InvalidXorb
 from hublet.storage.xet_hashes import HASH_BYTES, Node, chunk_hash, range_hash, to_text, xorb_hash
 
+# Clients cut no shorter chunks, but for the last of a file.
+SMALLEST_CHUNK = 8 * 1024
 LARGEST_CHUNK = 128 * 1024
 MOST_CHUNKS = 8192
 # The client cuts xorbs at 64 MiB of content; the headers come on top.

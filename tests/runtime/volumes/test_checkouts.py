@@ -225,11 +225,11 @@ async def test_whoever_is_cancelled_has_the_writing_end(
     begun, write_item = asyncio.Event(), checkouts._write_item  # noqa: SLF001
     loop, written = asyncio.get_running_loop(), list[Path]()
 
-    def write_slowly(item: pygit2.Object, target: Path, blob: Path | None) -> None:
+    def write_slowly(item: pygit2.Object, target: Path) -> None:
         loop.call_soon_threadsafe(begun.set)
         written.append(target)
         sleep(0.05)
-        write_item(item, target, blob)
+        write_item(item, target)
 
     monkeypatch.setattr(checkouts, "_write_item", write_slowly)
     preparing = asyncio.create_task(prepared(database, job))

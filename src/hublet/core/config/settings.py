@@ -143,6 +143,11 @@ class LimitSettings:
     file_bytes: int = setting(
         53_687_091_200, number(1, 10**15, int), "The largest file of a repository, in bytes."
     )
+    owner_bytes: int | None = setting(
+        None,
+        number(1, 10**18, int),
+        "What the repositories of a user or an organization may hold together, in bytes.",
+    )
     anonymous_requests: int = setting(
         3000, COUNT, "Requests of an address without a token in a window; quiet in test mode."
     )
@@ -152,6 +157,15 @@ class LimitSettings:
     window_seconds: int = setting(300, COUNT, "The length of that window.")
     revoke_requests_per_hour: int = setting(
         60, COUNT, "Calls of an address that revoke leaked tokens; quiet in test mode."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageSettings:
+    scrub_bytes: int = setting(
+        100_000_000_000,
+        number(0, 10**18, int),
+        "What is read again each day to find damage, in bytes; 0: nothing.",
     )
 
 
@@ -219,6 +233,7 @@ class Settings:
     login: LoginSettings = field(default_factory=LoginSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
     mail: MailSettings = field(default_factory=MailSettings)
     outgoing: OutgoingSettings = field(default_factory=OutgoingSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)

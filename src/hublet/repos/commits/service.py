@@ -6,7 +6,7 @@ is lost.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -23,7 +23,7 @@ from hublet.repos.cards import read_card
 from hublet.repos.commits import pull_requests
 from hublet.repos.commits.builder import BuiltCommit, CommitBase, CommitBuilder
 from hublet.repos.commits.intake import CommitIntake, CommitRequest
-from hublet.repos.commits.operations import CommitResult
+from hublet.repos.commits.operations import AddLfsFile, CommitResult
 from hublet.repos.commits.pull_requests import NewPullRequest
 from hublet.repos.commits.targets import CommitAddress, CommitTarget, get_target
 from hublet.repos.errors import InvalidCommit, RefChanged, RepoNotFound, StorageUnavailable
@@ -116,14 +116,28 @@ async def _write_pointers(
     for file in request.lfs_files:
         blob = known.get(file.sha256)
         if blob is None:
-            raise InvalidCommit(
-                f"{file.path}: there is no content {file.sha256} in this repository; "
-                "upload it through Xet or LFS first."
-            )
+            raise _missing_content(file)
         if file.size is not None and file.size != blob.size:
             raise InvalidCommit(f"{file.path}: size must be {blob.size}, as the content is.")
         oid = intake.writer.add("blob", pointer_to(blob.sha256, blob.size))
         request.changes.puts[file.path] = FilePut(oid=oid, size=blob.size, is_lfs=True)
+
+
+def _missing_content(file: AddLfsFile) -> InvalidCommit:
+    return InvalidCommit(
+        f"{file.path}: there is no content {file.sha256} in this repository; "
+        "upload it through Xet or LFS first."
+    )
+
+
+async def _keep_contents(conn: Connection, repo: Repo, files: Sequence[AddLfsFile]) -> None:
+    """Keep what the pointers of a commit name; pruning may have taken it since they were written."""
+    if not files:
+        return
+    kept = await blobs_store.set_used(conn, repo.id, {file.sha256 for file in files})
+    for file in files:
+        if file.sha256 not in kept:
+            raise _missing_content(file)
 
 
 class _CommitAttempts:
@@ -181,6 +195,7 @@ class _CommitAttempts:
     ) -> _CommitOutcome:
         # The body may have taken hours, so the rights are checked once more.
         repo = (await get_target(conn, self._caller, self._address)).repo
+        await _keep_contents(conn, repo, self._request.lfs_files)
         update = UpdatedRef(ref=target.ref, old_sha=target.head, new_sha=built.oid)
         url = None
         if self._address.create_pr:

@@ -13,17 +13,9 @@ from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
 from hublet.core.http.paging import PAGED_RESPONSES, Page
 from hublet.core.schema import Done
 from hublet.repos import service as repos
-from hublet.repos.auth import MOVED, body_of
+from hublet.repos.auth import BUCKET, BUCKET_PAGE, MOVED, FilesRepo, body_of, mirror_for_containers
 from hublet.repos.files import batch, service, store, uploads
-from hublet.repos.files.auth import (
-    BUCKET,
-    BUCKET_PAGE,
-    FilesRepo,
-    RequestedCondition,
-    RequestedUpload,
-    TreePage,
-    mirror_for_containers,
-)
+from hublet.repos.files.auth import RequestedCondition, RequestedUpload, TreePage
 from hublet.repos.files.batch import read_batch
 from hublet.repos.files.records import FileOrFolder, FileRemoval, Folder
 from hublet.repos.files.schemas import (

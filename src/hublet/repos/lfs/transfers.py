@@ -137,4 +137,4 @@ async def _add_to_repo(conn: Connection, link: Link, blob: Blob) -> None:
     if await store.find(conn, link.repo_id) is None:
         raise ObjectNotFound(link.oid)
     await add_blobs(conn, [blob])
-    await blobs_store.link(conn, link.repo_id, [blob.sha256])
+    await blobs_store.link(conn, link.repo_id, [blob.sha256], is_used=False)

@@ -1,7 +1,8 @@
 """Application of a push: who may push where, and the transaction that moves the refs."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import field
 from pathlib import Path
 
 from hublet.core.database import Connection, Database, Reader
@@ -42,6 +43,8 @@ class AcceptedContent:
     added_bytes: int = 0
     # The card of the commit that main moves to; None when main stays.
     card: Card | None = None
+    # What the pushed pointers name, each with one of its paths.
+    pointers: Mapping[LfsPointer, str] = field(default_factory=dict)
 
 
 async def get_to_push(conn: Reader, caller: Caller, address: RepoAddress) -> Repo:
@@ -79,21 +82,21 @@ async def accept_objects(
         return AcceptedContent()
     new = await asyncio.to_thread(validate.validate, folder, objects, moves)
     async with database.read() as conn:
-        await _check_pointers(conn, repo, new.pointers)
+        known = await blobs_store.find_in_repo(conn, repo.id, _digests(new.pointers))
+        _check_pointers(new.pointers, {sha256: blob.size for sha256, blob in known.items()})
     await asyncio.to_thread(quarantine.accept, folder, objects)
     main = next((command.new_sha for command in moves if command.ref == MAIN), None)
     card = None if main is None else await asyncio.to_thread(read_card, folder, main, repo.type)
-    return AcceptedContent(added_bytes=new.size, card=card)
+    return AcceptedContent(added_bytes=new.size, card=card, pointers=new.pointers)
 
 
-async def _check_pointers(conn: Reader, repo: Repo, pointers: Mapping[LfsPointer, str]) -> None:
+def _digests(pointers: Iterable[LfsPointer]) -> set[str]:
+    return {lfs.sha256 for lfs in pointers}
+
+
+def _check_pointers(pointers: Mapping[LfsPointer, str], sizes: Mapping[str, int]) -> None:
     """Refuse pointers to content that did not arrive through LFS, or is not what they say."""
-    known = await blobs_store.find_in_repo(conn, repo.id, [lfs.sha256 for lfs in pointers])
-    missing = [
-        path
-        for lfs, path in pointers.items()
-        if lfs.sha256 not in known or known[lfs.sha256].size != lfs.size
-    ]
+    missing = [path for lfs, path in pointers.items() if sizes.get(lfs.sha256) != lfs.size]
     if missing:
         listed = ", ".join(missing[:_MOST_LISTED])
         raise PushRefused(f"the content of {listed} is missing; send it with `git lfs push` first")
@@ -125,6 +128,7 @@ async def _update_refs_once(
         if each.old_sha != each.new_sha
     ]
     if updates:
+        await _keep_contents(conn, repo, content.pointers)
         # In one order everywhere, so that two pushes never wait for each other.
         updates.sort(key=lambda update: update.ref)
         transaction = RefTransaction(
@@ -135,6 +139,13 @@ async def _update_refs_once(
         )
         await refs.update_refs(conn, repo, transaction)
     return outcomes
+
+
+async def _keep_contents(conn: Connection, repo: Repo, pointers: Mapping[LfsPointer, str]) -> None:
+    """Keep what the pointers of a push name; pruning may have taken it since they were checked."""
+    if pointers:
+        kept = await blobs_store.set_used(conn, repo.id, _digests(pointers))
+        _check_pointers(pointers, {lfs.sha256: lfs.size for lfs in pointers if lfs.sha256 in kept})
 
 
 async def _current_refs(conn: Reader, repo: Repo) -> dict[str, str]:

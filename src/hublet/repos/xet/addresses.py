@@ -6,15 +6,9 @@ keep what they know of a CAS by its address. With a new epoch all of them forget
 
 from urllib.parse import quote
 
-from hublet.core import metadata
 from hublet.core.database import Reader
 from hublet.repos.records import Repo
-
-EPOCH = "storage.epoch"
-
-
-async def get_epoch(conn: Reader) -> int:
-    return int(await metadata.find(conn, EPOCH) or 0)
+from hublet.storage.epochs import get_epoch
 
 
 def domain_of(repo_id: str, epoch: int) -> str:

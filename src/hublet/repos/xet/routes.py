@@ -16,13 +16,21 @@ from hublet.core.http.conditional_requests import ByteRange, parse_range
 from hublet.core.http.exchange import allow_streaming
 from hublet.core.schema import Flag
 from hublet.repos import service as repos
-from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo, body_of
+from hublet.repos.auth import (
+    BUCKET,
+    GIT_REPO,
+    GIT_TAGS,
+    MOVED,
+    FilesRepo,
+    GitRepo,
+    body_of,
+    mirror_for_containers,
+)
 from hublet.repos.commits.pull_requests import check_upload
 from hublet.repos.errors import CasAccessRefused, CasEntryNotFound
-from hublet.repos.files.auth import BUCKET, FilesRepo, mirror_for_containers
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.xet import downloads, tokens, uploads
-from hublet.repos.xet.addresses import cas_url, get_epoch
+from hublet.repos.xet.addresses import cas_url
 from hublet.repos.xet.auth import CasReader, CasWriter, RequestedCas, SignedDataAddress
 from hublet.repos.xet.cas import Cas
 from hublet.repos.xet.schemas import (
@@ -34,6 +42,7 @@ from hublet.repos.xet.schemas import (
     XetToken,
 )
 from hublet.repos.xet.tokens import CasAccess, CasRight
+from hublet.storage.epochs import get_epoch
 from hublet.storage.object_store import xorb_key
 from hublet.storage.reconstructions import AddressOf, Reconstruction, to_json_v1, to_json_v2
 from hublet.storage.shards import LARGEST_SHARD

@@ -20,7 +20,8 @@ from hublet.repos import store as repos_store
 from hublet.repos.commits.pull_requests import may_upload
 from hublet.repos.errors import CasAccessRefused, CasTokenRefused, RepoNotFound
 from hublet.repos.records import Repo, Right
-from hublet.repos.xet.addresses import domain_of, get_epoch
+from hublet.repos.xet.addresses import domain_of
+from hublet.storage.epochs import get_epoch
 from hublet.tokens import store as tokens
 from hublet.tokens.records import Caller
 

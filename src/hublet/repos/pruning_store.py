@@ -1,0 +1,180 @@
+"""SQL of pruning: rows that nothing needs any more.
+
+On PostgreSQL a row is locked before a second statement looks at it again: whoever refers to it
+meanwhile waits, or was first and is seen.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from hublet.core.database import Connection, Reader
+from hublet.core.dataclasses import dataclass
+
+_BLOB_IS_UNUSED = """
+    NOT EXISTS (SELECT 1 FROM repo_blobs r WHERE r.sha256 = b.sha256)
+    AND NOT EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = b.sha256)
+    AND NOT EXISTS (SELECT 1 FROM attachments a WHERE a.sha256 = b.sha256)
+"""
+_XORB_IS_UNUSED = """
+    NOT EXISTS (SELECT 1 FROM repo_xorbs l WHERE l.xorb = x.hash)
+    AND NOT EXISTS (SELECT 1 FROM blob_segments s WHERE s.xorb = x.hash)
+"""
+_LINK_IS_USED = """
+    EXISTS (
+        SELECT 1 FROM blob_segments s WHERE s.xorb = l.xorb AND (
+            EXISTS (
+                SELECT 1 FROM repo_blobs r WHERE r.repo_id = l.repo_id AND r.sha256 = s.sha256
+            )
+            OR EXISTS (
+                SELECT 1 FROM repo_files f WHERE f.sha256 = s.sha256 AND f.repo_id = l.repo_id
+            )
+        )
+    )
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedBlob:
+    sha256: str
+    size: int
+    is_whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedXorb:
+    hash: str
+    chunks: int
+    stored_size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XorbLink:
+    """That a repository's uploads may use a xorb."""
+
+    repo_id: str
+    xorb: str
+    unused_since: int | None
+    # Whether a content of the repository has a piece of it now.
+    is_used: bool
+
+
+async def remove_registrations(conn: Connection, *, before: int, limit: int) -> int:
+    """Remove what was uploaded to repositories before then, and that nothing took; return how many.
+
+    What a file of a bucket shows is taken.
+    """
+    return await conn.execute(
+        """
+        DELETE FROM repo_blobs WHERE is_used = FALSE AND (repo_id, sha256) IN (
+            SELECT r.repo_id, r.sha256 FROM repo_blobs r
+            WHERE r.is_used = FALSE AND r.pushed_at < $1 AND NOT EXISTS (
+                SELECT 1 FROM repo_files f WHERE f.sha256 = r.sha256 AND f.repo_id = r.repo_id
+            )
+            LIMIT $2
+        )
+        """,
+        before, limit,
+    )  # fmt: skip
+
+
+async def remove_blobs(conn: Connection, *, before: int, limit: int) -> list[RemovedBlob]:
+    """Remove the rows of old blobs that nothing points to, with their segments."""
+    rows = await conn.claim(
+        f"""
+        SELECT b.sha256 FROM blobs b WHERE b.created_at < $1 AND {_BLOB_IS_UNUSED}
+        LIMIT $2 /* claim */
+        """,
+        before, limit,
+    )  # fmt: skip
+    removed = await conn.fetch_all(
+        f"""
+        DELETE FROM blobs AS b WHERE b.sha256 IN each($1) AND {_BLOB_IS_UNUSED}
+        RETURNING sha256, size, is_whole
+        """,
+        _json_array(row["sha256"] for row in rows),
+    )
+    return [
+        RemovedBlob(sha256=row["sha256"], size=row["size"], is_whole=bool(row["is_whole"]))
+        for row in removed
+    ]
+
+
+async def list_links(
+    conn: Reader, *, after: tuple[str, str] = ("", ""), limit: int
+) -> list[XorbLink]:
+    rows = await conn.fetch_all(
+        f"""
+        SELECT l.repo_id, l.xorb, l.unused_since, {_LINK_IS_USED} AS is_used
+        FROM repo_xorbs l WHERE (l.repo_id, l.xorb) > ($1, $2)
+        ORDER BY l.repo_id, l.xorb LIMIT $3
+        """,
+        *after, limit,
+    )  # fmt: skip
+    return [
+        XorbLink(
+            repo_id=row["repo_id"],
+            xorb=row["xorb"],
+            unused_since=row["unused_since"],
+            is_used=bool(row["is_used"]),
+        )
+        for row in rows
+    ]
+
+
+async def set_unused_since(conn: Connection, links: Iterable[XorbLink], since: int | None) -> None:
+    await conn.execute_many(
+        "UPDATE repo_xorbs SET unused_since = $3 WHERE repo_id = $1 AND xorb = $2",
+        [(link.repo_id, link.xorb, since) for link in links],
+    )
+
+
+async def remove_links(
+    conn: Connection, *, unused_before: int, arrived_before: int, limit: int
+) -> int:
+    """Remove links that are unused since before then, with their chunks; return how many.
+
+    A xorb that arrived again since stays: an upload may be about to use it.
+    """
+    return await conn.execute(
+        """
+        DELETE FROM repo_xorbs WHERE unused_since < $1 AND (repo_id, xorb) IN (
+            SELECT l.repo_id, l.xorb FROM repo_xorbs l JOIN xorbs x ON x.hash = l.xorb
+            WHERE l.unused_since < $1 AND x.created_at < $2 LIMIT $3
+        )
+        """,
+        unused_before, arrived_before, limit,
+    )  # fmt: skip
+
+
+async def remove_xorbs(conn: Connection, *, before: int, limit: int) -> list[RemovedXorb]:
+    """Remove the rows of xorbs that arrived before then, and that nothing uses."""
+    rows = await conn.claim(
+        f"""
+        SELECT x.hash FROM xorbs x WHERE x.created_at < $1 AND {_XORB_IS_UNUSED}
+        LIMIT $2 /* claim */
+        """,
+        before, limit,
+    )  # fmt: skip
+    removed = await conn.fetch_all(
+        f"""
+        DELETE FROM xorbs AS x WHERE x.hash IN each($1) AND {_XORB_IS_UNUSED}
+        RETURNING hash, chunks, stored_size
+        """,
+        _json_array(row["hash"] for row in rows),
+    )
+    return [RemovedXorb(**dict(row)) for row in removed]
+
+
+async def find_needed(conn: Reader, kind: str, digests: Iterable[str]) -> set[str]:
+    """Return those digests whose objects are needed: whole blobs, or xorbs."""
+    sql = {
+        "blobs": "SELECT sha256 FROM blobs WHERE sha256 IN each($1) AND is_whole = TRUE",
+        "xorbs": "SELECT hash FROM xorbs WHERE hash IN each($1)",
+    }
+    rows = await conn.fetch_all(sql[kind], _json_array(digests))
+    return {row[0] for row in rows}
+
+
+def _json_array(texts: Iterable[str]) -> str:
+    return msgspec.json.encode(list(texts)).decode()

@@ -1,0 +1,168 @@
+"""SQL of scrubbing: which objects were not checked for long, and which are damaged."""
+
+from collections.abc import Iterable
+
+from hublet.core.clock import from_micros, micros
+from hublet.core.database import Connection, Reader, Row
+from hublet.core.dataclasses import dataclass
+from hublet.repos.records import DamagedObject
+from hublet.repos.store import OWNER
+
+_MOST_NAMED = 20
+# The digests of the blobs that a damaged object is a part of.
+_CONCERNED = {
+    "blobs": "SELECT sha256 FROM blobs WHERE sha256 = $1",
+    "xorbs": "SELECT sha256 FROM blob_segments WHERE xorb = $1",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectAtRest:
+    kind: str
+    digest: str
+    # Bytes at rest; of a xorb those of its chunks, behind which the footer lies.
+    size: int
+
+
+async def list_unchecked(conn: Reader, *, before: int, limit: int) -> list[ObjectAtRest]:
+    """Return objects that were not checked since then, the longest unchecked first."""
+    rows = await conn.fetch_all(
+        """
+        SELECT kind, digest, size FROM (
+            SELECT * FROM (
+                SELECT 'blobs' AS kind, sha256 AS digest, size,
+                    coalesce(checked_at, created_at) AS checked
+                FROM blobs WHERE is_whole = TRUE AND coalesce(checked_at, created_at) < $1
+                ORDER BY coalesce(checked_at, created_at) LIMIT $2
+            ) AS oldest_blobs
+            UNION ALL
+            SELECT * FROM (
+                SELECT 'xorbs' AS kind, hash AS digest, stored_size AS size,
+                    coalesce(checked_at, created_at) AS checked
+                FROM xorbs WHERE coalesce(checked_at, created_at) < $1
+                ORDER BY coalesce(checked_at, created_at) LIMIT $2
+            ) AS oldest_xorbs
+        ) AS oldest ORDER BY checked, digest LIMIT $2
+        """,
+        before, limit,
+    )  # fmt: skip
+    return [ObjectAtRest(**dict(row)) for row in rows]
+
+
+async def list_damaged_at_rest(conn: Reader) -> list[ObjectAtRest]:
+    """Return the objects that are known to be damaged."""
+    rows = await conn.fetch_all(
+        """
+        SELECT d.kind, d.digest, coalesce(b.size, x.stored_size, 0) AS size FROM damaged_objects d
+        LEFT JOIN blobs b ON d.kind = 'blobs' AND b.sha256 = d.digest
+        LEFT JOIN xorbs x ON d.kind = 'xorbs' AND x.hash = d.digest
+        ORDER BY d.kind, d.digest
+        """
+    )
+    return [ObjectAtRest(**dict(row)) for row in rows]
+
+
+async def is_needed(conn: Reader, each: ObjectAtRest) -> bool:
+    """Tell whether an object should be there: it may have gone since it was listed."""
+    sql = {
+        "blobs": "SELECT 1 FROM blobs WHERE sha256 = $1 AND is_whole = TRUE",
+        "xorbs": "SELECT 1 FROM xorbs WHERE hash = $1",
+    }
+    return await conn.fetch_value(sql[each.kind], each.digest) is not None
+
+
+async def set_checked(conn: Connection, each: ObjectAtRest) -> None:
+    sql = {
+        "blobs": "UPDATE blobs SET checked_at = $2 WHERE sha256 = $1",
+        "xorbs": "UPDATE xorbs SET checked_at = $2 WHERE hash = $1",
+    }
+    await conn.execute(sql[each.kind], each.digest, micros())
+
+
+async def add_damaged(conn: Connection, each: ObjectAtRest, problem: str) -> None:
+    await conn.execute(
+        """
+        INSERT INTO damaged_objects (kind, digest, problem, found_at) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (kind, digest) DO UPDATE SET problem = excluded.problem
+        """,
+        each.kind, each.digest, problem, micros(),
+    )  # fmt: skip
+
+
+async def remove_damaged(conn: Connection, each: ObjectAtRest) -> None:
+    await conn.execute(
+        "DELETE FROM damaged_objects WHERE kind = $1 AND digest = $2", each.kind, each.digest
+    )
+
+
+async def count_damaged(conn: Reader) -> int:
+    return int(await conn.fetch_value("SELECT count(*) FROM damaged_objects"))
+
+
+async def list_damaged(conn: Reader, *, limit: int) -> list[DamagedObject]:
+    """Return damaged objects with the repositories that have content in them, oldest first."""
+    rows = await conn.fetch_all(
+        """
+        SELECT kind, digest, problem, found_at FROM damaged_objects
+        ORDER BY found_at, digest LIMIT $1
+        """,
+        limit,
+    )
+    return [await _damaged(conn, row) for row in rows]
+
+
+async def _damaged(conn: Reader, row: Row) -> DamagedObject:
+    return DamagedObject(
+        kind=row["kind"],
+        digest=row["digest"],
+        problem=row["problem"],
+        found_at=from_micros(row["found_at"]),
+        repos=tuple(await names_of_repos(conn, row["kind"], row["digest"])),
+    )
+
+
+async def names_of_repos(conn: Reader, kind: str, digest: str) -> list[str]:
+    """Return the names of repositories, a few at most, that have content in an object."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT DISTINCT coalesce(owning_user.name, owning_org.name) AS owner_name, r.name
+        FROM (
+            SELECT repo_id FROM repo_blobs WHERE sha256 IN ({_CONCERNED[kind]})
+            UNION SELECT repo_id FROM repo_files WHERE sha256 IN ({_CONCERNED[kind]})
+        ) AS holders JOIN repos r ON r.id = holders.repo_id {OWNER}
+        ORDER BY 1, 2 LIMIT {_MOST_NAMED}
+        """,
+        digest,
+    )
+    return [f"{row['owner_name']}/{row['name']}" for row in rows]
+
+
+async def list_blobs_in_xorb(conn: Reader, xorb: str) -> list[str]:
+    """Return the blobs that have a piece of a xorb."""
+    rows = await conn.fetch_all(
+        "SELECT DISTINCT sha256 FROM blob_segments WHERE xorb = $1 ORDER BY sha256", xorb
+    )
+    return [row["sha256"] for row in rows]
+
+
+async def set_cut(conn: Connection, sha256: str) -> None:
+    """Let a blob be read from its segments only."""
+    await conn.execute("UPDATE blobs SET is_whole = FALSE WHERE sha256 = $1", sha256)
+
+
+async def set_uncut(conn: Connection, digests: Iterable[str]) -> None:
+    """Let blobs be read from their whole objects only; they are cut again later."""
+    for sha256 in digests:
+        await conn.execute(
+            """
+            UPDATE blobs SET is_whole = TRUE, xet_hash = NULL, checked_at = $2 WHERE sha256 = $1
+            """,
+            sha256, micros(),
+        )  # fmt: skip
+        await conn.execute("DELETE FROM blob_segments WHERE sha256 = $1", sha256)
+        await conn.execute("DELETE FROM xet_files WHERE sha256 = $1", sha256)
+
+
+async def unlink_xorb(conn: Connection, xorb: str) -> None:
+    """Let no upload use a xorb any more, until it is uploaded again."""
+    await conn.execute("DELETE FROM repo_xorbs WHERE xorb = $1", xorb)
