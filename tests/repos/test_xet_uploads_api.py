@@ -119,7 +119,7 @@ async def test_a_stream_tells_of_the_verification_and_ends_with_the_result(
     assert response.headers["Content-Type"] == "application/x-ndjson"
     assert frames(response) == [
         {"type": "validating", "verified": 0, "total": 1},
-        {"type": "validating", "verified": 1, "total": 1},
+        {"type": "committing", "stage": "syncing"},
         {"type": "result"},
     ]
     assert await cas.download(FILE) == CONTENT
