@@ -119,7 +119,7 @@ async def test_a_stream_tells_of_the_verification_and_ends_with_the_result(
     assert response.headers["Content-Type"] == "application/x-ndjson"
     assert frames(response) == [
         {"type": "validating", "verified": 0, "total": 1},
-        {"type": "validating", "verified": 1, "total": 1},
+        {"type": "committing", "stage": "syncing"},
         {"type": "result"},
     ]
     assert await cas.download(FILE) == CONTENT
@@ -380,8 +380,8 @@ async def test_a_xorb_that_was_collected_in_the_meantime_is_refused(
     with pytest.raises(uploads.InvalidShard, match="removed while it was verified"):
         await registration.commit(files)
     received.spool.close()
-    async with database.read() as conn:
-        assert await storage.find_digest(conn, FILE) is None
+    async with database.read() as reader:
+        assert await storage.find_digest(reader, FILE) is None
 
 
 async def test_a_xorb_is_unused_until_a_file_has_a_piece_of_it(

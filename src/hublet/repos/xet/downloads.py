@@ -79,6 +79,21 @@ async def find_reconstruction(
     return reconstruct(segments, layouts, start=start, end=end)
 
 
+async def find_reconstructions(
+    cas: Cas, repo_id: str, hashes: Sequence[str]
+) -> dict[str, Reconstruction]:
+    """Find what makes up those of several files that the repository holds."""
+    async with cas.database.read() as conn:
+        known = await store.find_files(conn, repo_id, hashes)
+        contents = await storage.find_contents(conn, known.values())
+        return {
+            file: await find_reconstruction(
+                cas, conn, contents[sha256], start=0, end=contents[sha256].size
+            )
+            for file, sha256 in sorted(known.items())
+        }
+
+
 def _touched(segments: Sequence[BlobSegment], start: int, end: int) -> list[BlobSegment]:
     touched = []
     at = 0

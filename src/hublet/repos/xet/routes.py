@@ -34,6 +34,7 @@ from hublet.repos.xet.auth import CasReader, CasWriter, RequestedCas, SignedData
 from hublet.repos.xet.cas import Cas
 from hublet.repos.xet.schemas import (
     FileReconstruction,
+    FileReconstructions,
     FileReconstructionV2,
     ReceivedXorb,
     RegisteredShard,
@@ -164,6 +165,7 @@ Prefix = Literal["default", "default-merkledb"]
 RangeHeader = Annotated[
     str | None, Header(alias="Range", description="Such as `bytes=0-99`; the last is included.")
 ]
+_MOST_FILES = 100
 Length = Annotated[int | None, Header(alias="Content-Length", include_in_schema=False)]
 
 
@@ -275,6 +277,24 @@ async def get_reconstruction(
     """
     found = await _reconstruct(cas, access, file, range_header)
     return FileReconstruction.model_validate(to_json_v1(found, _addresses(cas, access)))
+
+
+@router.get("/v1/reconstructions")
+async def get_reconstructions(
+    cas: RequestedCas,
+    access: CasReader,
+    file_id: Annotated[list[XetHash], Query(min_length=1, max_length=_MOST_FILES)],
+) -> FileReconstructions:
+    """Get what makes up several files."""
+    address = _addresses(cas, access)
+    found = await downloads.find_reconstructions(cas, access.repo.id, file_id)
+    answers = {file: to_json_v1(each, address) for file, each in found.items()}
+    fetches: dict[str, list[Any]] = {}
+    for answer in answers.values():
+        for xorb, ranges in answer["fetch_info"].items():
+            fetches.setdefault(xorb, []).extend(ranges)
+    files = {file: answer["terms"] for file, answer in answers.items()}
+    return FileReconstructions.model_validate({"files": files, "fetch_info": fetches})
 
 
 @router.get("/v2/reconstructions/{file}", responses=_UNSATISFIABLE)

@@ -144,10 +144,13 @@ class ShardRegistration:
         self._shard = shard
         self.total = len(shard.outline.files)
         self.verified = 0
+        self.is_verified = False
 
     async def run(self) -> bool:
         """Verify and register; return whether any of the files is new to the repository."""
-        return await self.commit(await self.verify())
+        files = await self.verify()
+        self.is_verified = True
+        return await self.commit(files)
 
     async def commit(self, files: Sequence[VerifiedFile]) -> bool:
         """Register verified files; when this returns, they are durable."""
@@ -230,24 +233,17 @@ async def stream_registration(
     What is wrong with the request itself is raised before the first frame.
     """
     async with _received(cas, access, body) as registration:
-        yield _validating(registration)
+        yield _progress_frame(registration)
+        task = asyncio.create_task(registration.run())
         try:
-            verification = asyncio.create_task(registration.verify())
-            async for _ in _while_running(verification):
-                yield _validating(registration)
-            files = verification.result()
-            yield _validating(registration)
-            commit = asyncio.create_task(registration.commit(files))
-            async for _ in _while_running(commit):
-                yield _frame(type="committing", stage="syncing")
-            commit.result()
-        except HubError as error:
-            yield _error_frame(error.message, retryable=error.status >= TooManyRequests.status)
-        except Exception:
-            log.exception("shard not registered", repo_id=access.repo.id)
-            yield _error_frame("Something went wrong in the hub; try again.", retryable=True)
-        else:
-            yield _frame(type="result")
+            while not (await asyncio.wait([task], timeout=FRAME_SECONDS))[0]:
+                yield _progress_frame(registration)
+            yield _progress_frame(registration)
+            yield _outcome_frame(task, repo_id=access.repo.id)
+        finally:
+            # Nobody listens any more, or it has ended anyway.
+            task.cancel()
+            await asyncio.wait([task])
 
 
 @asynccontextmanager
@@ -262,23 +258,21 @@ async def _received(
             await asyncio.to_thread(shard.spool.close)
 
 
-async def _while_running(task: asyncio.Task[Any]) -> AsyncGenerator[None]:
-    """Yield now and then until a task has ended; end it when nobody listens any more."""
-    try:
-        while not (await asyncio.wait([task], timeout=FRAME_SECONDS))[0]:
-            yield
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait([task])
-
-
-def _validating(registration: ShardRegistration) -> bytes:
+def _progress_frame(registration: ShardRegistration) -> bytes:
+    if registration.is_verified:
+        return _frame(type="committing", stage="syncing")
     return _frame(type="validating", verified=registration.verified, total=registration.total)
 
 
-def _error_frame(message: str, *, retryable: bool) -> bytes:
-    return _frame(type="error", message=message, retryable=retryable)
+def _outcome_frame(task: asyncio.Task[bool], *, repo_id: str) -> bytes:
+    error = task.exception()
+    if error is None:
+        return _frame(type="result")
+    if isinstance(error, HubError):
+        retryable = error.status >= TooManyRequests.status
+        return _frame(type="error", message=error.message, retryable=retryable)
+    log.error("shard not registered", repo_id=repo_id, exc_info=error)
+    return _frame(type="error", message="Something went wrong; try again.", retryable=True)
 
 
 def _frame(**fields: Any) -> bytes:
