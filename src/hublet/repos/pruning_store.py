@@ -166,13 +166,19 @@ async def remove_xorbs(conn: Connection, *, before: int, limit: int) -> list[Rem
     return [RemovedXorb(**dict(row)) for row in removed]
 
 
-async def find_needed(conn: Reader, kind: str, digests: Iterable[str]) -> set[str]:
-    """Return those digests whose objects are needed: whole blobs, or xorbs."""
+async def find_needed(
+    conn: Reader, kind: str, digests: Iterable[str], *, cut_before: int
+) -> set[str]:
+    """Return those digests whose objects are needed: xorbs, and blobs unless they were cut."""
     sql = {
-        "blobs": "SELECT sha256 FROM blobs WHERE sha256 IN each($1) AND is_whole = TRUE",
+        "blobs": """
+            SELECT sha256 FROM blobs
+            WHERE sha256 IN each($1) AND (is_whole = TRUE OR created_at >= $2)
+            """,
         "xorbs": "SELECT hash FROM xorbs WHERE hash IN each($1)",
     }
-    rows = await conn.fetch_all(sql[kind], _json_array(digests))
+    values = (cut_before,) if kind == "blobs" else ()
+    rows = await conn.fetch_all(sql[kind], _json_array(digests), *values)
     return {row[0] for row in rows}
 
 

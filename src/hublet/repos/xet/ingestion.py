@@ -25,7 +25,10 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
+from hublet.repos import store as repos_store
+from hublet.repos.pruning import WHOLE_AGE
 from hublet.repos.xet import ingestion_store
+from hublet.repos.xet import store as xet_store
 from hublet.repos.xet.ingestion_store import UncutContent
 from hublet.storage import cutting
 from hublet.storage import store as storage
@@ -42,8 +45,6 @@ log = get_logger("ingestion")
 
 # What arrives within this time is cut by one task, which begins when the time is over.
 _WINDOW = timedelta(seconds=5)
-# Whoever looked up a content as a whole object has opened it after this time.
-WHOLE_AGE = timedelta(hours=1)
 _BATCH = 200
 # So much is cut at once, and done again if the process dies.
 _BATCH_BYTES = 64 << 20
@@ -113,7 +114,8 @@ async def _cut(database: Database, repo_id: str, blobs: Sequence[Blob]) -> CutRe
     chunks = await run(cutting.list_chunks, store, wanted)
     queried = [chunk for each in chunks for chunk in cutting.queried_chunks(each)]
     async with database.read() as conn:
-        known = await ingestion_store.find_promising_xorbs(conn, repo_id, queried)
+        hashes = await ingestion_store.find_promising_xorbs(conn, repo_id, queried)
+        known = list((await xet_store.find_xorbs(conn, repo_id, hashes)).values())
     result = await run(cutting.pack, store, wanted, chunks, known[:_MOST_PROMISING])
     async with database.transaction() as conn:
         await _register(conn, repo_id, blobs, result)
@@ -143,7 +145,11 @@ async def _give(
     conn: Connection, repo_id: str, contents: Iterable[CutContent], xorbs: set[str]
 ) -> None:
     """Let a repository use xorbs, and let its clients find them."""
-    await ingestion_store.link_xorbs(conn, repo_id, sorted(xorbs))
+    if await repos_store.find(conn, repo_id) is None:
+        # It was deleted in the meantime.
+        return
+    await xet_store.link_xorbs(conn, repo_id, sorted(xorbs))
+    await xet_store.use_xorbs(conn, repo_id, sorted(xorbs))
     for content in contents:
         chunks = {
             chunk: content.segments[position].xorb
@@ -151,7 +157,7 @@ async def _give(
             if content.segments[position].xorb in xorbs
         }
         order = [xorb for xorb in _xorbs_of([content]) if xorb in xorbs]
-        await ingestion_store.index_chunks(conn, repo_id, chunks, xorbs=order)
+        await xet_store.index_chunks(conn, repo_id, chunks, xorbs=order)
 
 
 def _xorbs_of(contents: Iterable[CutContent]) -> list[str]:
