@@ -1,16 +1,19 @@
 """Preupload: which files a client need not upload, because .gitignore or the content says so."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 from hublet.core.database import Database
 from hublet.core.dataclasses import dataclass
 from hublet.repos import blobs_store
 from hublet.repos import service as repos
+from hublet.repos.commits.intake import LARGEST_IN_GIT
 from hublet.repos.commits.targets import CommitAddress, get_target
 from hublet.repos.git import trees
 from hublet.repos.git.patterns import IgnoreRules
 from hublet.repos.git.trees import GitEntry
+from hublet.repos.usage import check_quota
 from hublet.tokens.records import Caller
 
 _IGNORE_FILE = ".gitignore"
@@ -29,17 +32,24 @@ async def advise(
     database: Database,
     caller: Caller,
     address: CommitAddress,
-    paths: list[str],
+    sizes: Mapping[str, int],
     *,
     ignore: str | None,
 ) -> list[FileAdvice]:
-    """Return for each file whether .gitignore excludes it, and the id of its present content."""
+    """Return for each file whether .gitignore excludes it, and the id of its present content.
+
+    Raise StorageFull when the owner has no room for those that are new.
+    """
+    paths = list(sizes)
     async with database.read() as conn:
         target = await get_target(conn, caller, address)
     folder = repos.git_folder(database, target.repo.id)
     entries, ignored = await asyncio.to_thread(_inspect, folder, target.head, paths, ignore)
     large = [entry.lfs.sha256 for entry in entries.values() if entry.lfs is not None]
+    new = _new_bytes({path: sizes[path] for path in paths if path not in ignored}, entries)
     async with database.read() as conn:
+        if new:
+            await check_quota(conn, target.repo.owner_id, new, before_upload=True)
         blobs = await blobs_store.find_in_repo(conn, target.repo.id, large) if large else {}
     git_ids = {digest: blob.git_sha1 for digest, blob in blobs.items()}
     return [
@@ -48,6 +58,19 @@ async def advise(
         )
         for path in paths
     ]
+
+
+def _new_bytes(sizes: Mapping[str, int], entries: Mapping[str, GitEntry]) -> int:
+    """Return how many bytes outside git the files bring; one of the same size is probably the same."""
+    return sum(
+        size
+        for path, size in sizes.items()
+        if size > LARGEST_IN_GIT and (path not in entries or _size(entries[path]) != size)
+    )
+
+
+def _size(entry: GitEntry) -> int:
+    return entry.size if entry.lfs is None else entry.lfs.size
 
 
 def _inspect(

@@ -12,6 +12,7 @@ from hublet.core.http.exchange import allow_streaming
 from hublet.repos import cards
 from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo
 from hublet.repos.commits import preupload, service
+from hublet.repos.commits.preupload import FileAdvice
 from hublet.repos.commits.schemas import (
     CommitMade,
     Preupload,
@@ -94,13 +95,15 @@ async def advise_upload(
 ) -> PreuploadAdvice:
     """Tell how to upload files, which of them to leave out, and what is there already."""
     ignore = None if body.gitIgnore is MISSING else body.gitIgnore
-    paths = [file.path for file in body.files]
-    advice = await preupload.advise(database, caller, target, paths, ignore=ignore)
-    return PreuploadAdvice(
-        files=[
-            UploadAdvice(path=each.path, shouldIgnore=each.is_ignored, oid=each.git_sha1 or MISSING)
-            for each in advice
-        ]
+    sizes = {file.path: 0 if file.size is MISSING else file.size for file in body.files}
+    advice = await preupload.advise(database, caller, target, sizes, ignore=ignore)
+    found = {each.path: each for each in advice}
+    return PreuploadAdvice(files=[_upload_advice(found[file.path]) for file in body.files])
+
+
+def _upload_advice(advice: FileAdvice) -> UploadAdvice:
+    return UploadAdvice(
+        path=advice.path, shouldIgnore=advice.is_ignored, oid=advice.git_sha1 or MISSING
     )
 
 

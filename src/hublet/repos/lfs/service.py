@@ -5,7 +5,7 @@ import re
 from hublet.core.database import Reader
 from hublet.repos import blobs_store
 from hublet.repos.commits.pull_requests import check_upload
-from hublet.repos.errors import InvalidUpload, ObjectNotFound
+from hublet.repos.errors import InvalidUpload, ObjectNotFound, StorageFull
 from hublet.repos.lfs.links import Link, sign
 from hublet.repos.lfs.records import (
     PART_SIZE,
@@ -18,6 +18,7 @@ from hublet.repos.lfs.records import (
 )
 from hublet.repos.push import service as push
 from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.usage import check_quota
 from hublet.storage.records import Blob
 from hublet.tokens.errors import GitTokenNeeded
 from hublet.tokens.records import Caller
@@ -43,7 +44,27 @@ async def prepare_uploads(
         raise GitTokenNeeded
     await check_upload(conn, caller, repo)
     known = await blobs_store.find_in_repo(conn, repo.id, [each.oid for each in objects])
-    return [_upload_response(conn, repo, each, known, in_parts=in_parts) for each in objects]
+    full = await _find_lack_of_room(conn, repo, [each for each in objects if each.oid not in known])
+    return [
+        ObjectResponse(request=each, refusal=full)
+        if full is not None and each.oid not in known
+        else _upload_response(conn, repo, each, known, in_parts=in_parts)
+        for each in objects
+    ]
+
+
+async def _find_lack_of_room(
+    conn: Reader, repo: Repo, new: list[ObjectRequest]
+) -> ObjectRefusal | None:
+    """Refuse new objects, each by itself: that is what git shows, when the owner has no room."""
+    if not new:
+        return None
+    sizes = {each.oid: max(each.size, 0) for each in new}
+    try:
+        await check_quota(conn, repo.owner_id, sum(sizes.values()))
+    except StorageFull as error:
+        return ObjectRefusal(code=error.status, message=error.message)
+    return None
 
 
 def _upload_response(

@@ -81,6 +81,10 @@ class VerificationWorkers:
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
 
+def _too_many() -> TooManyRequests:
+    return TooManyRequests("Too many of your uploads are on the way.", headers={"Retry-After": "1"})
+
+
 class UploadSlots:
     """Slots for uploads that are on the way at the same time, of each user and of all."""
 
@@ -102,7 +106,7 @@ class UploadSlots:
         """Hold a slot; raise when none becomes free soon."""
         own = self._enter(user_id)
         try:
-            await self._acquire(own, TooManyRequests("Too many of your uploads are on the way."))
+            await self._acquire(own, _too_many())
             try:
                 await self._acquire(self._all, Unavailable("Too many uploads are on the way."))
                 try:

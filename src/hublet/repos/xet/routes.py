@@ -14,7 +14,6 @@ from hublet.core.http import ReadConn, Router
 from hublet.core.http.byte_ranges import BINARY, parse_ranges, ranges_response
 from hublet.core.http.conditional_requests import ByteRange, parse_range
 from hublet.core.http.exchange import allow_streaming
-from hublet.core.schema import Flag
 from hublet.repos import service as repos
 from hublet.repos.auth import (
     BUCKET,
@@ -85,7 +84,7 @@ async def get_xet_write_token(
     caller: AnyCaller,
     address: GitRepo,
     rev: str,  # noqa: ARG001 - as above
-    create_pr: Annotated[Flag, Query(description="It is for a new pull request.")] = False,  # noqa: ARG001, FBT002
+    create_pr: Annotated[bool, Query(description="It is for a new pull request.")] = False,  # noqa: ARG001, FBT002
 ) -> XetToken:
     """Get access to upload files to a repository by Xet, for a commit or a pull request."""
     return await _write_token(response, conn, caller, address)
@@ -229,7 +228,7 @@ async def register_shard(
     | {
         200: {
             "description": "Frames, one a line, until `result` or `error`.",
-            "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+            "content": {"application/x-ndjson": {}},
         }
     },
     openapi_extra=_TAKES_BYTES,
