@@ -56,8 +56,6 @@ BLOB_AGE = timedelta(days=1)
 REGISTRATION_AGE = timedelta(days=7)
 # The cache of the public client lives 21 days.
 LINK_AGE = timedelta(days=22)
-# How long the whole object of a blob that was cut stays.
-WHOLE_AGE = timedelta(hours=1)
 PRUNE_EVERY = timedelta(days=1)
 _ORPHAN_AGE = timedelta(hours=1)
 _BATCH = 500
@@ -260,7 +258,7 @@ async def _find_orphan_objects(
                     kind,
                     [each.key.digest for each in batch],
                     # Whoever looked it up before it was cut has opened it by now.
-                    cut_before=_ago(WHOLE_AGE),
+                    cut_before=_ago(pruning_store.WHOLE_AGE),
                 )
             yield [each for each in batch if each.key.digest not in needed]
 

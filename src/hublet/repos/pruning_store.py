@@ -5,11 +5,15 @@ meanwhile waits, or was first and is seen.
 """
 
 from collections.abc import Iterable
+from datetime import timedelta
 
 import msgspec
 
 from hublet.core.database import Connection, Reader
 from hublet.core.dataclasses import dataclass
+
+# How long the whole object of a blob that was cut stays: whoever looked it up has opened it then.
+WHOLE_AGE = timedelta(hours=1)
 
 _BLOB_IS_UNUSED = """
     NOT EXISTS (SELECT 1 FROM repo_blobs r WHERE r.sha256 = b.sha256)

@@ -35,20 +35,6 @@ async def list_uncut(conn: Reader, *, after: str = "", limit: int) -> list[Uncut
     return [UncutContent(**dict(row)) for row in rows]
 
 
-async def count_uncut(conn: Reader) -> tuple[int, int]:
-    """Return how many contents of repositories are not cut yet, and their bytes."""
-    row = await conn.fetch_one(
-        """
-        SELECT count(*) AS contents, coalesce(sum(b.size), 0) AS bytes FROM blobs b
-        WHERE b.xet_hash IS NULL AND (
-            EXISTS (SELECT 1 FROM repo_blobs r WHERE r.sha256 = b.sha256)
-            OR EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = b.sha256)
-        )
-        """
-    )
-    return (0, 0) if row is None else (row["contents"], int(row["bytes"]))
-
-
 async def find_holders(conn: Reader, digests: Iterable[str]) -> dict[str, set[str]]:
     """Return, by repository, which of these contents it has."""
     rows = await conn.fetch_all(
