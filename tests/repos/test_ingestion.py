@@ -13,7 +13,9 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
+from hublet.repos import usage_store
 from hublet.repos.xet import ingestion, ingestion_store
+from hublet.storage import cutting
 from hublet.storage import store as storage
 from hublet.storage.object_store import LocalStore, blob_key, open_store
 from hublet.storage.records import Content
@@ -78,7 +80,7 @@ async def test_uploads_schedule_the_cutting(
 ) -> None:
     await client.put(await upload_href(client, ada, NOISE), content=NOISE)
     tasks = await rows(database, "SELECT kind FROM tasks")
-    assert (ingestion.CUT,) in tasks
+    assert (cutting.CUT,) in tasks
 
 
 async def test_a_changed_copy_stores_little_more(
@@ -202,7 +204,7 @@ async def test_contents_that_no_repository_has_are_not_cut(database: Database) -
     await ingestion.cut_waiting(database)
     assert (await content_of(database, NOISE)).xet_hash is None
     async with database.read() as conn:
-        assert await ingestion_store.count_uncut(conn) == (0, 0)
+        assert await usage_store.count_uncut(conn) == 0
 
 
 async def test_the_whole_object_goes_an_hour_after_the_cut(
@@ -302,4 +304,4 @@ async def test_two_tasks_do_not_cut_the_same_contents(
     assert (await content_of(database, NOISE)).xet_hash == HASH_OF_NOISE
     assert calls == 1
     # The second one comes back later.
-    assert (ingestion.CUT,) in await rows(database, "SELECT kind FROM tasks")
+    assert (cutting.CUT,) in await rows(database, "SELECT kind FROM tasks")

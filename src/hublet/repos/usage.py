@@ -84,8 +84,14 @@ class StorageGauges:
             "Objects whose bytes are wrong or missing.",
             registry=registry,
         )
+        self._uncut = Gauge(
+            "hublet_contents_uncut",
+            "Contents of repositories that are not cut into chunks yet.",
+            registry=registry,
+        )
 
     async def count(self, conn: Reader) -> None:
         for kind, size in json.loads(await metadata.find(conn, _TOTALS) or "{}").items():
             self._bytes.labels(kind).set(size)
         self._damaged.set(await scrub_store.count_damaged(conn))
+        self._uncut.set(await usage_store.count_uncut(conn))

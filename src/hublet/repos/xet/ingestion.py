@@ -24,7 +24,10 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
+from hublet.repos import store as repos_store
+from hublet.repos.pruning_store import WHOLE_AGE
 from hublet.repos.xet import ingestion_store
+from hublet.repos.xet import store as xet_store
 from hublet.repos.xet.ingestion_store import UncutContent
 from hublet.storage import cutting
 from hublet.storage import store as storage
@@ -34,15 +37,10 @@ from hublet.storage.records import Blob, Content
 from hublet.storage.verification import worker_processes
 from hublet.storage.xorbs import SMALLEST_CHUNK
 
-CUT = "contents.cut"
 REMOVE_WHOLE = "contents.remove-whole"
 
 log = get_logger("ingestion")
 
-# What arrives within this time is cut by one task, which begins when the time is over.
-_WINDOW = timedelta(seconds=5)
-# Whoever looked up a content as a whole object has opened it after this time.
-WHOLE_AGE = timedelta(hours=1)
 _BATCH = 200
 # So much is cut at once, and done again if the process dies.
 _BATCH_BYTES = 64 << 20
@@ -112,7 +110,8 @@ async def _cut(database: Database, repo_id: str, blobs: Sequence[Blob]) -> CutRe
     chunks = await run(cutting.list_chunks, store, wanted)
     queried = [chunk for each in chunks for chunk in cutting.queried_chunks(each)]
     async with database.read() as conn:
-        known = await ingestion_store.find_promising_xorbs(conn, repo_id, queried)
+        hashes = await ingestion_store.find_promising_xorbs(conn, repo_id, queried)
+        known = list((await xet_store.find_xorbs(conn, repo_id, hashes)).values())
     result = await run(cutting.pack, store, wanted, chunks, known[:_MOST_PROMISING])
     async with database.transaction() as conn:
         await _register(conn, repo_id, blobs, result)
@@ -142,7 +141,12 @@ async def _give(
     conn: Connection, repo_id: str, contents: Iterable[CutContent], xorbs: set[str]
 ) -> None:
     """Let a repository use xorbs, and let its clients find them."""
-    await ingestion_store.link_xorbs(conn, repo_id, sorted(xorbs))
+    if await repos_store.find(conn, repo_id) is None:
+        # It was deleted in the meantime.
+        return
+    await xet_store.link_xorbs(conn, repo_id, sorted(xorbs))
+    await xet_store.use_xorbs(conn, repo_id, sorted(xorbs))
+    indexed = []
     for content in contents:
         chunks = {
             chunk: content.segments[position].xorb
@@ -150,7 +154,8 @@ async def _give(
             if content.segments[position].xorb in xorbs
         }
         order = [xorb for xorb in _xorbs_of([content]) if xorb in xorbs]
-        await ingestion_store.index_chunks(conn, repo_id, chunks, xorbs=order)
+        indexed.append((chunks, order))
+    await xet_store.index_chunks(conn, repo_id, indexed)
 
 
 def _xorbs_of(contents: Iterable[CutContent]) -> list[str]:
@@ -177,12 +182,6 @@ def _covered(contents: Iterable[CutContent], counts: Mapping[str, int]) -> set[s
     return covered
 
 
-async def schedule_cutting(conn: Connection) -> None:
-    """Schedule the cutting of everything that is not cut yet, in a few seconds."""
-    window = clock.micros() // (_WINDOW // timedelta(microseconds=1))
-    await add_task(conn, NewTask(kind=CUT, body="{}", key=f"{CUT}.{window}", delay=_WINDOW))
-
-
 _busy: WeakSet[Database] = WeakSet()
 
 
@@ -190,15 +189,13 @@ async def cut_waiting(database: Database) -> None:
     """Cut what repositories hold and is not cut yet; who stops in between goes on with the rest."""
     if database in _busy:
         async with database.transaction() as conn:
-            await schedule_cutting(conn)
+            await cutting.schedule_cutting(conn)
         return
     _busy.add(database)
     try:
-        done = await _cut_all(database)
+        await _cut_all(database)
     finally:
         _busy.discard(database)
-    if done.contents:
-        log.info("contents cut", contents=done.contents, bytes=done.bytes, stored=done.stored)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -209,20 +206,21 @@ class _Progress:
     stored: int = 0
 
 
-async def _cut_all(database: Database) -> _Progress:
+async def _cut_all(database: Database) -> None:
     done = _Progress()
     after = ""
     while True:
         async with database.read() as conn:
             waiting = await ingestion_store.list_uncut(conn, after=after, limit=_BATCH)
         if not waiting:
-            return done
+            return
         after = waiting[-1].sha256
         for repo_id, blobs in _by_repo(waiting):
             started = clock.monotonic()
             await _cut_or_log(database, repo_id, blobs, done)
             # Half of the time is left to requests.
             await asyncio.sleep(min(clock.monotonic() - started, _LONGEST_PAUSE_SECONDS))
+        log.info("contents cut", contents=done.contents, bytes=done.bytes, stored=done.stored)
 
 
 def _by_repo(waiting: Sequence[UncutContent]) -> Iterator[tuple[str, list[Blob]]]:
