@@ -33,6 +33,7 @@ from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.browse.downloads import DownloadCounter
 from hublet.repos.usage import StorageGauges
+from hublet.repos.xet.cas import Cas
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 from hublet.scim import routes as scim
 from hublet.tokens import routes as tokens
@@ -82,6 +83,7 @@ def create_application(database: Database) -> FastAPI:
     app.state.settings = settings
     app.state.callers = CallerCache(database)
     app.state.downloads = DownloadCounter(database)
+    app.state.cas = Cas(database)
     app.state.inbox_watcher = InboxWatcher(database)
     app.state.job_logs = LogWatcher(database)
     app.state.limiter = Limiter(quiet=settings.server.test_mode)

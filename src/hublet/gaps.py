@@ -91,16 +91,13 @@ GET              /api/search/full-text                                          
 GET              /api/trending                                                          repo-search         trending lists
 GET              /api/{repos}/{repo:path}/duplicate/status                              repos               copies in the background
 GET              /api/{repos}/{repo:path}/compare/{rest:path}                           {repos}             commits
-GET              /api/{repos}/{repo:path}/xet-(read|write)-token/{rev:path}             {repos}             Xet storage
 GET              /api/{repos}/{repo:path}/scan                                          {repos}             security scans
 GET              /api/{repos}/{repo:path}/jwt                                           {repos}             repository tokens
 GET              /api/{repos}/{repo:path}/notebook/{rest:path}                          {repos}             notebooks
 
 # Client contract 8: buckets, and containers, which mirror them.
 POST             /api/buckets/{namespace}/{name}/lfs-files/duplicate                     buckets             large file management
-GET              /api/buckets/{namespace}/{name}/xet-(read|write)-token                 buckets             Xet storage
 GET              /api/buckets/{namespace}/{name}/events                                 buckets             bucket events
-GET              /api/containers/{namespace}/{name}/xet-(read|write)-token              containers          Xet storage
 GET              /api/containers/{namespace}/{name}/events                              containers          container events
 
 # Inference, agents and documents of the public service.

@@ -2,17 +2,21 @@
 
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 
 from hublet.core.database import Database
 from hublet.events import UpdatedRef
 from hublet.repos import blobs_store as blobs
 from hublet.repos import store as repos
-from hublet.repos.blobs import Spool
 from hublet.repos.git import bare_repos
 from hublet.repos.git.trees import pointer_to
-from hublet.repos.records import MAIN, Blob, Card, RefTransaction
+from hublet.repos.records import MAIN, Card, RefTransaction
 from hublet.repos.refs import service as refs
 from hublet.repos.refs import store as ref_store
+from hublet.storage import contents
+from hublet.storage.object_store import blob_key, open_store
+from hublet.storage.records import Blob
+from hublet.storage.store import add_blobs
 from repos.git_objects import commit_files
 
 
@@ -42,15 +46,23 @@ async def put(
 
 
 async def put_blob(database: Database, repo_id: str | None, content: bytes) -> Blob:
-    """Keep content in the folder of blobs, and let a repository point to it."""
-    with Spool(database.hub.settings.database.data_dir) as spool:
+    """Keep content in the storage, and let a repository point to it."""
+    store = open_store(database.hub.settings)
+    with store.new_spool() as spool:
         spool.write(content)
-        blob = spool.store()
+        blob = contents.put_blob(store, spool)
     async with database.transaction() as conn:
-        await blobs.add(conn, [blob])
+        await add_blobs(conn, [blob])
         if repo_id is not None:
             await blobs.link(conn, repo_id, [blob.sha256])
     return blob
+
+
+def object_path(database: Database, content: bytes) -> Path:
+    """Return where a blob lies that is stored whole."""
+    path = open_store(database.hub.settings).local_path(blob_key(sha256(content)))
+    assert path is not None
+    return path
 
 
 def sha256(content: bytes) -> str:

@@ -12,7 +12,8 @@ from hublet.core.database import Database
 from hublet.events import RepoFilesUpdated
 from hublet.repos import blobs_store as blobs
 from hublet.repos.files import service
-from hublet.repos.records import Blob
+from hublet.storage.records import Blob
+from hublet.storage.store import add_blobs
 from outbox_events import published_events
 from people import Headers, sign_in
 
@@ -179,7 +180,7 @@ async def a_model_with_a_large_file(
     repo = (await client.post("/api/repos/create", headers=owner, json=body)).json()
     blob = Blob(sha256=digest(b"large"), size=5)
     async with database.transaction() as conn:
-        await blobs.add(conn, [blob])
+        await add_blobs(conn, [blob])
         await blobs.link(conn, repo["id"], [blob.sha256])
     return blob.sha256
 

@@ -21,6 +21,7 @@ from hublet.repos.commits.operations import (
 )
 from hublet.repos.commits.parser import CommitParser
 from hublet.repos.errors import InvalidCommitLine
+from hublet.storage.object_store import LocalStore
 
 DIGEST = "ab" * 32
 
@@ -63,7 +64,7 @@ def parsed(folder: Path, pieces: list[bytes]) -> tuple[CommitHeader, list[object
         else:
             taken.append(operation)
 
-    parser = CommitParser(folder, take, largest_file=10**9)
+    parser = CommitParser(LocalStore(folder), take, largest_file=10**9)
     try:
         for piece in pieces:
             parser.feed(piece)
@@ -145,7 +146,7 @@ def test_the_end_of_a_content_is_found_however_far_it_is(
 def test_base64_is_decoded_whatever_the_pieces(
     tmp_path: Path, data: bytes, places: list[int]
 ) -> None:
-    content = operations.FileContent(tmp_path)
+    content = operations.FileContent(LocalStore(tmp_path))
     decoder = operations.Base64Decoder(content)
     for piece in cut(base64.b64encode(data), places):
         decoder.feed(piece)
@@ -165,7 +166,7 @@ def test_base64_is_decoded_whatever_the_pieces(
     ],
 )
 def test_what_is_no_base64_is_refused(tmp_path: Path, pieces: list[bytes]) -> None:
-    decoder = operations.Base64Decoder(operations.FileContent(tmp_path))
+    decoder = operations.Base64Decoder(operations.FileContent(LocalStore(tmp_path)))
 
     def feed() -> None:
         for piece in pieces:
@@ -178,7 +179,7 @@ def test_what_is_no_base64_is_refused(tmp_path: Path, pieces: list[bytes]) -> No
 
 def test_a_line_of_any_length_takes_little_memory(tmp_path: Path) -> None:
     piece = base64.b64encode(b"x" * 786_432)
-    parser = CommitParser(tmp_path, lambda _: None, largest_file=10**9)
+    parser = CommitParser(LocalStore(tmp_path), lambda _: None, largest_file=10**9)
     parser.feed(b'{"key":"header","value":{"summary":"S"}}\n{"key":"file","value":{"content":"')
     tracemalloc.start()
     try:
@@ -209,7 +210,7 @@ def test_small_content_never_touches_the_disk(tmp_path: Path) -> None:
     ],
 )
 def test_only_the_content_of_a_value_may_be_long(tmp_path: Path, value: dict[str, object]) -> None:
-    parser = CommitParser(tmp_path, lambda _: None, largest_file=10**9)
+    parser = CommitParser(LocalStore(tmp_path), lambda _: None, largest_file=10**9)
     parser.feed(b'{"key":"header","value":{"summary":"S"}}\n')
 
     with pytest.raises(InvalidCommitLine, match="Line 2: it must have at most 65536 bytes"):

@@ -11,10 +11,9 @@ import pytest
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.repos import blobs_store as blobs
-from hublet.repos.blobs import blob_path, blobs_folder
 from hublet.repos.lfs import records, service
 from people import Headers
-from repos.content import sha256
+from repos.content import object_path, sha256
 from repos.git_objects import git_sha1
 from repos.lfs import batch, object_requests, upload_href
 from repositories import a_repo
@@ -37,13 +36,18 @@ def parts_of_100(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def left_behind(database: Database) -> list[str]:
-    """Names of all files in the folder of blobs."""
-    folder = blobs_folder(database.hub.settings.database.data_dir)
-    return sorted(path.name for path in folder.rglob("*") if path.is_file())
+    """Names of all objects, and of what uploads left."""
+    folder = database.hub.settings.database.data_dir
+    return sorted(
+        path.name
+        for kind in ("blobs", "parts")
+        for path in (folder / kind).rglob("*")
+        if path.is_file()
+    )
 
 
 def kept(database: Database) -> bytes:
-    return blob_path(database.hub.settings.database.data_dir, sha256(CONTENT)).read_bytes()
+    return object_path(database, CONTENT).read_bytes()
 
 
 async def linked(database: Database, repo_id: str) -> list[str]:

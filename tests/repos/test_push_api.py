@@ -14,8 +14,10 @@ from hublet.repos import blobs_store as blobs
 from hublet.repos import store
 from hublet.repos.errors import RefChanged
 from hublet.repos.git import quarantine, trees
-from hublet.repos.records import Blob, RefTransaction, Repo
+from hublet.repos.records import RefTransaction, Repo
 from hublet.repos.refs import service as ref_service
+from hublet.storage.records import Blob
+from hublet.storage.store import add_blobs
 from outbox_events import published_events
 from people import Headers
 from repos.pushes import MAIN, Pusher, a_pusher, push_body
@@ -213,7 +215,7 @@ async def test_the_card_and_the_size_follow_what_was_pushed(pusher: Pusher) -> N
 
 async def test_content_in_lfs_counts_with_its_own_size(pusher: Pusher) -> None:
     async with pusher.database.transaction() as conn:
-        await blobs.add(conn, [Blob(sha256=DIGEST, size=5_000_000)])
+        await add_blobs(conn, [Blob(sha256=DIGEST, size=5_000_000)])
         await blobs.link(conn, pusher.repo.id, [DIGEST])
     pointer = trees.pointer_to(DIGEST, 5_000_000)
 

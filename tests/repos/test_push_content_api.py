@@ -10,7 +10,8 @@ from hublet.core.database import Database
 from hublet.repos import blobs_store as blobs
 from hublet.repos.git import bare_repos, trees
 from hublet.repos.push import validate
-from hublet.repos.records import Blob
+from hublet.storage.records import Blob
+from hublet.storage.store import add_blobs
 from people import Headers
 from repos.pushes import MAIN, Pusher, a_pusher
 
@@ -78,7 +79,7 @@ async def test_content_in_lfs_must_have_arrived_before_what_points_to_it(pusher:
 
     before = await attempt(new)
     async with pusher.database.transaction() as conn:
-        await blobs.add(conn, [Blob(sha256=DIGEST, size=5)])
+        await add_blobs(conn, [Blob(sha256=DIGEST, size=5)])
     unlinked = await attempt(new)
     async with pusher.database.transaction() as conn:
         await blobs.link(conn, pusher.repo.id, [DIGEST])

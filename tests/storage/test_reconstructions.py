@@ -1,5 +1,6 @@
 """Reconstructions: the terms and ranges of any part of a file give exactly its bytes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -7,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hublet.storage.errors import RangeNotSatisfiable
-from hublet.storage.reconstructions import Reconstruction, reconstruct, to_json_v1, to_json_v2
+from hublet.storage.reconstructions import (
+    FetchRange,
+    Reconstruction,
+    reconstruct,
+    to_json_v1,
+    to_json_v2,
+)
 from hublet.storage.shards import Segment
 from hublet.storage.xet_hashes import to_text
 from hublet.storage.xorbs import read_chunks, verify
@@ -28,6 +35,11 @@ SEGMENTS = [segment(ONE, 0, 5), segment(TWO, 2, 7), segment(ONE, 3, 9), segment(
 CONTENT = b"".join(
     b"".join((FIRST if each.xorb == ONE else SECOND)[each.start : each.end]) for each in SEGMENTS
 )
+
+
+def address(xorb: bytes, ranges: Sequence[FetchRange]) -> str:
+    assert xorb in XORBS
+    return f"{len(ranges)} of data"
 
 
 def read(found: Reconstruction, length: int) -> bytes:
@@ -73,22 +85,21 @@ def test_a_range_after_the_end_cannot_be_satisfied() -> None:
 
 def test_an_empty_file_has_no_terms() -> None:
     found = reconstruct([], {}, start=0, end=0)
-    assert to_json_v2(found, {}) == {"offset_into_first_range": 0, "terms": [], "xorbs": {}}
+    assert to_json_v2(found, address) == {"offset_into_first_range": 0, "terms": [], "xorbs": {}}
 
 
 def test_the_protocol_includes_the_last_byte_and_not_the_last_chunk() -> None:
     found = reconstruct(SEGMENTS[:1], LAYOUTS, start=12, end=30)
-    urls = {ONE: "http://hub.test/data"}
     shared: dict[str, Any] = {
         "offset_into_first_range": 2,
         "terms": [{"hash": to_text(ONE), "unpacked_length": 23, "range": {"start": 1, "end": 3}}],
     }
     chunks, stored = {"start": 1, "end": 3}, {"start": 18, "end": 56}
-    assert to_json_v2(found, urls) == shared | {
+    assert to_json_v2(found, address) == shared | {
         "xorbs": {
-            to_text(ONE): [{"url": urls[ONE], "ranges": [{"chunks": chunks, "bytes": stored}]}]
+            to_text(ONE): [{"url": "1 of data", "ranges": [{"chunks": chunks, "bytes": stored}]}]
         }
     }
-    assert to_json_v1(found, urls) == shared | {
-        "fetch_info": {to_text(ONE): [{"range": chunks, "url": urls[ONE], "url_range": stored}]}
+    assert to_json_v1(found, address) == shared | {
+        "fetch_info": {to_text(ONE): [{"range": chunks, "url": "1 of data", "url_range": stored}]}
     }

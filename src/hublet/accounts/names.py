@@ -17,7 +17,7 @@ MAX_IMPORTED_LENGTH = 96
 # administrator.
 _RESERVED = """
 about accounts activity agent-harnesses agents api apps assets auth authorize avatars billing
-blob blog buckets chat collections commits consent contact containers count credentials
+blob blog buckets cas chat collections commits consent contact containers count credentials
 daily-papers dashboard datasets device discussions docs download endpoints enterprise explore
 export favicon front git hardware health healthz help hublet inbox inference inference-api
 inference-endpoints inference-providers jobs join kernels languages learn lfs likes list login

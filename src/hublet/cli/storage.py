@@ -150,7 +150,7 @@ async def begin_epoch(conn: "Connection") -> CommandResult:
     Uploads that run fail and must be repeated. The next pruning removes unused xorbs at once,
     without waiting for the caches of clients to expire.
     """
-    from hublet.repos.xet.addresses import begin_epoch as begin
+    from hublet.storage.epochs import begin_epoch as begin
 
     epoch = await begin(conn)
     return CommandResult(

@@ -8,9 +8,11 @@ from hublet.core.clock import now
 from hublet.core.database import Database, Reader
 from hublet.core.ids import random_text
 from hublet.repos import blobs_store
-from hublet.repos.blobs import spool_upload
 from hublet.repos.errors import AttachmentNotFound, InvalidUpload
 from hublet.repos.records import Attachment
+from hublet.storage.contents import put_blob, spool_upload
+from hublet.storage.object_store import open_store
+from hublet.storage.store import add_blobs
 from hublet.tokens.records import Caller
 
 # The types that the public client sends, and PDF. SVG is missing on purpose: it can carry scripts.
@@ -50,11 +52,11 @@ async def add(
     database: Database, caller: Caller, media_type: str, content: AsyncIterable[bytes]
 ) -> Attachment:
     """Store a file of one of the allowed types; no transaction is open while it arrives."""
-    data_dir = database.hub.settings.database.data_dir
-    async with spool_upload(content, data_dir, largest=size_limit(media_type)) as spool:
+    store = open_store(database.hub.settings)
+    async with spool_upload(store, content, largest=size_limit(media_type)) as spool:
         if not spool.size:
             raise InvalidUpload("The body must be the content of a file; it is empty.")
-        blob = await asyncio.to_thread(spool.store)
+        blob = await asyncio.to_thread(put_blob, store, spool)
     attachment = Attachment(
         name=random_text(_NAME_LENGTH, string.ascii_letters + string.digits) + SUFFIXES[media_type],
         user_id=caller.user_id,
@@ -64,7 +66,7 @@ async def add(
         created_at=now(),
     )
     async with database.transaction() as conn:
-        await blobs_store.add(conn, [blob])
+        await add_blobs(conn, [blob])
         await blobs_store.add_attachment(conn, attachment)
     return attachment
 

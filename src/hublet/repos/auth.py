@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import ClientDisconnect
 
+from hublet.core.http.routers import Router, mirror_routes
 from hublet.repos.errors import InvalidUpload
 from hublet.repos.records import RepoAddress, RepoType
 from hublet.repos.schemas import Moved
@@ -82,7 +83,7 @@ class _ApiEndConvertor(_Text):
     regex = (
         "(?:auth-check|branch|commits?|discussions|duplicate|lfs-files|like|likers|paths-info"
         "|preupload|refs|resource-group|revision|settings|storage|super-squash|tag|tree|treesize"
-        "|user-access-request)(?:/.*)?"
+        "|user-access-request|xet-(?:read|write)-token)(?:/.*)?"
     )
 
 
@@ -175,6 +176,40 @@ async def _root_repo(request: Request, repo: str) -> RepoAddress:
 
 
 RootRepo = Annotated[RepoAddress, Depends(_root_repo)]
+
+
+# The path of a bucket in the API, and the path of its page.
+BUCKET = "/api/buckets/{namespace}/{name}"
+BUCKET_PAGE = "/buckets/{namespace}/{name}"
+
+
+def type_of(request: Request) -> RepoType:
+    """Return from the path of a request whether it is for buckets or containers."""
+    path: str = request.scope["path"]
+    return RepoType(path.removeprefix("/api").split("/")[1].removesuffix("s"))
+
+
+async def _files_repo(request: Request, namespace: str, name: str) -> RepoAddress:
+    return RepoAddress(
+        type=type_of(request), namespace=namespace, name=name, request_url=raw_url_of(request)
+    )
+
+
+FilesRepo = Annotated[RepoAddress, Depends(_files_repo)]
+
+
+def mirror_for_containers(buckets: Router) -> Router:
+    """Return the same routes for containers.
+
+    Interface 1: the file endpoints of containers mirror the bucket ones.
+    """
+    return mirror_routes(
+        buckets,
+        tag="containers",
+        path=("/buckets", "/containers"),
+        name=("bucket", "container"),
+        describe=lambda text: text.replace("bucket", "container"),
+    )
 
 
 class PrefixedKind(StrEnum):

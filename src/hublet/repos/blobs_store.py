@@ -1,4 +1,4 @@
-"""SQL of blobs, of the repositories that may point to them, and of attachments."""
+"""SQL of the blobs that repositories may point to, and of attachments."""
 
 from collections.abc import Iterable
 
@@ -6,18 +6,9 @@ import msgspec
 
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader
-from hublet.repos.records import Attachment, Blob, LinkedBlob
-
-
-async def add(conn: Connection, blobs: Iterable[Blob]) -> None:
-    """Add blobs that are in the blob folder."""
-    await conn.execute_many(
-        """
-        INSERT INTO blobs (sha256, size, git_sha1, created_at) VALUES ($1, $2, $3, $4)
-        ON CONFLICT (sha256) DO UPDATE SET git_sha1 = coalesce(excluded.git_sha1, blobs.git_sha1)
-        """,
-        [(blob.sha256, blob.size, blob.git_sha1, micros()) for blob in blobs],
-    )
+from hublet.repos.records import Attachment, LinkedBlob
+from hublet.storage import store as contents
+from hublet.storage.records import Blob, Content
 
 
 async def link(
@@ -73,6 +64,13 @@ async def find_in_repo(conn: Reader, repo_id: str, digests: Iterable[str]) -> di
         repo_id, _json_array(digests),
     )  # fmt: skip
     return {row["sha256"]: Blob(**dict(row)) for row in rows}
+
+
+async def find_contents_in_repo(
+    conn: Reader, repo_id: str, digests: Iterable[str]
+) -> dict[str, Content]:
+    """Return, by digest, where the bytes of those blobs lie that the repository may point to."""
+    return await contents.find_contents(conn, await find_in_repo(conn, repo_id, digests))
 
 
 async def list_of_repo(

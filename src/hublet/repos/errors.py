@@ -6,15 +6,19 @@ HubError
 │   ├── InvalidCard (CardTooLong)
 │   ├── InvalidCommit (InvalidCommitLine), PathTakenInTree, InvalidBatch, InvalidUpload
 │   └── InvalidAccessRequest, AlreadyHasAccess, MalformedRequest
+├── AuthenticationNeeded 401
+│   └── CasTokenRefused
 ├── NotAllowed      403
-│   └── AccessNotGranted, RightNeeded, CannotCreateThere, InvalidLink, StorageFull
+│   ├── AccessNotGranted, RightNeeded, CannotCreateThere, InvalidLink, CasAccessRefused
+│   └── StorageFull
 ├── NotFound        404
 │   ├── RepoNotFound, RepoFolderGone, RevisionNotFound, EntryNotFound, ContentMissing
-│   └── FileNotFound, ObjectNotFound, OwnerNotFound, AccessRequestNotFound, AttachmentNotFound
+│   ├── FileNotFound, ObjectNotFound, OwnerNotFound, AccessRequestNotFound, AttachmentNotFound
+│   └── CasEntryNotFound
 ├── Conflict        409
 │   └── RepoExists, RefExists, RefConflict, RefChanged, PathTakenInBucket
 ├── TooLarge        413
-│   └── CommitTooLarge, FileTooLarge, BatchTooLarge, RequestTooLarge
+│   └── CommitTooLarge, BatchTooLarge, RequestTooLarge
 ├── Unavailable     503
 │   └── StorageUnavailable, GitBusy, GitUnavailable, GitMissing
 ├── RepoMoved       307
@@ -28,6 +32,7 @@ Exception
 from collections.abc import Mapping, Sequence
 
 from hublet.core.errors import (
+    AuthenticationNeeded,
     Conflict,
     HubError,
     InvalidRequest,
@@ -276,11 +281,6 @@ class InvalidUpload(InvalidRequest):
     """The body, its type or its digest is not what it must be or was announced to be."""
 
 
-class FileTooLarge(TooLarge):
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"A file must have at most {limit} bytes.")
-
-
 class FileNotFound(NotFound):
     code = "EntryNotFound"
 
@@ -337,6 +337,21 @@ class BatchFailed(HubError):
 class AttachmentNotFound(NotFound):
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no attachment {name}.")
+
+
+# The CAS of Xet: public clients give up after a 401, and ask for new addresses of data after a 403.
+
+
+class CasTokenRefused(AuthenticationNeeded):
+    pass
+
+
+class CasAccessRefused(NotAllowed):
+    pass
+
+
+class CasEntryNotFound(NotFound):
+    pass
 
 
 class InvalidLink(NotAllowed):

@@ -37,7 +37,7 @@ from hublet.core.queue import NewTask, add_daily
 from hublet.core.queue import add as add_task
 from hublet.repos import pruning_store, store, usage
 from hublet.repos.git import bare_repos
-from hublet.repos.xet.addresses import get_epoch_start
+from hublet.storage.epochs import get_epoch_start
 from hublet.storage.object_store import (
     ObjectKey,
     ObjectStore,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from hublet.accounts.records import Owner, Role, User
 from hublet.core.dataclasses import dataclass
 from hublet.events import UpdatedRef
+from hublet.storage.records import Blob
 
 
 class RepoType(StrEnum):
@@ -156,14 +157,6 @@ class RepoAddress:
     @property
     def full_name(self) -> str:
         return f"{self.namespace}/{self.name}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blob:
-    sha256: str
-    size: int
-    # The id of the same bytes as a blob of git, where it is known.
-    git_sha1: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,12 +24,10 @@ from hublet.repos import (
     service,
     settings,
     store,
-    usage,
 )
 from hublet.repos.access import requested_visibility
 from hublet.repos.attachments import SUFFIXES, check_media_type
 from hublet.repos.auth import ANY_REPO, GIT_REPO, GIT_TAGS, MOVED, AnyRepo, GitRepo, body_of
-from hublet.repos.blobs import blob_path
 from hublet.repos.browse import download_routes
 from hublet.repos.browse import routes as browse_routes
 from hublet.repos.commits import routes as commit_routes
@@ -60,12 +58,16 @@ from hublet.repos.schemas import (
     OwnerStorage,
     RepoResourceGroupEnvelope,
     RepoSettings,
+    RepoStorage,
     RepoTaken,
     RepoUrl,
     SetRepoResourceGroup,
-    StorageUsage,
     UpdateRepoSettings,
 )
+from hublet.repos.xet import routes as xet_routes
+from hublet.storage import store as contents
+from hublet.storage.contents import ContentSource
+from hublet.storage.object_store import open_store
 from hublet.tokens.auth import AccountOwner, AnyCaller, DiscussionWriter, MaybeCaller, actor_of
 
 router = Router(prefix="/api/repos", tags=["repos"])
@@ -96,6 +98,7 @@ ROUTERS: tuple[Router, ...] = (
     lfs_routes.router,
     lfs_routes.transfers_router,
     lfs_routes.files_router,
+    *xet_routes.ROUTERS,
     push_routes.router,
 )
 
@@ -113,24 +116,24 @@ _TAKES_A_FILE: dict[str, Any] = {
 @storage_router.get(
     f"{ANY_REPO}/storage", tags=[*GIT_TAGS, "buckets", "containers"], responses=MOVED
 )
-async def get_repo_storage(conn: ReadConn, caller: AnyCaller, address: AnyRepo) -> StorageUsage:
+async def get_repo_storage(conn: ReadConn, caller: AnyCaller, address: AnyRepo) -> RepoStorage:
     """Get how many bytes a repository holds, and how many at rest it needs.
 
     Only its owner, or an administrator of the organization, may know.
     """
-    return StorageUsage.of(await usage.get_of_repo(conn, caller, address))
+    return RepoStorage.of(await settings.get_storage(conn, caller, address))
 
 
 @storage_router.get("/api/settings/storage", tags=["users"])
 async def get_own_storage(conn: ReadConn, caller: AnyCaller) -> OwnerStorage:
     """Get how many bytes the caller's repositories hold, and how many at rest they need."""
-    return _owner_storage(conn, await usage.get_of_owner(conn, caller, None))
+    return _owner_storage(conn, await settings.get_owner_storage(conn, caller, None))
 
 
 @storage_router.get("/api/organizations/{name}/settings/storage", tags=["orgs"])
 async def get_organization_storage(conn: ReadConn, caller: AnyCaller, name: str) -> OwnerStorage:
     """Get the same of an organization, for its administrators."""
-    return _owner_storage(conn, await usage.get_of_owner(conn, caller, name))
+    return _owner_storage(conn, await settings.get_owner_storage(conn, caller, name))
 
 
 def _owner_storage(conn: Reader, used: records.StorageUsage) -> OwnerStorage:
@@ -332,9 +335,10 @@ async def get_attachment(request: Request, database: Db, name: str) -> Response:
     """Get what somebody uploaded to show in a text; no token is needed."""
     async with database.read() as conn:
         attachment = await attachments.get(conn, name)
+        content = (await contents.find_contents(conn, [attachment.sha256]))[attachment.sha256]
     return await blob_response(
         request,
-        blob_path(database.hub.settings.database.data_dir, attachment.sha256),
+        ContentSource(open_store(database.hub.settings), content),
         size=attachment.size,
         etag=attachment.sha256,
         file_name=attachment.name,

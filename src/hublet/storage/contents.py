@@ -1,14 +1,30 @@
 """Contents: the bytes of blobs, wherever they lie.
 
-Everything here but `put_blob`'s caller blocks; call it from a thread.
+All but the asynchronous functions block; call them from a thread.
 """
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 
 from hublet.storage.object_store import ObjectStore, blob_key, xorb_key
 from hublet.storage.records import Blob, BlobSegment, Content
-from hublet.storage.spools import Spool
-from hublet.storage.xorbs import read_chunks
+from hublet.storage.spools import Spool, fill
+from hublet.storage.xorbs import read_stream
+
+
+@asynccontextmanager
+async def spool_upload(
+    store: ObjectStore, chunks: AsyncIterable[bytes], *, largest: int
+) -> AsyncIterator[Spool]:
+    """Write a body to a spool, which is removed afterwards unless it was put into the store."""
+    spool = await asyncio.to_thread(store.new_spool)
+    try:
+        await fill(spool, chunks, largest=largest)
+        yield spool
+    finally:
+        await asyncio.to_thread(spool.close)
 
 
 def put_blob(store: ObjectStore, spool: Spool) -> Blob:
@@ -33,12 +49,21 @@ def pieces(store: ObjectStore, content: Content, start: int, end: int) -> Iterat
 def _segment_pieces(
     store: ObjectStore, segment: BlobSegment, start: int, end: int
 ) -> Iterator[bytes]:
-    at = 0
-    stored = b"".join(store.pieces(xorb_key(segment.xorb), segment.start_byte, segment.end_byte))
-    for chunk in read_chunks(stored):
-        first, at = at, at + len(chunk)
-        if at <= start:
-            continue
-        if first >= end:
-            return
-        yield chunk[max(start - first, 0) : end - first]
+    stored = store.pieces(xorb_key(segment.xorb), segment.start_byte, segment.end_byte)
+    return read_stream(stored, start, end)
+
+
+class ContentSource:
+    """Content as a response or a copy reads it: in one piece from a path, or in pieces."""
+
+    def __init__(self, store: ObjectStore, content: Content) -> None:
+        self._store = store
+        self._content = content
+
+    @property
+    def path(self) -> Path | None:
+        content = self._content
+        return self._store.local_path(blob_key(content.sha256)) if content.is_whole else None
+
+    def pieces(self, start: int, end: int) -> Iterator[bytes]:
+        return pieces(self._store, self._content, start, end)

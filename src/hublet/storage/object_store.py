@@ -4,17 +4,17 @@ Everything here blocks on the disk or the network; call it from a thread where a
 large. The folder of one machine is the first such store.
 """
 
+import hashlib
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple, Protocol
-from uuid import uuid4
 
 from hublet.core.config import Settings
 from hublet.core.dataclasses import dataclass
+from hublet.core.ids import new_object_id
 from hublet.storage.spools import Spool
 
 _PIECE_BYTES = 1 << 20
@@ -25,7 +25,7 @@ _LEAVING = ".leaving"
 
 
 class ObjectKey(NamedTuple):
-    # `blobs` or `xorbs`: what kind of object it is, and what its digest is of.
+    # `blobs`, `xorbs` or `parts`: what kind of object it is, and what its digest is of.
     kind: str
     digest: str
 
@@ -38,6 +38,11 @@ def xorb_key(digest: str) -> ObjectKey:
     return ObjectKey("xorbs", digest)
 
 
+def part_key(name: str) -> ObjectKey:
+    """Return the key of a part of an upload that is not complete yet; its name is its own."""
+    return ObjectKey("parts", hashlib.sha256(name.encode()).hexdigest())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredObject:
     key: ObjectKey
@@ -46,16 +51,19 @@ class StoredObject:
 
 
 class ObjectStore(Protocol):
-    """Bytes by key. An object never changes: who puts it again puts the same bytes."""
+    """Bytes by key. An object never changes: who puts it again puts the same content."""
 
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         """Return a temporary file for bytes that are to be put."""
         ...
 
-    def put(self, key: ObjectKey, spool: Spool) -> None:
-        """Store the bytes of a spool; when this returns they survive a power cut.
+    def put(
+        self, key: ObjectKey, spool: Spool, *, replace: bool = True, durable: bool = True
+    ) -> None:
+        """Store the bytes of a spool; when this returns they survive a power cut, if they must.
 
-        An object that is there already becomes new, so that pruning leaves it alone.
+        An object that is there already becomes new, so that pruning leaves it alone. Without
+        `replace` it keeps its own bytes.
         """
         ...
 
@@ -96,13 +104,20 @@ class LocalStore(ObjectStore):
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         return Spool(self.incoming, size=size, hashed=hashed)
 
-    def put(self, key: ObjectKey, spool: Spool) -> None:
-        spool.sync()
+    def put(
+        self, key: ObjectKey, spool: Spool, *, replace: bool = True, durable: bool = True
+    ) -> None:
+        if durable:
+            spool.sync()
         target = self.local_path(key)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Replacing bytes by the same bytes does not disturb readers, and makes the file new.
-        spool.move_to(target)
-        _sync_folder(target.parent)
+        if replace:
+            # Replacing bytes by the same bytes does not disturb readers, and makes the file new.
+            spool.move_to(target)
+        else:
+            _link_or_touch(spool.path, target)
+        if durable:
+            _sync_folder(target.parent)
 
     def pieces(self, key: ObjectKey, start: int, end: int) -> Iterator[bytes]:
         with self.local_path(key).open("rb") as file:
@@ -135,7 +150,7 @@ class LocalStore(ObjectStore):
         if found is None or found.modified_at >= before:
             return
         # The name is this call's own, and tells what it was if the process dies here.
-        aside = self.incoming / f"{key.kind}.{key.digest}.{uuid4().hex}{_LEAVING}"
+        aside = self.incoming / f"{key.kind}.{key.digest}.{new_object_id()}{_LEAVING}"
         try:
             path.rename(aside)
         except FileNotFoundError:
@@ -166,12 +181,9 @@ class LocalStore(ObjectStore):
             elif _is_older(path, before):
                 removed += path.stat().st_size
                 path.unlink(missing_ok=True)
-        for upload in _children(self._folder / "blobs" / "parts"):
-            # The folder is as old as its youngest part.
-            if _is_older(upload, before):
-                removed += sum(part.stat().st_size for part in _children(upload))
-                shutil.rmtree(upload, ignore_errors=True)
-        return removed
+        parts = [each for each in self.list("parts") if each.modified_at < before]
+        self.delete([each.key for each in parts], before=before)
+        return removed + sum(each.size for each in parts)
 
     def local_path(self, key: ObjectKey) -> Path:
         return self._folder / key.kind / key.digest[:2] / key.digest[2:4] / key.digest
@@ -187,6 +199,20 @@ def _stored_object(key: ObjectKey, path: Path) -> StoredObject | None:
         return None
     modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
     return StoredObject(key=key, size=status.st_size, modified_at=modified_at)
+
+
+def _link_or_touch(source: Path, target: Path) -> None:
+    """Give a file a second name, or make the file new that has the name already."""
+    while True:
+        try:
+            target.hardlink_to(source)
+        except FileExistsError:
+            # Unless it was removed a moment ago.
+            with suppress(FileNotFoundError):
+                os.utime(target)
+                return
+        else:
+            return
 
 
 def _children(folder: Path) -> list[Path]:

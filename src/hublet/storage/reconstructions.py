@@ -1,7 +1,7 @@
 """Reconstructions of Xet: which bytes of which xorbs make up a range of a file."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hublet.core.dataclasses import dataclass
@@ -9,6 +9,9 @@ from hublet.storage.errors import RangeNotSatisfiable
 from hublet.storage.shards import Segment
 from hublet.storage.xet_hashes import to_text
 from hublet.storage.xorbs import XorbLayout
+
+# An address names all ranges that it is for, and must not become too long.
+_RANGES_OF_ADDRESS = 32
 
 
 class FetchRange(NamedTuple):
@@ -21,6 +24,10 @@ class FetchRange(NamedTuple):
     end: int
     first_byte: int
     end_byte: int
+
+
+# Returns the address at which these ranges of a xorb can be fetched.
+AddressOf = Callable[[bytes, Sequence[FetchRange]], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,30 +102,36 @@ def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def to_json_v2(found: Reconstruction, urls: Mapping[bytes, str]) -> dict[str, Any]:
-    """Return the response of `/v2/reconstructions`; `urls` has one address for each xorb."""
+def to_json_v2(found: Reconstruction, address: AddressOf) -> dict[str, Any]:
+    """Return the response of `/v2/reconstructions`: some ranges of a xorb share an address."""
     xorbs = {
         to_text(xorb): [
             {
-                "url": urls[xorb],
-                "ranges": [{"chunks": _chunks(each), "bytes": _bytes(each)} for each in ranges],
+                "url": address(xorb, group),
+                "ranges": [{"chunks": _chunks(each), "bytes": _bytes(each)} for each in group],
             }
+            for group in _groups(ranges)
         ]
         for xorb, ranges in found.fetches.items()
     }
     return {**_terms(found), "xorbs": xorbs}
 
 
-def to_json_v1(found: Reconstruction, urls: Mapping[bytes, str]) -> dict[str, Any]:
-    """Return the response of `/v1/reconstructions`."""
+def to_json_v1(found: Reconstruction, address: AddressOf) -> dict[str, Any]:
+    """Return the response of `/v1/reconstructions`: each range has an address of its own."""
     fetch_info = {
         to_text(xorb): [
-            {"range": _chunks(each), "url": urls[xorb], "url_range": _bytes(each)}
+            {"range": _chunks(each), "url": address(xorb, [each]), "url_range": _bytes(each)}
             for each in ranges
         ]
         for xorb, ranges in found.fetches.items()
     }
     return {**_terms(found), "fetch_info": fetch_info}
+
+
+def _groups(ranges: Sequence[FetchRange]) -> Iterator[Sequence[FetchRange]]:
+    for start in range(0, len(ranges), _RANGES_OF_ADDRESS):
+        yield ranges[start : start + _RANGES_OF_ADDRESS]
 
 
 def _terms(found: Reconstruction) -> dict[str, Any]:

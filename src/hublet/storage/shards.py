@@ -45,6 +45,8 @@ class ShardFile:
     segments: list[Segment]
     range_hashes: list[bytes]
     sha256: str | None
+    # Where its records begin in the shard.
+    offset: int
 
     @property
     def size(self) -> int:
@@ -75,40 +77,59 @@ class _Record(NamedTuple):
 
 def parse(data: bytes | memoryview) -> Shard:
     """Read an uploaded shard; raise InvalidShard where it breaks off or counts impossibly much."""
+    entries = list(read_entries(data))
+    return Shard(
+        files=[each for each in entries if isinstance(each, ShardFile)],
+        xorbs=[each for each in entries if isinstance(each, ShardXorb)],
+    )
+
+
+def read_entries(data: bytes | memoryview) -> Iterator[ShardFile | ShardXorb]:
+    """Like `parse`, one by one: the files, then the xorbs."""
     view = memoryview(data)
     if len(view) < _HEADER.size:
         raise InvalidShard("The shard is shorter than its header.")
     tag, version, _ = _HEADER.unpack_from(view)
     if tag != _TAG or version != _VERSION:
         raise InvalidShard(f"This is not a shard of version {_VERSION}.")
-    records = _Records(view[_HEADER.size :])
+    records = _Records(view, at=_HEADER.size)
+    yield from _files(records)
     # What follows, lookups and a footer, is for readers of stored shards.
-    return Shard(files=list(_files(records)), xorbs=list(_xorbs(records)))
+    yield from _xorbs(records)
+
+
+def read_file(data: bytes | memoryview, offset: int) -> ShardFile:
+    """Read the file whose records begin at an offset that `read_entries` gave."""
+    return next(_files(_Records(memoryview(data), at=offset)))
 
 
 class _Records:
     """Reads record after record, and never announces more than the body can hold."""
 
-    def __init__(self, view: memoryview) -> None:
+    def __init__(self, view: memoryview, *, at: int) -> None:
         self._view = view
-        self._at = 0
+        self.at = at
 
     def __next__(self) -> _Record:
-        if len(self._view) - self._at < _RECORD_BYTES:
+        if len(self._view) - self.at < _RECORD_BYTES:
             raise InvalidShard("The shard ends before its last record.")
-        start = self._at
-        self._at += _RECORD_BYTES
+        start = self.at
+        self.at += _RECORD_BYTES
         digest = bytes(self._view[start : start + HASH_BYTES])
         return _Record(digest, *_NUMBERS_AFTER_HASH.unpack_from(self._view, start + HASH_BYTES))
 
     def take(self, count: int) -> list[_Record]:
-        if count * _RECORD_BYTES > len(self._view) - self._at:
+        if count * _RECORD_BYTES > len(self._view) - self.at:
             raise InvalidShard(f"The shard announces {count} records, more than it can hold.")
         return [next(self) for _ in range(count)]
 
 
 def _files(records: _Records) -> Iterator[ShardFile]:
-    while (header := next(records)).hash != _END_HASH:
+    while True:
+        offset = records.at
+        header = next(records)
+        if header.hash == _END_HASH:
+            return
         flags, count = header.first, header.second
         segments = [
             Segment(each.hash, each.second, each.third, each.fourth) for each in records.take(count)
@@ -120,6 +141,7 @@ def _files(records: _Records) -> Iterator[ShardFile]:
             segments=segments,
             range_hashes=[each.hash for each in ranges],
             sha256=sha256,
+            offset=offset,
         )
 
 

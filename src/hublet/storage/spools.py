@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import os
 import tempfile
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -52,10 +52,9 @@ class Spool:
             self._sha1.update(data)
         self.size += len(data)
 
-    def write_file(self, path: Path) -> None:
-        with path.open("rb") as file:
-            while data := file.read(_PIECE_BYTES):
-                self.write(data)
+    def write_all(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            self.write(piece)
 
     @property
     def path(self) -> Path:

@@ -7,10 +7,12 @@ and hashed whole, and a file's claims are compared with the layouts of verified 
 import hashlib
 import mmap
 import os
+import signal
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 
 from hublet.storage.errors import InvalidShard
 from hublet.storage.shards import Segment, ShardFile, ShardXorb
@@ -20,7 +22,23 @@ from hublet.storage.xorbs import XorbLayout, read_chunks, verify
 
 def worker_processes(count: int) -> ProcessPoolExecutor:
     """Return processes for the functions of this module; threads would wait for each other."""
-    return ProcessPoolExecutor(count, mp_context=get_context("forkserver"))
+    context = get_context("forkserver")
+    # What the workers need is imported once, and shared by all of them.
+    context.set_forkserver_preload(["__main__", "hublet.storage.shard_verification"])
+    return ProcessPoolExecutor(count, mp_context=context, initializer=_follow_parent)
+
+
+def _follow_parent() -> None:
+    """End with the process that started this one, however that ends; leave Ctrl-C to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_exit_after_parent, daemon=True).start()
+
+
+def _exit_after_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(0)
 
 
 def verify_xorb_file(path: Path, expected: bytes) -> XorbLayout:

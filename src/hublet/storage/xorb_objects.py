@@ -11,17 +11,24 @@ from hublet.storage.xorbs import XorbLayout, footer_size
 
 
 def put_xorb(store: ObjectStore, spool: Spool, layout: XorbLayout) -> Xorb:
-    """Store a verified xorb, safe on the disk, with a footer in place of the uploader's."""
-    xorb = Xorb(
-        hash=to_text(layout.hash),
-        chunks=len(layout),
-        size=layout.size,
-        stored_size=layout.stored_size,
-    )
+    """Store a verified xorb, safe on the disk, with a footer in place of the uploader's.
+
+    Return the xorb as it is stored: if somebody stored the same chunks before, perhaps compressed in
+    another way, that one stays, for segments count its bytes.
+    """
     spool.truncate(layout.stored_size)
     spool.write(layout.footer())
-    store.put(xorb_key(xorb.hash), spool)
-    return xorb
+    key = xorb_key(to_text(layout.hash))
+    store.put(key, spool, replace=False)
+    stored = store.stat(key)
+    if stored is None:
+        raise FileNotFoundError(key.digest)
+    return Xorb(
+        hash=key.digest,
+        chunks=len(layout),
+        size=layout.size,
+        stored_size=stored.size - footer_size(len(layout)),
+    )
 
 
 def read_layout(store: ObjectStore, xorb: Xorb) -> XorbLayout:

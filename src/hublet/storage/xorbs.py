@@ -7,15 +7,18 @@ it in a worker process.
 
 import struct
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import lz4.frame
 from lz4.frame import LZ4FrameDecompressor
 
 from hublet.core.dataclasses import dataclass
 from hublet.storage.errors import InvalidXorb
 from hublet.storage.xet_hashes import HASH_BYTES, Node, chunk_hash, range_hash, to_text, xorb_hash
 
+# Clients cut no shorter chunks, but for the last of a file.
+SMALLEST_CHUNK = 8 * 1024
 LARGEST_CHUNK = 128 * 1024
 MOST_CHUNKS = 8192
 # The client cuts xorbs at 64 MiB of content; the headers come on top.
@@ -31,6 +34,8 @@ _FOOTER_BYTES = 96
 _FOOTER_BYTES_PER_CHUNK = 40
 _PLAIN, _COMPRESSED, _REGROUPED = 0, 1, 2
 _GROUPS = 4
+# So much of a chunk shows whether it is better regrouped.
+_SAMPLE_BYTES = 8 * 1024
 
 Buffer = bytes | bytearray | memoryview
 
@@ -135,6 +140,66 @@ def read_chunks(data: Buffer) -> Iterator[bytes]:
         at += _HEADER_BYTES
         yield bytes(_content(view[at : at + header.stored], header))
         at += header.stored
+
+
+def read_stream(pieces: Iterable[bytes], start: int, end: int) -> Iterator[bytes]:
+    """Yield the content from start to before end of whole chunks that arrive in any pieces.
+
+    Chunks that lie before it are not decompressed.
+    """
+    waiting = b""
+    at = 0
+    for piece in pieces:
+        waiting += piece
+        used = 0
+        while (header := _complete_header(waiting, used)) is not None:
+            data = used + _HEADER_BYTES
+            used = data + header.stored
+            first, at = at, at + header.length
+            if at > start:
+                content = _content(memoryview(waiting)[data:used], header)
+                yield bytes(content[max(start - first, 0) : end - first])
+            if at >= end:
+                return
+        waiting = waiting[used:]
+
+
+def _complete_header(data: bytes, at: int) -> _Header | None:
+    """Read the header of a chunk; None unless all of the chunk is there."""
+    if len(data) - at < _HEADER_BYTES:
+        return None
+    stored = int.from_bytes(data[at + 1 : at + 4], "little")
+    if len(data) - at < _HEADER_BYTES + stored:
+        return None
+    return _header(memoryview(data), at)
+
+
+def chunk_header(scheme: int, *, stored: int, length: int) -> bytes:
+    """Return what stands before the bytes of a chunk."""
+    return b"".join(
+        (b"\x00", stored.to_bytes(3, "little"), bytes([scheme]), length.to_bytes(3, "little"))
+    )
+
+
+def compressed(content: bytes) -> tuple[int, bytes]:
+    """Return a chunk as it is stored: the scheme that promises the least, and the bytes."""
+    sample = content[:_SAMPLE_BYTES]
+    grouped = len(_frame(_grouped(sample))) < len(_frame(sample))
+    stored = _frame(_grouped(content) if grouped else content)
+    if len(stored) >= len(content):
+        return _PLAIN, content
+    return _REGROUPED if grouped else _COMPRESSED, stored
+
+
+def _frame(data: bytes) -> bytes:
+    frame: bytes = lz4.frame.compress(
+        data, block_size=lz4.frame.BLOCKSIZE_MAX256KB, block_linked=False, store_size=False
+    )
+    return frame
+
+
+def _grouped(content: bytes) -> bytes:
+    return b"".join(content[group::_GROUPS] for group in range(_GROUPS))
 
 
 def _layout(view: memoryview) -> XorbLayout:

@@ -56,11 +56,20 @@ def _row_values(token: TokenRecord, digest: str) -> tuple[object, ...]:
 
 async def find_caller(conn: Reader, digests: Sequence[str]) -> Caller | None:
     """Return who holds the token, unless it is revoked or expired or its owner is disabled."""
+    return await _find_caller(conn, f"t.digest IN ({_placeholders(len(digests))})", *digests)
+
+
+async def find_caller_by_id(conn: Reader, token_id: str) -> Caller | None:
+    """Like `find_caller`, for what was signed for the holder of a token and names its id."""
+    return await _find_caller(conn, "t.id = $1", token_id)
+
+
+async def _find_caller(conn: Reader, condition: str, *values: str) -> Caller | None:
     row = await conn.fetch_one(
         f"""
         SELECT {_COLUMNS}, u.name AS user_name, u.is_admin
         FROM tokens t JOIN users u ON u.id = t.user_id
-        WHERE t.digest IN ({_placeholders(len(digests))}) AND t.revoked_at IS NULL AND u.disabled_at IS NULL
+        WHERE {condition} AND t.revoked_at IS NULL AND u.disabled_at IS NULL
             AND t.kind NOT IN ('refresh', 'secret')
             AND (
                 t.organization_id IS NULL
@@ -70,7 +79,7 @@ async def find_caller(conn: Reader, digests: Sequence[str]) -> Caller | None:
                 )
             )
         """,
-        *digests,
+        *values,
     )
     if row is None or (row["expires_at"] is not None and row["expires_at"] <= micros()):
         return None

@@ -18,6 +18,7 @@ from hublet.repos.git import bare_repos
 from hublet.runtime.errors import CannotRun, CannotRunYet, CommitTooLarge, NestedTooDeeply
 from hublet.runtime.records import BindMount
 from hublet.runtime.volumes import checkouts
+from hublet.storage.object_store import LocalStore
 from jobs.jobs_api import set_row
 from people import Headers, sign_in
 from repos.content import pointer, put, put_blob
@@ -107,8 +108,8 @@ def test_modes_and_links_are_kept_and_no_link_is_followed(tmp_path: Path) -> Non
     )
 
     assert checkouts.is_present(checkout) is False
-    checkouts.write_checkout(checkout, {})
-    checkouts.write_checkout(checkout, {})
+    checkouts.write_checkout(LocalStore(tmp_path), checkout, {})
+    checkouts.write_checkout(LocalStore(tmp_path), checkout, {})
 
     assert checkouts.is_present(checkout) is True
     modes = {p.name: p.lstat().st_mode & 0o777 for p in checkout.folder.iterdir()}
@@ -159,7 +160,7 @@ def test_a_commit_within_the_limits_is_written(
     monkeypatch.setattr(checkouts, "MAX_SIZE", 4 * 64)
 
     assert checkouts.list_large(folded) == {}
-    checkouts.write_checkout(folded, {})
+    checkouts.write_checkout(LocalStore(tmp_path), folded, {})
 
     assert len(contents(folded.folder)) == 64
 
@@ -170,7 +171,7 @@ def test_folders_nested_without_end_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NestedTooDeeply):
         checkouts.list_large(bomb)
     with pytest.raises(NestedTooDeeply):
-        checkouts.write_checkout(bomb, {})
+        checkouts.write_checkout(LocalStore(tmp_path), bomb, {})
 
     assert list(bomb.folder.parent.iterdir()) == []
 
@@ -224,11 +225,11 @@ async def test_whoever_is_cancelled_has_the_writing_end(
     begun, write_item = asyncio.Event(), checkouts._write_item  # noqa: SLF001
     loop, written = asyncio.get_running_loop(), list[Path]()
 
-    def write_slowly(item: pygit2.Object, target: Path, blob: Path | None) -> None:
+    def write_slowly(item: pygit2.Object, target: Path) -> None:
         loop.call_soon_threadsafe(begun.set)
         written.append(target)
         sleep(0.05)
-        write_item(item, target, blob)
+        write_item(item, target)
 
     monkeypatch.setattr(checkouts, "_write_item", write_slowly)
     preparing = asyncio.create_task(prepared(database, job))

@@ -3,9 +3,9 @@
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -23,6 +23,8 @@ from hublet.core.http.server_protocol import SendFile, find_send_file
 
 __all__ = [
     "FILE_RESPONSES",
+    "FilePartResponse",
+    "FileSource",
     "RangeNotSatisfiable",
     "blob_response",
     "content_disposition",
@@ -53,9 +55,20 @@ FILE_RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
+class FileSource(Protocol):
+    """Where the bytes of a file come from: a path that the kernel can send, or pieces."""
+
+    @property
+    def path(self) -> Path | None: ...
+
+    def pieces(self, start: int, end: int) -> Iterator[bytes]:
+        """Yield the bytes from start to before end; blocks."""
+        ...
+
+
 async def blob_response(  # noqa: PLR0913 - what a file is, each under its name
     request: Request,
-    path: Path,
+    source: FileSource,
     *,
     size: int,
     etag: str,
@@ -72,11 +85,15 @@ async def blob_response(  # noqa: PLR0913 - what a file is, each under its name
     answer = _headers(etag, file_name, media_type, headers)
     if has_version(request, answer["ETag"]):
         return Response(status_code=304, headers=answer)
-    await asyncio.to_thread(path.stat)
+    if source.path is not None:
+        await asyncio.to_thread(source.path.stat)
     part = _requested_part(request, answer, size=size, media_type=media_type)
     if exchange_of(request).without_body:
         return Response(headers=answer)
-    return _FilePartResponse(path, part or ByteRange(0, size), status=_status(part), headers=answer)
+    sent = part or ByteRange(0, size)
+    if source.path is None:
+        return _PiecesResponse(source, sent, status=_status(part), headers=answer)
+    return FilePartResponse(source.path, sent, status=_status(part), headers=answer)
 
 
 async def content_response(  # noqa: PLR0913 - as above
@@ -145,7 +162,7 @@ def _status(part: ByteRange | None) -> int:
     return 200 if part is None else 206
 
 
-class _FilePartResponse(Response):
+class FilePartResponse(Response):
     """Bytes of a file on the disk, sent by the kernel, or piece by piece where it cannot."""
 
     def __init__(
@@ -190,6 +207,46 @@ class _FilePartResponse(Response):
             await send({"type": "http.response.body", "body": b""})
         finally:
             gone.cancel()
+
+
+class _PiecesResponse(Response):
+    """Bytes that are put together while they are sent."""
+
+    def __init__(
+        self, source: FileSource, part: ByteRange, *, status: int, headers: Mapping[str, str]
+    ) -> None:
+        self._source = source
+        self._part = part
+        self.status_code = status
+        self.background = None
+        self.init_headers(headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
+        pieces = self._source.pieces(self._part.start, self._part.end)
+        # Before the answer starts: whatever is missing is told by its status.
+        piece = await asyncio.to_thread(_gather, pieces)
+        start = {"status": self.status_code, "headers": self.raw_headers}
+        await send({"type": "http.response.start", **start})
+        gone = asyncio.create_task(_wait_for_disconnect(receive))
+        try:
+            while piece and not gone.done():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                piece = await asyncio.to_thread(_gather, pieces)
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            gone.cancel()
+
+
+def _gather(pieces: Iterator[bytes]) -> bytes:
+    """Join pieces until they are worth a turn of the event loop; nothing at their end."""
+    gathered: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        gathered.append(piece)
+        size += len(piece)
+        if size >= _CHUNK:
+            break
+    return b"".join(gathered)
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

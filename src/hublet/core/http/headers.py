@@ -1,5 +1,6 @@
 """Response headers that the edge adds: security, CORS, date, request id, rate limits."""
 
+import re
 from email.utils import formatdate
 
 from hublet.core.clock import micros
@@ -11,6 +12,8 @@ Headers = list[tuple[bytes, bytes]]
 _CORS_PATHS = ("/api/", "/oauth/", "/.well-known/")
 # Downloads and large files lie under the names of repositories.
 _CORS_PARTS = ("/resolve/", "/raw/", "/info/lfs/")
+# The CAS of a repository, and the data there.
+_CORS_CAS = re.compile(r"/cas/[0-9a-f]{24}-[0-9]+/")
 
 _NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 # What only a page that a person looks at has a use for.
@@ -27,23 +30,27 @@ _UNLESS_SET: Headers = [
 _EXPOSED = (
     b"Accept-Ranges, Content-Range, ETag, Link, RateLimit, RateLimit-Policy, Retry-After, "
     b"X-Error-Code, X-Error-Message, X-Linked-Etag, X-Linked-Size, X-Poll-Interval, "
-    b"X-Repo-Commit, X-Request-Id"
+    b"X-Repo-Commit, X-Request-Id, X-Xet-Access-Token, X-Xet-Cas-Url, X-Xet-Hash, "
+    b"X-Xet-Token-Expiration"
 )
 # Bearer tokens are sent by scripts on purpose, so any origin may call; cookies never count here.
 _CORS: Headers = [
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", _EXPOSED),
 ]
+_ALLOWED = b"Authorization, Content-Type, If-None-Match, Range, X-Xet-Session-Id"
 PREFLIGHT: Headers = [
     (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE"),
-    (b"access-control-allow-headers", b"Authorization, Content-Type, If-None-Match, Range"),
+    (b"access-control-allow-headers", _ALLOWED),
     (b"access-control-max-age", b"86400"),
     (b"content-length", b"0"),
 ]
 
 
 def allows_other_origins(path: str) -> bool:
-    return path.startswith(_CORS_PATHS) or any(part in path for part in _CORS_PARTS)
+    if path.startswith(_CORS_PATHS) or any(part in path for part in _CORS_PARTS):
+        return True
+    return _CORS_CAS.match(path) is not None
 
 
 class ResponseHeaders:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request, Response
 
+from hublet.core.database import Database
 from hublet.core.http import Db, Router
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.file_responses import (
@@ -21,6 +22,8 @@ from hublet.repos.browse.downloads import BINARY, TEXT, DownloadCounter, safe_me
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.browse.revisions import get_revision
 from hublet.repos.records import RepoAddress, Right
+from hublet.storage.contents import ContentSource
+from hublet.storage.object_store import open_store
 from hublet.tokens.auth import MaybeCaller
 
 # The path that the public service redirects its clients to.
@@ -64,6 +67,7 @@ async def download_file(
     """
     return await _send(
         request,
+        database,
         await downloads.get_file(database, location.revision, location.path),
         to_save=download,
     )
@@ -75,7 +79,7 @@ async def download_cached_file(
 ) -> Response:
     """Download a file of a revision, as under `resolve`."""
     return await _send(
-        request, await downloads.get_file(database, location.revision, location.path)
+        request, database, await downloads.get_file(database, location.revision, location.path)
     )
 
 
@@ -101,16 +105,19 @@ def _name(file: StoredFile) -> str:
     return file.entry.path.rpartition("/")[2]
 
 
-async def _send(request: Request, file: StoredFile, *, to_save: bool = False) -> Response:
+async def _send(
+    request: Request, database: Database, file: StoredFile, *, to_save: bool = False
+) -> Response:
     media_type, name, lfs = safe_media_type(file.entry.path), _name(file), file.entry.lfs
     headers = {"X-Repo-Commit": file.commit}
     if to_save:
         headers["Content-Disposition"] = content_disposition(name, BINARY)
-    if lfs is None or file.blob is None:
+    if lfs is None or file.content is None:
         send = partial(content_response, request, partial(downloads.read_git_file, file))
         version = file.entry.oid
     else:
-        send = partial(blob_response, request, file.blob)
+        store = open_store(database.hub.settings)
+        send = partial(blob_response, request, ContentSource(store, file.content))
         version = lfs.sha256
         headers |= {"X-Linked-Etag": f'"{version}"', "X-Linked-Size": str(lfs.size)}
     response = await send(

@@ -1,4 +1,4 @@
-"""Downloads: the content of a file in git or in the blob folder, its media type, and its count."""
+"""Downloads: the content of a file in git or in the storage, its media type, and its count."""
 
 import asyncio
 from collections import Counter
@@ -10,7 +10,6 @@ from hublet.core.clock import monotonic
 from hublet.core.database import Database, DatabaseUnavailable
 from hublet.core.logs import get_logger
 from hublet.repos import blobs_store
-from hublet.repos.blobs import blob_path
 from hublet.repos.browse import store
 from hublet.repos.browse.records import Revision, StoredFile
 from hublet.repos.errors import ContentMissing, EntryNotFound
@@ -112,7 +111,7 @@ class DownloadCounter:
 
 
 async def get_file(database: Database, revision: Revision, path: str) -> StoredFile:
-    """Return the file with its content: in git, or of a large one in the blob folder."""
+    """Return the file with its content: in git, or of a large one in the storage."""
     file = await get_raw_file(revision, path)
     if file.entry.lfs is None:
         return file
@@ -136,11 +135,11 @@ def _get_file(revision: Revision, path: str) -> StoredFile:
 async def _with_content(database: Database, file: StoredFile, lfs: LfsPointer) -> StoredFile:
     # A pointer can be written by anybody who knows a digest; that is no right to the content.
     async with database.read() as conn:
-        found = await blobs_store.find_in_repo(conn, file.repo.id, [lfs.sha256])
-    if lfs.sha256 not in found or found[lfs.sha256].size != lfs.size:
+        found = await blobs_store.find_contents_in_repo(conn, file.repo.id, [lfs.sha256])
+    content = found.get(lfs.sha256)
+    if content is None or content.size != lfs.size:
         raise ContentMissing(file.entry.path)
-    path = blob_path(database.hub.settings.database.data_dir, lfs.sha256)
-    return replace(file, blob=path)
+    return replace(file, content=content)
 
 
 async def read_git_file(file: StoredFile) -> bytes:

@@ -7,6 +7,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import Repo, RepoType
+from hublet.storage.records import Content
 
 
 class Property(StrEnum):
@@ -98,15 +99,15 @@ class EntryWithCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file of a commit: small ones are in git, large ones in the blob folder."""
+    """A file of a commit: small ones are in git, large ones in the storage."""
 
     repo: Repo
     commit: str
     entry: GitEntry
     # Git's folder of the repository.
     folder: Path
-    # The file in the blob folder; None when the content is in git.
-    blob: Path | None = None
+    # Where the bytes lie; None when the content is in git.
+    content: Content | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

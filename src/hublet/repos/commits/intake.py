@@ -26,9 +26,11 @@ from hublet.repos.git.object_writer import ObjectWriter
 from hublet.repos.git.tree_changes import FilePut, TreeChanges
 from hublet.repos.git.trees import parse_pointer, pointer_to
 from hublet.repos.names import check_path, paths_above
-from hublet.repos.records import Blob
+from hublet.storage.contents import put_blob
+from hublet.storage.object_store import ObjectStore
+from hublet.storage.records import Blob
 
-# Larger content goes to the blob folder, and git holds a pointer to it.
+# Larger content goes to the storage, and git holds a pointer to it.
 LARGEST_IN_GIT = 10 << 20
 
 
@@ -71,9 +73,10 @@ class _SeenPaths:
 class CommitIntake:
     """Feed it the body of a request, then `finish`; `close` in any case."""
 
-    def __init__(self, *, data_dir: Path, folder: Path, largest_file: int) -> None:
+    def __init__(self, *, store: ObjectStore, folder: Path, largest_file: int) -> None:
         self.writer = ObjectWriter(folder)
-        self._parser = CommitParser(data_dir, self._take_operation, largest_file=largest_file)
+        self._store = store
+        self._parser = CommitParser(store, self._take_operation, largest_file=largest_file)
         self._changes = TreeChanges()
         self._attributes: bytes | None = None
         self._blobs: list[Blob] = []
@@ -141,7 +144,7 @@ class CommitIntake:
     def _put_blob(self, content: FileContent) -> FilePut:
         spool = content.spooled()
         git_sha1 = spool.git_sha1()
-        blob = replace(spool.store(), git_sha1=git_sha1)
+        blob = replace(put_blob(self._store, spool), git_sha1=git_sha1)
         self._blobs.append(blob)
         pointer = pointer_to(blob.sha256, blob.size)
         return FilePut(oid=self.writer.add("blob", pointer), size=blob.size, is_lfs=True)

@@ -4,10 +4,10 @@ Small content stays in memory, larger content goes to the disk while it arrives.
 """
 
 import binascii
-from pathlib import Path
 
 from hublet.core.dataclasses import dataclass
-from hublet.repos.blobs import Spool
+from hublet.storage.object_store import ObjectStore
+from hublet.storage.spools import Spool
 
 MOST_IN_MEMORY = 1 << 20
 
@@ -19,8 +19,8 @@ class InvalidBase64(Exception):
 class FileContent:
     """The bytes of one file: write them, then read them or keep them."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self._data_dir = data_dir
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
         self._memory = bytearray()
         self.spool: Spool | None = None
         self.size = 0
@@ -32,7 +32,7 @@ class FileContent:
         elif self.size <= MOST_IN_MEMORY:
             self._memory += data
         else:
-            self.spool = Spool(self._data_dir)
+            self.spool = self._store.new_spool()
             self.spool.write(self._memory)
             self.spool.write(data)
             self._memory = bytearray()
@@ -44,7 +44,7 @@ class FileContent:
     def spooled(self) -> Spool:
         """Return the bytes in a spool; those in memory are written to one."""
         if self.spool is None:
-            self.spool = Spool(self._data_dir)
+            self.spool = self._store.new_spool()
             self.spool.write(self._memory)
         return self.spool
 

@@ -1,7 +1,6 @@
 """Commit parser: reads the NDJSON body while it arrives, in bounded memory."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -20,6 +19,7 @@ from hublet.repos.commits.operations import (
 )
 from hublet.repos.commits.scanner import LONGEST_LINE, BrokenString, LineTooLong, Scanner
 from hublet.repos.errors import CommitTooLarge, InvalidCommit, InvalidCommitLine
+from hublet.storage.object_store import ObjectStore
 
 MOST_OPERATIONS = 100_000
 
@@ -89,10 +89,10 @@ class CommitParser:
     """
 
     def __init__(
-        self, data_dir: Path, take: Callable[[Operation], None], *, largest_file: int
+        self, store: ObjectStore, take: Callable[[Operation], None], *, largest_file: int
     ) -> None:
         self.header: CommitHeader | None = None
-        self._data_dir = data_dir
+        self._store = store
         self._take = take
         self._largest_file = largest_file
         self._scanner = Scanner(self)
@@ -130,7 +130,7 @@ class CommitParser:
     def begin_content(self) -> None:
         if self._content is not None:
             raise self._invalid("content must be there once.")
-        self._content = FileContent(self._data_dir)
+        self._content = FileContent(self._store)
         self._decoder = Base64Decoder(self._content)
 
     def take_content(self, text: bytes) -> None:
@@ -201,7 +201,7 @@ class CommitParser:
         content = self._content
         if content is None:
             # The member's name was spelled with escapes, so it looked like any other string.
-            content = FileContent(self._data_dir)
+            content = FileContent(self._store)
             decoder = Base64Decoder(content)
             decoder.feed(value.content.encode())
             decoder.end()

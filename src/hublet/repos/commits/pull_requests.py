@@ -81,6 +81,20 @@ async def may_propose(conn: Reader, caller: Caller, repo: Repo) -> bool:
     return True
 
 
+async def may_upload(conn: Reader, caller: Caller, repo: Repo) -> bool:
+    """Tell whether the caller may upload files, for a commit or a pull request of their own."""
+    proposes = repo.type.has_git and not repo.discussions_disabled
+    if proposes and await may_propose(conn, caller, repo):
+        return True
+    return await repos.may(conn, caller, repo, Right.write)
+
+
+async def check_upload(conn: Reader, caller: Caller, repo: Repo) -> None:
+    """Refuse, with the reason, a caller who may not upload files."""
+    if not await may_upload(conn, caller, repo):
+        await repos.check(conn, caller, repo, Right.write)
+
+
 async def may_push_to(conn: Reader, caller: Caller, repo: Repo, ref: str) -> bool:
     """Tell whether this is the ref of an open pull request that its author may push to.
 

@@ -32,6 +32,7 @@ from hublet.repos.git.tree_changes import FilePut
 from hublet.repos.git.trees import pointer_to
 from hublet.repos.records import MAIN, PULL_REQUESTS, Card, RefTransaction, Repo
 from hublet.repos.refs import service as refs
+from hublet.storage.object_store import open_store
 from hublet.tokens.records import Caller
 
 log = get_logger("commits")
@@ -63,7 +64,7 @@ async def commit(
     settings = database.hub.settings
     folder = repos.git_folder(database, target.repo.id)
     intake = CommitIntake(
-        data_dir=settings.database.data_dir,
+        store=open_store(settings),
         folder=folder,
         largest_file=settings.limits.file_bytes,
     )

@@ -1,4 +1,4 @@
-"""Parameters of buckets and containers as annotated types: address, page, condition and upload."""
+"""Parameters of buckets and containers as annotated types: page, condition and upload."""
 
 from typing import Annotated
 from urllib.parse import unquote
@@ -7,35 +7,13 @@ from fastapi import Depends, Header, Query, Request
 from starlette.responses import Response
 
 from hublet.core.http.paging import Page
-from hublet.core.http.routers import Router, mirror_routes
 from hublet.core.paging import InvalidCursor, read_cursor
 from hublet.core.schema import Moment
-from hublet.repos.auth import raw_url_of
 from hublet.repos.files.records import Condition, Upload
 from hublet.repos.files.uploads import announced_digests, check_media_type, guess_media_type
 from hublet.repos.names import check_path
-from hublet.repos.records import RepoAddress, RepoType
-
-# The path of a bucket in the API, and the path of its page.
-BUCKET = "/api/buckets/{namespace}/{name}"
-BUCKET_PAGE = "/buckets/{namespace}/{name}"
 
 MAX_LIMIT = 1000
-
-
-def type_of(request: Request) -> RepoType:
-    """Return from the path of a request whether it is for buckets or containers."""
-    path: str = request.scope["path"]
-    return RepoType(path.removeprefix("/api").split("/")[1].removesuffix("s"))
-
-
-async def _files_repo(request: Request, namespace: str, name: str) -> RepoAddress:
-    return RepoAddress(
-        type=type_of(request), namespace=namespace, name=name, request_url=raw_url_of(request)
-    )
-
-
-FilesRepo = Annotated[RepoAddress, Depends(_files_repo)]
 
 
 async def _tree_page(
@@ -100,17 +78,3 @@ def _length(request: Request) -> int | None:
 
 
 RequestedUpload = Annotated[Upload, Depends(_upload)]
-
-
-def mirror_for_containers(buckets: Router) -> Router:
-    """Return the same routes for containers.
-
-    Interface 1: the file endpoints of containers mirror the bucket ones.
-    """
-    return mirror_routes(
-        buckets,
-        tag="containers",
-        path=("/buckets", "/containers"),
-        name=("bucket", "container"),
-        describe=lambda text: text.replace("bucket", "container"),
-    )

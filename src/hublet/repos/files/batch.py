@@ -5,7 +5,6 @@ import base64
 from collections import Counter
 from collections.abc import AsyncIterable, Iterable, Sequence
 from datetime import datetime
-from pathlib import Path
 
 from pydantic import MISSING, ValidationError
 
@@ -15,7 +14,6 @@ from hublet.core.errors import InvalidRequest, NotAllowed, NotFound
 from hublet.core.http.validation import describe_problems
 from hublet.repos import blobs_store
 from hublet.repos import service as repos
-from hublet.repos.blobs import Spool
 from hublet.repos.errors import (
     PATH_TAKEN,
     BatchFailed,
@@ -33,7 +31,12 @@ from hublet.repos.files.schemas import (
 )
 from hublet.repos.files.uploads import check_media_type, guess_media_type
 from hublet.repos.names import check_path
-from hublet.repos.records import Blob, Repo, RepoAddress, RepoType, Right
+from hublet.repos.records import Repo, RepoAddress, RepoType, Right
+from hublet.repos.xet.ingestion import cut_now
+from hublet.storage.contents import put_blob
+from hublet.storage.object_store import ObjectStore, open_store
+from hublet.storage.records import Blob
+from hublet.storage.store import add_blobs
 from hublet.tokens.records import Caller
 
 MAX_OPERATIONS = 1000
@@ -110,14 +113,15 @@ async def apply_batch(
 ) -> None:
     """Apply every operation, or raise BatchFailed with those that cannot be applied."""
     async with database.read() as conn:
-        await repos.get(conn, caller, address, Right.write)
+        repo = await repos.get(conn, caller, address, Right.write)
     if failures := _path_failures(operations):
         raise BatchFailed(failures, of=len(operations))
-    data_dir = database.hub.settings.database.data_dir
-    arrived = await asyncio.to_thread(_store_contents, data_dir, operations)
+    storage = open_store(database.hub.settings)
+    arrived = await asyncio.to_thread(_store_contents, storage, operations)
+    await cut_now(database, repo.id, list(arrived.values()))
     async with database.transaction() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        await blobs_store.add(conn, arrived.values())
+        await add_blobs(conn, arrived.values())
         await _apply(conn, caller, repo, operations, arrived)
 
 
@@ -136,14 +140,14 @@ def _path_failures(operations: Operations) -> dict[str, str]:
     return failures
 
 
-def _store_contents(data_dir: Path, operations: Operations) -> dict[str, Blob]:
+def _store_contents(storage: ObjectStore, operations: Operations) -> dict[str, Blob]:
     """Store the contents that came with the batch; return the blobs by path."""
     arrived = {}
     for operation in operations:
         if isinstance(operation, FileAddition) and operation.content is not None:
-            with Spool(data_dir) as spool:
+            with storage.new_spool() as spool:
                 spool.write(operation.content)
-                arrived[operation.path] = spool.store()
+                arrived[operation.path] = put_blob(storage, spool)
     return arrived
 
 

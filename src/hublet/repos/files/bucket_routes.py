@@ -11,14 +11,13 @@ from hublet.core.schema import Done
 from hublet.repos import lifecycle, settings
 from hublet.repos import service as repos
 from hublet.repos.access import requested_visibility
-from hublet.repos.auth import MOVED
+from hublet.repos.auth import BUCKET, MOVED, FilesRepo, mirror_for_containers, type_of
 from hublet.repos.browse import lists
 from hublet.repos.browse.auth import ListPage
 from hublet.repos.browse.lists import write_list_cursor
 from hublet.repos.browse.records import ListOrder, ListSort, RepoFilter
 from hublet.repos.errors import RepoNotFound
 from hublet.repos.files import service
-from hublet.repos.files.auth import BUCKET, FilesRepo, mirror_for_containers, type_of
 from hublet.repos.files.schemas import Bucket, CreateBucket, UpdateBucket
 from hublet.repos.lifecycle import NewRepo
 from hublet.repos.records import Repo, RepoAddress, Right, SettingsChange, Visibility

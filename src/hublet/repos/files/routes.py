@@ -13,18 +13,9 @@ from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
 from hublet.core.http.paging import PAGED_RESPONSES, Page
 from hublet.core.schema import Done
 from hublet.repos import service as repos
-from hublet.repos.auth import MOVED, body_of
-from hublet.repos.blobs import blob_path
+from hublet.repos.auth import BUCKET, BUCKET_PAGE, MOVED, FilesRepo, body_of, mirror_for_containers
 from hublet.repos.files import batch, service, store, uploads
-from hublet.repos.files.auth import (
-    BUCKET,
-    BUCKET_PAGE,
-    FilesRepo,
-    RequestedCondition,
-    RequestedUpload,
-    TreePage,
-    mirror_for_containers,
-)
+from hublet.repos.files.auth import RequestedCondition, RequestedUpload, TreePage
 from hublet.repos.files.batch import read_batch
 from hublet.repos.files.records import FileOrFolder, FileRemoval, Folder
 from hublet.repos.files.schemas import (
@@ -37,6 +28,9 @@ from hublet.repos.files.schemas import (
 )
 from hublet.repos.files.uploads import UNKNOWN_MEDIA_TYPE
 from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.storage import store as contents
+from hublet.storage.contents import ContentSource
+from hublet.storage.object_store import open_store
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 from hublet.tokens.records import Caller
 
@@ -110,9 +104,10 @@ async def _send(
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.read)
         file = await service.get(conn, repo, path)
+        content = (await contents.find_contents(conn, [file.sha256]))[file.sha256]
     return await blob_response(
         request,
-        blob_path(database.hub.settings.database.data_dir, file.sha256),
+        ContentSource(open_store(database.hub.settings), content),
         size=file.size,
         etag=file.sha256,
         file_name=file.name,

@@ -8,14 +8,16 @@ from collections.abc import AsyncIterable
 
 from hublet.core.clock import now
 from hublet.core.database import Database
-from hublet.repos import blobs_store
 from hublet.repos import service as repos
-from hublet.repos.blobs import spool_upload
 from hublet.repos.errors import ConditionFailed, InvalidUpload
 from hublet.repos.files import service, store
 from hublet.repos.files.records import File, Upload
-from hublet.repos.records import RepoAddress, Right
+from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.usage import check_quota
+from hublet.repos.xet.ingestion import cut_now
+from hublet.storage.contents import put_blob, spool_upload
+from hublet.storage.object_store import open_store
+from hublet.storage.store import add_blobs
 from hublet.tokens.records import Caller
 
 UNKNOWN_MEDIA_TYPE = "application/octet-stream"
@@ -80,13 +82,13 @@ async def put_file(
     content: AsyncIterable[bytes],
 ) -> File:
     """Store a file; no transaction is open while its bytes arrive."""
-    await _check_before(database, caller, address, upload)
+    repo = await _check_before(database, caller, address, upload)
     limit = database.hub.settings.limits.file_bytes
-    async with spool_upload(
-        content, database.hub.settings.database.data_dir, largest=limit
-    ) as spool:
+    storage = open_store(database.hub.settings)
+    async with spool_upload(storage, content, largest=limit) as spool:
         check_digests(upload, sha256=spool.sha256)
-        blob = await asyncio.to_thread(spool.store)
+        blob = await asyncio.to_thread(put_blob, storage, spool)
+    await cut_now(database, repo.id, [blob])
     at = now()
     file = File(
         path=upload.path,
@@ -98,15 +100,15 @@ async def put_file(
     )
     async with database.transaction() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        await blobs_store.add(conn, [blob])
+        await add_blobs(conn, [blob])
         await service.change_files(conn, caller, repo, [file], on=upload.condition)
     return file
 
 
 async def _check_before(
     database: Database, caller: Caller, address: RepoAddress, upload: Upload
-) -> None:
-    """Check rights, condition and quota before anything large is sent."""
+) -> Repo:
+    """Check rights, condition and quota before anything large is sent; return the bucket."""
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
         before = await store.find(conn, repo.id, upload.path)
@@ -115,3 +117,4 @@ async def _check_before(
         growth = (upload.size or 0) - (before.size if before else 0)
         if growth > 0:
             await check_quota(conn, repo.owner_id, growth)
+    return repo

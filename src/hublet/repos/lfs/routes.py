@@ -36,6 +36,8 @@ from hublet.repos.lfs.schemas import (
 from hublet.repos.names import split_name
 from hublet.repos.push import service as push
 from hublet.repos.records import RepoAddress, RepoType, Right
+from hublet.storage.contents import ContentSource
+from hublet.storage.object_store import open_store
 from hublet.tokens.auth import AnyCaller, GitCaller
 
 
@@ -168,9 +170,14 @@ async def download_lfs_object(
     request: Request, database: Db, link: Annotated[Link, Depends(_link_for("download"))]
 ) -> Response:
     """Get a large file: whole, or the part that `Range` names."""
-    path = await transfers.get_path(database, link)
+    content = await transfers.get_content(database, link)
     return await blob_response(
-        request, path, size=link.size, etag=link.oid, file_name=link.oid, media_type=BINARY
+        request,
+        ContentSource(open_store(database.hub.settings), content),
+        size=link.size,
+        etag=link.oid,
+        file_name=link.oid,
+        media_type=BINARY,
     )
 
 

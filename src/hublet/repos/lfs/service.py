@@ -4,8 +4,7 @@ import re
 
 from hublet.core.database import Reader
 from hublet.repos import blobs_store
-from hublet.repos import service as repos
-from hublet.repos.commits.pull_requests import may_propose
+from hublet.repos.commits.pull_requests import check_upload
 from hublet.repos.errors import InvalidUpload, ObjectNotFound, StorageFull
 from hublet.repos.lfs.links import Link, sign
 from hublet.repos.lfs.records import (
@@ -18,8 +17,9 @@ from hublet.repos.lfs.records import (
     part_sizes,
 )
 from hublet.repos.push import service as push
-from hublet.repos.records import Blob, Repo, RepoAddress, Right
+from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.usage import check_quota
+from hublet.storage.records import Blob
 from hublet.tokens.errors import GitTokenNeeded
 from hublet.tokens.records import Caller
 
@@ -42,7 +42,7 @@ async def prepare_uploads(
     repo = await push.get_or_challenge(conn, caller, address, Right.see)
     if caller is None:
         raise GitTokenNeeded
-    await _check_upload(conn, caller, repo)
+    await check_upload(conn, caller, repo)
     known = await blobs_store.find_in_repo(conn, repo.id, [each.oid for each in objects])
     full = await _find_lack_of_room(conn, repo, [each for each in objects if each.oid not in known])
     return [
@@ -65,12 +65,6 @@ async def _find_lack_of_room(
     except StorageFull as error:
         return ObjectRefusal(code=error.status, message=error.message)
     return None
-
-
-async def _check_upload(conn: Reader, caller: Caller, repo: Repo) -> None:
-    # Whoever may open a pull request may upload its files.
-    if repo.discussions_disabled or not await may_propose(conn, caller, repo):
-        await repos.check(conn, caller, repo, Right.write)
 
 
 def _upload_response(
@@ -159,7 +153,7 @@ async def verify(
     repo = await push.get_or_challenge(conn, caller, address, Right.see)
     if caller is None:
         raise GitTokenNeeded
-    await _check_upload(conn, caller, repo)
+    await check_upload(conn, caller, repo)
     blob = (await blobs_store.find_in_repo(conn, repo.id, [request.oid])).get(request.oid)
     if blob is None:
         raise ObjectNotFound(request.oid)

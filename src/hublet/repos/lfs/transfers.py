@@ -1,18 +1,22 @@
-"""LFS transfers: upload of large files, whole or in parts, and the path of one to download."""
+"""LFS transfers: upload of large files, whole or in parts, and the content of one to download."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from datetime import UTC, datetime
 
 from hublet.core.database import Connection, Database
 from hublet.repos import blobs_store, store
-from hublet.repos.blobs import Spool, blob_path, fill, parts_folder
-from hublet.repos.errors import FileTooLarge, InvalidUpload, ObjectNotFound
+from hublet.repos.errors import InvalidUpload, ObjectNotFound
 from hublet.repos.lfs.links import Link
-from hublet.repos.lfs.schemas import CompletedPart, CompleteUpload
-from hublet.repos.records import Blob
+from hublet.repos.lfs.schemas import CompleteUpload
 from hublet.repos.usage import check_quota
+from hublet.repos.xet import ingestion
+from hublet.storage.contents import put_blob
+from hublet.storage.errors import FileTooLarge
+from hublet.storage.object_store import ObjectKey, ObjectStore, open_store, part_key
+from hublet.storage.records import Blob, Content
+from hublet.storage.spools import Spool, fill
+from hublet.storage.store import add_blobs
 
 
 async def receive(database: Database, link: Link, pieces: AsyncIterator[bytes]) -> None:
@@ -32,11 +36,12 @@ async def receive_part(database: Database, link: Link, pieces: AsyncIterator[byt
     The same part may be sent again. The request to complete the upload names an etag for each.
     """
     await _check_repo(database, link)
-    spool = await asyncio.to_thread(Spool, database.hub.settings.database.data_dir)
+    storage = open_store(database.hub.settings)
+    spool = await asyncio.to_thread(storage.new_spool)
     try:
         await _fill(spool, pieces, size=link.size)
         etag = spool.sha256
-        await asyncio.to_thread(spool.move_to, _parts_of(database, link) / f"{link.part}-{etag}")
+        await asyncio.to_thread(storage.put, _part_key(link, link.part, etag), spool, durable=False)
     finally:
         await asyncio.to_thread(spool.close)
     return etag
@@ -52,35 +57,38 @@ async def complete(database: Database, link: Link, body: CompleteUpload) -> None
     if await _has_object(database, link):
         # The same request again, because its first response was lost.
         return
-    folder = _parts_of(database, link)
+    keys = [_part_key(link, part.partNumber, part.etag.strip('"')) for part in body.parts]
+    storage = open_store(database.hub.settings)
     spool = await asyncio.to_thread(_spool, database, link)
     try:
-        await _assemble(spool, folder, body.parts)
+        await _assemble(storage, spool, keys)
         _check_size(spool, link.size)
         await _store(database, link, spool)
     finally:
         await asyncio.to_thread(spool.close)
-    await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+    await asyncio.to_thread(storage.delete, keys, before=datetime.max.replace(tzinfo=UTC))
 
 
-async def _assemble(spool: Spool, folder: Path, parts: Sequence[CompletedPart]) -> None:
-    for part in parts:
-        etag = part.etag.strip('"')
-        path = folder / f"{part.partNumber}-{etag}"
-        try:
-            # A thread for each part, so that a large file does not hold one for long.
-            await asyncio.to_thread(spool.write_file, path)
-        except FileNotFoundError:
-            raise InvalidUpload(
-                f"parts: part {part.partNumber} with this etag was not uploaded."
-            ) from None
+def _part_key(link: Link, number: int, etag: str) -> ObjectKey:
+    return part_key(f"{link.repo_id} {link.oid} {number} {etag}")
 
 
-async def get_path(database: Database, link: Link) -> Path:
-    """Return the path of an object's content, when this repository has it."""
-    if not await _has_object(database, link):
+async def _assemble(storage: ObjectStore, spool: Spool, parts: Sequence[ObjectKey]) -> None:
+    for number, key in enumerate(parts, start=1):
+        found = await asyncio.to_thread(storage.stat, key)
+        if found is None:
+            raise InvalidUpload(f"parts: part {number} with this etag was not uploaded.")
+        # A thread for each part, so that a large file does not hold one for long.
+        await asyncio.to_thread(spool.write_all, storage.pieces(key, 0, found.size))
+
+
+async def get_content(database: Database, link: Link) -> Content:
+    """Return an object's content, when this repository has it."""
+    async with database.read() as conn:
+        found = await blobs_store.find_contents_in_repo(conn, link.repo_id, [link.oid])
+    if link.oid not in found:
         raise ObjectNotFound(link.oid)
-    return blob_path(database.hub.settings.database.data_dir, link.oid)
+    return found[link.oid]
 
 
 async def _has_object(database: Database, link: Link) -> bool:
@@ -95,11 +103,7 @@ async def _check_repo(database: Database, link: Link) -> None:
 
 
 def _spool(database: Database, link: Link) -> Spool:
-    return Spool(database.hub.settings.database.data_dir, size=link.size)
-
-
-def _parts_of(database: Database, link: Link) -> Path:
-    return parts_folder(database.hub.settings.database.data_dir) / f"{link.repo_id}-{link.oid}"
+    return open_store(database.hub.settings).new_spool(size=link.size)
 
 
 async def _fill(spool: Spool, pieces: AsyncIterator[bytes], *, size: int) -> None:
@@ -125,7 +129,7 @@ async def _store(database: Database, link: Link, spool: Spool) -> None:
         raise InvalidUpload(
             f"The bytes must have the SHA-256 {link.oid}; they have {spool.sha256}."
         )
-    blob = await asyncio.to_thread(spool.store)
+    blob = await asyncio.to_thread(put_blob, open_store(database.hub.settings), spool)
     async with database.transaction() as conn:
         await _add_to_repo(conn, link, blob)
 
@@ -135,6 +139,7 @@ async def _add_to_repo(conn: Connection, link: Link, blob: Blob) -> None:
     repo = await store.find(conn, link.repo_id)
     if repo is None:
         raise ObjectNotFound(link.oid)
-    await blobs_store.add(conn, [blob])
+    await add_blobs(conn, [blob])
     await blobs_store.link(conn, link.repo_id, [blob.sha256], is_used=False)
     await check_quota(conn, repo.owner_id, 0)
+    await ingestion.schedule_cutting(conn)

@@ -19,6 +19,8 @@ from hublet.repos.errors import InvalidRefName, RefChanged, RefConflict, Revisio
 from hublet.repos.records import HEADS, MAIN, TAGS, RefTransaction, Repo
 from hublet.repos.refs import store
 from hublet.repos.usage import check_quota
+from hublet.repos.xet import ingestion
+from hublet.storage import store as contents
 
 MAX_REF_BYTES = 200
 
@@ -97,10 +99,11 @@ async def update_refs(conn: Connection, repo: Repo, transaction: RefTransaction)
     for name in created:
         if (other := await store.find_conflicting(conn, repo.id, name)) is not None:
             raise RefConflict(name, other=other)
-    await blobs_store.add(conn, transaction.blobs)
+    await contents.add_blobs(conn, transaction.blobs)
     await blobs_store.link(conn, repo.id, [blob.sha256 for blob in transaction.blobs])
     if transaction.blobs:
         await check_quota(conn, repo.owner_id, 0)
+        await ingestion.schedule_cutting(conn)
     await store.record_change(conn, repo.id, added_bytes=transaction.added_bytes)
     await publish(
         conn,

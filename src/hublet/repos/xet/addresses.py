@@ -6,35 +6,18 @@ keep what they know of a CAS by its address. With a new epoch all of them forget
 
 from urllib.parse import quote
 
-from hublet.core import metadata
-from hublet.core.clock import micros
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Reader
 from hublet.repos.records import Repo
-
-EPOCH = "storage.epoch"
-_EPOCH_BEGAN = "storage.epoch_began"
+from hublet.storage.epochs import get_epoch
 
 
-async def get_epoch(conn: Reader) -> int:
-    return int(await metadata.find(conn, EPOCH) or 0)
-
-
-async def get_epoch_start(conn: Reader) -> int:
-    """Return when the epoch began, in microseconds; 0 for the first."""
-    return int(await metadata.find(conn, _EPOCH_BEGAN) or 0)
-
-
-async def begin_epoch(conn: Connection) -> int:
-    """Begin a new epoch and return it: from now on no client knows of any xorb."""
-    await conn.lock("epoch of the storage")
-    epoch = await get_epoch(conn) + 1
-    await metadata.set_value(conn, EPOCH, str(epoch))
-    await metadata.set_value(conn, _EPOCH_BEGAN, str(micros()))
-    return epoch
+def domain_of(repo_id: str, epoch: int) -> str:
+    """Return the name of a domain in addresses."""
+    return f"{repo_id}-{epoch}"
 
 
 async def cas_url(conn: Reader, repo_id: str) -> str:
-    return f"{conn.hub.settings.base_url}/cas/{repo_id}-{await get_epoch(conn)}"
+    return f"{conn.hub.settings.base_url}/cas/{domain_of(repo_id, await get_epoch(conn))}"
 
 
 def token_url(base_url: str, repo: Repo, *, right: str, revision: str | None = None) -> str:

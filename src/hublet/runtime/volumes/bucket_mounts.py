@@ -15,10 +15,9 @@ from hublet.core.database import Database
 from hublet.core.folders import atomic_dir
 from hublet.core.safe_walk import MAX_DEPTH, UnreadableFolder, WalkedFile, walk
 from hublet.jobs.records import Mount
-from hublet.repos.blobs import Spool, blob_path
 from hublet.repos.files import service as files
 from hublet.repos.files.records import File
-from hublet.repos.records import Blob, Repo
+from hublet.repos.records import Repo
 from hublet.runtime.errors import CannotRun, NestedTooDeeply
 from hublet.runtime.launch_threads import run_in_launch_thread
 from hublet.runtime.volumes.records import (
@@ -30,7 +29,11 @@ from hublet.runtime.volumes.records import (
     FileSnapshot,
     SkippedPath,
 )
-from hublet.runtime.volumes.reflink import copy_file
+from hublet.runtime.volumes.reflink import copy_content
+from hublet.storage.contents import put_blob
+from hublet.storage.object_store import ObjectStore, open_store
+from hublet.storage.records import Blob, Content
+from hublet.storage.store import find_contents
 
 _CHUNK = 1 << 20
 _PAGE = 1000
@@ -39,8 +42,7 @@ _OPEN_FILE = 0o666
 _OPEN_FOLDER = 0o777
 _KINDS = {stat.S_IFLNK: "link", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
 
-# By path: the digest of a file, and the path of its blob.
-BucketContents = Mapping[str, tuple[str, Path]]
+BucketContents = Mapping[str, Content]
 
 
 async def mount_bucket(
@@ -52,18 +54,15 @@ async def mount_bucket(
     """
     if not await run_in_launch_thread(target.exists):
         prefix = prefix_of(mount)
-        data_dir = database.hub.settings.database.data_dir
-        contents = {
-            file.path.removeprefix(prefix): (file.sha256, blob_path(data_dir, file.sha256))
-            for file in await _list_files(database, repo, prefix)
-        }
+        store = open_store(database.hub.settings)
+        contents = await _find_contents(database, repo, prefix)
         for mount_point in mount_points:
             if not contents.keys().isdisjoint((*parent_folders(mount_point), mount_point)):
                 where = f"{mount.mount_path}/{mount_point}"
                 raise CannotRun(
                     f"Nothing can be mounted at {where}: {mount.source} has a file there"
                 )
-        await run_in_launch_thread(_fill_mount, target, repo.id, contents, mount_points)
+        await run_in_launch_thread(_fill_mount, store, target, repo.id, contents, mount_points)
     return target / FILES
 
 
@@ -73,11 +72,26 @@ def prefix_of(mount: Mount) -> str:
 
 
 def _fill_mount(
-    target: Path, repo_id: str, contents: BucketContents, mount_points: Sequence[str]
+    store: ObjectStore,
+    target: Path,
+    repo_id: str,
+    contents: BucketContents,
+    mount_points: Sequence[str],
 ) -> None:
     with atomic_dir(target) as folder:
-        snapshots = fill_folder(folder / FILES, contents, mount_points=mount_points)
+        snapshots = fill_folder(store, folder / FILES, contents, mount_points=mount_points)
         write_snapshot(folder / SNAPSHOT, BucketSnapshot(repo_id=repo_id, files=snapshots))
+
+
+async def _find_contents(database: Database, repo: Repo, prefix: str) -> dict[str, Content]:
+    """Return the contents of the files by path, which begins behind the prefix."""
+    listed = await _list_files(database, repo, prefix)
+    found: dict[str, Content] = {}
+    async with database.read() as conn:
+        for start in range(0, len(listed), _PAGE):
+            digests = [file.sha256 for file in listed[start : start + _PAGE]]
+            found |= await find_contents(conn, digests)
+    return {file.path.removeprefix(prefix): found[file.sha256] for file in listed}
 
 
 async def _list_files(database: Database, repo: Repo, prefix: str) -> list[File]:
@@ -94,7 +108,11 @@ async def _list_files(database: Database, repo: Repo, prefix: str) -> list[File]
 
 
 def fill_folder(
-    folder: Path, files: BucketContents, *, mount_points: Sequence[str] = ()
+    store: ObjectStore,
+    folder: Path,
+    files: BucketContents,
+    *,
+    mount_points: Sequence[str] = (),
 ) -> dict[str, FileSnapshot]:
     """Write files, and the folders on which something is mounted, below a new folder.
 
@@ -102,13 +120,13 @@ def fill_folder(
     """
     _make_folder(folder)
     snapshots: dict[str, FileSnapshot] = {}
-    for path, (sha256, content) in files.items():
+    for path, content in files.items():
         if path.count("/") > MAX_DEPTH:
             raise NestedTooDeeply(MAX_DEPTH)
         for inside in parent_folders(path):
             _make_folder(folder / inside)
-        copy_file(content, folder / path, mode=_OPEN_FILE)
-        snapshots[path] = _snapshot(sha256, (folder / path).lstat())
+        copy_content(store, content, folder / path, mode=_OPEN_FILE)
+        snapshots[path] = _snapshot(content.sha256, (folder / path).lstat())
     for mount_point in mount_points:
         for inside in (*parent_folders(mount_point), mount_point):
             _make_folder(folder / inside)
@@ -204,12 +222,12 @@ def parent_folders(path: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(len(parts))]
 
 
-def store_blob(data_dir: Path, folder: Path, path: str) -> Blob:
+def store_blob(store: ObjectStore, folder: Path, path: str) -> Blob:
     """Store a file that an attempt wrote as a blob of the hub. Raises OSError."""
-    with os.fdopen(_open_inside(folder, path), "rb") as file, Spool(data_dir) as spool:
+    with os.fdopen(_open_inside(folder, path), "rb") as file, store.new_spool() as spool:
         while data := file.read(_CHUNK):
             spool.write(data)
-        return spool.store()
+        return put_blob(store, spool)
 
 
 def _open_inside(folder: Path, path: str) -> int:

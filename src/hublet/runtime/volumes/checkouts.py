@@ -23,15 +23,16 @@ from hublet.core.queue import add_daily
 from hublet.core.safe_walk import MAX_DEPTH
 from hublet.jobs import store
 from hublet.jobs.records import Spec
-from hublet.repos import blobs as blob_folder
-from hublet.repos import blobs_store as blobs
+from hublet.repos import blobs_store
 from hublet.repos.errors import RevisionNotFound
 from hublet.repos.git import bare_repos
 from hublet.repos.git.trees import POINTER_SIZES, LfsPointer, get_tree, parse_pointer
 from hublet.repos.records import Repo
 from hublet.runtime.errors import CheckoutAbandoned, CommitTooLarge, NestedTooDeeply
 from hublet.runtime.launch_threads import run_abandonable, run_in_launch_thread
-from hublet.runtime.volumes.reflink import EXECUTABLE_MODE, FILE_MODE, copy_file
+from hublet.runtime.volumes.reflink import EXECUTABLE_MODE, FILE_MODE, copy_content
+from hublet.storage.object_store import ObjectStore, open_store
+from hublet.storage.records import Content
 
 PRUNE_TASK = "jobs.sweep-volumes"
 MAX_AGE = timedelta(days=7)
@@ -70,18 +71,20 @@ async def ensure_checkout(database: Database, repo: Repo, commit: str) -> Path:
     checkout = checkout_of(data_dir, repo_id=repo.id, commit=commit)
     if not await run_in_launch_thread(is_present, checkout):
         contents = await _large_files(database, repo, checkout)
-        await run_abandonable(write_checkout, checkout, contents)
+        store = open_store(database.hub.settings)
+        await run_abandonable(write_checkout, store, checkout, contents)
     return checkout.folder
 
 
-async def _large_files(database: Database, repo: Repo, checkout: Checkout) -> dict[str, Path]:
+async def _large_files(database: Database, repo: Repo, checkout: Checkout) -> dict[str, Content]:
     large = await run_abandonable(list_large, checkout)
     # A pointer can be written by anybody who knows a digest; that is no right to the content.
     async with database.read() as conn:
-        held = await blobs.find_in_repo(conn, repo.id, {lfs.sha256 for lfs in large.values()})
-    data_dir = database.hub.settings.database.data_dir
+        held = await blobs_store.find_contents_in_repo(
+            conn, repo.id, {lfs.sha256 for lfs in large.values()}
+        )
     return {
-        path: blob_folder.blob_path(data_dir, lfs.sha256)
+        path: held[lfs.sha256]
         for path, lfs in large.items()
         if lfs.sha256 in held and held[lfs.sha256].size == lfs.size
     }
@@ -127,13 +130,19 @@ def list_large(checkout: Checkout, abandoned: Event | None = None) -> dict[str, 
 
 
 def write_checkout(
-    checkout: Checkout, blobs: Mapping[str, Path], abandoned: Event | None = None
+    store: ObjectStore,
+    checkout: Checkout,
+    contents: Mapping[str, Content],
+    abandoned: Event | None = None,
 ) -> None:
-    """Write the folder; `blobs` has the contents of large files by path, other pointers stay."""
+    """Write the folder; `contents` has those of large files by path, other pointers stay."""
     with atomic_dir(checkout.folder) as folder:
         root = get_tree(_open(checkout), checkout.commit)
         for path, item in _walk(checkout, root, abandoned):
-            _write_item(item, folder / path, blobs.get(path))
+            if (content := contents.get(path)) is not None:
+                copy_content(store, content, folder / path, mode=_mode(item))
+            else:
+                _write_item(item, folder / path)
         _sync(folder)
         touch(folder)
 
@@ -161,18 +170,19 @@ def _sync(folder: Path) -> None:
                     os.close(descriptor)
 
 
-def _write_item(item: pygit2.Object, target: Path, blob: Path | None) -> None:
-    mode = EXECUTABLE_MODE if item.filemode == FileMode.BLOB_EXECUTABLE else FILE_MODE
+def _mode(item: pygit2.Object) -> int:
+    return EXECUTABLE_MODE if item.filemode == FileMode.BLOB_EXECUTABLE else FILE_MODE
+
+
+def _write_item(item: pygit2.Object, target: Path) -> None:
     if isinstance(item, pygit2.Tree):
         target.mkdir()
-    elif blob is not None:
-        copy_file(blob, target, mode=mode)
     elif isinstance(item, pygit2.Blob) and item.filemode == FileMode.LINK:
         # Its target counts inside the job; the hub never follows it.
         target.symlink_to(os.fsdecode(item.data))
     elif isinstance(item, pygit2.Blob):
         target.write_bytes(item.data)
-        target.chmod(mode)
+        target.chmod(_mode(item))
 
 
 def _walk(

@@ -15,15 +15,15 @@ from hublet.core.errors import HubError
 from hublet.jobs.access import find_mounted, get_delegate
 from hublet.jobs.logs.reader import log_path
 from hublet.jobs.records import JobRecord, Mount, VolumeType
-from hublet.repos import blobs_store as blobs
 from hublet.repos import service as repos
-from hublet.repos.errors import FileTooLarge, PathTakenInBucket
+from hublet.repos.errors import PathTakenInBucket
 from hublet.repos.files import service as files
 from hublet.repos.files import store as file_store
 from hublet.repos.files.records import File, FileChange, FileRemoval
 from hublet.repos.files.uploads import guess_media_type
 from hublet.repos.names import check_path
-from hublet.repos.records import Blob, Right
+from hublet.repos.records import Right
+from hublet.repos.xet.ingestion import cut_now
 from hublet.runtime.errors import BucketGone
 from hublet.runtime.volumes import bucket_mounts
 from hublet.runtime.volumes.bucket_mounts import prefix_of
@@ -34,6 +34,10 @@ from hublet.runtime.volumes.records import (
     ChangedFile,
     bucket_folder,
 )
+from hublet.storage.errors import FileTooLarge
+from hublet.storage.object_store import ObjectStore, open_store
+from hublet.storage.records import Blob
+from hublet.storage.store import add_blobs
 
 # Files in one transaction.
 _BATCH = 500
@@ -173,12 +177,13 @@ async def _put_files(
     allowed = [
         each for each in changed if _is_allowed(bucket, prefix, each, settings.limits.file_bytes)
     ]
-    stored = await asyncio.to_thread(_store_blobs, settings.database.data_dir, bucket, allowed)
+    stored = await asyncio.to_thread(_store_blobs, open_store(settings), bucket, allowed)
+    await cut_now(database, bucket.snapshot.repo_id, [blob for _, blob in stored])
     changes = [_file(prefix, each, blob) for each, blob in stored]
     while changes:
         try:
             async with database.transaction() as conn:
-                await blobs.add(conn, [blob for _, blob in stored])
+                await add_blobs(conn, [blob for _, blob in stored])
                 await _change(conn, bucket, changes)
         except PathTakenInBucket as error:
             bucket.refuse(", ".join(error.paths), error.message)
@@ -199,14 +204,14 @@ def _is_allowed(bucket: _WriteBack, prefix: str, changed: ChangedFile, limit: in
 
 
 def _store_blobs(
-    data_dir: Path, bucket: _WriteBack, changed: Sequence[ChangedFile]
+    store: ObjectStore, bucket: _WriteBack, changed: Sequence[ChangedFile]
 ) -> list[tuple[ChangedFile, Blob]]:
     """Store the contents as blobs; those that turn out to be unchanged are left out."""
     before = bucket.snapshot.files
     stored: list[tuple[ChangedFile, Blob]] = []
     for each in changed:
         try:
-            blob = bucket_mounts.store_blob(data_dir, bucket.folder, each.path)
+            blob = bucket_mounts.store_blob(store, bucket.folder, each.path)
         except OSError as error:
             if error.errno in _TRANSIENT_ERRORS:
                 raise
