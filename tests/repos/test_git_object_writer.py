@@ -198,11 +198,13 @@ def test_a_tree_reads_as_it_was_written(folder: Path) -> None:
     assert tree_data(parse_tree(data)) == data
 
 
-def test_the_first_commit_holds_the_attributes_of_large_files(tmp_path: Path) -> None:
+def test_the_first_commit_holds_its_files(tmp_path: Path) -> None:
     folder = tmp_path / "repos" / "new.git"
-    commit = bare_repos.create_with_first_commit(folder, author="ada", at=AT)
+    commit = bare_repos.create_with_first_commit(
+        folder, author="ada", at=AT, files={"a.txt": b"one", ".b": b"two"}
+    )
 
-    [entry] = trees.list_tree(folder, commit, recursive=True)
-    assert entry.path == ".gitattributes"
-    assert trees.read_blob(folder, entry.oid) == bare_repos.GIT_ATTRIBUTES.encode()
+    entries = trees.list_tree(folder, commit, recursive=True)
+    content = {entry.path: trees.read_blob(folder, entry.oid) for entry in entries}
+    assert content == {".b": b"two", "a.txt": b"one"}
     git(folder, "fsck", "--strict", "--full")

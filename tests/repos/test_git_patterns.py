@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hublet.repos.git.bare_repos import GIT_ATTRIBUTES
-from hublet.repos.git.patterns import GitAttributes, IgnoreRules, Pattern, add_lfs_lines
+from hublet.repos.git.patterns import (
+    NEW_ATTRIBUTES,
+    NEW_DATASET_ATTRIBUTES,
+    GitAttributes,
+    IgnoreRules,
+    Pattern,
+    add_lfs_lines,
+)
 
 LFS = "filter=lfs diff=lfs merge=lfs -text"
 
@@ -139,7 +145,12 @@ ATTRIBUTES = [
     pytest.param(f'"a b.txt" {LFS}', id="a quoted name"),
     pytest.param(f"a[[:space:]]b.txt {LFS}", id="a blank as git-lfs writes it"),
     pytest.param(f"# {LFS}\n\n*.bin", id="comments, and lines that say nothing"),
-    pytest.param(GIT_ATTRIBUTES, id="what a new repository has"),
+    pytest.param(NEW_ATTRIBUTES, id="what a new repository has"),
+    pytest.param(NEW_DATASET_ATTRIBUTES, id="what a new dataset has"),
+    pytest.param(f"a.txt {LFS}\n*.txt -filter", id="a pattern takes back what a name has"),
+    pytest.param(f"a.txt -filter\n/a.txt {LFS}", id="a name at the root, behind one anywhere"),
+    pytest.param(f"/a.txt -filter\na.txt {LFS}", id="a name anywhere, behind one at the root"),
+    pytest.param(f"folder/a.txt {LFS}\na.txt -filter", id="a path, behind it a name"),
 ]
 
 

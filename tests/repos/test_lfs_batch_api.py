@@ -12,6 +12,7 @@ from repos.lfs import basic, batch, object_requests
 from repositories import a_repo
 
 CONTENT = b"large " * 100
+TOKEN_HEADERS = {"X-Xet-Cas-Url", "X-Xet-Access-Token", "X-Xet-Token-Expiration"}
 
 
 @pytest.fixture
@@ -281,3 +282,82 @@ async def test_there_are_no_locks(client: httpx2.AsyncClient, ada: Headers, repo
     assert (listed.status_code, listed.json()) == (200, {"locks": []})
     assert (verified.status_code, verified.json()) == (200, {"ours": [], "theirs": []})
     assert made.status_code == 501
+
+
+WITH_XET = {"transfers": ["basic", "multipart", "xet"], "hash_algo": "sha_256"}
+
+
+async def test_who_knows_xet_gets_access_to_the_cas(
+    client: httpx2.AsyncClient, ada: Headers, repo_id: str
+) -> None:
+    more = WITH_XET | {"ref": {"name": "feat/x"}}
+    answer = (await batch(client, ada, object_requests(CONTENT), **more)).json()
+
+    upload = answer["objects"][0]["actions"]["upload"]
+    header = upload["header"]
+    fetched = await client.get(upload["href"], headers=ada)
+    assert answer == {
+        "transfer": "xet",
+        "objects": [{**object_requests(CONTENT)[0], "actions": {"upload": upload}}],
+        "hash_algo": "sha256",
+    }
+    assert upload["href"] == "http://hub.test/api/models/ada/engine/xet-write-token/feat%2Fx"
+    assert upload["expires_in"] == 3600
+    assert set(header) == {*TOKEN_HEADERS, "X-Xet-Session-Id"}
+    assert header["X-Xet-Cas-Url"] == f"http://hub.test/cas/{repo_id}-0"
+    assert fetched.headers["x-xet-cas-url"] == header["X-Xet-Cas-Url"]
+
+
+async def test_the_access_of_a_batch_is_for_uploads(
+    client: httpx2.AsyncClient, ada: Headers, repo_id: str
+) -> None:
+    answer = (await batch(client, ada, object_requests(CONTENT), **WITH_XET)).json()
+    header = answer["objects"][0]["actions"]["upload"]["header"]
+
+    response = await client.post(
+        f"{header['X-Xet-Cas-Url']}/v1/shards",
+        headers={"Authorization": f"Bearer {header['X-Xet-Access-Token']}"},
+        content=b"no shard",
+    )
+
+    # Whoever has no access is refused before their shard is read.
+    assert response.status_code == 400
+
+
+async def test_through_xet_too_only_what_is_missing_is_sent(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
+) -> None:
+    await put_blob(database, repo_id, CONTENT)
+    wrong = {"oid": "x", "size": 1}
+
+    answer = (await batch(client, ada, [*object_requests(CONTENT), wrong], **WITH_XET)).json()
+
+    message = "oid must be a SHA-256 in lower-case hexadecimal."
+    assert answer["transfer"] == "xet"
+    assert answer["objects"] == [
+        *object_requests(CONTENT),
+        {**wrong, "error": {"code": 422, "message": message}},
+    ]
+
+
+async def test_who_may_not_upload_gets_no_access_to_the_cas(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
+) -> None:
+    settings = {"discussionsDisabled": True}
+    await client.put("/api/models/ada/engine/settings", headers=ada, json=settings)
+    bob = await sign_in(database, "bob")
+
+    response = await batch(client, bob, object_requests(CONTENT), **WITH_XET)
+
+    assert response.status_code == 403
+    assert "xet" not in response.text.lower()
+
+
+async def test_downloads_are_basic_whatever_a_client_knows(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
+) -> None:
+    await put_blob(database, repo_id, CONTENT)
+
+    answer = await batch(client, ada, object_requests(CONTENT), operation="download", **WITH_XET)
+
+    assert answer.json()["transfer"] == "basic"

@@ -85,6 +85,23 @@ async def test_other_repositories_start_without_a_readme(
     assert [each["path"] for each in tree.json()] == [".gitattributes"]
 
 
+@pytest.mark.parametrize(
+    ("type_", "media"), [("model", "regular"), ("kernel", "regular"), ("dataset", "lfs")]
+)
+async def test_a_new_repository_sends_to_lfs_what_it_does_on_the_public_service(
+    client: httpx2.AsyncClient, ada: Headers, type_: str, media: str
+) -> None:
+    await create(client, ada, type=type_)
+    files = [{"path": f"a.{end}"} for end in ("safetensors", "tar.x", "txt", "mds", "png", "mp4")]
+
+    response = await client.post(
+        f"/api/{type_}s/ada/engine/preupload/main", headers=ada, json={"files": files}
+    )
+
+    modes = [each["uploadMode"] for each in response.json()["files"]]
+    assert modes == ["lfs", "lfs", "regular", media, media, media]
+
+
 async def test_names_that_differ_only_in_case_are_one_name(
     client: httpx2.AsyncClient, ada: Headers
 ) -> None:

@@ -73,6 +73,18 @@ async def find_contents_in_repo(
     return await contents.find_contents(conn, await find_in_repo(conn, repo_id, digests))
 
 
+async def find_xet_hashes(conn: Reader, repo_id: str, digests: Iterable[str]) -> dict[str, str]:
+    """Return the file hashes of Xet, by digest, of those blobs of the repository that have one."""
+    rows = await conn.fetch_all(
+        """
+        SELECT b.sha256, b.xet_hash FROM repo_blobs r JOIN blobs b ON b.sha256 = r.sha256
+        WHERE r.repo_id = $1 AND r.sha256 IN each($2) AND b.xet_hash IS NOT NULL
+        """,
+        repo_id, _json_array(digests),
+    )  # fmt: skip
+    return {row["sha256"]: row["xet_hash"] for row in rows}
+
+
 async def list_of_repo(
     conn: Reader, repo_id: str, *, after: str = "", limit: int
 ) -> list[LinkedBlob]:

@@ -17,9 +17,14 @@ from hublet.core.outbox import publish
 from hublet.events import RepoMoved, UpdatedRef
 from hublet.repos import service, store
 from hublet.repos.access import check_visibility
-from hublet.repos.cards import parse_card, space_readme
+from hublet.repos.cards import README, parse_card, space_readme
 from hublet.repos.errors import CannotCreateThere, InvalidRepo, RepoExists, RepoNotFound
 from hublet.repos.git import bare_repos
+from hublet.repos.git.patterns import (
+    GIT_ATTRIBUTES_FILE,
+    NEW_ATTRIBUTES,
+    NEW_DATASET_ATTRIBUTES,
+)
 from hublet.repos.names import check_repo_name
 from hublet.repos.records import MAIN, Card, Repo, RepoAddress, RepoType, Visibility
 from hublet.repos.refs import store as ref_store
@@ -89,7 +94,7 @@ async def create(database: Database, caller: Caller, new: NewRepo) -> Repo:
         folder,
         author=caller.user_name,
         at=now(),
-        readme=readme,
+        files=_first_files(repo.type, readme),
     )
     repo = _with_first_commit(repo, head, readme)
     try:
@@ -105,6 +110,13 @@ async def create(database: Database, caller: Caller, new: NewRepo) -> Repo:
         await asyncio.to_thread(bare_repos.remove, folder)
         raise
     return repo
+
+
+def _first_files(type_: RepoType, readme: bytes | None) -> dict[str, bytes]:
+    is_dataset = type_ is RepoType.dataset
+    attributes = NEW_DATASET_ATTRIBUTES if is_dataset else NEW_ATTRIBUTES
+    files = {GIT_ATTRIBUTES_FILE: attributes.encode()}
+    return files if readme is None else {**files, README: readme}
 
 
 def _with_first_commit(repo: Repo, head: str, readme: bytes | None) -> Repo:

@@ -15,7 +15,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.storage.errors import InvalidShard
 from hublet.storage.layouts import LayoutCache
 from hublet.storage.object_store import ObjectStore, xorb_key
-from hublet.storage.records import BlobSegment, Xorb
+from hublet.storage.records import Blob, BlobSegment, CutBlob, Xorb
 from hublet.storage.shards import (
     Segment,
     ShardFile,
@@ -72,6 +72,16 @@ class VerifiedFile:
     segments: tuple[BlobSegment, ...]
     # The chunks that clients may ask for, and the xorb of each.
     chunks: dict[str, str]
+
+    @property
+    def cut_blob(self) -> CutBlob:
+        blob = Blob(sha256=self.sha256, size=self.size)
+        return CutBlob(blob=blob, xet_hash=self.hash, segments=self.segments)
+
+    @property
+    def xorbs(self) -> list[str]:
+        """Return its xorbs, each once, in their order."""
+        return list(dict.fromkeys(segment.xorb for segment in self.segments))
 
 
 def outline(path: Path) -> ShardOutline:

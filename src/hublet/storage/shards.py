@@ -88,7 +88,8 @@ class _SectionHeader(NamedTuple):
 
     hash: bytes
     flags: int
-    count: int
+    # Of segments or chunks.
+    records: int
     # Where it begins in the shard.
     offset: int
 
@@ -146,8 +147,8 @@ def _files(records: _Records) -> Iterator[ShardFile]:
     while (header := records.header()) is not None:
         yield ShardFile(
             hash=header.hash,
-            segment_records=records.take(header.count),
-            range_records=records.take(header.count if header.flags & _HAS_RANGE_HASHES else 0),
+            segment_records=records.take(header.records),
+            range_records=records.take(header.records if header.flags & _HAS_RANGE_HASHES else 0),
             sha256=_hash_text(records) if header.flags & _HAS_SHA256 else None,
             offset=header.offset,
         )
@@ -159,9 +160,9 @@ def _hash_text(records: _Records) -> str:
 
 def _xorbs(records: _Records) -> Iterator[ShardXorb]:
     while (header := records.header()) is not None:
-        if not 1 <= header.count <= MOST_CHUNKS:
-            raise InvalidShard(f"A xorb has 1 to {MOST_CHUNKS} chunks, not {header.count}.")
-        xorb = ShardXorb(hash=header.hash, chunk_records=records.take(header.count))
+        if not 1 <= header.records <= MOST_CHUNKS:
+            raise InvalidShard(f"A xorb has 1 to {MOST_CHUNKS} chunks, not {header.records}.")
+        xorb = ShardXorb(hash=header.hash, chunk_records=records.take(header.records))
         if any(not 1 <= chunk.length <= LARGEST_CHUNK for chunk in xorb.chunks):
             raise InvalidShard(f"A chunk has 1 to {LARGEST_CHUNK} bytes.")
         yield xorb

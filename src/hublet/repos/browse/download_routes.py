@@ -10,7 +10,6 @@ from hublet.core.database import Database
 from hublet.core.http import Db, Router
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.file_responses import (
-    FILE_RESPONSES,
     blob_response,
     content_disposition,
     content_response,
@@ -22,6 +21,7 @@ from hublet.repos.browse.downloads import BINARY, TEXT, DownloadCounter, safe_me
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.browse.revisions import get_revision
 from hublet.repos.records import RepoAddress, Right
+from hublet.repos.xet.file_info import DOWNLOAD_RESPONSES, file_info_response
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
 from hublet.tokens.auth import MaybeCaller
@@ -29,7 +29,7 @@ from hublet.tokens.auth import MaybeCaller
 # The path that the public service redirects its clients to.
 CACHED_REPO = "/api/resolve-cache/{kind:kind}/{namespace:owner}/{name}"
 
-router = Router(tags=GIT_TAGS, responses=MOVED | FILE_RESPONSES)
+router = Router(tags=GIT_TAGS, responses=MOVED | DOWNLOAD_RESPONSES)
 
 
 async def _revision_path(
@@ -63,7 +63,9 @@ async def download_file(
     """Download a file of a revision: whole, or the part that `Range` names.
 
     The path is the revision and, behind it, the file; slashes within a revision are `%2F`.
-    With `download=true` a browser saves the file instead of showing it.
+    With `download=true` a browser saves the file instead of showing it. For a file that can be
+    downloaded through Xet, `X-Xet-Hash` and `Link` tell how; `Accept:
+    application/vnd.xet-fileinfo+json` asks for that alone.
     """
     return await _send(
         request,
@@ -108,18 +110,20 @@ def _name(file: StoredFile) -> str:
 async def _send(
     request: Request, database: Database, file: StoredFile, *, to_save: bool = False
 ) -> Response:
-    media_type, name, lfs = safe_media_type(file.entry.path), _name(file), file.entry.lfs
+    media_type, name, content = safe_media_type(file.entry.path), _name(file), file.content
     headers = {"X-Repo-Commit": file.commit}
     if to_save:
         headers["Content-Disposition"] = content_disposition(name, BINARY)
-    if lfs is None or file.content is None:
+    if content is None:
         send = partial(content_response, request, partial(downloads.read_git_file, file))
         version = file.entry.oid
     else:
+        headers |= await downloads.lfs_headers(database, file, content)
+        if (info := file_info_response(request, headers)) is not None:
+            return info
         store = open_store(database.hub.settings)
-        send = partial(blob_response, request, ContentSource(store, file.content))
-        version = lfs.sha256
-        headers |= {"X-Linked-Etag": f'"{version}"', "X-Linked-Size": str(lfs.size)}
+        send = partial(blob_response, request, ContentSource(store, content))
+        version = content.sha256
     response = await send(
         size=file.entry.size, etag=version, file_name=name, media_type=media_type, headers=headers
     )

@@ -15,6 +15,9 @@ from hublet.repos.browse.records import Revision, StoredFile
 from hublet.repos.errors import ContentMissing, EntryNotFound
 from hublet.repos.git import bare_repos, trees
 from hublet.repos.git.trees import LfsPointer
+from hublet.repos.xet.addresses import xet_headers
+from hublet.repos.xet.file_info import linked_headers
+from hublet.storage.records import Content
 
 log = get_logger("downloads")
 
@@ -140,6 +143,16 @@ async def _with_content(database: Database, file: StoredFile, lfs: LfsPointer) -
     if content is None or content.size != lfs.size:
         raise ContentMissing(file.entry.path)
     return replace(file, content=content)
+
+
+async def lfs_headers(database: Database, file: StoredFile, content: Content) -> dict[str, str]:
+    """Return the headers of a file in LFS; one that is cut can be downloaded through Xet."""
+    headers = linked_headers(sha256=content.sha256, size=content.size)
+    if content.xet_hash is None:
+        return headers
+    async with database.read() as conn:
+        xet = await xet_headers(conn, file.repo, content.xet_hash, revision=file.commit)
+    return headers | xet
 
 
 async def read_git_file(file: StoredFile) -> bytes:

@@ -91,8 +91,12 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntryWithCommit:
+class ListedEntry:
+    """A file or folder with what git's tree does not say of it."""
+
     entry: GitEntry
+    # The file hash of Xet, of a file in LFS that is cut into chunks.
+    xet_hash: str | None = None
     # The commit that last changed it, if requested and found in the recent history.
     last_commit: CommitInfo | None = None
 

@@ -10,8 +10,9 @@ from urllib.parse import quote, unquote
 
 from hublet.core.database import Database
 from hublet.core.paging import InvalidCursor
+from hublet.repos import blobs_store
 from hublet.repos import service as repos
-from hublet.repos.browse.records import EntryWithCommit, Revision
+from hublet.repos.browse.records import ListedEntry, Revision
 from hublet.repos.git import history, trees
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.trees import GitEntry
@@ -103,12 +104,35 @@ async def find_entries(revision: Revision, paths: Sequence[str]) -> list[GitEntr
     return await asyncio.to_thread(trees.find_entries, revision.folder, revision.commit, bare)
 
 
-async def with_last_commits(
-    revision: Revision, entries: Sequence[GitEntry]
-) -> list[EntryWithCommit]:
+async def describe_entries(
+    database: Database, revision: Revision, entries: Sequence[GitEntry], *, with_commits: bool
+) -> list[ListedEntry]:
+    """Return entries with their hashes of Xet, and if requested with their last commits."""
+    commits = await _last_commits(revision, entries) if with_commits else {}
+    hashes = await _xet_hashes(database, revision, entries)
+    return [
+        ListedEntry(
+            entry=entry,
+            xet_hash=hashes.get(entry.lfs.sha256) if entry.lfs else None,
+            last_commit=commits.get(entry.path),
+        )
+        for entry in entries
+    ]
+
+
+async def _last_commits(revision: Revision, entries: Sequence[GitEntry]) -> dict[str, CommitInfo]:
     paths = [entry.path for entry in entries]
-    commits = await asyncio.to_thread(history.last_commits, revision.folder, revision.commit, paths)
-    return [EntryWithCommit(entry=entry, last_commit=commits.get(entry.path)) for entry in entries]
+    return await asyncio.to_thread(history.last_commits, revision.folder, revision.commit, paths)
+
+
+async def _xet_hashes(
+    database: Database, revision: Revision, entries: Sequence[GitEntry]
+) -> dict[str, str]:
+    digests = {entry.lfs.sha256 for entry in entries if entry.lfs is not None}
+    if not digests:
+        return {}
+    async with database.read() as conn:
+        return await blobs_store.find_xet_hashes(conn, revision.repo.id, digests)
 
 
 async def list_commits(revision: Revision, *, skip: int, limit: int) -> list[CommitInfo]:

@@ -8,7 +8,7 @@ from fastapi import Depends, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from hublet.core.database import Reader
+from hublet.core.database import Database, Reader
 from hublet.core.http import Db, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES
 from hublet.core.schema import Done
@@ -30,7 +30,7 @@ from hublet.repos.browse.auth import (
     TreePage,
 )
 from hublet.repos.browse.lists import write_list_cursor, write_owner_list_cursor
-from hublet.repos.browse.records import EntryWithCommit, ListedTag, Revision
+from hublet.repos.browse.records import ListedTag, Revision
 from hublet.repos.browse.revisions import read_commit_count, write_tree_cursor
 from hublet.repos.browse.schemas import (
     Commit,
@@ -168,7 +168,12 @@ async def _list_owned(
 
 @trees_router.get("/tree" + IN_REVISION, responses=PAGED_RESPONSES)
 async def list_repo_tree(
-    location: RequestedPath, page: TreePage, *, recursive: bool = False, expand: bool = False
+    database: Db,
+    location: RequestedPath,
+    page: TreePage,
+    *,
+    recursive: bool = False,
+    expand: bool = False,
 ) -> list[TreeEntry]:
     """List the files and folders of a revision, or of a folder in it.
 
@@ -183,7 +188,7 @@ async def list_repo_tree(
     on_page = page.cut(
         entries, position=lambda entry: write_tree_cursor(revision.commit, entry.path)
     )
-    return await _render_entries(revision, on_page, expand=expand)
+    return await _render_entries(database, revision, on_page, expand=expand)
 
 
 async def _requested_paths(request: Request) -> PathsInfo:
@@ -206,19 +211,19 @@ async def _requested_paths(request: Request) -> PathsInfo:
 
 @trees_router.post("/paths-info" + REVISION, openapi_extra=_TAKES_PATHS)
 async def get_paths_info(
-    revision: RequestedRevision, body: Annotated[PathsInfo, Depends(_requested_paths)]
+    database: Db,
+    revision: RequestedRevision,
+    body: Annotated[PathsInfo, Depends(_requested_paths)],
 ) -> list[TreeEntry]:
     """Get what lies at these paths; those where nothing lies are left out."""
     entries = await revisions.find_entries(revision, body.paths)
-    return await _render_entries(revision, entries, expand=body.expand)
+    return await _render_entries(database, revision, entries, expand=body.expand)
 
 
 async def _render_entries(
-    revision: Revision, entries: Sequence[GitEntry], *, expand: bool
+    database: Database, revision: Revision, entries: Sequence[GitEntry], *, expand: bool
 ) -> list[TreeEntry]:
-    listed = [EntryWithCommit(entry=entry) for entry in entries]
-    if expand:
-        listed = await revisions.with_last_commits(revision, entries)
+    listed = await revisions.describe_entries(database, revision, entries, with_commits=expand)
     return [TreeEntry.of(each, expand=expand) for each in listed]
 
 

@@ -13,7 +13,7 @@ from pydantic import MISSING, Field
 from hublet.accounts.records import ResourceGroupRecord
 from hublet.core.clock import wire
 from hublet.core.schema import ObjectId, Schema, Timestamp
-from hublet.repos.browse.records import EntryWithCommit, ListedTag, Property
+from hublet.repos.browse.records import ListedEntry, ListedTag, Property
 from hublet.repos.git import trees
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.objects import user_of
@@ -274,11 +274,13 @@ class TreeEntry(Schema):
     size: int
     path: str
     lfs: Lfs | MISSING = MISSING
+    # The file hash of Xet, of a file in LFS that can be downloaded so.
+    xetHash: Sha256 | MISSING = MISSING
     lastCommit: LastCommit | MISSING = MISSING
     securityFileStatus: SecurityFileStatus | MISSING = MISSING
 
     @classmethod
-    def of(cls, listed: EntryWithCommit, *, expand: bool) -> "TreeEntry":
+    def of(cls, listed: ListedEntry, *, expand: bool) -> "TreeEntry":
         entry, last = listed.entry, listed.last_commit
         is_scanned = expand and entry.type == "file"
         # Lists are long, and these values come from git: checking them costs more than they do.
@@ -288,6 +290,7 @@ class TreeEntry(Schema):
             size=entry.size,
             path=entry.path,
             lfs=MISSING if entry.lfs is None else _lfs(entry.lfs),
+            xetHash=MISSING if listed.xet_hash is None else listed.xet_hash,
             lastCommit=MISSING if last is None else _last_commit(last),
             securityFileStatus=SecurityFileStatus() if is_scanned else MISSING,
         )

@@ -93,15 +93,8 @@ async def advise_upload(
     database: Db, caller: AnyCaller, target: RequestedTarget, body: Preupload
 ) -> PreuploadAdvice:
     """Tell how to upload files, which of them to leave out, and what is there already."""
-    ignore = None if body.gitIgnore is MISSING else body.gitIgnore
-    paths = [file.path for file in body.files]
-    advice = await preupload.advise(database, caller, target, paths, ignore=ignore)
-    return PreuploadAdvice(
-        files=[
-            UploadAdvice(path=each.path, shouldIgnore=each.is_ignored, oid=each.git_sha1 or MISSING)
-            for each in advice
-        ]
-    )
+    advice = await preupload.advise(database, caller, target, body.offer())
+    return PreuploadAdvice(files=[UploadAdvice.of(each) for each in advice])
 
 
 _REFUSED_CARD: dict[str, Any] = {

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -14,18 +14,6 @@ from hublet.repos.git import process, quarantine
 from hublet.repos.git.object_writer import ObjectWriter
 from hublet.repos.git.objects import FILE, CommitDraft, TreeItem, commit_data, tree_data
 from hublet.repos.git.packs import sync_folder
-
-# The same patterns that the public service gives a new repository.
-_LARGE_FILE_PATTERNS = (
-    "*.7z *.arrow *.bin *.bz2 *.ckpt *.ftz *.gz *.h5 *.joblib *.lfs.* *.mlmodel *.model "
-    "*.msgpack *.npy *.npz *.onnx *.ot *.parquet *.pb *.pickle *.pkl *.pt *.pth *.rar "
-    "*.safetensors saved_model/**/* *.tar.* *.tar *.tflite *.tgz *.wasm *.xz *.zip *.zst "
-    "*tfevents*"
-)
-LARGE_FILE_ATTRIBUTES = "filter=lfs diff=lfs merge=lfs -text"
-GIT_ATTRIBUTES = "".join(
-    f"{pattern} {LARGE_FILE_ATTRIBUTES}\n" for pattern in _LARGE_FILE_PATTERNS.split()
-)
 
 # Git itself begins at these numbers too.
 MOST_LOOSE = 6700
@@ -57,20 +45,17 @@ def remove(folder: Path) -> None:
 
 
 def create_with_first_commit(
-    folder: Path, *, author: str, at: datetime, readme: bytes | None = None
+    folder: Path, *, author: str, at: datetime, files: Mapping[str, bytes]
 ) -> str:
-    """Make a bare repository with one commit: .gitattributes and a README.md; return its id.
+    """Make a bare repository with one commit that holds these files; return its id.
 
     Everything is safe on the disk when this returns.
     """
     _create_durable(folder)
     draft = CommitDraft(author=author, at=at, message="initial commit")
     with ObjectWriter(folder) as writer:
-        files = {b".gitattributes": GIT_ATTRIBUTES.encode()}
-        if readme is not None:
-            files[b"README.md"] = readme
         items = {
-            name: TreeItem(FILE, bytes.fromhex(writer.add("blob", content)))
+            name.encode(): TreeItem(FILE, bytes.fromhex(writer.add("blob", content)))
             for name, content in files.items()
         }
         tree = writer.add("tree", tree_data(items))

@@ -8,9 +8,36 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from hublet.repos.git.bare_repos import LARGE_FILE_ATTRIBUTES
-
 GIT_ATTRIBUTES_FILE = ".gitattributes"
+
+LFS_ATTRIBUTES = "filter=lfs diff=lfs merge=lfs -text"
+# What the public service gives to a new repository; to a dataset some more, and media.
+_MODEL_PATTERNS = (
+    "*.7z *.arrow *.bin *.bz2 *.ckpt *.ftz *.gz *.h5 *.joblib *.lfs.* *.mlmodel *.model "
+    "*.msgpack *.npy *.npz *.onnx *.ot *.parquet *.pb *.pickle *.pkl *.pt *.pth *.rar "
+    "*.safetensors saved_model/**/* *.tar.* *.tar *.tflite *.tgz *.wasm *.xz *.zip *.zst "
+    "*tfevents*"
+)
+_DATASET_PATTERNS = _MODEL_PATTERNS.replace("*.bin", "*.avro *.bin", 1).replace(
+    "*.mlmodel", "*.lz4 *.mds *.mlmodel", 1
+)
+_MEDIA_PATTERNS = {
+    "Audio files - uncompressed": "*.pcm *.sam *.raw",
+    "Audio files - compressed": "*.aac *.flac *.mp3 *.ogg *.wav",
+    "Image files - uncompressed": "*.bmp *.gif *.png *.tiff",
+    "Image files - compressed": "*.jpg *.jpeg *.webp",
+    "Video files - compressed": "*.mp4 *.webm",
+}
+
+
+def _lfs_lines(patterns: str) -> str:
+    return "".join(f"{pattern} {LFS_ATTRIBUTES}\n" for pattern in patterns.split())
+
+
+NEW_ATTRIBUTES = _lfs_lines(_MODEL_PATTERNS)
+NEW_DATASET_ATTRIBUTES = _lfs_lines(_DATASET_PATTERNS) + "".join(
+    f"# {kind}\n{_lfs_lines(patterns)}" for kind, patterns in _MEDIA_PATTERNS.items()
+)
 
 _CLASSES = {
     "alnum": "a-zA-Z0-9",
@@ -219,22 +246,43 @@ def _without_trailing_blanks(line: str) -> str:
 
 
 class GitAttributes:
-    """The .gitattributes at the root of a repository: which files LFS filters."""
+    """The .gitattributes at the root of a repository: which files LFS filters.
+
+    It may have a line for each of thousands of files, so those without wildcards are looked up.
+    """
 
     def __init__(self, text: str) -> None:
-        parsed = (_parse_attribute_line(line) for line in text.splitlines())
-        # The last line that sets the filter decides.
-        self._lines = [line for line in parsed if line is not None][::-1]
+        # The number of the last line that names a file, or a path from the root, and what it says.
+        self._exact: dict[str, tuple[int, bool]] = {}
+        patterns: list[tuple[int, Pattern, bool]] = []
+        for number, line in enumerate(text.splitlines()):
+            if (parsed := _parse_attribute_line(line)) is None:
+                continue
+            pattern, lfs = parsed
+            if _WILDCARD.search(pattern):
+                patterns.append((number, Pattern(pattern), lfs))
+            else:
+                key = f"/{pattern.removeprefix('/')}" if "/" in pattern else pattern
+                self._exact[key] = (number, lfs)
+        self._patterns = patterns[::-1]
 
     def is_lfs(self, path: str) -> bool:
-        return next((lfs for pattern, lfs in self._lines if pattern.matches(path)), False)
+        """Tell whether the last line that sets the filter of this file sets it to LFS."""
+        keys = (f"/{path}", path.rpartition("/")[2])
+        last, answer = max(self._exact.get(key, (-1, False)) for key in keys)
+        for number, pattern, lfs in self._patterns:
+            if number < last:
+                break
+            if pattern.matches(path):
+                return lfs
+        return answer
 
 
 def add_lfs_lines(text: str, paths: Iterable[str]) -> str:
     """Return the text with a new line for each of these files that is not in LFS yet."""
     attributes = GitAttributes(text)
     added = [
-        f"{_pattern_for(path)} {LARGE_FILE_ATTRIBUTES}\n"
+        f"{_pattern_for(path)} {LFS_ATTRIBUTES}\n"
         for path in sorted(paths)
         if not attributes.is_lfs(path)
     ]
@@ -243,7 +291,7 @@ def add_lfs_lines(text: str, paths: Iterable[str]) -> str:
     return text + "".join(added)
 
 
-def _parse_attribute_line(line: str) -> tuple[Pattern, bool] | None:
+def _parse_attribute_line(line: str) -> tuple[str, bool] | None:
     text = line.strip()
     if text.startswith("#"):
         return None
@@ -255,7 +303,7 @@ def _parse_attribute_line(line: str) -> tuple[Pattern, bool] | None:
     # A folder has no attributes, and a pattern that begins with ! is no pattern here.
     if not pattern or not filters or pattern.endswith("/") or pattern.startswith("!"):
         return None
-    return Pattern(pattern), filters[-1] == "filter=lfs"
+    return pattern, filters[-1] == "filter=lfs"
 
 
 def _pattern_for(path: str) -> str:

@@ -1,5 +1,8 @@
 """Records of Git LFS: requested objects, the actions in response, and the sizes of parts."""
 
+from collections.abc import Mapping
+from dataclasses import field
+
 from hublet.core.dataclasses import dataclass
 from hublet.repos.records import LinkedBlob
 
@@ -26,11 +29,10 @@ class ObjectRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferAction:
-    """URL to transfer an object to or from; with several parts, one URL for each."""
+    """URL to transfer an object to or from, and what a client needs beside it."""
 
     href: str
-    part_size: int | None = None
-    parts: tuple[str, ...] = ()
+    header: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,7 +35,8 @@ from hublet.repos.lfs.schemas import (
 )
 from hublet.repos.names import split_name
 from hublet.repos.push import service as push
-from hublet.repos.records import RepoAddress, RepoType, Right
+from hublet.repos.records import MAIN, RepoAddress, RepoType, Right
+from hublet.repos.xet.tokens import TOKEN_LIFE
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
 from hublet.tokens.auth import AnyCaller, GitCaller
@@ -56,12 +57,19 @@ async def prepare_lfs_transfers(
 ) -> LfsBatchAnswer:
     """Ask where to send or to get large files, by the SHA-256 of their content.
 
-    Objects without actions are on the hub already. A token may be sent as a password, too.
+    Objects without actions are on the hub already. A token may be sent as a password, too. Who
+    names `xet` among the transfers uploads through the CAS.
     """
     requests = [ObjectRequest(oid=each.oid, size=each.size) for each in body.objects]
     if body.operation == "download":
         responses = await service.prepare_downloads(conn, caller, address, requests)
         return LfsBatchAnswer.of(responses, life=DOWNLOAD_LIFE)
+    if "xet" in body.transfers:
+        revision = MAIN if body.ref is None else body.ref.name
+        responses = await service.prepare_xet_uploads(
+            conn, caller, address, requests, revision=revision
+        )
+        return LfsBatchAnswer.of(responses, life=TOKEN_LIFE, transfer="xet")
     in_parts = "multipart" in body.transfers
     responses = await service.prepare_uploads(conn, caller, address, requests, in_parts=in_parts)
     return LfsBatchAnswer.of(responses, life=UPLOAD_LIFE)

@@ -10,6 +10,8 @@ from hublet.core.schema import Flag, Schema, Timestamp
 from hublet.repos.lfs.records import LocatedLfsFile, ObjectResponse, TransferAction
 from hublet.repos.schemas import Sha256
 
+Transfer = Literal["basic", "multipart", "xet"]
+
 MOST_OBJECTS = 1000
 MOST_FILES = 1000
 
@@ -39,7 +41,8 @@ class LfsAction(Schema):
     """Where to send or get the bytes; no token is needed there.
 
     With `chunk_size` in the header the object goes up in parts of that size: each to the
-    address under its number, counted from 1. A POST to `href` then puts them together.
+    address under its number, counted from 1. A POST to `href` then puts them together. With the
+    transfer `xet` the header has the access to the CAS, and `href` gives a new one.
     """
 
     href: str
@@ -49,9 +52,8 @@ class LfsAction(Schema):
     @classmethod
     def of(cls, action: TransferAction, *, expires_in: int | None) -> Self:
         fields: dict[str, Any] = {"href": action.href}
-        if action.part_size is not None:
-            numbered = {str(number): url for number, url in enumerate(action.parts, start=1)}
-            fields["header"] = {"chunk_size": str(action.part_size), **numbered}
+        if action.header:
+            fields["header"] = dict(action.header)
         if expires_in is not None:
             fields["expires_in"] = expires_in
         return cls.model_validate(fields)
@@ -92,16 +94,19 @@ class LfsObject(Schema):
 
 
 class LfsBatchAnswer(Schema):
-    transfer: Literal["basic", "multipart"]
+    transfer: Transfer
     objects: list[LfsObject]
     hash_algo: Literal["sha256"] = "sha256"
 
     @classmethod
-    def of(cls, responses: Sequence[ObjectResponse], *, life: timedelta) -> Self:
-        has_parts = any(each.upload and each.upload.part_size for each in responses)
+    def of(
+        cls, responses: Sequence[ObjectResponse], *, life: timedelta, transfer: Transfer = "basic"
+    ) -> Self:
+        if any(each.upload and "chunk_size" in each.upload.header for each in responses):
+            transfer = "multipart"
         seconds = round(life.total_seconds())
         return cls(
-            transfer="multipart" if has_parts else "basic",
+            transfer=transfer,
             objects=[LfsObject.of(each, expires_in=seconds) for each in responses],
         )
 
