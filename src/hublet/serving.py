@@ -191,3 +191,4 @@ async def run_worker(settings: Settings, *, when_ready: Callable[[str], None]) -
             await stop.wait()
         finally:
             await worker.stop()
+            await ingestion.processes.stop()

@@ -166,12 +166,14 @@ BAD = [
     ),
     pytest.param(
         ndjson(header(), lfs_file("a", ZERO)), 400,
-        f"a: there is no content {ZERO} in this repository; send it through LFS first.",
+        f"a: there is no content {ZERO} in this repository; "
+        "upload it through Xet or LFS first.",
         id="content of others",
     ),
     pytest.param(
         ndjson(header(), file("a", trees.pointer_to(ZERO, 5))), 400,
-        f"a: there is no content {ZERO} in this repository; send it through LFS first.",
+        f"a: there is no content {ZERO} in this repository; "
+        "upload it through Xet or LFS first.",
         id="a pointer by hand to content of others",
     ),
     pytest.param(

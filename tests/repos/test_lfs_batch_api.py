@@ -341,9 +341,10 @@ async def test_through_xet_too_only_what_is_missing_is_sent(
 
 
 async def test_who_may_not_upload_gets_no_access_to_the_cas(
-    client: httpx2.AsyncClient, database: Database, ada: Headers
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
 ) -> None:
-    await a_repo(client, ada, "ada/engine", discussionsDisabled=True)
+    settings = {"discussionsDisabled": True}
+    await client.put("/api/models/ada/engine/settings", headers=ada, json=settings)
     bob = await sign_in(database, "bob")
 
     response = await batch(client, bob, object_requests(CONTENT), **WITH_XET)

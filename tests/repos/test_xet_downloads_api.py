@@ -13,7 +13,6 @@ from fastapi import FastAPI
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.repos.xet import store
 from hublet.repos.xet.downloads import DATA_LIFE, QUERY_LIFE
 from hublet.storage.object_store import xorb_key
 from hublet.storage.shards import Segment, parse
@@ -297,16 +296,28 @@ async def test_a_xorb_that_the_repository_lost_is_not_told_of(
     assert (await cas.get(path)).status_code == 404
 
 
-async def test_at_most_fifteen_xorbs_follow(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, cas: CasClient
+async def test_at_most_fifteen_xorbs_follow(cas: CasClient) -> None:
+    runs = [[b"chunk %d" % at] for at in range(20)]
+    hashes = [make_xorb(run)[0] for run in runs]
+    for run in runs:
+        await cas.upload_xorb(run)
+    segments = [
+        Segment(digest, len(run[0]), 0, 1) for digest, run in zip(hashes, runs, strict=True)
+    ]
+    chunks = [run[0] for run in runs]
+    await cas.register(make_shard([shard_file(chunks, segments)], []))
+    response = await cas.get(f"/v1/chunks/default/{to_text(nodes(chunks)[0].hash)}")
+    assert [xorb.hash for xorb in parse(response.content).xorbs] == hashes[:16]
+
+
+async def test_a_xorb_that_no_content_uses_is_not_told_of(
+    cas: CasClient, database: Database
 ) -> None:
-    names = [XORB_NAME, to_text(SECOND_HASH)]
-    repo_id = cas.url.rpartition("/")[2].partition("-")[0]
+    path = f"/v1/chunks/default/{to_text(nodes(CHUNKS)[0].hash)}"
     async with database.transaction() as conn:
-        await store.index_chunks(
-            conn, repo_id, {FILE: XORB_NAME}, xorbs=[*names, *map(str, range(20)), XORB_NAME]
-        )
-        assert await store.find_chunk_xorbs(conn, repo_id, FILE) == [*names, *map(str, range(14))]
+        await conn.execute("UPDATE repo_xorbs SET unused_since = 1 WHERE xorb = $1", XORB_NAME)
+    shard = parse((await cas.get(path)).content)
+    assert [xorb.hash for xorb in shard.xorbs] == [SECOND_HASH]
 
 
 async def test_telemetry_is_thrown_away(cas: CasClient) -> None:

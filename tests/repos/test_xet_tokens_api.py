@@ -7,10 +7,10 @@ import pytest
 
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Role
-from hublet.core import clock, metadata
+from hublet.core import clock
 from hublet.core.database import Database
-from hublet.repos.xet.addresses import EPOCH
 from hublet.repos.xet.tokens import TOKEN_LIFE
+from hublet.storage.epochs import begin_epoch
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
 from people import Headers, a_token, a_user, an_organization, sign_in
@@ -184,7 +184,7 @@ async def test_a_new_epoch_ends_all_tokens(
 ) -> None:
     cas = await cas_of(client, ada)
     async with database.transaction() as conn:
-        await metadata.set_value(conn, EPOCH, "1")
+        await begin_epoch(conn)
     assert await _statuses(cas) == {403}
     assert await (await cas_of(client, ada)).upload() == FILE
 

@@ -39,6 +39,15 @@ class BlobSegment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CutBlob:
+    """A blob that segments of verified xorbs make up, and its file hash of Xet."""
+
+    blob: Blob
+    xet_hash: str
+    segments: tuple[BlobSegment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     """Where the bytes of a blob lie: in one object, in pieces of xorbs, or in both."""
 

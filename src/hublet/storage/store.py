@@ -6,7 +6,7 @@ import msgspec
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.storage.records import Blob, BlobSegment, Content, Xorb
+from hublet.storage.records import Blob, BlobSegment, Content, CutBlob, Xorb
 
 
 async def add_blobs(conn: Connection, blobs: Iterable[Blob]) -> None:
@@ -46,32 +46,48 @@ async def find_xorbs(conn: Reader, hashes: Iterable[str]) -> dict[str, Xorb]:
 async def add_cut_blob(
     conn: Connection, blob: Blob, xet_hash: str, segments: Sequence[BlobSegment]
 ) -> None:
-    """Add a blob that segments of verified xorbs make up, or the segments to a blob without any.
+    """Add a blob that segments of verified xorbs make up, or the segments to a blob without any."""
+    await add_cut_blobs(conn, [CutBlob(blob=blob, xet_hash=xet_hash, segments=tuple(segments))])
+
+
+async def add_cut_blobs(conn: Connection, cut: Sequence[CutBlob]) -> None:
+    """Add blobs that segments of verified xorbs make up, or the segments to blobs without any.
 
     The first segments of a content stay; its further file hashes lead to them.
     """
-    await conn.execute(
+    blobs = [each.blob for each in cut]
+    await conn.execute_many(
         """
         INSERT INTO blobs (sha256, size, git_sha1, is_whole, created_at)
         VALUES ($1, $2, $3, FALSE, $4)
         -- The update keeps pruning away from the row.
         ON CONFLICT (sha256) DO UPDATE SET git_sha1 = coalesce(excluded.git_sha1, blobs.git_sha1)
         """,
-        blob.sha256, blob.size, blob.git_sha1, micros(),
-    )  # fmt: skip
-    is_first = await conn.execute(
+        [(blob.sha256, blob.size, blob.git_sha1, micros()) for blob in blobs],
+    )
+    await conn.execute_many(
         "UPDATE blobs SET xet_hash = $2 WHERE sha256 = $1 AND xet_hash IS NULL",
-        blob.sha256, xet_hash,
-    )  # fmt: skip
-    if is_first:
-        await _add_segments(conn, blob.sha256, segments)
-    await conn.execute(
+        [(each.blob.sha256, each.xet_hash) for each in cut],
+    )
+    await _add_segments(conn, cut)
+    await conn.execute_many(
         "INSERT INTO xet_files (hash, sha256) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING",
-        xet_hash, blob.sha256,
-    )  # fmt: skip
+        [(each.xet_hash, each.blob.sha256) for each in cut],
+    )
 
 
-async def _add_segments(conn: Connection, sha256: str, segments: Sequence[BlobSegment]) -> None:
+async def _add_segments(conn: Connection, cut: Sequence[CutBlob]) -> None:
+    """Add the segments of blobs that have just got their file hash, and so have none yet."""
+    rows = await conn.fetch_all(
+        """
+        SELECT b.sha256, b.xet_hash FROM blobs b
+        WHERE b.sha256 IN each($1)
+            AND NOT EXISTS (SELECT 1 FROM blob_segments s WHERE s.sha256 = b.sha256)
+        """,
+        _json_array(each.blob.sha256 for each in cut),
+    )
+    canonical = {(row["sha256"], row["xet_hash"]) for row in rows}
+    first = {(each.blob.sha256, each.xet_hash): each for each in reversed(cut)}
     await conn.execute_many(
         """
         INSERT INTO blob_segments (
@@ -81,7 +97,8 @@ async def _add_segments(conn: Connection, sha256: str, segments: Sequence[BlobSe
         [
             (sha256, position, each.xorb, each.start_chunk, each.end_chunk, each.start_byte,
              each.end_byte, each.size)
-            for position, each in enumerate(segments)
+            for (sha256, xet_hash) in canonical & first.keys()
+            for position, each in enumerate(first[sha256, xet_hash].segments)
         ],
     )  # fmt: skip
 

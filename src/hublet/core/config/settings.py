@@ -56,7 +56,7 @@ class ServerSettings:
         60.0, number(0.1, 86400), "How long a body may stall before its least rate counts."
     )
     keep_alive_seconds: float = setting(
-        5.0, number(0.1, 3600), "How long a connection may be idle after a response."
+        75.0, number(0.1, 3600), "How long a connection may be idle after a response."
     )
     connections_per_address: int = setting(
         500, COUNT, "Connections of an address; trusted_proxies have no limit; quiet in test mode."

@@ -126,7 +126,7 @@ async def _write_pointers(
 def _missing_content(file: AddLfsFile) -> InvalidCommit:
     return InvalidCommit(
         f"{file.path}: there is no content {file.sha256} in this repository; "
-        "send it through LFS first."
+        "upload it through Xet or LFS first."
     )
 
 

@@ -71,6 +71,8 @@ class Upload:
 
     path: str
     media_type: str
+    # None: the request does not say.
+    size: int | None = None
     # None: the time of the upload.
     modified_at: datetime | None = None
     # Pairs of a header and the SHA-256 of the content that it announces.

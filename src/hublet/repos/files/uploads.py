@@ -13,6 +13,7 @@ from hublet.repos.errors import ConditionFailed, InvalidUpload
 from hublet.repos.files import service, store
 from hublet.repos.files.records import File, HeldContent, Upload
 from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.usage import check_quota
 from hublet.repos.xet.ingestion import cut_now
 from hublet.storage.contents import put_blob, spool_upload
 from hublet.storage.object_store import open_store
@@ -100,11 +101,15 @@ async def put_file(
 async def _check_before(
     database: Database, caller: Caller, address: RepoAddress, upload: Upload
 ) -> Repo:
-    """Check rights and condition before anything large is sent."""
+    """Check rights, condition and quota before anything large is sent; return the bucket."""
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        if not upload.condition.holds(await store.find(conn, repo.id, upload.path)):
+        before = await store.find(conn, repo.id, upload.path)
+        if not upload.condition.holds(before):
             raise ConditionFailed(upload.path)
+        growth = (upload.size or 0) - (before.size if before else 0)
+        if growth > 0:
+            await check_quota(conn, repo.owner_id, growth)
     return repo
 
 

@@ -40,15 +40,14 @@ async def query_chunk(cas: Cas, repo_id: str, chunk: str) -> bytes:
     """Return a shard of the xorbs in which this repository has a chunk and what followed it."""
     from_text(chunk)
     async with cas.database.read() as conn:
-        hashes = await store.find_chunk_xorbs(conn, repo_id, chunk)
-        found = await store.find_xorbs(conn, repo_id, hashes) if hashes else {}
-    if not found:
+        xorbs = await store.find_chunk_xorbs(conn, repo_id, chunk)
+    if not xorbs:
         raise CasEntryNotFound("This repository has no such chunk.")
     now = micros() // _SECOND
     return await cas.workers.run(
         answer_chunk_query,
         cas.store,
-        [(from_text(each), found[each]) for each in hashes if each in found],
+        [(from_text(xorb.hash), xorb) for xorb in xorbs],
         # Another key each time: the answer only helps who has the chunks.
         key=random_bytes(HASH_BYTES),
         created_at=now,

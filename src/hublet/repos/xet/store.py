@@ -1,12 +1,15 @@
 """SQL of domains: the xorbs, files and queried chunks that a repository has."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.storage.records import Xorb
+
+# As many further xorbs as the response to a chunk query names.
+_MOST_FOLLOWING = 15
 
 
 async def link_xorbs(conn: Connection, repo_id: str, hashes: Iterable[str]) -> int:
@@ -55,36 +58,55 @@ async def find_xorbs(conn: Reader, repo_id: str, hashes: Iterable[str]) -> dict[
 
 
 async def index_chunks(
-    conn: Connection, repo_id: str, chunks: Mapping[str, str], *, xorbs: Iterable[str]
+    conn: Connection, repo_id: str, contents: Iterable[tuple[Mapping[str, str], Sequence[str]]]
 ) -> None:
-    """Let clients find chunks of a content, given their xorbs and all xorbs of it in their order."""
-    order = list(dict.fromkeys(xorbs))
-    following = {xorb: order[at + 1 : at + 1 + _MOST_FOLLOWING] for at, xorb in enumerate(order)}
+    """Let clients find chunks of contents, given for each their xorbs, and all of its xorbs in order."""
+    rows = {
+        chunk: (repo_id, chunk, xorb, _json_array(following))
+        for chunks, xorbs in contents
+        for chunk, xorb, following in _with_following(chunks, xorbs)
+    }
     await conn.execute_many(
         """
         INSERT INTO repo_chunks (repo_id, chunk, xorb, next_xorbs) VALUES ($1, $2, $3, $4)
         ON CONFLICT (repo_id, chunk) DO UPDATE SET
             xorb = excluded.xorb, next_xorbs = excluded.next_xorbs
         """,
-        [
-            (repo_id, chunk, xorb, _json_array(following[xorb]))
-            for chunk, xorb in sorted(chunks.items())
-        ],
+        [row for _, row in sorted(rows.items())],
     )
 
 
-_MOST_FOLLOWING = 15
+def _with_following(
+    chunks: Mapping[str, str], xorbs: Sequence[str]
+) -> Iterator[tuple[str, str, Sequence[str]]]:
+    position = {xorb: at for at, xorb in enumerate(xorbs)}
+    for chunk, xorb in chunks.items():
+        after = position[xorb] + 1
+        yield chunk, xorb, xorbs[after : after + _MOST_FOLLOWING]
 
 
-async def find_chunk_xorbs(conn: Reader, repo_id: str, chunk: str) -> list[str]:
-    """Return the xorb of a queried chunk, and those that followed it in a file."""
+async def find_chunk_xorbs(conn: Reader, repo_id: str, chunk: str) -> list[Xorb]:
+    """Return the xorb of a queried chunk, and those that followed it in a file.
+
+    Only those in use count: garbage collection may take the others before clients forget them.
+    """
     row = await conn.fetch_one(
         "SELECT xorb, next_xorbs FROM repo_chunks WHERE repo_id = $1 AND chunk = $2",
         repo_id, chunk,
     )  # fmt: skip
     if row is None:
         return []
-    return [row["xorb"], *msgspec.json.decode(row["next_xorbs"], type=list[str])]
+    hashes = [row["xorb"], *msgspec.json.decode(row["next_xorbs"], type=list[str])]
+    rows = await conn.fetch_all(
+        """
+        SELECT x.hash, x.chunks, x.size, x.stored_size
+        FROM repo_xorbs r JOIN xorbs x ON x.hash = r.xorb
+        WHERE r.repo_id = $1 AND r.xorb IN each($2) AND r.unused_since IS NULL
+        """,
+        repo_id, _json_array(hashes),
+    )  # fmt: skip
+    found = {row["hash"]: Xorb(**dict(row)) for row in rows}
+    return [found[each] for each in hashes if each in found]
 
 
 async def link_unused_blobs(conn: Connection, repo_id: str, digests: Iterable[str]) -> None:

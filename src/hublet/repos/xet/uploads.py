@@ -18,7 +18,7 @@ from hublet.repos.xet.cas import Cas
 from hublet.repos.xet.tokens import CasAccess
 from hublet.storage import store as storage
 from hublet.storage.errors import FileTooLarge, InvalidShard, InvalidXorb
-from hublet.storage.records import Blob, Xorb
+from hublet.storage.records import Xorb
 from hublet.storage.shard_verification import (
     FileCheck,
     FileOutline,
@@ -188,12 +188,13 @@ class ShardRegistration:
         await conn.lock(f"xet {repo_id}")
         await _check_repo(conn, repo_id)
         await self._keep_xorbs(conn)
-        for file in sorted(files, key=lambda each: each.sha256):
-            blob = Blob(sha256=file.sha256, size=file.size)
-            await storage.add_cut_blob(conn, blob, file.hash, file.segments)
-            xorbs = [segment.xorb for segment in file.segments]
-            await store.index_chunks(conn, repo_id, file.chunks, xorbs=xorbs)
-        await store.link_unused_blobs(conn, repo_id, sorted({file.sha256 for file in files}))
+        ordered = sorted(files, key=lambda each: each.sha256)
+        # A shard may have ten thousand files.
+        with conn.in_bulk():
+            await storage.add_cut_blobs(conn, [file.cut_blob for file in ordered])
+            indexed = [(file.chunks, file.xorbs) for file in ordered]
+            await store.index_chunks(conn, repo_id, indexed)
+            await store.link_unused_blobs(conn, repo_id, [file.sha256 for file in ordered])
 
     async def _keep_xorbs(self, conn: Connection) -> None:
         """Keep garbage collection away from the xorbs; refuse when it took one in the meantime."""
