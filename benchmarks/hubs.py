@@ -86,17 +86,21 @@ async def populate(settings: Settings) -> str:
 
 
 @contextmanager
-def starting(site: Site, *, core: int | None = None) -> Iterator[ServedHub]:
+def starting(
+    site: Site, *, core: int | None = None, port: int | None = None, base_url: str = BASE_URL
+) -> Iterator[ServedHub]:
     """Start `hublet serve`; its access log goes to a file."""
-    port = free_port()
-    command = [str(COMMANDS / "hublet"), "serve", "--port", str(port), "--base-url", BASE_URL]
+    port = port or free_port()
+    command = [str(COMMANDS / "hublet"), "serve", "--port", str(port), "--base-url", base_url]
     output = site.folder / "hub.log"
     with running([*command, *site.flags], output=output, core=core, variables=_UNLIMITED) as child:
         yield ServedHub(child=child, port=port)
 
 
 @contextmanager
-def serving(site: Site, *, core: int | None = None) -> Iterator[ServedHub]:
-    with starting(site, core=core) as hub:
+def serving(
+    site: Site, *, core: int | None = None, port: int | None = None, base_url: str = BASE_URL
+) -> Iterator[ServedHub]:
+    with starting(site, core=core, port=port, base_url=base_url) as hub:
         wait_until_it_answers(hub.child, hub.port, "/healthz")
         yield hub

@@ -22,6 +22,7 @@ from hublet.core.startup import CannotStart, open_hub
 from hublet.first_start import FirstAdministrator, prepare
 from hublet.gateway.ssh.listener import listen as listen_for_ssh
 from hublet.gateway.ssh.listener import run_gateway
+from hublet.repos.xet import ingestion
 from hublet.worker import Worker
 
 LOCAL_IPV6 = "::1"
@@ -85,6 +86,7 @@ async def running(
             yield with_edge(app, access_log=access_log)
     finally:
         await worker.stop()
+        await ingestion.processes.stop()
         await app.state.ports.stop()
         await app.state.callers.stop()
         await app.state.downloads.stop()
@@ -189,3 +191,4 @@ async def run_worker(settings: Settings, *, when_ready: Callable[[str], None]) -
             await stop.wait()
         finally:
             await worker.stop()
+            await ingestion.processes.stop()

@@ -12,7 +12,7 @@ from hublet.core.database import Database
 from hublet.repos import blobs_store, pruning
 from hublet.repos.pruning import Pruned
 from hublet.storage import epochs
-from hublet.storage.object_store import ObjectKey, blob_key, xorb_key
+from hublet.storage.object_store import ObjectKey, blob_key, open_store, part_key, xorb_key
 from hublet.storage.xorbs import footer_size
 from people import Headers
 from repos.content import put_blob, sha256
@@ -167,20 +167,23 @@ async def test_objects_that_the_database_does_not_know_go_after_a_day(database: 
 
 
 async def test_what_interrupted_uploads_left_goes_after_a_day(database: Database) -> None:
-    incoming, parts = blobs_folder(database) / "incoming", blobs_folder(database) / "parts"
-    for upload in ("old", "new"):
-        (parts / upload).mkdir(parents=True)
-        (parts / upload / "1-x").write_bytes(b"12")
-    incoming.mkdir()
-    for name in ("old.spool", "new.spool"):
-        (incoming / name).write_bytes(b"123")
-    for path in (incoming / "old.spool", parts / "old"):
+    objects = open_store(database.hub.settings)
+    spools = [objects.new_spool(), objects.new_spool()]
+    for name in ("old", "new"):
+        with objects.new_spool() as part:
+            part.write(b"12")
+            objects.put(part_key(name), part, durable=False)
+    for spool in spools:
+        spool.write(b"123")
+        spool.flush()
+    for path in (spools[0].path, objects.local_path(part_key("old"))):
         grow_old(path)
 
     pruned = await pruning.prune(database)
 
-    assert sorted(path.name for path in incoming.iterdir()) == ["new.spool"]
-    assert sorted(path.name for path in parts.iterdir()) == ["new"]
+    assert [spool.path.exists() for spool in spools] == [False, True]
+    assert [each.key for each in objects.list("parts")] == [part_key("new")]
+    spools[1].close()
     assert pruned == Pruned(interrupted_bytes=5, freed_bytes=5)
 
 

@@ -1,5 +1,6 @@
 """Xorbs: what a verified one says of its chunks, and what is refused before it costs anything."""
 
+import lz4.block
 import lz4.frame
 import pytest
 from hypothesis import given
@@ -93,6 +94,46 @@ def test_bytes_after_a_frame_are_refused() -> None:
     frame = stored_chunk(b"a" * 99, 1)[8:] + b"more"
     with pytest.raises(InvalidXorb, match="announces"):
         verify(header(len(frame), 1, 99) + frame, DIGEST)
+
+
+def _frame(block_size: int, content: bytes) -> bytes:
+    """Return a frame as clients write it, with one block whatever its header allows."""
+    # A frame of little content has smaller blocks than it could have.
+    long = bytes(2_000_000)
+    head = lz4.frame.compress(long, block_size=block_size, block_linked=False, store_size=False)[:7]
+    block = lz4.block.compress(content, store_size=False)
+    return head + len(block).to_bytes(4, "little") + block + bytes(4)
+
+
+FRAMES = [
+    pytest.param(lz4.frame.BLOCKSIZE_MAX64KB, 65_536, id="64 KiB"),
+    pytest.param(lz4.frame.BLOCKSIZE_MAX256KB, 131_072, id="256 KiB"),
+]
+
+
+@pytest.mark.parametrize(("block_size", "length"), FRAMES)
+def test_frames_of_one_block_are_read_without_a_frame_decompressor(
+    monkeypatch: pytest.MonkeyPatch, block_size: int, length: int
+) -> None:
+    monkeypatch.setattr(xorbs, "LZ4FrameDecompressor", None)
+    frame = _frame(block_size, content := b"shovel " * (length // 7) + b"." * (length % 7))
+
+    assert list(read_chunks(header(len(frame), 1, length) + frame)) == [content]
+
+
+@pytest.mark.parametrize("length", [9_999, 10_001])
+@pytest.mark.parametrize("block_size", [lz4.frame.BLOCKSIZE_MAX64KB, lz4.frame.BLOCKSIZE_MAX1MB])
+def test_a_block_of_another_length_is_refused(block_size: int, length: int) -> None:
+    frame = _frame(block_size, b"a" * 10_000)
+    with pytest.raises(InvalidXorb):
+        verify(header(len(frame), 1, length) + frame, DIGEST)
+
+
+def test_a_block_longer_than_its_frame_allows_is_refused() -> None:
+    """Clients could not read it."""
+    frame = _frame(lz4.frame.BLOCKSIZE_MAX64KB, b"a" * 65_537)
+    with pytest.raises(InvalidXorb, match="LZ4 frame"):
+        verify(header(len(frame), 1, 65_537) + frame, DIGEST)
 
 
 def test_too_many_chunks_are_refused_before_the_rest_is_read() -> None:

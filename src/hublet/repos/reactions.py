@@ -10,6 +10,7 @@ from hublet.events import RepoContentUpdated
 from hublet.repos import maintenance, pruning, scrubber
 from hublet.repos import service as repos
 from hublet.repos.git import bare_repos
+from hublet.repos.xet import ingestion
 
 
 @handles_slowly(repos.REMOVE_FOLDER)
@@ -31,6 +32,16 @@ async def sweep_blobs(database: Database, _body: dict[str, Any]) -> None:
 @handles_slowly(scrubber.SCRUB)
 async def scrub_storage(database: Database, _body: dict[str, Any]) -> None:
     await scrubber.scrub_daily(database)
+
+
+@handles_slowly(ingestion.CUT)
+async def cut_contents(database: Database, _body: dict[str, Any]) -> None:
+    await ingestion.cut_waiting(database)
+
+
+@handles_slowly(ingestion.REMOVE_WHOLE)
+async def remove_whole_copies(database: Database, _body: dict[str, Any]) -> None:
+    await ingestion.remove_whole_copies(database)
 
 
 @reacts_to(RepoContentUpdated)

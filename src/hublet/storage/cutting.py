@@ -125,8 +125,8 @@ class _OpenXorb:
 
     @property
     def layout(self) -> XorbLayout:
-        return XorbLayout(
-            hashes=bytes(self._hashes), stored_ends=self._stored_ends, ends=self._ends
+        return XorbLayout.of_chunks(
+            bytes(self._hashes), stored_ends=self._stored_ends, ends=self._ends
         )
 
 

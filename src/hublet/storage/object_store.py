@@ -11,10 +11,10 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple, Protocol
-from uuid import uuid4
 
 from hublet.core.config import Settings
 from hublet.core.dataclasses import dataclass
+from hublet.core.ids import new_object_id
 from hublet.storage.spools import Spool
 
 _PIECE_BYTES = 1 << 20
@@ -150,7 +150,7 @@ class LocalStore(ObjectStore):
         if found is None or found.modified_at >= before:
             return
         # The name is this call's own, and tells what it was if the process dies here.
-        aside = self.incoming / f"{key.kind}.{key.digest}.{uuid4().hex}{_LEAVING}"
+        aside = self.incoming / f"{key.kind}.{key.digest}.{new_object_id()}{_LEAVING}"
         try:
             path.rename(aside)
         except FileNotFoundError:

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 from unittest.mock import AsyncMock, Mock
 
 import pytest
@@ -22,6 +23,13 @@ from hublet.core.http.server_protocol import ZeroCopyProtocol, find_send_file
 from patience import SOON_SECONDS
 
 CONTENT = os.urandom(3 << 20)
+
+
+class OneFile(NamedTuple):
+    path: Path | None
+
+    def pieces(self, start: int, end: int) -> Iterator[bytes]:
+        raise AssertionError("The path is enough.")
 
 
 @pytest.fixture
@@ -46,7 +54,7 @@ class App:
         self.kernel.append(find_send_file(scope) is not None)
         response = await blob_response(
             Request(scope, receive),
-            self._path,
+            OneFile(self._path),
             size=self._path.stat().st_size,
             etag="x",
             file_name="x",

@@ -15,7 +15,6 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from datetime import timedelta
 from itertools import groupby, islice
-from time import monotonic
 from typing import TypeVar, TypeVarTuple
 from weakref import WeakSet
 
@@ -220,10 +219,10 @@ async def _cut_all(database: Database) -> _Progress:
             return done
         after = waiting[-1].sha256
         for repo_id, blobs in _by_repo(waiting):
-            started = monotonic()
+            started = clock.monotonic()
             await _cut_or_log(database, repo_id, blobs, done)
             # Half of the time is left to requests.
-            await asyncio.sleep(min(monotonic() - started, _LONGEST_PAUSE_SECONDS))
+            await asyncio.sleep(min(clock.monotonic() - started, _LONGEST_PAUSE_SECONDS))
 
 
 def _by_repo(waiting: Sequence[UncutContent]) -> Iterator[tuple[str, list[Blob]]]:
