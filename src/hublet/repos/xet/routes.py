@@ -25,6 +25,7 @@ from hublet.repos.auth import (
     body_of,
     mirror_for_containers,
 )
+from hublet.repos.browse.downloads import count_download
 from hublet.repos.commits.pull_requests import check_upload
 from hublet.repos.errors import CasAccessRefused, CasEntryNotFound
 from hublet.repos.records import Repo, RepoAddress, Right
@@ -68,6 +69,7 @@ bucket_tokens = Router(tags=["buckets"], responses=MOVED | _TOKEN_HEADERS)
 
 @repo_tokens.get("/xet-read-token/{rev:revision}")
 async def get_xet_read_token(
+    request: Request,
     response: Response,
     conn: ReadConn,
     caller: MaybeCaller,
@@ -75,7 +77,10 @@ async def get_xet_read_token(
     rev: str,  # noqa: ARG001 - the whole repository is one domain
 ) -> XetToken:
     """Get access to download the files of a repository by Xet, at any revision."""
-    return await _read_token(response, conn, caller, address)
+    repo = await repos.get(conn, caller, address, Right.read)
+    # Of a download through Xet this is what every client asks for once.
+    count_download(request, repo.id)
+    return await _token(response, conn, caller, repo, right="read")
 
 
 @repo_tokens.get("/xet-write-token/{rev:revision}")
@@ -96,7 +101,8 @@ async def get_bucket_xet_read_token(
     response: Response, conn: ReadConn, caller: MaybeCaller, address: FilesRepo
 ) -> XetToken:
     """Get access to download the files of a bucket by Xet."""
-    return await _read_token(response, conn, caller, address)
+    repo = await repos.get(conn, caller, address, Right.read)
+    return await _token(response, conn, caller, repo, right="read")
 
 
 @bucket_tokens.get(f"{BUCKET}/xet-write-token")
@@ -108,13 +114,6 @@ async def get_bucket_xet_write_token(
 
 
 container_tokens = mirror_for_containers(bucket_tokens)
-
-
-async def _read_token(
-    response: Response, conn: Reader, caller: Caller | None, address: RepoAddress
-) -> XetToken:
-    repo = await repos.get(conn, caller, address, Right.read)
-    return await _token(response, conn, caller, repo, right="read")
 
 
 async def _write_token(
