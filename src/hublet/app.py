@@ -32,6 +32,7 @@ from hublet.pages import routes as pages
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.browse.downloads import DownloadCounter
+from hublet.repos.usage import StorageGauges
 from hublet.repos.xet.cas import Cas
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 from hublet.scim import routes as scim
@@ -96,6 +97,7 @@ def create_application(database: Database) -> FastAPI:
         metrics=app.state.metrics,
     )
     app.state.metrics.counts.append(JobGauge(app.state.metrics.registry).count)
+    app.state.metrics.counts.append(StorageGauges(app.state.metrics.registry).count)
     return app
 
 

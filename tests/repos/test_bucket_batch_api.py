@@ -14,18 +14,23 @@ from hublet.repos import blobs_store as blobs
 from hublet.repos.files import service
 from hublet.storage.records import Blob
 from hublet.storage.store import add_blobs
+from hublet.storage.xet_hashes import file_hash, to_text
 from outbox_events import published_events
 from people import Headers, sign_in
+from storage.xet_content import nodes
 
 BOX = "/api/buckets/ada/box"
-
-NO_XET = "This hub has no Xet storage: send the content in base64, or put the file with PUT."
 
 Line = dict[str, Any]
 
 
 def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def xet_hash(content: bytes) -> str:
+    """The file hash of a content that is one chunk."""
+    return to_text(file_hash(nodes([content])))
 
 
 def add(path: str, content: bytes = b"x", **more: object) -> Line:
@@ -37,12 +42,12 @@ def delete(path: str) -> Line:
     return {"type": "deleteFile", "path": path}
 
 
-def copy(path: str, sha256: str, source: str, type_: str = "bucket") -> Line:
+def copy(path: str, content_hash: str, source: str, type_: str = "bucket") -> Line:
     """A line as the public client writes it."""
     return {
         "type": "copyFile",
         "path": path,
-        "xetHash": sha256,
+        "xetHash": content_hash,
         "mtime": 1_795_000_000_123,
         "sourceRepoType": type_,
         "sourceRepoId": source,
@@ -75,6 +80,17 @@ async def files(client: httpx2.AsyncClient, headers: Headers, of: str = BOX) -> 
     return {file["path"]: file["sha256"] for file in listed}
 
 
+def updated(path: str, action: str, content: bytes) -> Line:
+    """What an event says of a file."""
+    return {
+        "path": path,
+        "action": action,
+        "sha256": digest(content),
+        "xet_hash": xet_hash(content),
+        "size": len(content),
+    }
+
+
 @pytest.mark.parametrize("kind", ["buckets", "containers"])
 async def test_a_batch_puts_replaces_and_deletes(
     client: httpx2.AsyncClient, database: Database, ada: Headers, kind: str
@@ -96,8 +112,8 @@ async def test_a_batch_puts_replaces_and_deletes(
     events = await published_events(database, RepoFilesUpdated)
     assert [event["updated_files"] for event in events][1:] == [
         [
-            {"path": "a", "action": "add", "sha256": digest(b"three"), "size": 5},
-            {"path": "b/c", "action": "delete", "sha256": digest(b"two"), "size": 3},
+            updated("a", "add", b"three"),
+            updated("b/c", "delete", b"two"),
         ]
     ]
 
@@ -128,7 +144,7 @@ async def test_a_file_may_have_the_content_of_another_one_in_the_bucket(
         client,
         ada,
         {"type": "addFile", "path": "b", "sha256": one},
-        {"type": "addFile", "path": "c", "xetHash": one, "mtime": 1},
+        {"type": "addFile", "path": "c", "xetHash": xet_hash(b"one"), "mtime": 1},
         # It may even be the last file that has it.
         delete("a"),
     )
@@ -145,30 +161,32 @@ async def test_a_file_is_copied_from_where_the_caller_may_read(
         await client.post(f"/api/containers/bob/{path}", headers=bob, json={"private": private})
         await client.put(f"/api/containers/bob/{path}/files/x", headers=bob, content=path.encode())
 
-    taken = await send(client, ada, copy("a", digest(b"open"), "bob/open", "container"))
-    refused = await send(
+    taken = await send(client, ada, copy("a", xet_hash(b"open"), "bob/open", "container"))
+    partly = await send(
         client,
         ada,
-        copy("b", digest(b"secret"), "bob/secret", "container"),
-        copy("c", digest(b"secret"), "bob/open", "container"),
+        copy("b", xet_hash(b"secret"), "bob/secret", "container"),
+        copy("c", xet_hash(b"secret"), "bob/open", "container"),
         copy("d", digest(b"open"), "bob/open", "container"),
     )
 
     assert taken.status_code == 200
-    assert (refused.status_code, refused.json()) == (
-        422,
+    assert (partly.status_code, partly.json()) == (
+        200,
         {
-            "error": "2 of 3 operations cannot be done, so nothing was changed.",
+            "success": False,
+            "processed": 3,
+            "succeeded": 1,
             "failed": [
                 {"path": "b", "error": "container bob/secret: Repository not found"},
                 {
                     "path": "c",
-                    "error": f"bob/open has no content {digest(b'secret')}. {NO_XET}",
+                    "error": f"container bob/open has no content {xet_hash(b'secret')} now.",
                 },
             ],
         },
     )
-    assert await files(client, ada) == {"a": digest(b"open")}
+    assert await files(client, ada) == {"a": digest(b"open"), "d": digest(b"open")}
     assert (await client.get(f"{box}/files/a")).content == b"open"
 
 
@@ -212,6 +230,10 @@ async def test_nothing_is_copied_past_a_gate(
     assert await files(client, ada) == {}
 
 
+NOT_UPLOADED = (
+    f"ada/box has no content {'1' * 64}: upload it by Xet first, send it in base64, "
+    "or put the file with PUT."
+)
 FAILURES = {
     "a path that is none": (
         add("../a"),
@@ -223,10 +245,10 @@ FAILURES = {
         "n",
         "One of content, sha256 and xetHash is needed.",
     ),
-    "a content that only Xet has": (
-        {"type": "addFile", "path": "n", "xetHash": "0" * 64, "mtime": 1, "contentType": "a/b"},
+    "a content that was not uploaded": (
+        {"type": "addFile", "path": "n", "xetHash": "1" * 64, "mtime": 1, "contentType": "a/b"},
         "n",
-        f"ada/box has no content {'0' * 64}. {NO_XET}",
+        NOT_UPLOADED,
     ),
     "a file where a folder is": (
         add("kept"),
@@ -238,26 +260,72 @@ FAILURES = {
         "new/below",
         "A path, or one that it begins with, cannot be a file and a folder at once.",
     ),
-    "a path twice": (delete("new"), "new", "A batch names each path once."),
 }
 
 
-async def test_one_operation_that_cannot_be_done_undoes_the_others(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, box: str
+async def test_an_operation_that_cannot_be_done_leaves_the_others_alone(
+    client: httpx2.AsyncClient, ada: Headers, box: str
 ) -> None:
-    await send(client, ada, add("folder/a", b"one"), add("kept/a", b"two"))
-
     for name, (line, path, error) in FAILURES.items():
+        await send(client, ada, add("folder/a", b"one"), add("kept/a", b"two"))
         response = await send(client, ada, add("new"), delete("folder/a"), add("folder/b"), line)
 
         assert (response.status_code, response.json()) == (
-            422,
+            200,
             {
-                "error": "1 of 4 operations cannot be done, so nothing was changed.",
+                "success": False,
+                "processed": 4,
+                "succeeded": 3,
                 "failed": [{"path": path, "error": error}],
             },
         ), name
-    assert await files(client, ada) == {"folder/a": digest(b"one"), "kept/a": digest(b"two")}
+        # Events tell of what was done, and totals count it.
+        assert list(await files(client, ada)) == ["folder/b", "kept/a", "new"], name
+
+
+async def test_a_path_that_is_named_twice_fails_as_a_whole(
+    client: httpx2.AsyncClient, ada: Headers, box: str
+) -> None:
+    response = await send(client, ada, add("a", b"one"), add("b"), add("a", b"two"))
+
+    assert response.json() == {
+        "success": False,
+        "processed": 3,
+        "succeeded": 1,
+        "failed": [{"path": "a", "error": "A batch names each path once."}],
+    }
+    assert list(await files(client, ada)) == ["b"]
+
+
+async def test_a_batch_of_which_nothing_can_be_done_is_refused(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, box: str
+) -> None:
+    await send(client, ada, add("kept/a", b"two"))
+    # A path, a content, and what shows only when the others are looked at.
+    broken = [FAILURES[name][0] for name in ("a path that is none", "no content")]
+    before = (await client.get(box)).json()["updatedAt"]
+
+    response = await send(client, ada, *broken, add("kept"))
+
+    assert (response.status_code, response.json()) == (
+        422,
+        {
+            "error": "No operation of the batch can be done, so nothing was changed.",
+            "success": False,
+            "processed": 3,
+            "succeeded": 0,
+            "failed": [
+                {"path": path, "error": error}
+                for _, path, error in (
+                    FAILURES["a path that is none"],
+                    FAILURES["a file where a folder is"],
+                    FAILURES["no content"],
+                )
+            ],
+        },
+    )
+    assert await files(client, ada) == {"kept/a": digest(b"two")}
+    assert (await client.get(box)).json()["updatedAt"] == before
     assert len(await published_events(database, RepoFilesUpdated)) == 1
 
 

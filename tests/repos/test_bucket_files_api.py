@@ -20,9 +20,11 @@ from hublet.core.database.sqlite import SqliteDatabase
 from hublet.core.hub import Hub
 from hublet.core.paging import write_cursor
 from hublet.events import RepoFilesUpdated
+from hublet.storage.xet_hashes import file_hash, to_text
 from hublet.tokens.records import TokenRole
 from outbox_events import published_events
 from people import Headers, a_user, an_organization, sign_in
+from storage.xet_content import nodes
 
 BOX = "/api/buckets/ada/box"
 KINDS = ["buckets", "containers"]
@@ -84,7 +86,7 @@ async def test_a_file_comes_back_as_it_was_put(
         "path": "a/b.bin",
         "size": 2_560_000,
         "sha256": digest(content),
-        "xetHash": digest(content),
+        "xetHash": stored.json()["xetHash"],
         "mtime": "2026-11-15T01:44:56.123Z",
         "uploadedAt": stored.json()["uploadedAt"],
         "contentType": "application/x-thing",
@@ -99,7 +101,13 @@ async def test_a_file_comes_back_as_it_was_put(
     [event] = await published_events(database, RepoFilesUpdated)
     assert (event["repo"]["name"], event["repo"]["type"]) == ("ada/box", kind.removesuffix("s"))
     assert event["updated_files"] == [
-        {"path": "a/b.bin", "action": "add", "sha256": digest(content), "size": 2_560_000}
+        {
+            "path": "a/b.bin",
+            "action": "add",
+            "sha256": digest(content),
+            "xet_hash": stored.json()["xetHash"],
+            "size": 2_560_000,
+        }
     ]
 
 
@@ -595,7 +603,7 @@ async def test_a_listing_tells_what_is_known_of_each(
         "path": "a.txt",
         "size": 5,
         "sha256": digest(b"a.txt"),
-        "xetHash": digest(b"a.txt"),
+        "xetHash": to_text(file_hash(nodes([b"a.txt"]))),
         "mtime": file["uploadedAt"],
         "uploadedAt": file["uploadedAt"],
         "contentType": "text/plain",

@@ -102,7 +102,7 @@ EVENTS: list[Event] = [
             UpdatedFile(
                 path="2026/scan.png",
                 action="add",
-                sha256="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                xet_hash="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
                 size=51200,
             ),
             UpdatedFile(path="2025/scan.png", action="delete"),

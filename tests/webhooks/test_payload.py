@@ -140,7 +140,7 @@ FACTS: list[Any] = [
         RepoFilesUpdated(
             repo=BUCKET,
             updated_files=(
-                UpdatedFile(path="a.bin", action="add", sha256="3" * 64, size=5),
+                UpdatedFile(path="a.bin", action="add", sha256="2" * 64, xet_hash="3" * 64, size=5),
                 UpdatedFile(path="b.bin", action="delete"),
             ),
             actor_id=ACTOR,

@@ -24,6 +24,7 @@ _MODULES = {
     "tokens": ("token",),
     "oauth_apps": ("oauth",),
     "tasks": ("task",),
+    "storage": ("storage",),
 }
 
 

@@ -58,6 +58,28 @@ def add_change_command(
     attach_command(group, name, work, command, options=_LOCATION_OPTIONS, example=example)
 
 
+def add_database_command(
+    group: typer.Typer, name: str, work: Callable[..., Awaitable[CommandResult]], *, example: str
+) -> None:
+    """Add a command that takes many transactions; `work` gets the database and its own arguments."""
+
+    def command(
+        *,
+        data_dir: Path | None,
+        database_url: str | None,
+        config: Path | None,
+        as_json: bool,
+        **given: Any,
+    ) -> None:
+        settings = load_settings(data_dir=data_dir, database_url=database_url, config=config)
+        result = run_loop(_work(settings, work, given))
+        show(result, as_json=as_json)
+        if result.failed:
+            raise typer.Exit(1)
+
+    attach_command(group, name, work, command, options=_LOCATION_OPTIONS, example=example)
+
+
 def add_list_command(
     group: typer.Typer, name: str, work: Callable[..., Awaitable[Table]], *, example: str
 ) -> None:
@@ -92,6 +114,13 @@ async def _change(
         database.transaction() as conn,
     ):
         return await work(conn, **given)
+
+
+async def _work(
+    settings: "Settings", work: Callable[..., Awaitable[CommandResult]], given: dict[str, Any]
+) -> CommandResult:
+    async with open_local_hub(settings, prepare=False) as database:
+        return await work(database, **given)
 
 
 async def _read(

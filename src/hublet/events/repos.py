@@ -36,6 +36,8 @@ class UpdatedFile:
     # Either "add" or "delete".
     action: str
     sha256: str | None = None
+    # The file hash of Xet, unless the content was not cut yet.
+    xet_hash: str | None = None
     size: int | None = None
 
 

@@ -9,7 +9,8 @@ HubError
 ├── AuthenticationNeeded 401
 │   └── CasTokenRefused
 ├── NotAllowed      403
-│   └── AccessNotGranted, RightNeeded, CannotCreateThere, InvalidLink, CasAccessRefused
+│   ├── AccessNotGranted, RightNeeded, CannotCreateThere, InvalidLink, StorageFull
+│   └── CasAccessRefused
 ├── NotFound        404
 │   ├── RepoNotFound, RepoFolderGone, RevisionNotFound, EntryNotFound, ContentMissing
 │   ├── FileNotFound, ObjectNotFound, OwnerNotFound, AccessRequestNotFound, AttachmentNotFound
@@ -265,6 +266,17 @@ class StorageUnavailable(Unavailable):
 # Uploads: files of buckets, attachments and Git LFS.
 
 
+class StorageFull(NotAllowed):
+    """The owner's repositories hold as much as the hub allows."""
+
+    def __init__(self, owner: str, *, used: int, more: int, limit: int) -> None:
+        wanted = f", and this upload has {more} more" if more else ""
+        super().__init__(
+            f"The repositories of {owner} hold {used} bytes{wanted}; the limit is {limit}. Delete "
+            "files or repositories, or ask the hub's operator for a higher limits.owner_bytes."
+        )
+
+
 class InvalidUpload(InvalidRequest):
     """The body, its type or its digest is not what it must be or was announced to be."""
 
@@ -308,7 +320,7 @@ class BatchTooLarge(TooLarge):
 
 
 class BatchFailed(HubError):
-    """Some operations cannot be done, so none was; the public client reads which.
+    """No operation of a batch can be done; the public clients read why.
 
     `failures` are the reasons by path.
     """
@@ -317,8 +329,13 @@ class BatchFailed(HubError):
 
     def __init__(self, failures: Mapping[str, str], *, of: int) -> None:
         super().__init__(
-            f"{len(failures)} of {of} operations cannot be done, so nothing was changed.",
-            extra={"failed": [{"path": path, "error": error} for path, error in failures.items()]},
+            "No operation of the batch can be done, so nothing was changed.",
+            extra={
+                "success": False,
+                "processed": of,
+                "succeeded": 0,
+                "failed": [{"path": path, "error": error} for path, error in failures.items()],
+            },
         )
 
 

@@ -35,7 +35,7 @@ from hublet.core.database import Connection, Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.queue import NewTask, add_daily
 from hublet.core.queue import add as add_task
-from hublet.repos import pruning_store, store
+from hublet.repos import pruning_store, store, usage
 from hublet.repos.git import bare_repos
 from hublet.storage.epochs import get_epoch_start
 from hublet.storage.object_store import (
@@ -107,6 +107,7 @@ async def prune_blobs(database: Database) -> None:
     async with database.transaction() as conn:
         await schedule_blob_pruning(conn, delay=PRUNE_EVERY)
     await prune(database)
+    await usage.measure(database)
 
 
 async def prune(database: Database) -> Pruned:

@@ -215,6 +215,23 @@ class RefTransaction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StorageUsage:
+    """Bytes of content, and bytes at rest that one repository of the owner needs, or several do."""
+
+    raw: int
+    stored: int
+    shared: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoUsage:
+    type: str
+    # With the owner's.
+    name: str
+    usage: StorageUsage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DamagedObject:
     """An object of the store whose bytes are wrong or gone."""
 

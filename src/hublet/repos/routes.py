@@ -20,13 +20,15 @@ from hublet.repos import (
     gating_routes,
     lifecycle,
     likes,
+    records,
     service,
     settings,
     store,
+    usage,
 )
 from hublet.repos.access import requested_visibility
 from hublet.repos.attachments import SUFFIXES, check_media_type
-from hublet.repos.auth import GIT_REPO, GIT_TAGS, MOVED, GitRepo, body_of
+from hublet.repos.auth import ANY_REPO, GIT_REPO, GIT_TAGS, MOVED, AnyRepo, GitRepo, body_of
 from hublet.repos.browse import download_routes
 from hublet.repos.browse import routes as browse_routes
 from hublet.repos.commits import routes as commit_routes
@@ -54,11 +56,13 @@ from hublet.repos.schemas import (
     DuplicateRepo,
     Like,
     MoveRepo,
+    OwnerStorage,
     RepoResourceGroupEnvelope,
     RepoSettings,
     RepoTaken,
     RepoUrl,
     SetRepoResourceGroup,
+    StorageUsage,
     UpdateRepoSettings,
 )
 from hublet.repos.xet import routes as xet_routes
@@ -68,6 +72,7 @@ from hublet.storage.object_store import open_store
 from hublet.tokens.auth import AccountOwner, AnyCaller, DiscussionWriter, MaybeCaller, actor_of
 
 router = Router(prefix="/api/repos", tags=["repos"])
+storage_router = Router()
 settings_router = Router(prefix=GIT_REPO, tags=GIT_TAGS, responses=MOVED)
 likes_router = Router()
 attachments_router = Router(tags=["discussions"])
@@ -78,6 +83,7 @@ ROUTERS: tuple[Router, ...] = (
     browse_routes.lists_router,
     browse_routes.router,
     settings_router,
+    storage_router,
     gating_routes.router,
     likes_router,
     bucket_routes.buckets,
@@ -106,6 +112,34 @@ _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _TAKES_A_FILE: dict[str, Any] = {
     "requestBody": {"required": True, "content": dict.fromkeys(SUFFIXES, _BINARY)}
 }
+
+
+@storage_router.get(
+    f"{ANY_REPO}/storage", tags=[*GIT_TAGS, "buckets", "containers"], responses=MOVED
+)
+async def get_repo_storage(conn: ReadConn, caller: AnyCaller, address: AnyRepo) -> StorageUsage:
+    """Get how many bytes a repository holds, and how many at rest it needs.
+
+    Only its owner, or an administrator of the organization, may know.
+    """
+    return StorageUsage.of(await usage.get_of_repo(conn, caller, address))
+
+
+@storage_router.get("/api/settings/storage", tags=["users"])
+async def get_own_storage(conn: ReadConn, caller: AnyCaller) -> OwnerStorage:
+    """Get how many bytes the caller's repositories hold, and how many at rest they need."""
+    return _owner_storage(conn, await usage.get_of_owner(conn, caller, None))
+
+
+@storage_router.get("/api/organizations/{name}/settings/storage", tags=["orgs"])
+async def get_organization_storage(conn: ReadConn, caller: AnyCaller, name: str) -> OwnerStorage:
+    """Get the same of an organization, for its administrators."""
+    return _owner_storage(conn, await usage.get_of_owner(conn, caller, name))
+
+
+def _owner_storage(conn: Reader, used: records.StorageUsage) -> OwnerStorage:
+    limit = conn.hub.settings.limits.owner_bytes
+    return OwnerStorage(raw=used.raw, stored=used.stored, shared=used.shared, limit=limit)
 
 
 @router.post("/create", responses={**_MISSING, **_TAKEN})

@@ -219,3 +219,21 @@ class AccessRequest(Schema):
                 "rejectionReason": request.rejection_reason or MISSING,
             }
         )
+
+
+class StorageUsage(Schema):
+    """Bytes of a repository, or of all repositories of an owner."""
+
+    raw: Annotated[int, Field(description="Bytes of content outside git; what a quota counts.")]
+    stored: Annotated[
+        int, Field(description="Bytes at rest that one repository of its owner needs.")
+    ]
+    shared: Annotated[int, Field(description="Bytes at rest that several of its owner's need.")]
+
+    @classmethod
+    def of(cls, usage: records.StorageUsage) -> Self:
+        return cls(raw=usage.raw, stored=usage.stored, shared=usage.shared)
+
+
+class OwnerStorage(StorageUsage):
+    limit: Annotated[int | None, Field(description="The most raw bytes; null: there is no limit.")]

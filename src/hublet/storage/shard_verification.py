@@ -7,7 +7,7 @@ verified xorbs, and read the files that it makes up of them.
 
 import mmap
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -126,7 +126,7 @@ def verify_files(
 def _verify(
     store: ObjectStore, file: ShardFile, check: FileCheck, xorbs: Mapping[bytes, Xorb]
 ) -> VerifiedFile:
-    layouts = {each.xorb: _layout_of(store, each.xorb, xorbs) for each in file.segments}
+    layouts = _Layouts(store, xorbs)
     verify_file(file, layouts)
     sha256 = check.known_sha256 or sha256_of(_stored_pieces(store, file.segments, layouts))
     if file.sha256 not in {None, sha256}:
@@ -142,6 +142,23 @@ def _verify(
     )
 
 
+class _Layouts(Mapping[bytes, XorbLayout]):
+    """Layouts by xorb, each read when it is asked for: a file of many xorbs would fill the memory."""
+
+    def __init__(self, store: ObjectStore, xorbs: Mapping[bytes, Xorb]) -> None:
+        self._store = store
+        self._xorbs = xorbs
+
+    def __getitem__(self, xorb: bytes) -> XorbLayout:
+        return _layouts.get(self._store, self._xorbs[xorb])
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._xorbs)
+
+    def __len__(self) -> int:
+        return len(self._xorbs)
+
+
 def _layout_of(store: ObjectStore, digest: bytes, xorbs: Mapping[bytes, Xorb]) -> XorbLayout:
     if digest not in xorbs:
         raise InvalidShard(f"The xorb {to_text(digest)} was not uploaded here.")
@@ -149,7 +166,7 @@ def _layout_of(store: ObjectStore, digest: bytes, xorbs: Mapping[bytes, Xorb]) -
 
 
 def _stored_pieces(
-    store: ObjectStore, segments: Sequence[Segment], layouts: Mapping[bytes, XorbLayout]
+    store: ObjectStore, segments: Iterable[Segment], layouts: Mapping[bytes, XorbLayout]
 ) -> Iterator[bytes]:
     """Yield the stored bytes of the segments in pieces that hold whole chunks."""
     for segment in segments:

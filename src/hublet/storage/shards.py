@@ -1,7 +1,8 @@
 """Shards of Xet: manifests of files as segments of xorbs, and of the chunks of new xorbs.
 
-A shard is a sequence of records of 48 bytes. `parse` only reads; what a shard claims is compared with
-the hub's own layouts elsewhere.
+A shard is a sequence of records of 48 bytes, up to 1.4 million of them. `parse` keeps them as bytes,
+which take no more memory than the body; what a shard claims is compared with the hub's own layouts
+elsewhere.
 """
 
 import struct
@@ -19,8 +20,8 @@ _TAG = b"HFRepoMetaData\x00" + bytes.fromhex("556967456a7b815783a5bdd95ccdd14aa9
 _VERSION = 2
 _FOOTER_VERSION = 1
 _FOOTER_BYTES = 200
-_RECORD_BYTES = 48
-_NUMBERS_AFTER_HASH = struct.Struct("<4I")
+# A hash and four numbers, whose meaning depends on where the record stands.
+_RECORD = struct.Struct("<32s4I")
 _HEADER = struct.Struct(f"<{len(_TAG)}s2Q")
 _END_HASH = b"\xff" * HASH_BYTES
 
@@ -42,21 +43,38 @@ class ShardFile:
     """File as a list of segments; what the uploader says of it is a claim until verified."""
 
     hash: bytes
-    segments: list[Segment]
-    range_hashes: list[bytes]
+    segment_records: bytes
+    # One for each segment, or none at all.
+    range_records: bytes
     sha256: str | None
     # Where its records begin in the shard.
     offset: int
 
     @property
+    def segments(self) -> Iterator[Segment]:
+        for xorb, _, length, start, end in _RECORD.iter_unpack(self.segment_records):
+            yield Segment(xorb, length, start, end)
+
+    @property
+    def range_hashes(self) -> Iterator[bytes]:
+        return (digest for digest, *_ in _RECORD.iter_unpack(self.range_records))
+
+    @property
     def size(self) -> int:
-        return sum(segment.length for segment in self.segments)
+        return sum(length for _, _, length, _, _ in _RECORD.iter_unpack(self.segment_records))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardXorb:
     hash: bytes
-    chunks: list[Node]
+    chunk_records: bytes
+
+    @property
+    def chunks(self) -> list[Node]:
+        return [
+            Node(digest, length)
+            for digest, _, length, _, _ in _RECORD.iter_unpack(self.chunk_records)
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +83,15 @@ class Shard:
     xorbs: list[ShardXorb]
 
 
-class _Record(NamedTuple):
-    """A record: a hash and four numbers, whose meaning depends on where it stands."""
+class _SectionHeader(NamedTuple):
+    """First record of a file or xorb."""
 
     hash: bytes
-    first: int
-    second: int
-    third: int
-    fourth: int
+    flags: int
+    # Of segments or chunks.
+    records: int
+    # Where it begins in the shard.
+    offset: int
 
 
 def parse(data: bytes | memoryview) -> Shard:
@@ -108,52 +127,45 @@ class _Records:
 
     def __init__(self, view: memoryview, *, at: int) -> None:
         self._view = view
-        self.at = at
+        self._at = at
 
-    def __next__(self) -> _Record:
-        if len(self._view) - self.at < _RECORD_BYTES:
-            raise InvalidShard("The shard ends before its last record.")
-        start = self.at
-        self.at += _RECORD_BYTES
-        digest = bytes(self._view[start : start + HASH_BYTES])
-        return _Record(digest, *_NUMBERS_AFTER_HASH.unpack_from(self._view, start + HASH_BYTES))
+    def header(self) -> _SectionHeader | None:
+        """Return the next record; None where it ends the list."""
+        offset = self._at
+        digest, flags, count, _, _ = _RECORD.unpack(self.take(1))
+        return None if digest == _END_HASH else _SectionHeader(digest, flags, count, offset)
 
-    def take(self, count: int) -> list[_Record]:
-        if count * _RECORD_BYTES > len(self._view) - self.at:
-            raise InvalidShard(f"The shard announces {count} records, more than it can hold.")
-        return [next(self) for _ in range(count)]
+    def take(self, count: int) -> bytes:
+        start, end = self._at, self._at + count * _RECORD.size
+        if end > len(self._view):
+            raise InvalidShard(f"The shard ends before the {count} records that must follow.")
+        self._at = end
+        return bytes(self._view[start:end])
 
 
 def _files(records: _Records) -> Iterator[ShardFile]:
-    while True:
-        offset = records.at
-        header = next(records)
-        if header.hash == _END_HASH:
-            return
-        flags, count = header.first, header.second
-        segments = [
-            Segment(each.hash, each.second, each.third, each.fourth) for each in records.take(count)
-        ]
-        ranges = records.take(count) if flags & _HAS_RANGE_HASHES else []
-        sha256 = to_text(next(records).hash) if flags & _HAS_SHA256 else None
+    while (header := records.header()) is not None:
         yield ShardFile(
             hash=header.hash,
-            segments=segments,
-            range_hashes=[each.hash for each in ranges],
-            sha256=sha256,
-            offset=offset,
+            segment_records=records.take(header.records),
+            range_records=records.take(header.records if header.flags & _HAS_RANGE_HASHES else 0),
+            sha256=_hash_text(records) if header.flags & _HAS_SHA256 else None,
+            offset=header.offset,
         )
 
 
+def _hash_text(records: _Records) -> str:
+    return to_text(records.take(1)[:HASH_BYTES])
+
+
 def _xorbs(records: _Records) -> Iterator[ShardXorb]:
-    while (header := next(records)).hash != _END_HASH:
-        count = header.second
-        if not 1 <= count <= MOST_CHUNKS:
-            raise InvalidShard(f"A xorb has 1 to {MOST_CHUNKS} chunks, not {count}.")
-        chunks = [Node(each.hash, each.second) for each in records.take(count)]
-        if any(not 1 <= chunk.length <= LARGEST_CHUNK for chunk in chunks):
+    while (header := records.header()) is not None:
+        if not 1 <= header.records <= MOST_CHUNKS:
+            raise InvalidShard(f"A xorb has 1 to {MOST_CHUNKS} chunks, not {header.records}.")
+        xorb = ShardXorb(hash=header.hash, chunk_records=records.take(header.records))
+        if any(not 1 <= chunk.length <= LARGEST_CHUNK for chunk in xorb.chunks):
             raise InvalidShard(f"A chunk has 1 to {LARGEST_CHUNK} bytes.")
-        yield ShardXorb(hash=header.hash, chunks=chunks)
+        yield xorb
 
 
 def deduplication_shard(
@@ -172,7 +184,7 @@ def deduplication_shard(
         raw += layout.size
     parts.append(_END_RECORD)
     end = sum(len(part) for part in parts)
-    numbers = [_HEADER.size, _HEADER.size + _RECORD_BYTES, end, 0, end, 0, end, 0]
+    numbers = [_HEADER.size, _HEADER.size + _RECORD.size, end, 0, end, 0, end, 0]
     footer = struct.pack("<9Q", _FOOTER_VERSION, *numbers)
     footer += key + struct.pack("<2Q", created_at, expires_at) + bytes(48)
     footer += struct.pack("<4Q", stored, raw, stored, end)
@@ -187,7 +199,7 @@ def _keyed_chunks(layout: XorbLayout, key: bytes) -> Iterator[bytes]:
 
 
 def _record(digest: bytes, *numbers: int) -> bytes:
-    return digest + _NUMBERS_AFTER_HASH.pack(*numbers)
+    return _RECORD.pack(digest, *numbers)
 
 
 _END_RECORD = _record(_END_HASH, 0, 0, 0, 0)

@@ -147,6 +147,15 @@ def _segment(row: Row) -> BlobSegment:
     )
 
 
+async def find_xet_hashes(conn: Reader, digests: Iterable[str]) -> dict[str, str]:
+    """Return, by SHA-256, the file hashes of those blobs that are cut."""
+    rows = await conn.fetch_all(
+        "SELECT sha256, xet_hash FROM blobs WHERE sha256 IN each($1) AND xet_hash IS NOT NULL",
+        _json_array(digests),
+    )
+    return {row["sha256"]: row["xet_hash"] for row in rows}
+
+
 async def find_digest(conn: Reader, xet_hash: str) -> str | None:
     """Return the SHA-256 of the content with a file hash."""
     digest: str | None = await conn.fetch_value(

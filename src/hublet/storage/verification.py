@@ -8,7 +8,7 @@ import hashlib
 import mmap
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -17,7 +17,10 @@ from threading import Thread
 from hublet.storage.errors import InvalidShard
 from hublet.storage.shards import Segment, ShardFile, ShardXorb
 from hublet.storage.xet_hashes import Node, file_hash, to_text
-from hublet.storage.xorbs import XorbLayout, read_chunks, verify
+from hublet.storage.xorbs import SMALLEST_CHUNK, XorbLayout, read_chunks, verify
+
+# So many chunks of a file may be shorter than clients cut them.
+_FREE_CHUNKS = 16
 
 
 def worker_processes(count: int) -> ProcessPoolExecutor:
@@ -66,17 +69,28 @@ def verify_xorb_claim(claim: ShardXorb, layout: XorbLayout) -> None:
 
 
 def verify_file(file: ShardFile, layouts: Mapping[bytes, XorbLayout]) -> None:
-    """Compare what a shard says of a file with layouts of verified xorbs; raise InvalidShard."""
-    if len(file.range_hashes) != len(file.segments):
+    """Compare what a shard says of a file with layouts of verified xorbs; raise InvalidShard.
+
+    `layouts` may read each one when it is asked for it: it is asked for one segment at a time.
+    """
+    if len(file.range_records) != len(file.segment_records):
         raise InvalidShard("Each segment of a file needs a verification record.")
-    chunks: list[Node] = []
+    if file_hash(_chunks_of(file, layouts)) != file.hash:
+        raise InvalidShard(f"The segments do not make up the file {to_text(file.hash)}.")
+
+
+def _chunks_of(file: ShardFile, layouts: Mapping[bytes, XorbLayout]) -> Iterator[Node]:
+    size = count = 0
     for segment, claimed in zip(file.segments, file.range_hashes, strict=True):
         layout = _layout_of(segment, layouts)
+        size += segment.length
+        count += segment.end - segment.start
+        # A record of 48 bytes can name 8192 chunks: this bounds what the uploader makes us hash.
+        if count > _FREE_CHUNKS + size // SMALLEST_CHUNK:
+            raise InvalidShard("All chunks of a file but the last have 8 KiB or more.")
         if layout.range_hash(segment.start, segment.end) != claimed:
             raise InvalidShard("A segment's verification record does not match its chunks.")
-        chunks += layout.chunks(segment.start, segment.end)
-    if file_hash(chunks) != file.hash:
-        raise InvalidShard(f"The segments do not make up the file {to_text(file.hash)}.")
+        yield from layout.chunks(segment.start, segment.end)
 
 
 def _layout_of(segment: Segment, layouts: Mapping[bytes, XorbLayout]) -> XorbLayout:

@@ -6,7 +6,8 @@ each of them, so that within each group of eight the bytes stand in reverse.
 
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from blake3 import blake3
@@ -73,41 +74,42 @@ def keyed_hash(chunk: bytes, key: bytes) -> bytes:
     return blake3(chunk, key=key).digest()
 
 
-def xorb_hash(chunks: Sequence[Node]) -> bytes:
-    """Return the root of the tree over the chunks."""
-    if not chunks:
+def xorb_hash(chunks: Iterable[Node]) -> bytes:
+    """Return the root of the tree over the chunks.
+
+    Only some groups of it are in memory at a time: a file of a terabyte has 16 million chunks.
+    """
+    level = iter(chunks)
+    first = next(level, None)
+    if first is None:
         return ZERO_HASH
-    level = chunks
-    while len(level) > 1:
-        level = _parents(level)
-    return level[0].hash
+    while (second := next(level, None)) is not None:
+        level = _parents(chain((first, second), level))
+        first = next(level)
+    return first.hash
 
 
-def file_hash(chunks: Sequence[Node]) -> bytes:
-    if not chunks:
-        return ZERO_HASH
-    return blake3(xorb_hash(chunks), key=ZERO_HASH).digest()
+def file_hash(chunks: Iterable[Node]) -> bytes:
+    root = xorb_hash(chunks)
+    return root if root == ZERO_HASH else blake3(root, key=ZERO_HASH).digest()
 
 
-def _parents(level: Sequence[Node]) -> list[Node]:
-    parents = []
-    start = 0
-    while start < len(level):
-        end = _group_end(level, start)
-        parents.append(_parent(level[start:end]))
-        start = end
-    return parents
+def _parents(level: Iterable[Node]) -> Iterator[Node]:
+    group: list[Node] = []
+    for node in level:
+        group.append(node)
+        if len(group) >= _SMALLEST_GROUP and _ends_group(group):
+            yield _parent(group)
+            group = []
+    if group:
+        yield _parent(group)
 
 
-def _group_end(level: Sequence[Node], start: int) -> int:
-    latest = min(start + _LARGEST_GROUP, len(level))
-    for end in range(start + _SMALLEST_GROUP, latest):
-        if last_number(level[end - 1].hash) % _GROUP_END == 0:
-            return end
-    return latest
+def _ends_group(group: list[Node]) -> bool:
+    return len(group) == _LARGEST_GROUP or last_number(group[-1].hash) % _GROUP_END == 0
 
 
-def _parent(children: Sequence[Node]) -> Node:
-    text = "".join(f"{to_text(child.hash)} : {child.length}\n" for child in children)
+def _parent(children: Iterable[Node]) -> Node:
+    text = "".join([f"{to_text(child.hash)} : {child.length}\n" for child in children])
     digest = blake3(text.encode(), key=_NODE_KEY).digest()
-    return Node(digest, sum(child.length for child in children))
+    return Node(digest, sum([child.length for child in children]))

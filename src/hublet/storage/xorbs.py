@@ -6,6 +6,7 @@ it in a worker process.
 """
 
 import struct
+import sys
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -328,8 +329,17 @@ def _before(ends: "array[int]", at: int) -> int:
 
 
 def _little(numbers: "array[int]") -> bytes:
-    return struct.pack(f"<{len(numbers)}I", *numbers)
+    return _swapped(numbers).tobytes()
 
 
 def _numbers(data: bytes) -> "array[int]":
-    return array("I", struct.unpack(f"<{len(data) // 4}I", data))
+    return _swapped(array("I", data))
+
+
+def _swapped(numbers: "array[int]") -> "array[int]":
+    """Turn numbers of this machine into little-endian ones, or back."""
+    if sys.byteorder == "little":
+        return numbers
+    swapped = array("I", numbers)
+    swapped.byteswap()
+    return swapped

@@ -15,6 +15,7 @@ from hublet.core.logs import redact_text
 from hublet.core.sealing import KeyRing, KeyRingError
 from hublet.core.startup import load_keys
 from hublet.first_start import keys_fit
+from hublet.repos import scrub_store, usage_store
 
 _KEYS = "keys"
 _KEYS_FILE = "secret.keys"
@@ -28,6 +29,7 @@ _SLOW_SECONDS = 0.02
 _MAX_WAIT = timedelta(minutes=1)
 _START_A_WORKER = "Is a hub running? Start hublet serve, or hublet worker on PostgreSQL."
 _MAX_PARKED = 3
+_MAX_DAMAGED = 3
 
 
 def find_ring(settings: Settings) -> KeyRing | Finding:
@@ -193,6 +195,31 @@ async def check_webhooks(conn: Reader) -> Finding:
         advice = "Their owners were told; enabling one clears it, and recover sends what it missed."
         return warning("webhooks", found, advice)
     return ok("webhooks", found)
+
+
+async def check_storage(conn: Reader) -> Finding:
+    if count := await scrub_store.count_damaged(conn):
+        return await _damaged_objects(conn, count)
+    totals = await usage_store.totals(conn)
+    return ok(
+        "storage",
+        f"Repositories hold {totals['raw']} bytes; at rest are {totals['blobs']} whole and "
+        f"{totals['xorbs']} in xorbs. Nothing is known to be damaged.",
+    )
+
+
+async def _damaged_objects(conn: Reader, count: int) -> Finding:
+    oldest = await scrub_store.list_damaged(conn, limit=_MAX_DAMAGED)
+    listed = "; ".join(
+        f"{each.kind}/{each.digest} {each.problem}, of {', '.join(each.repos) or 'no repository'}"
+        for each in oldest
+    )
+    more = f"; and {count - len(oldest)} more" if count > len(oldest) else ""
+    return problem(
+        "storage",
+        f"{count} objects are damaged or missing ({listed}{more}).",
+        "Restore them from a backup or upload the files again, then run hublet storage verify.",
+    )
 
 
 async def _parked_tasks(conn: Reader, count: int) -> Finding:

@@ -74,6 +74,7 @@ async def _check_work(opened: Database) -> list[Finding]:
             await database.check_events(conn),
             await database.check_tasks(conn),
             await database.check_webhooks(conn),
+            await database.check_storage(conn),
         ]
 
 

@@ -5,13 +5,11 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import Depends, Request, Response
-from fastapi.responses import JSONResponse
 
 from hublet.core.database import Database
 from hublet.core.http import Db, Router
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.file_responses import (
-    FILE_RESPONSES,
     blob_response,
     content_disposition,
     content_response,
@@ -23,17 +21,15 @@ from hublet.repos.browse.downloads import BINARY, TEXT, DownloadCounter, safe_me
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.browse.revisions import get_revision
 from hublet.repos.records import RepoAddress, Right
+from hublet.repos.xet.file_info import DOWNLOAD_RESPONSES, file_info_response
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
-from hublet.storage.records import Content
 from hublet.tokens.auth import MaybeCaller
 
 # The path that the public service redirects its clients to.
 CACHED_REPO = "/api/resolve-cache/{kind:kind}/{namespace:owner}/{name}"
 
-_FILE_INFO = "application/vnd.xet-fileinfo+json"
-
-router = Router(tags=GIT_TAGS, responses=MOVED | FILE_RESPONSES)
+router = Router(tags=GIT_TAGS, responses=MOVED | DOWNLOAD_RESPONSES)
 
 
 async def _revision_path(
@@ -123,8 +119,8 @@ async def _send(
         version = file.entry.oid
     else:
         headers |= await downloads.lfs_headers(database, file, content)
-        if content.xet_hash is not None and _wants_file_info(request):
-            return _file_info(content, headers)
+        if (info := file_info_response(request, headers)) is not None:
+            return info
         store = open_store(database.hub.settings)
         send = partial(blob_response, request, ContentSource(store, content))
         version = content.sha256
@@ -133,18 +129,6 @@ async def _send(
     )
     _count(request, response, file.repo.id)
     return response
-
-
-def _wants_file_info(request: Request) -> bool:
-    return _FILE_INFO in request.headers.get("accept", "")
-
-
-def _file_info(content: Content, headers: dict[str, str]) -> Response:
-    """Answer the public JavaScript client, which asks so whether it can download through Xet."""
-    etag = headers["X-Linked-Etag"]
-    info = {"hash": content.xet_hash, "etag": etag, "size": content.size}
-    cache = {"Cache-Control": "private, no-store", "Vary": "Accept"}
-    return JSONResponse(info, headers={**headers, **cache, "ETag": etag}, media_type=_FILE_INFO)
 
 
 def _count(request: Request, response: Response, repo_id: str) -> None:

@@ -16,6 +16,7 @@ from hublet.repos.errors import ContentMissing, EntryNotFound
 from hublet.repos.git import bare_repos, trees
 from hublet.repos.git.trees import LfsPointer
 from hublet.repos.xet.addresses import xet_headers
+from hublet.repos.xet.file_info import linked_headers
 from hublet.storage.records import Content
 
 log = get_logger("downloads")
@@ -146,7 +147,7 @@ async def _with_content(database: Database, file: StoredFile, lfs: LfsPointer) -
 
 async def lfs_headers(database: Database, file: StoredFile, content: Content) -> dict[str, str]:
     """Return the headers of a file in LFS; one that is cut can be downloaded through Xet."""
-    headers = {"X-Linked-Etag": f'"{content.sha256}"', "X-Linked-Size": str(content.size)}
+    headers = linked_headers(sha256=content.sha256, size=content.size)
     if content.xet_hash is None:
         return headers
     async with database.read() as conn:

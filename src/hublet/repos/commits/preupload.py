@@ -17,6 +17,7 @@ from hublet.repos.commits.targets import CommitAddress, get_target
 from hublet.repos.git import trees
 from hublet.repos.git.patterns import GIT_ATTRIBUTES_FILE, GitAttributes, IgnoreRules
 from hublet.repos.git.trees import GitEntry
+from hublet.repos.usage import check_quota
 from hublet.tokens.records import Caller
 
 _IGNORE_FILE = ".gitignore"
@@ -85,16 +86,31 @@ class _Rules:
 async def advise(
     database: Database, caller: Caller, address: CommitAddress, offer: Offer
 ) -> list[FileAdvice]:
-    """Return for each file how to upload it, and the id of its present content."""
+    """Return for each file how to upload it, and the id of its present content.
+
+    Raise StorageFull when the owner has no room for those that are new.
+    """
     async with database.read() as conn:
         target = await get_target(conn, caller, address)
     folder = repos.git_folder(database, target.repo.id)
     rules = await asyncio.to_thread(_inspect, folder, target.head, offer)
     large = [entry.lfs.sha256 for entry in rules.entries.values() if entry.lfs is not None]
+    new = sum(_new_bytes(file, rules) for file in offer.files)
     async with database.read() as conn:
+        if new:
+            await check_quota(conn, target.repo.owner_id, new, before_upload=True)
         blobs = await blobs_store.find_in_repo(conn, target.repo.id, large) if large else {}
     git_ids = {digest: blob.git_sha1 for digest, blob in blobs.items()}
     return [_advice(file.path, rules, git_ids) for file in offer.files]
+
+
+def _new_bytes(file: OfferedFile, rules: _Rules) -> int:
+    """Return how many bytes outside git a file brings; one of the same size is probably the same."""
+    if file.path not in rules.lfs or file.path in rules.ignored:
+        return 0
+    entry = rules.entries.get(file.path)
+    present = None if entry is None or entry.lfs is None else entry.lfs.size
+    return 0 if file.size in {None, present} else file.size or 0
 
 
 def _inspect(folder: Path, commit: str, offer: Offer) -> _Rules:

@@ -52,22 +52,29 @@ RequestedCondition = Annotated[Condition, Depends(_condition)]
 
 
 async def _upload(
+    request: Request,
     path: str,
     condition: RequestedCondition,
-    content_type: Annotated[str | None, Header(include_in_schema=False)] = None,
     x_file_modified_at: Annotated[Moment | None, Header()] = None,
     x_content_sha256: Annotated[str | None, Header(pattern="^[0-9A-Fa-f]{64}$")] = None,
     digest: Annotated[str | None, Header(description="As in `sha-256=<base64>`.")] = None,
 ) -> Upload:
     check_path(path)
-    check_media_type(media_type := content_type or guess_media_type(path))
+    check_media_type(media_type := request.headers.get("content-type") or guess_media_type(path))
     return Upload(
         path=path,
         media_type=media_type,
+        size=_length(request),
         modified_at=x_file_modified_at,
         digests=announced_digests(x_content_sha256=x_content_sha256, digest=digest),
         condition=condition,
     )
+
+
+def _length(request: Request) -> int | None:
+    """Return how long the body is said to be, if at all."""
+    length = request.headers.get("content-length", "")
+    return int(length) if length.isdigit() else None
 
 
 RequestedUpload = Annotated[Upload, Depends(_upload)]

@@ -1,9 +1,9 @@
-"""Batch of changes to a bucket: parsed line by line, checked as a whole, applied in one transaction."""
+"""Batch of changes to a bucket: parsed line by line, applied in one transaction as far as it can be."""
 
 import asyncio
 import base64
 from collections import Counter
-from collections.abc import AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from pydantic import MISSING, ValidationError
@@ -12,7 +12,6 @@ from hublet.core.clock import from_micros, now
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.errors import InvalidRequest, NotAllowed, NotFound
 from hublet.core.http.validation import describe_problems
-from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.errors import (
     PATH_TAKEN,
@@ -22,21 +21,28 @@ from hublet.repos.errors import (
     PathTakenInBucket,
 )
 from hublet.repos.files import service, store
-from hublet.repos.files.records import File, FileAddition, FileRemoval
+from hublet.repos.files.records import (
+    NO_CONTENT,
+    NO_CONTENT_HASH,
+    File,
+    FileAddition,
+    FileRemoval,
+    HeldContent,
+)
 from hublet.repos.files.schemas import (
     AddFileOperation,
     CopyFileOperation,
     DeleteFileOperation,
     batch_operation,
 )
-from hublet.repos.files.uploads import check_media_type, guess_media_type
+from hublet.repos.files.uploads import add_contents, check_media_type, guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.repos.xet.ingestion import cut_now
 from hublet.storage.contents import put_blob
 from hublet.storage.object_store import ObjectStore, open_store
 from hublet.storage.records import Blob
-from hublet.storage.store import add_blobs
+from hublet.storage.store import add_cut_blob
 from hublet.tokens.records import Caller
 
 MAX_OPERATIONS = 1000
@@ -84,7 +90,7 @@ def _addition(operation: AddFileOperation | CopyFileOperation) -> FileAddition:
     return FileAddition(
         path=operation.path,
         content=_content(operation) if isinstance(operation, AddFileOperation) else None,
-        sha256=operation.xetHash if operation.sha256 is MISSING else operation.sha256,
+        content_hash=operation.xetHash if operation.sha256 is MISSING else operation.sha256,
         source=_source(operation) if isinstance(operation, CopyFileOperation) else None,
         media_type=media_type,
         modified_at=None if operation.mtime is MISSING else from_micros(operation.mtime * 1000),
@@ -110,19 +116,32 @@ Operations = Sequence[FileAddition | FileRemoval]
 
 async def apply_batch(
     database: Database, caller: Caller, address: RepoAddress, operations: Operations
-) -> None:
-    """Apply every operation, or raise BatchFailed with those that cannot be applied."""
+) -> dict[str, str]:
+    """Apply the operations that can be applied; return, by path, why the others cannot.
+
+    Raise BatchFailed when none can.
+    """
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-    if failures := _path_failures(operations):
+    failures = _path_failures(operations)
+    arrived = await _store_contents(database, repo, _without(operations, failures))
+    while True:
+        possible = _without(operations, failures)
+        try:
+            async with database.transaction() as conn:
+                repo = await repos.get(conn, caller, address, Right.write)
+                failures |= await _apply(conn, caller, repo, possible, arrived)
+        except PathTakenInBucket as error:
+            failures |= dict.fromkeys(error.paths, PATH_TAKEN.capitalize())
+        else:
+            break
+    if not _without(operations, failures):
         raise BatchFailed(failures, of=len(operations))
-    storage = open_store(database.hub.settings)
-    arrived = await asyncio.to_thread(_store_contents, storage, operations)
-    await cut_now(database, repo.id, list(arrived.values()))
-    async with database.transaction() as conn:
-        repo = await repos.get(conn, caller, address, Right.write)
-        await add_blobs(conn, arrived.values())
-        await _apply(conn, caller, repo, operations, arrived)
+    return failures
+
+
+def _without(operations: Operations, failures: Mapping[str, str]) -> Operations:
+    return [operation for operation in operations if operation.path not in failures]
 
 
 def _path_failures(operations: Operations) -> dict[str, str]:
@@ -140,15 +159,28 @@ def _path_failures(operations: Operations) -> dict[str, str]:
     return failures
 
 
-def _store_contents(storage: ObjectStore, operations: Operations) -> dict[str, Blob]:
-    """Store the contents that came with the batch; return the blobs by path."""
-    arrived = {}
-    for operation in operations:
-        if isinstance(operation, FileAddition) and operation.content is not None:
-            with storage.new_spool() as spool:
-                spool.write(operation.content)
-                arrived[operation.path] = put_blob(storage, spool)
-    return arrived
+async def _store_contents(
+    database: Database, repo: Repo, operations: Operations
+) -> dict[str, Blob]:
+    """Store and cut the contents that came with the batch; return the blobs by path."""
+    contents = {
+        operation.path: operation.content
+        for operation in operations
+        if isinstance(operation, FileAddition) and operation.content is not None
+    }
+    storage = open_store(database.hub.settings)
+    blobs = await asyncio.to_thread(_put_blobs, storage, contents.values())
+    await cut_now(database, repo.id, blobs)
+    return dict(zip(contents, blobs, strict=True))
+
+
+def _put_blobs(storage: ObjectStore, contents: Iterable[bytes]) -> list[Blob]:
+    blobs = []
+    for content in contents:
+        with storage.new_spool() as spool:
+            spool.write(content)
+            blobs.append(put_blob(storage, spool))
+    return blobs
 
 
 async def _apply(
@@ -156,28 +188,30 @@ async def _apply(
     caller: Caller,
     repo: Repo,
     operations: Operations,
-    arrived: dict[str, Blob],
-) -> None:
+    arrived: Mapping[str, Blob],
+) -> dict[str, str]:
+    """Apply what can be applied; return, by path, why contents were not found."""
     referenced = [o for o in operations if isinstance(o, FileAddition) and o.path not in arrived]
     found, failures = await _find_contents(conn, caller, repo, referenced)
-    if failures:
-        raise BatchFailed(failures, of=len(operations))
-    contents, at = arrived | found, now()
+    added = await add_contents(conn, list(arrived.values()))
+    contents, at = dict(zip(arrived, added, strict=True)) | found, now()
+    if NO_CONTENT in contents.values():
+        await add_cut_blob(conn, Blob(sha256=NO_CONTENT.sha256, size=0), NO_CONTENT_HASH, [])
     changes = [
-        o if isinstance(o, FileRemoval) else _file(o, contents[o.path], at) for o in operations
+        o if isinstance(o, FileRemoval) else _file(o, contents[o.path], at)
+        for o in _without(operations, failures)
     ]
-    try:
+    if changes:
         await service.change_files(conn, caller, repo, changes)
-    except PathTakenInBucket as error:
-        taken = dict.fromkeys(error.paths, PATH_TAKEN.capitalize())
-        raise BatchFailed(taken, of=len(operations)) from None
+    return failures
 
 
-def _file(addition: FileAddition, content: Blob, at: datetime) -> File:
+def _file(addition: FileAddition, content: HeldContent, at: datetime) -> File:
     return File(
         path=addition.path,
         sha256=content.sha256,
         size=content.size,
+        xet_hash=content.xet_hash,
         media_type=addition.media_type,
         modified_at=addition.modified_at or at,
         uploaded_at=at,
@@ -186,49 +220,56 @@ def _file(addition: FileAddition, content: Blob, at: datetime) -> File:
 
 async def _find_contents(
     conn: Reader, caller: Caller, repo: Repo, additions: Sequence[FileAddition]
-) -> tuple[dict[str, Blob], dict[str, str]]:
+) -> tuple[dict[str, HeldContent], dict[str, str]]:
     """Find contents that the hub has already, in the repositories that the operations name.
 
-    Returns the blobs by path, and by path the reasons why others were not found.
+    Returns the contents by path, and by path the reasons why others were not found.
     """
-    found: dict[str, Blob] = {}
+    found: dict[str, HeldContent] = {}
     failures: dict[str, str] = {}
     for source in dict.fromkeys(addition.source for addition in additions):
         copies = [addition for addition in additions if addition.source == source]
         try:
-            holder = repo if source is None else await _get_source(conn, caller, source)
+            held = await _find_held(conn, caller, repo, source, copies)
         except (NotFound, NotAllowed) as error:
             named = (
                 f"{source.type} {source.full_name}: {error.message}" if source else error.message
             )
             failures |= {addition.path: named for addition in copies}
             continue
-        held = await _sizes_held(conn, holder, {a.sha256 for a in copies if a.sha256})
         for addition in copies:
-            if addition.sha256 in held:
-                content = Blob(sha256=addition.sha256, size=held[addition.sha256])
-                found[addition.path] = content
+            if addition.content_hash in held:
+                found[addition.path] = held[addition.content_hash]
             else:
-                failures[addition.path] = _not_held(addition, holder)
+                failures[addition.path] = _not_held(addition, repo)
     return found, failures
 
 
-async def _get_source(conn: Reader, caller: Caller, source: RepoAddress) -> Repo:
-    return await repos.get(conn, caller, source, Right.read)
+async def _find_held(
+    conn: Reader,
+    caller: Caller,
+    repo: Repo,
+    source: RepoAddress | None,
+    additions: Sequence[FileAddition],
+) -> dict[str, HeldContent]:
+    """Return, by hash, the contents that the source of some additions has now.
+
+    Without a source it is the repository itself: what was uploaded to it counts too.
+    """
+    holder = repo if source is None else await repos.get(conn, caller, source, Right.read)
+    hashes = {addition.content_hash for addition in additions if addition.content_hash}
+    held = await store.find_held(conn, holder.id, hashes, with_uploads=source is None)
+    return {NO_CONTENT_HASH: NO_CONTENT, **held}
 
 
-async def _sizes_held(conn: Reader, repo: Repo, digests: Iterable[str]) -> dict[str, int]:
-    """Return, by digest, the sizes of the contents that a repository has."""
-    if not repo.type.has_git:
-        return await store.sizes_of(conn, repo.id, digests)
-    held = await blobs_store.find_in_repo(conn, repo.id, digests)
-    return {sha256: blob.size for sha256, blob in held.items()}
-
-
-def _not_held(addition: FileAddition, holder: Repo) -> str:
-    if addition.sha256 is None:
+def _not_held(addition: FileAddition, repo: Repo) -> str:
+    """Say the same whether or not other repositories have the content."""
+    if addition.content_hash is None:
         return "One of content, sha256 and xetHash is needed."
-    return (
-        f"{holder.full_name} has no content {addition.sha256}. This hub has no Xet storage: "
-        "send the content in base64, or put the file with PUT."
-    )
+    if addition.source is None:
+        return (
+            f"{repo.full_name} has no content {addition.content_hash}: upload it by Xet first, "
+            "send it in base64, or put the file with PUT."
+        )
+    source = addition.source
+    return f"{source.type} {source.full_name} has no content {addition.content_hash} now."

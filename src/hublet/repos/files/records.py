@@ -1,10 +1,12 @@
 """Records of files in buckets and containers, and of their changes."""
 
+import hashlib
 from dataclasses import field
 from datetime import datetime
 
 from hublet.core.dataclasses import dataclass
 from hublet.repos.records import RepoAddress
+from hublet.storage.xet_hashes import ZERO_HASH, to_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,6 +14,8 @@ class File:
     path: str
     sha256: str
     size: int
+    # Its file hash of Xet; None until the content is cut.
+    xet_hash: str | None = None
     media_type: str | None = None
     # When it was changed where it came from, and when it arrived here.
     modified_at: datetime
@@ -67,6 +71,8 @@ class Upload:
 
     path: str
     media_type: str
+    # None: the request does not say.
+    size: int | None = None
     # None: the time of the upload.
     modified_at: datetime | None = None
     # Pairs of a header and the SHA-256 of the content that it announces.
@@ -75,13 +81,27 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldContent:
+    """Content that a repository has, so that a file may have it too."""
+
+    sha256: str
+    size: int
+    xet_hash: str | None = None
+
+
+# The content of an empty file, which everybody has.
+NO_CONTENT_HASH = to_text(ZERO_HASH)
+NO_CONTENT = HeldContent(sha256=hashlib.sha256().hexdigest(), size=0, xet_hash=NO_CONTENT_HASH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileAddition:
     """A file that is to be stored: with its content, or with content that the hub has already."""
 
     path: str
-    # Either the content itself, or its SHA-256.
+    # Either the content itself, or its SHA-256 or file hash of Xet.
     content: bytes | None = None
-    sha256: str | None = None
+    content_hash: str | None = None
     # The repository that has that content; None: the one that the batch changes.
     source: RepoAddress | None = None
     media_type: str

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from hublet.core.database import Database, Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.exchange import allow_streaming
-from hublet.core.http.file_responses import FILE_RESPONSES, blob_response
+from hublet.core.http.file_responses import blob_response
 from hublet.core.http.paging import PAGED_RESPONSES, Page
 from hublet.core.schema import Done
 from hublet.repos import service as repos
@@ -24,10 +24,13 @@ from hublet.repos.files.schemas import (
     BatchRefused,
     BucketEntry,
     BucketFile,
+    FailedOperation,
     bucket_entry,
 )
 from hublet.repos.files.uploads import UNKNOWN_MEDIA_TYPE
 from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.xet.addresses import xet_headers
+from hublet.repos.xet.file_info import DOWNLOAD_RESPONSES, file_info_response, linked_headers
 from hublet.storage import store as contents
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
@@ -79,7 +82,7 @@ async def delete_bucket_file(
 
 
 @bucket_files.get(
-    f"{BUCKET}/files/{{path:path}}", response_class=Response, responses=FILE_RESPONSES
+    f"{BUCKET}/files/{{path:path}}", response_class=Response, responses=DOWNLOAD_RESPONSES
 )
 async def get_bucket_file(
     request: Request, database: Db, caller: MaybeCaller, address: FilesRepo, path: str
@@ -89,7 +92,7 @@ async def get_bucket_file(
 
 
 @bucket_files.get(
-    f"{BUCKET_PAGE}/resolve/{{path:path}}", response_class=Response, responses=FILE_RESPONSES
+    f"{BUCKET_PAGE}/resolve/{{path:path}}", response_class=Response, responses=DOWNLOAD_RESPONSES
 )
 async def resolve_bucket_file(
     request: Request, database: Db, caller: MaybeCaller, address: FilesRepo, path: str
@@ -105,13 +108,17 @@ async def _send(
         repo = await repos.get(conn, caller, address, Right.read)
         file = await service.get(conn, repo, path)
         content = (await contents.find_contents(conn, [file.sha256]))[file.sha256]
-    return await blob_response(
+        headers = linked_headers(sha256=file.sha256, size=file.size)
+        if file.xet_hash is not None:
+            headers |= await xet_headers(conn, repo, file.xet_hash)
+    return file_info_response(request, headers) or await blob_response(
         request,
         ContentSource(open_store(database.hub.settings), content),
         size=file.size,
         etag=file.sha256,
         file_name=file.name,
         media_type=file.media_type or UNKNOWN_MEDIA_TYPE,
+        headers=headers,
     )
 
 
@@ -173,15 +180,21 @@ async def get_bucket_paths_info(
 async def change_bucket_files(
     request: Request, database: Db, caller: AnyCaller, address: FilesRepo
 ) -> BatchDone:
-    """Put, copy and delete up to 1000 files of a bucket: all of it is done, or nothing.
+    """Put, copy and delete up to 1000 files of a bucket; `failed` says what could not be done.
 
-    One operation in JSON on each line: `addFile` with `content` in base64 or the `sha256` of a
-    file in the bucket, `copyFile` with the `sha256` of a file in another repository, or
-    `deleteFile`; each with its `path`.
+    One operation in JSON on each line: `addFile` with the `xetHash` of what was uploaded to the
+    bucket or of a file in it, or with `content` in base64; `copyFile` with the `xetHash` of what
+    another repository has, which moves no bytes; or `deleteFile`. Each has its `path`, and may
+    have its `mtime` in milliseconds since 1970; a `sha256` stands for an `xetHash`.
     """
     operations = await read_batch(body_of(request))
-    await batch.apply_batch(database, caller, address, operations)
-    return BatchDone(processed=len(operations), succeeded=len(operations))
+    failures = await batch.apply_batch(database, caller, address, operations)
+    return BatchDone(
+        success=not failures,
+        processed=len(operations),
+        succeeded=sum(operation.path not in failures for operation in operations),
+        failed=[FailedOperation(path=path, error=why) for path, why in failures.items()],
+    )
 
 
 # Below the last route of buckets, because it copies those that are there.

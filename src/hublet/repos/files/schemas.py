@@ -19,9 +19,9 @@ class BucketFile(Schema):
     path: str
     size: int
     sha256: str
-    # The public client cannot read a file without it, and hands it back to copy the file. Here
-    # contents are known by their SHA-256, so that is what it gets.
-    xetHash: str
+    # The file hash of Xet, by which the public clients download and copy; null until the content
+    # is cut into chunks. They cannot read an entry without the field.
+    xetHash: str | None
     mtime: Timestamp
     uploadedAt: Timestamp
     contentType: str | MISSING = MISSING
@@ -32,7 +32,7 @@ class BucketFile(Schema):
             path=file.path,
             size=file.size,
             sha256=file.sha256,
-            xetHash=file.sha256,
+            xetHash=file.xet_hash,
             mtime=file.modified_at,
             uploadedAt=file.uploaded_at,
             contentType=file.media_type or MISSING,
@@ -65,7 +65,7 @@ AnyHash = Annotated[str, StringConstraints(max_length=200)]
 
 
 class AddFileOperation(Schema):
-    """Put a file whose content is here in base64, or is that of another file of the bucket."""
+    """Put a file whose content is here in base64, was uploaded by Xet, or is another file's."""
 
     type: Literal["addFile"]
     path: str
@@ -110,18 +110,22 @@ class FailedOperation(Schema):
 
 
 class BatchDone(Schema):
-    """Every operation was done."""
+    """What was done of a batch: all operations but those that failed."""
 
-    success: Literal[True] = True
+    # Whether none failed.
+    success: bool
     processed: int
     succeeded: int
-    failed: tuple[FailedOperation, ...] = ()
+    failed: list[FailedOperation]
 
 
 class BatchRefused(Schema):
-    """Nothing was done, because of these operations."""
+    """Every operation failed, so nothing was done."""
 
     error: str
+    success: Literal[False]
+    processed: int
+    succeeded: Literal[0]
     failed: list[FailedOperation]
 
 

@@ -17,6 +17,7 @@ from hublet.repos.files.records import Condition, File, FileChange, FileOrFolder
 from hublet.repos.names import paths_above
 from hublet.repos.records import Repo
 from hublet.repos.service import snapshot
+from hublet.repos.usage import check_quota
 from hublet.tokens.errors import TokenNeeded
 from hublet.tokens.records import Caller
 
@@ -69,13 +70,14 @@ async def change_files(
     await store.remove(conn, repo.id, [file.path for file in removed])
     await _check_paths(conn, repo, [file.path for file in added])
     await store.put(conn, repo.id, added)
+    await store.remove_uploads(conn, repo.id, [file.sha256 for file in added])
     replaced = [before[file.path] for file in added if file.path in before]
+    growth = _size(added) - _size(replaced) - _size(removed)
     await store.add_totals(
-        conn,
-        repo.id,
-        size=_size(added) - _size(replaced) - _size(removed),
-        files=len(added) - len(replaced) - len(removed),
+        conn, repo.id, size=growth, files=len(added) - len(replaced) - len(removed)
     )
+    if growth > 0:
+        await check_quota(conn, repo.owner_id, 0)
     new = [file for file in added if file.sha256 not in _digest(before.get(file.path))]
     await _publish(
         conn, caller, repo, [*_updated_files("add", new), *_updated_files("delete", removed)]
@@ -101,7 +103,13 @@ def _digest(file: File | None) -> tuple[str, ...]:
 
 def _updated_files(action: str, files: Iterable[File]) -> list[UpdatedFile]:
     return [
-        UpdatedFile(path=file.path, action=action, sha256=file.sha256, size=file.size)
+        UpdatedFile(
+            path=file.path,
+            action=action,
+            sha256=file.sha256,
+            xet_hash=file.xet_hash,
+            size=file.size,
+        )
         for file in files
     ]
 

@@ -7,9 +7,12 @@ import msgspec
 from hublet.accounts.names import name_key
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.repos.files.records import File, FileOrFolder, Folder
+from hublet.repos.files.records import NO_CONTENT_HASH, File, FileOrFolder, Folder, HeldContent
 
-_COLUMNS = "f.path, f.sha256, f.size, f.media_type, f.modified_at, f.uploaded_at"
+_COLUMNS = """
+    f.path, f.sha256, f.size, f.media_type, f.modified_at, f.uploaded_at,
+    (SELECT b.xet_hash FROM blobs b WHERE b.sha256 = f.sha256) AS xet_hash
+"""
 
 # Longer than any part of a path can be, of the greatest character there is: behind every path.
 _END = "\U0010ffff" * 64
@@ -38,13 +41,41 @@ async def find_all(conn: Reader, repo_id: str, paths: Iterable[str]) -> dict[str
     return {row["path"]: _record(row) for row in rows}
 
 
-async def sizes_of(conn: Reader, repo_id: str, digests: Iterable[str]) -> dict[str, int]:
-    """Return, by digest, the sizes of those contents that a file of the repository has."""
+async def find_held(
+    conn: Reader, repo_id: str, hashes: Iterable[str], *, with_uploads: bool
+) -> dict[str, HeldContent]:
+    """Return, by SHA-256 or file hash of Xet, those contents that a repository has now.
+
+    With uploads, those that arrived and that nothing shows yet count too.
+    """
     rows = await conn.fetch_all(
-        "SELECT DISTINCT sha256, size FROM repo_files WHERE repo_id = $1 AND sha256 IN each($2)",
+        """
+        WITH named (hash, sha256) AS (
+            SELECT hash, sha256 FROM xet_files WHERE hash IN each($2)
+            UNION SELECT sha256, sha256 FROM blobs WHERE sha256 IN each($2)
+        )
+        SELECT n.hash, b.sha256, b.size, b.xet_hash
+        FROM named n JOIN blobs b ON b.sha256 = n.sha256
+        WHERE EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = b.sha256 AND f.repo_id = $1)
+            OR EXISTS (
+                SELECT 1 FROM repo_blobs r
+                WHERE r.repo_id = $1 AND r.sha256 = b.sha256 AND (r.is_used = TRUE OR $3 = TRUE)
+            )
+        """,
+        repo_id, _json_array(hashes), with_uploads,
+    )  # fmt: skip
+    return {
+        row["hash"]: HeldContent(sha256=row["sha256"], size=row["size"], xet_hash=_xet_hash(row))
+        for row in rows
+    }
+
+
+async def remove_uploads(conn: Connection, repo_id: str, digests: Iterable[str]) -> None:
+    """Forget that contents were uploaded: files show them now, and keep them as long as they do."""
+    await conn.execute(
+        "DELETE FROM repo_blobs WHERE repo_id = $1 AND sha256 IN each($2)",
         repo_id, _json_array(digests),
     )  # fmt: skip
-    return {row["sha256"]: row["size"] for row in rows}
 
 
 async def list_files(
@@ -180,10 +211,17 @@ def _record(row: Row) -> File:
         path=row["path"],
         sha256=row["sha256"],
         size=row["size"],
+        xet_hash=_xet_hash(row),
         media_type=row["media_type"],
         modified_at=from_micros(row["modified_at"]),
         uploaded_at=from_micros(row["uploaded_at"]),
     )
+
+
+def _xet_hash(row: Row) -> str | None:
+    # Nothing has to be cut where there is nothing.
+    found: str | None = row["xet_hash"] if row["size"] else NO_CONTENT_HASH
+    return found
 
 
 async def owner_exists(conn: Reader, name: str) -> bool:

@@ -1,22 +1,24 @@
-"""Upload of a file to a bucket: checks of media type and digests, then the blob, then the row."""
+"""Upload of a file to a bucket: media type and digests, then the blob, its chunks, then the row."""
 
 import asyncio
 import base64
 import mimetypes
 import re
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Sequence
 
 from hublet.core.clock import now
-from hublet.core.database import Database
+from hublet.core.database import Connection, Database
 from hublet.repos import service as repos
 from hublet.repos.errors import ConditionFailed, InvalidUpload
 from hublet.repos.files import service, store
-from hublet.repos.files.records import File, Upload
+from hublet.repos.files.records import File, HeldContent, Upload
 from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.usage import check_quota
 from hublet.repos.xet.ingestion import cut_now
 from hublet.storage.contents import put_blob, spool_upload
 from hublet.storage.object_store import open_store
-from hublet.storage.store import add_blobs
+from hublet.storage.records import Blob
+from hublet.storage.store import add_blobs, find_xet_hashes
 from hublet.tokens.records import Caller
 
 UNKNOWN_MEDIA_TYPE = "application/octet-stream"
@@ -88,18 +90,10 @@ async def put_file(
         check_digests(upload, sha256=spool.sha256)
         blob = await asyncio.to_thread(put_blob, storage, spool)
     await cut_now(database, repo.id, [blob])
-    at = now()
-    file = File(
-        path=upload.path,
-        sha256=blob.sha256,
-        size=blob.size,
-        media_type=upload.media_type,
-        modified_at=upload.modified_at or at,
-        uploaded_at=at,
-    )
     async with database.transaction() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        await add_blobs(conn, [blob])
+        [held] = await add_contents(conn, [blob])
+        file = _file(upload, held)
         await service.change_files(conn, caller, repo, [file], on=upload.condition)
     return file
 
@@ -107,9 +101,36 @@ async def put_file(
 async def _check_before(
     database: Database, caller: Caller, address: RepoAddress, upload: Upload
 ) -> Repo:
-    """Check rights and condition before anything large is sent; return the bucket."""
+    """Check rights, condition and quota before anything large is sent; return the bucket."""
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        if not upload.condition.holds(await store.find(conn, repo.id, upload.path)):
+        before = await store.find(conn, repo.id, upload.path)
+        if not upload.condition.holds(before):
             raise ConditionFailed(upload.path)
+        growth = (upload.size or 0) - (before.size if before else 0)
+        if growth > 0:
+            await check_quota(conn, repo.owner_id, growth)
     return repo
+
+
+async def add_contents(conn: Connection, blobs: Sequence[Blob]) -> list[HeldContent]:
+    """Add blobs that were stored and cut; return them with their file hashes."""
+    await add_blobs(conn, blobs)
+    hashes = await find_xet_hashes(conn, [blob.sha256 for blob in blobs])
+    return [
+        HeldContent(sha256=blob.sha256, size=blob.size, xet_hash=hashes.get(blob.sha256))
+        for blob in blobs
+    ]
+
+
+def _file(upload: Upload, content: HeldContent) -> File:
+    at = now()
+    return File(
+        path=upload.path,
+        sha256=content.sha256,
+        size=content.size,
+        xet_hash=content.xet_hash,
+        media_type=upload.media_type,
+        modified_at=upload.modified_at or at,
+        uploaded_at=at,
+    )

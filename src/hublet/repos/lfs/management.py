@@ -16,6 +16,7 @@ from hublet.repos.lfs.records import LocatedLfsFile
 from hublet.repos.records import MAIN, Card, LinkedBlob, Ref, RefTransaction, RepoAddress, Right
 from hublet.repos.refs import store as ref_store
 from hublet.repos.refs.service import update_refs
+from hublet.repos.usage import check_quota
 from hublet.tokens.records import Caller
 
 # The refs that are searched for the paths of files; a path is a help to people, no more.
@@ -103,4 +104,6 @@ async def copy(
     goal = await repos.get(conn, caller, target, Right.write)
     known = await blobs_store.find_in_repo(conn, origin.id, digests)
     await blobs_store.link(conn, goal.id, sorted(known))
+    if known:
+        await check_quota(conn, goal.owner_id, 0)
     return [digest for digest in digests if digest not in known]

@@ -6,7 +6,7 @@ from uuid import uuid4
 from hublet.core.database import Reader
 from hublet.repos import blobs_store
 from hublet.repos.commits.pull_requests import check_upload
-from hublet.repos.errors import InvalidUpload, ObjectNotFound
+from hublet.repos.errors import InvalidUpload, ObjectNotFound, StorageFull
 from hublet.repos.lfs.links import Link, sign
 from hublet.repos.lfs.records import (
     PART_SIZE,
@@ -19,8 +19,10 @@ from hublet.repos.lfs.records import (
 )
 from hublet.repos.push import service as push
 from hublet.repos.records import Repo, RepoAddress, Right
-from hublet.repos.xet.addresses import cas_url, get_epoch, token_url
+from hublet.repos.usage import check_quota
+from hublet.repos.xet.addresses import cas_url, token_url
 from hublet.repos.xet.tokens import new_token, sign_token
+from hublet.storage.epochs import get_epoch
 from hublet.storage.records import Blob
 from hublet.tokens.errors import GitTokenNeeded
 from hublet.tokens.records import Caller
@@ -44,9 +46,9 @@ async def prepare_uploads(
     repo, _ = await _get_for_upload(conn, caller, address)
     base_url = conn.hub.settings.base_url
     verify = TransferAction(href=f"{repo.url(base_url)}.git/info/lfs/objects/verify")
-    known = await blobs_store.find_in_repo(conn, repo.id, [each.oid for each in objects])
+    settled = await _find_settled(conn, repo, objects)
     return [
-        _response_without_upload(conn, each, known)
+        settled.get(each)
         or ObjectResponse(
             request=each, upload=_upload_action(conn, repo, each, in_parts=in_parts), verify=verify
         )
@@ -64,11 +66,10 @@ async def prepare_xet_uploads(
 ) -> list[ObjectResponse]:
     """Return the same, but the new objects go through Xet, all with one access token."""
     repo, caller = await _get_for_upload(conn, caller, address)
-    known = await blobs_store.find_in_repo(conn, repo.id, [each.oid for each in objects])
+    settled = await _find_settled(conn, repo, objects)
     upload = await _xet_action(conn, caller, repo, revision)
     return [
-        _response_without_upload(conn, each, known) or ObjectResponse(request=each, upload=upload)
-        for each in objects
+        settled.get(each) or ObjectResponse(request=each, upload=upload) for each in objects
     ]
 
 
@@ -82,14 +83,35 @@ async def _get_for_upload(
     return repo, caller
 
 
-def _response_without_upload(
-    conn: Reader, request: ObjectRequest, known: dict[str, Blob]
-) -> ObjectResponse | None:
-    """Return the response to an object that is refused or known; None: it has to be uploaded."""
-    refusal = _refusal(request, known, largest=conn.hub.settings.limits.file_bytes)
-    if refusal is None and request.oid not in known:
+async def _find_settled(
+    conn: Reader, repo: Repo, objects: list[ObjectRequest]
+) -> dict[ObjectRequest, ObjectResponse]:
+    """Return the responses to objects that are refused or known, so not to be uploaded."""
+    known = await blobs_store.find_in_repo(conn, repo.id, [each.oid for each in objects])
+    lack_of_room = await _find_lack_of_room(conn, repo, objects, known)
+    largest = conn.hub.settings.limits.file_bytes
+    settled = {}
+    for request in objects:
+        refusal = _refusal(request, known, largest=largest)
+        if refusal is None and request.oid not in known:
+            refusal = lack_of_room
+        if refusal is not None or request.oid in known:
+            settled[request] = ObjectResponse(request=request, refusal=refusal)
+    return settled
+
+
+async def _find_lack_of_room(
+    conn: Reader, repo: Repo, objects: list[ObjectRequest], known: dict[str, Blob]
+) -> ObjectRefusal | None:
+    """Return the refusal of each new object when the owner has no room for all of them."""
+    sizes = {each.oid: max(each.size, 0) for each in objects if each.oid not in known}
+    if not sizes:
         return None
-    return ObjectResponse(request=request, refusal=refusal)
+    try:
+        await check_quota(conn, repo.owner_id, sum(sizes.values()))
+    except StorageFull as error:
+        return ObjectRefusal(code=error.status, message=error.message)
+    return None
 
 
 def _refusal(

@@ -9,6 +9,7 @@ from hublet.repos import blobs_store, store
 from hublet.repos.errors import InvalidUpload, ObjectNotFound
 from hublet.repos.lfs.links import Link
 from hublet.repos.lfs.schemas import CompleteUpload
+from hublet.repos.usage import check_quota
 from hublet.repos.xet import ingestion
 from hublet.storage.contents import put_blob
 from hublet.storage.errors import FileTooLarge
@@ -135,8 +136,10 @@ async def _store(database: Database, link: Link, spool: Spool) -> None:
 
 async def _add_to_repo(conn: Connection, link: Link, blob: Blob) -> None:
     # The repository may have been deleted while its file was on the way.
-    if await store.find(conn, link.repo_id) is None:
+    repo = await store.find(conn, link.repo_id)
+    if repo is None:
         raise ObjectNotFound(link.oid)
     await add_blobs(conn, [blob])
     await blobs_store.link(conn, link.repo_id, [blob.sha256], is_used=False)
     await ingestion.schedule_cutting(conn)
+    await check_quota(conn, repo.owner_id, 0)

@@ -19,8 +19,8 @@ from hublet.repos import service as repos
 from hublet.repos.errors import PathTakenInBucket
 from hublet.repos.files import service as files
 from hublet.repos.files import store as file_store
-from hublet.repos.files.records import File, FileChange, FileRemoval
-from hublet.repos.files.uploads import guess_media_type
+from hublet.repos.files.records import File, FileChange, FileRemoval, HeldContent
+from hublet.repos.files.uploads import add_contents, guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import Right
 from hublet.repos.xet.ingestion import cut_now
@@ -37,7 +37,6 @@ from hublet.runtime.volumes.records import (
 from hublet.storage.errors import FileTooLarge
 from hublet.storage.object_store import ObjectStore, open_store
 from hublet.storage.records import Blob
-from hublet.storage.store import add_blobs
 
 # Files in one transaction.
 _BATCH = 500
@@ -179,15 +178,19 @@ async def _put_files(
     ]
     stored = await asyncio.to_thread(_store_blobs, open_store(settings), bucket, allowed)
     await cut_now(database, bucket.snapshot.repo_id, [blob for _, blob in stored])
-    changes = [_file(prefix, each, blob) for each, blob in stored]
-    while changes:
+    while stored:
         try:
             async with database.transaction() as conn:
-                await add_blobs(conn, [blob for _, blob in stored])
+                contents = await add_contents(conn, [blob for _, blob in stored])
+                changes = [
+                    _file(prefix, each, content)
+                    for (each, _), content in zip(stored, contents, strict=True)
+                ]
                 await _change(conn, bucket, changes)
         except PathTakenInBucket as error:
             bucket.refuse(", ".join(error.paths), error.message)
-            changes = [change for change in changes if change.path not in error.paths]
+            taken = set(error.paths)
+            stored = [each for each in stored if prefix + each[0].path not in taken]
         else:
             return
 
@@ -222,11 +225,12 @@ def _store_blobs(
     return stored
 
 
-def _file(prefix: str, changed: ChangedFile, blob: Blob) -> File:
+def _file(prefix: str, changed: ChangedFile, content: HeldContent) -> File:
     return File(
         path=prefix + changed.path,
-        sha256=blob.sha256,
-        size=blob.size,
+        sha256=content.sha256,
+        size=content.size,
+        xet_hash=content.xet_hash,
         media_type=guess_media_type(changed.path),
         # A job may set the times of its files to anything, also to what no calendar has.
         modified_at=clock.from_micros(min(max(changed.modified // 1000, 0), micros())),

@@ -203,9 +203,8 @@ def render_ref(ref: UpdatedRef) -> dict[str, Any]:
 
 def render_file(file: UpdatedFile) -> dict[str, Any]:
     rendered: dict[str, Any] = {"path": file.path, "action": file.action}
-    # The public service has the hash of its own storage here, we have the SHA-256.
-    if file.sha256 is not None:
-        rendered["xetHash"] = file.sha256
+    if file.xet_hash is not None:
+        rendered["xetHash"] = file.xet_hash
     if file.size is not None:
         rendered["size"] = file.size
     return rendered

@@ -1,0 +1,91 @@
+"""Usage of the storage by owners and repositories, its limit, and its metrics.
+
+Raw bytes are those of every different content that a repository holds outside git, and of every file
+of a bucket; uploads that nothing took yet count, too. Bytes at rest are stored when one repository of
+the owner needs them, and shared when several do; a xorb counts with all of its chunks, once. That
+others have the same bytes is not told: it would let everybody ask who has a file.
+"""
+
+import json
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from hublet.accounts.organizations import service as organizations
+from hublet.core import metadata
+from hublet.core.database import Connection, Database, Reader
+from hublet.repos import scrub_store, service, usage_store
+from hublet.repos.errors import StorageFull
+from hublet.repos.records import RepoAddress, Right, StorageUsage
+from hublet.tokens.errors import ScopeNeeded
+from hublet.tokens.records import Caller, Scope
+
+_TOTALS = "storage.totals"
+
+
+async def check_quota(
+    conn: Reader, owner_id: str, more: int, *, before_upload: bool = False
+) -> None:
+    """Raise StorageFull when an owner's repositories would hold more than the limit.
+
+    Before an upload that may have been tried already, what nothing took yet does not count: it may
+    be the same bytes.
+    """
+    limit = conn.hub.settings.limits.owner_bytes
+    if limit is None:
+        return
+    if isinstance(conn, Connection):
+        # Of two uploads at once, the second must see the first.
+        await conn.lock(f"storage of {owner_id}")
+    used = await usage_store.raw_of_owner(conn, owner_id, with_uploads=not before_upload)
+    if used + more > limit:
+        name = await usage_store.owner_name(conn, owner_id)
+        raise StorageFull(name or owner_id, used=used, more=more, limit=limit)
+
+
+async def get_of_repo(conn: Reader, caller: Caller, address: RepoAddress) -> StorageUsage:
+    repo = await service.get(conn, caller, address, Right.manage)
+    if repo.owner.is_organization:
+        # What is shared tells of other repositories, which a member may not see.
+        await organizations.get_administered(conn, repo.owner.name, user_id=caller.user_id)
+    return await usage_store.usage_of_repo(conn, repo.id, owner_id=repo.owner_id)
+
+
+async def get_of_owner(conn: Reader, caller: Caller, organization: str | None) -> StorageUsage:
+    """Return the usage of the caller, or of an organization that they administer."""
+    owner_id = caller.user_id
+    if organization is not None:
+        found = await organizations.get_administered(conn, organization, user_id=caller.user_id)
+        owner_id = found.id
+    if not caller.may(Scope.read_repos, on=owner_id):
+        raise ScopeNeeded([Scope.read_repos])
+    return await usage_store.usage_of_owner(conn, owner_id)
+
+
+async def measure(database: Database) -> None:
+    """Remember the totals of the hub, for its metrics."""
+    async with database.transaction() as conn:
+        with conn.in_bulk():
+            totals = await usage_store.totals(conn)
+        await metadata.set_value(conn, _TOTALS, json.dumps(totals))
+
+
+class StorageGauges:
+    """Prometheus gauges of the storage: its bytes as of the last pruning, and damaged objects."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._bytes = Gauge(
+            "hublet_storage_bytes",
+            "Bytes that repositories hold (raw), and at rest whole (blobs) and cut (xorbs).",
+            ["kind"],
+            registry=registry,
+        )
+        self._damaged = Gauge(
+            "hublet_storage_damaged_objects",
+            "Objects whose bytes are wrong or missing.",
+            registry=registry,
+        )
+
+    async def count(self, conn: Reader) -> None:
+        for kind, size in json.loads(await metadata.find(conn, _TOTALS) or "{}").items():
+            self._bytes.labels(kind).set(size)
+        self._damaged.set(await scrub_store.count_damaged(conn))

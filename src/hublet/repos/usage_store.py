@@ -1,0 +1,126 @@
+"""SQL of usage: the bytes that repositories hold, and the bytes at rest that they need."""
+
+from hublet.core.database import Reader
+from hublet.repos.records import RepoUsage, StorageUsage
+from hublet.repos.store import OWNER
+
+# Each different content of a repository, and each file of a bucket.
+_RAW = """
+    SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM (
+        SELECT b.size FROM repos r JOIN repo_blobs h ON h.repo_id = r.id
+            JOIN blobs b ON b.sha256 = h.sha256
+        WHERE {scope} AND (h.is_used = TRUE OR {with_uploads}) AND NOT EXISTS (
+            SELECT 1 FROM repo_files f WHERE f.sha256 = h.sha256 AND f.repo_id = h.repo_id
+        )
+        UNION ALL
+        SELECT r.size FROM repos r WHERE {scope} AND r.type IN ('bucket', 'container')
+    ) AS held
+"""
+# Which repositories of an owner need which objects; a xorb is needed whole.
+_NEEDED = """
+    WITH held AS (
+        SELECT h.repo_id, h.sha256 FROM repos r JOIN repo_blobs h ON h.repo_id = r.id
+        WHERE r.owner_id = $1
+        UNION
+        SELECT f.repo_id, f.sha256 FROM repos r JOIN repo_files f ON f.repo_id = r.id
+        WHERE r.owner_id = $1
+    ), needed AS (
+        SELECT held.repo_id, b.sha256 AS digest, b.size FROM held
+            JOIN blobs b ON b.sha256 = held.sha256
+        WHERE b.is_whole = TRUE
+        UNION
+        SELECT held.repo_id, x.hash, x.stored_size FROM held
+            JOIN blob_segments s ON s.sha256 = held.sha256 JOIN xorbs x ON x.hash = s.xorb
+        UNION
+        SELECT l.repo_id, x.hash, x.stored_size FROM repos r
+            JOIN repo_xorbs l ON l.repo_id = r.id JOIN xorbs x ON x.hash = l.xorb
+        WHERE r.owner_id = $1
+    ), objects AS (
+        SELECT digest, max(size) AS size, count(*) AS holders FROM needed GROUP BY digest
+    )
+"""
+_SUMS = """
+    CAST(coalesce(sum(CASE WHEN o.holders = 1 THEN o.size ELSE 0 END), 0) AS BIGINT) AS stored,
+    CAST(coalesce(sum(CASE WHEN o.holders > 1 THEN o.size ELSE 0 END), 0) AS BIGINT) AS shared
+"""
+
+
+async def raw_of_owner(conn: Reader, owner_id: str, *, with_uploads: bool = True) -> int:
+    """Return the raw bytes of an owner's repositories, with uploads that nothing took or without."""
+    sql = _RAW.format(scope="r.owner_id = $1", with_uploads="TRUE" if with_uploads else "FALSE")
+    return int(await conn.fetch_value(sql, owner_id))
+
+
+async def usage_of_owner(conn: Reader, owner_id: str) -> StorageUsage:
+    row = await conn.fetch_one(f"{_NEEDED} SELECT {_SUMS} FROM objects o", owner_id)
+    stored, shared = row or (0, 0)
+    return StorageUsage(raw=await raw_of_owner(conn, owner_id), stored=stored, shared=shared)
+
+
+async def usage_of_repo(conn: Reader, repo_id: str, *, owner_id: str) -> StorageUsage:
+    row = await conn.fetch_one(
+        f"""
+        {_NEEDED}
+        SELECT {_SUMS} FROM needed n JOIN objects o ON o.digest = n.digest WHERE n.repo_id = $2
+        """,
+        owner_id, repo_id,
+    )  # fmt: skip
+    stored, shared = row or (0, 0)
+    raw = await conn.fetch_value(_RAW.format(scope="r.id = $1", with_uploads="TRUE"), repo_id)
+    return StorageUsage(raw=raw, stored=stored, shared=shared)
+
+
+async def list_owners(conn: Reader) -> list[tuple[str, str]]:
+    """Return the id and the name of every owner of a repository, by name."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT DISTINCT r.owner_id, coalesce(owning_user.name, owning_org.name) AS owner_name
+        FROM repos r {OWNER} ORDER BY 2
+        """
+    )
+    return [(row["owner_id"], row["owner_name"]) for row in rows]
+
+
+async def list_repos(conn: Reader, owner_name: str) -> list[RepoUsage]:
+    """Return the usage of each repository of an owner, by type and name."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT r.id, r.type, r.name, r.owner_id, coalesce(owning_user.name, owning_org.name) AS owner_name
+        FROM repos r {OWNER} WHERE coalesce(owning_user.name, owning_org.name) = $1
+        ORDER BY r.type, r.name
+        """,
+        owner_name,
+    )
+    return [
+        RepoUsage(
+            type=row["type"],
+            name=f"{row['owner_name']}/{row['name']}",
+            usage=await usage_of_repo(conn, row["id"], owner_id=row["owner_id"]),
+        )
+        for row in rows
+    ]
+
+
+async def owner_name(conn: Reader, owner_id: str) -> str | None:
+    name: str | None = await conn.fetch_value(
+        """
+        SELECT coalesce(
+            (SELECT name FROM users WHERE id = $1), (SELECT name FROM organizations WHERE id = $1)
+        )
+        """,
+        owner_id,
+    )
+    return name
+
+
+async def totals(conn: Reader) -> dict[str, int]:
+    """Return the raw bytes of all repositories, and the bytes at rest, whole and in xorbs."""
+    return {
+        "raw": int(await conn.fetch_value(_RAW.format(scope="TRUE", with_uploads="TRUE"))),
+        "blobs": await _sum(conn, "SELECT sum(size) FROM blobs WHERE is_whole = TRUE"),
+        "xorbs": await _sum(conn, "SELECT sum(stored_size) FROM xorbs"),
+    }
+
+
+async def _sum(conn: Reader, sql: str) -> int:
+    return int(await conn.fetch_value(sql) or 0)
