@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import os
-from concurrent.futures.process import BrokenProcessPool
 from datetime import timedelta
 from typing import Any
 
@@ -13,12 +12,14 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
+from hublet.core.errors import Unavailable
 from hublet.repos import usage_store
 from hublet.repos.xet import ingestion, ingestion_store
-from hublet.storage import cutting
+from hublet.storage import chunker
 from hublet.storage import store as storage
 from hublet.storage.object_store import LocalStore, blob_key, open_store
 from hublet.storage.records import Content
+from hublet.storage.workers import processes
 from people import Headers, sign_in
 from repos.content import pointer, put, put_blob, sha256
 from repos.lfs import upload_href
@@ -80,7 +81,7 @@ async def test_uploads_schedule_the_cutting(
 ) -> None:
     await client.put(await upload_href(client, ada, NOISE), content=NOISE)
     tasks = await rows(database, "SELECT kind FROM tasks")
-    assert (cutting.CUT,) in tasks
+    assert (chunker.CUT,) in tasks
 
 
 async def test_a_changed_copy_stores_little_more(
@@ -173,8 +174,8 @@ async def test_after_a_worker_process_died_there_are_new_ones(
     database: Database, repo_id: str
 ) -> None:
     await put_blob(database, repo_id, NOISE)
-    with pytest.raises(BrokenProcessPool):
-        await ingestion.processes.run(os._exit, 1)
+    with pytest.raises(Unavailable):
+        await processes.run_long(os._exit, 1)
     await ingestion.cut_waiting(database)
     assert (await content_of(database, NOISE)).xet_hash == HASH_OF_NOISE
 
@@ -304,4 +305,4 @@ async def test_two_tasks_do_not_cut_the_same_contents(
     assert (await content_of(database, NOISE)).xet_hash == HASH_OF_NOISE
     assert calls == 1
     # The second one comes back later.
-    assert (cutting.CUT,) in await rows(database, "SELECT kind FROM tasks")
+    assert (chunker.CUT,) in await rows(database, "SELECT kind FROM tasks")

@@ -21,6 +21,7 @@ from hublet.storage.reconstructions import AddressOf, FetchRange, Reconstruction
 from hublet.storage.records import BlobSegment, Content, Xorb
 from hublet.storage.shard_verification import answer_chunk_query
 from hublet.storage.shards import Segment
+from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import HASH_BYTES, from_text, to_text
 from hublet.storage.xorbs import XorbLayout
 
@@ -44,7 +45,7 @@ async def query_chunk(cas: Cas, repo_id: str, chunk: str) -> bytes:
     if not xorbs:
         raise CasEntryNotFound("This repository has no such chunk.")
     now = micros() // _SECOND
-    return await cas.workers.run(
+    return await processes.run(
         answer_chunk_query,
         cas.store,
         [(from_text(xorb.hash), xorb) for xorb in xorbs],

@@ -9,18 +9,15 @@ same content as another repository gets no xorb with chunks of foreign contents 
 """
 
 import asyncio
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby, islice
-from typing import TypeVar, TypeVarTuple
 from weakref import WeakSet
 
 from hublet.core import clock
 from hublet.core.database import Connection, Database
 from hublet.core.dataclasses import dataclass
+from hublet.core.errors import Unavailable
 from hublet.core.logs import get_logger
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
@@ -29,12 +26,12 @@ from hublet.repos.pruning_store import WHOLE_AGE
 from hublet.repos.xet import ingestion_store
 from hublet.repos.xet import store as xet_store
 from hublet.repos.xet.ingestion_store import UncutContent
-from hublet.storage import cutting
+from hublet.storage import chunker
 from hublet.storage import store as storage
-from hublet.storage.cutting import CutContent, CutResult
+from hublet.storage.chunker import CutContent, CutResult
 from hublet.storage.object_store import StoredObject, blob_key, open_store
 from hublet.storage.records import Blob, Content
-from hublet.storage.verification import worker_processes
+from hublet.storage.workers import processes
 from hublet.storage.xorbs import SMALLEST_CHUNK
 
 REMOVE_WHOLE = "contents.remove-whole"
@@ -50,52 +47,20 @@ _LONGEST_PAUSE_SECONDS = 5.0
 # A file of 32 GB has so many; of other files beside it, the client finds no more either.
 _MOST_PROMISING = 512
 
-_Arguments = TypeVarTuple("_Arguments")
-_Result = TypeVar("_Result")
-
-
-class _Processes:
-    """Worker processes, started when they are first needed."""
-
-    def __init__(self) -> None:
-        self._executor: ProcessPoolExecutor | None = None
-
-    async def run(
-        self, function: Callable[[*_Arguments], _Result], *arguments: *_Arguments
-    ) -> _Result:
-        if self._executor is None:
-            self._executor = worker_processes(min(len(os.sched_getaffinity(0)), 2))
-        executor = self._executor
-        try:
-            return await asyncio.get_running_loop().run_in_executor(executor, function, *arguments)
-        except BrokenProcessPool:
-            if self._executor is executor:
-                self._executor = None
-            raise
-
-    async def stop(self) -> None:
-        """End them at once: whatever they were doing is done again."""
-        executor, self._executor = self._executor, None
-        if executor is not None:
-            for process in list(executor._processes.values()):  # noqa: SLF001 - no public way
-                process.terminate()
-            await asyncio.to_thread(executor.shutdown, cancel_futures=True)
-
-
-processes = _Processes()
-
 
 async def cut_now(database: Database, repo_id: str, blobs: Sequence[Blob]) -> None:
     """Cut contents that a repository is about to point to; their bytes are in the store.
 
     No transaction may be open. The blobs have rows after this, and their file hashes.
     """
+    # What only other repositories have is cut once more: that it takes no time would tell of them.
     async with database.read() as conn:
-        known = await storage.find_contents(conn, [blob.sha256 for blob in blobs])
+        own = (await ingestion_store.find_holders(conn, [blob.sha256 for blob in blobs])).get(
+            repo_id, set()
+        )
+        cut = await storage.find_xet_hashes(conn, own)
     uncut = [
-        blob
-        for blob in {blob.sha256: blob for blob in blobs}.values()
-        if blob.sha256 not in known or known[blob.sha256].xet_hash is None
+        blob for blob in {each.sha256: each for each in blobs}.values() if blob.sha256 not in cut
     ]
     for batch in _batches(uncut):
         await _cut(database, repo_id, batch)
@@ -106,13 +71,13 @@ async def _cut(database: Database, repo_id: str, blobs: Sequence[Blob]) -> CutRe
     wanted = [Content(sha256=blob.sha256, size=blob.size) for blob in blobs]
     is_small = all(blob.size <= SMALLEST_CHUNK for blob in blobs)
     is_small = is_small and sum(blob.size for blob in blobs) <= _LARGEST_SMALL
-    run = asyncio.to_thread if is_small else processes.run
-    chunks = await run(cutting.list_chunks, store, wanted)
-    queried = [chunk for each in chunks for chunk in cutting.queried_chunks(each)]
+    run = asyncio.to_thread if is_small else processes.run_long
+    chunks = await run(chunker.list_chunks, store, wanted)
+    queried = [chunk for each in chunks for chunk in chunker.queried_chunks(each)]
     async with database.read() as conn:
         hashes = await ingestion_store.find_promising_xorbs(conn, repo_id, queried)
         known = list((await xet_store.find_xorbs(conn, repo_id, hashes)).values())
-    result = await run(cutting.pack, store, wanted, chunks, known[:_MOST_PROMISING])
+    result = await run(chunker.pack, store, wanted, chunks, known[:_MOST_PROMISING])
     async with database.transaction() as conn:
         await _register(conn, repo_id, blobs, result)
     return result
@@ -189,7 +154,7 @@ async def cut_waiting(database: Database) -> None:
     """Cut what repositories hold and is not cut yet; who stops in between goes on with the rest."""
     if database in _busy:
         async with database.transaction() as conn:
-            await cutting.schedule_cutting(conn)
+            await chunker.schedule_cutting(conn)
         return
     _busy.add(database)
     try:
@@ -249,7 +214,7 @@ async def _cut_or_log(
 ) -> None:
     try:
         result = await _cut(database, repo_id, blobs)
-    except (ValueError, OSError, BrokenProcessPool) as error:
+    except (ValueError, OSError, Unavailable) as error:
         if len(blobs) == 1:
             # It stays whole, and is tried again with the next task.
             log.warning("content not cut", sha256=blobs[0].sha256, error=str(error))

@@ -31,6 +31,7 @@ from hublet.storage.shard_verification import (
 from hublet.storage.shards import LARGEST_SHARD
 from hublet.storage.spools import Spool, fill
 from hublet.storage.verification import verify_xorb_file
+from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import from_text, to_text
 from hublet.storage.xorb_objects import put_xorb
 from hublet.storage.xorbs import LARGEST_XORB, MOST_CHUNKS, footer_size
@@ -70,7 +71,7 @@ async def _store_xorb(cas: Cas, expected: bytes, body: AsyncIterator[bytes]) -> 
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
         await _fill(spool, body, largest=LARGEST_XORB_BODY, kind="xorb")
-        layout = await cas.workers.run(verify_xorb_file, spool.path, expected)
+        layout = await processes.run(verify_xorb_file, spool.path, expected)
         if layout.stored_size > LARGEST_XORB:
             raise InvalidXorb(f"A xorb has at most {LARGEST_XORB} bytes.")
         return await asyncio.to_thread(put_xorb, cas.store, spool, layout)
@@ -114,7 +115,7 @@ async def receive_shard(cas: Cas, repo_id: str, body: AsyncIterator[bytes]) -> R
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
         await _fill(spool, body, largest=LARGEST_SHARD, kind="shard")
-        named = await cas.workers.run(outline, spool.path)
+        named = await processes.run(outline, spool.path)
         _check_sizes(named.files, largest=cas.database.hub.settings.limits.file_bytes)
         async with cas.database.read() as conn:
             xorbs = await store.find_xorbs(conn, repo_id, map(to_text, named.xorbs))
@@ -163,7 +164,7 @@ class ShardRegistration:
         slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
         try:
             async with asyncio.TaskGroup() as group:
-                claims = cas.workers.run(verify_claims, cas.store, shard.spool.path, shard.xorbs)
+                claims = processes.run(verify_claims, cas.store, shard.spool.path, shard.xorbs)
                 group.create_task(claims)
                 tasks = [
                     group.create_task(self._verify_batch(batch, slots))
@@ -180,7 +181,7 @@ class ShardRegistration:
         cas, shard = self._cas, self._shard
         checks = [FileCheck(file.offset, shard.known.get(to_text(file.hash))) for file in batch]
         is_long = sum(file.size for file in batch) > _BATCH_BYTES
-        run = cas.workers.run_long if is_long else cas.workers.run
+        run = processes.run_long if is_long else processes.run
         async with slots:
             files = await run(verify_files, cas.store, shard.spool.path, checks, shard.xorbs)
         self.verified += len(files)

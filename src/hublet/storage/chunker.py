@@ -1,4 +1,4 @@
-"""Cutting: contents are cut into chunks as the public clients cut, and packed into xorbs.
+"""Chunker: contents are cut into chunks as the public clients cut, and packed into xorbs.
 
 So what arrived by other ways shares its chunks with the clients' uploads. Two steps, each in a worker
 process: `list_chunks`, and with the xorbs that may have some of these chunks, `pack`.
