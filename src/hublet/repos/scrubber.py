@@ -279,4 +279,4 @@ def _put_whole_again(objects: ObjectStore, sha256: str) -> bool:
 
 def _put_xorb_again(objects: ObjectStore, key: ObjectKey, layout: XorbLayout) -> None:
     with _copy(objects, key, size=layout.stored_size) as spool:
-        put_xorb(objects, spool, layout)
+        put_xorb(objects, spool, layout, replace=True)

@@ -5,7 +5,7 @@ import re
 from hublet.core.database import Reader
 from hublet.repos import blobs_store
 from hublet.repos.commits.pull_requests import check_upload
-from hublet.repos.errors import InvalidUpload, ObjectNotFound, StorageFull
+from hublet.repos.errors import InvalidUpload, ObjectNotFound
 from hublet.repos.lfs.links import Link, sign
 from hublet.repos.lfs.records import (
     PART_SIZE,
@@ -19,6 +19,7 @@ from hublet.repos.lfs.records import (
 from hublet.repos.push import service as push
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.usage import check_quota
+from hublet.storage.errors import StorageFull
 from hublet.storage.records import Blob
 from hublet.tokens.errors import GitTokenNeeded
 from hublet.tokens.records import Caller
