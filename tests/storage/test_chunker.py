@@ -184,8 +184,8 @@ def test_small_contents_share_a_xorb(store: LocalStore) -> None:
 
 
 def test_a_xorb_ends_at_its_limits(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutting, "_LARGEST_XORB_CONTENT", 1_000_000)
-    monkeypatch.setattr(cutting, "MOST_CHUNKS", 10)
+    monkeypatch.setattr(chunker, "_LARGEST_XORB_CONTENT", 1_000_000)
+    monkeypatch.setattr(chunker, "MOST_CHUNKS", 10)
     content = noise(3_000_000)
     result = cut_all(store, put(store, content))
     assert all(xorb.size <= 1_000_000 and xorb.chunks <= 10 for xorb in result.xorbs)
@@ -214,6 +214,6 @@ def test_chunks_that_are_stored_in_another_way_keep_their_bytes(
 ) -> None:
     content = put(store, text()[:100_000])
     first = cut_all(store, content)
-    monkeypatch.setattr(cutting, "compressed", lambda data: (0, data))
+    monkeypatch.setattr(chunker, "compressed", lambda data: (0, data))
     assert cut_all(store, content) == first
     assert read_back(store, first) == text()[:100_000]

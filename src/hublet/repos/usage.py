@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from hublet.core import metadata
 from hublet.core.database import Connection, Database, Reader
 from hublet.repos import scrub_store, usage_store
-from hublet.repos.errors import StorageFull
+from hublet.storage.errors import StorageFull
 
 _TOTALS = "storage.totals"
 

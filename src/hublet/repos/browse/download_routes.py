@@ -20,6 +20,7 @@ from hublet.repos.browse.auth import IN_REVISION, RevisionPath, revision_and_pat
 from hublet.repos.browse.downloads import BINARY, TEXT, safe_media_type
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.browse.revisions import get_revision
+from hublet.repos.download_counter import count_download
 from hublet.repos.records import RepoAddress, Right
 from hublet.repos.xet.file_info import DOWNLOAD_RESPONSES, file_info_response
 from hublet.storage.contents import ContentSource
@@ -136,4 +137,4 @@ def _count(request: Request, response: Response, repo_id: str) -> None:
     if exchange_of(request).without_body or response.status_code == HTTPStatus.NOT_MODIFIED:
         return
     if response.headers.get("Content-Range", "bytes 0-").startswith("bytes 0-"):
-        downloads.count_download(request, repo_id)
+        count_download(request, repo_id)

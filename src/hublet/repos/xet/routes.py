@@ -25,8 +25,8 @@ from hublet.repos.auth import (
     body_of,
     mirror_for_containers,
 )
-from hublet.repos.browse.downloads import count_download
 from hublet.repos.commits.pull_requests import check_upload
+from hublet.repos.download_counter import count_download
 from hublet.repos.errors import CasAccessRefused, CasEntryNotFound
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.xet import downloads, tokens, uploads
