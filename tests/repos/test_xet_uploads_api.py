@@ -12,19 +12,22 @@ import msgspec
 import pytest
 from fastapi import FastAPI
 
+from hublet.core import clock
 from hublet.core.database import Database
 from hublet.repos import blobs_store as blobs
+from hublet.repos import scrub_store, scrubber
 from hublet.repos.xet import store, uploads
 from hublet.repos.xet.cas import Cas, UploadSlots
 from hublet.storage import shard_verification
 from hublet.storage import store as storage
 from hublet.storage.contents import pieces
-from hublet.storage.object_store import xorb_key
+from hublet.storage.object_store import open_store, xorb_key
 from hublet.storage.shards import LARGEST_SHARD, Segment
 from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import to_text
 from people import Headers, a_user, sign_in
 from repos.content import sha256
+from repos.limits import set_limit
 from repos.xet import (
     CHUNKS,
     CONTENT,
@@ -452,3 +455,43 @@ async def test_stored_xorbs_are_the_hubs_own(cas: CasClient, database: Database)
     assert stored.startswith(XORB)
     assert footer not in stored
     assert XORB_HASH in stored
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+async def test_a_damaged_xorb_is_healed_by_its_next_upload(
+    cas: CasClient, database: Database, scheme: int
+) -> None:
+    file = await cas.upload()
+    path = open_store(database.hub.settings).local_path(xorb_key(XORB_NAME))
+    assert path is not None
+    data = path.read_bytes()
+    path.write_bytes(data[:10] + b"?" + data[11:])
+    await scrubber.scrub(database, unchecked_since=clock.now())
+    _, again = make_xorb(CHUNKS, scheme)
+
+    response = await cas.post(f"/v1/xorbs/default/{XORB_NAME}", again)
+
+    # The scrubber took it from the repository, because its bytes were wrong.
+    assert response.json() == {"was_inserted": True}
+    assert await cas.download(file) == CONTENT
+    async with database.read() as conn:
+        assert await scrub_store.count_damaged(conn) == 0
+
+
+async def test_who_has_no_room_gets_no_token_and_registers_nothing(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, cas: CasClient
+) -> None:
+    await cas.upload_xorb()
+    await set_limit(database, 10)
+    refused = await cas.register(shard_of())
+    assert refused.status_code == 403
+    assert "the limit is 10" in refused.json()["error"]
+    await set_limit(database, None)
+    assert await cas.upload() == FILE
+    await set_limit(database, 10)
+    assert (await xet_token(client, ada)).status_code == 200
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE repo_blobs SET is_used = TRUE")
+    refused = await xet_token(client, ada)
+    assert refused.status_code == 403
+    assert "hold 49 bytes" in refused.json()["error"]

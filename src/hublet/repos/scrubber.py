@@ -136,7 +136,7 @@ class _Scrubber:
         async with self._database.transaction() as conn:
             await scrub_store.set_checked(conn, each)
             if problem is None or not await scrub_store.is_needed(conn, each):
-                await scrub_store.remove_damaged(conn, each)
+                await scrub_store.remove_damaged(conn, each.kind, each.digest)
                 return _SOUND
         heal = self._heal_blob if each.kind == "blobs" else self._heal_xorb
         is_healed = await heal(each.digest, problem)
@@ -163,7 +163,7 @@ class _Scrubber:
         async with self._database.transaction() as conn:
             names = await scrub_store.names_of_repos(conn, each.kind, each.digest)
             if is_healed:
-                await scrub_store.remove_damaged(conn, each)
+                await scrub_store.remove_damaged(conn, each.kind, each.digest)
             else:
                 await scrub_store.add_damaged(conn, each, problem)
         write = log.warning if is_healed else log.error

@@ -29,6 +29,7 @@ from hublet.repos.commits.pull_requests import check_upload
 from hublet.repos.download_counter import count_download
 from hublet.repos.errors import CasAccessRefused, CasEntryNotFound
 from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.usage import check_quota
 from hublet.repos.xet import downloads, tokens, uploads
 from hublet.repos.xet.addresses import cas_url
 from hublet.repos.xet.auth import CasReader, CasWriter, RequestedCas, SignedDataAddress
@@ -121,6 +122,7 @@ async def _write_token(
 ) -> XetToken:
     repo = await repos.get(conn, caller, address, Right.see)
     await check_upload(conn, caller, repo)
+    await check_quota(conn, repo.owner_id, 0, before_upload=True)
     return await _token(response, conn, caller, repo, right="write")
 
 

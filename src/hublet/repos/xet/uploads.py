@@ -11,8 +11,11 @@ from hublet.core.database import Connection
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, TooLarge, TooManyRequests
 from hublet.core.logs import get_logger
+from hublet.repos import scrub_store
 from hublet.repos import store as repos_store
 from hublet.repos.errors import RepoNotFound
+from hublet.repos.records import Repo
+from hublet.repos.usage import check_quota
 from hublet.repos.xet import store
 from hublet.repos.xet.cas import Cas
 from hublet.repos.xet.tokens import CasAccess
@@ -34,7 +37,7 @@ from hublet.storage.verification import verify_xorb_file
 from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import from_text, to_text
 from hublet.storage.xorb_objects import put_xorb
-from hublet.storage.xorbs import LARGEST_XORB, MOST_CHUNKS, footer_size
+from hublet.storage.xorbs import LARGEST_XORB, MOST_CHUNKS, XorbLayout, footer_size
 
 log = get_logger("xet")
 
@@ -59,22 +62,31 @@ async def receive_xorb(cas: Cas, access: CasAccess, xorb: str, body: AsyncIterat
     takes tells what other repositories have.
     """
     expected = from_text(xorb)
+    async with cas.database.read() as conn:
+        is_damaged = await scrub_store.is_damaged(conn, "xorbs", xorb)
     async with cas.slots.one(access.user_id):
-        stored = await _store_xorb(cas, expected, body)
+        stored, layout = await _store_xorb(cas, expected, body, replace=is_damaged)
     async with cas.database.transaction() as conn:
         await _check_repo(conn, access.repo.id)
+        known = (await storage.find_xorbs(conn, [stored.hash])).get(stored.hash)
         await storage.add_xorb(conn, stored)
+        if known is not None and (is_damaged or known != stored):
+            # The bytes were lost, and those that came instead may be compressed in another way.
+            await storage.relocate_chunks(conn, stored, layout)
+            await scrub_store.remove_damaged(conn, "xorbs", stored.hash)
         return await store.link_xorbs(conn, access.repo.id, [stored.hash]) == 1
 
 
-async def _store_xorb(cas: Cas, expected: bytes, body: AsyncIterator[bytes]) -> Xorb:
+async def _store_xorb(
+    cas: Cas, expected: bytes, body: AsyncIterator[bytes], *, replace: bool
+) -> tuple[Xorb, XorbLayout]:
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
         await _fill(spool, body, largest=LARGEST_XORB_BODY, kind="xorb")
         layout = await processes.run(verify_xorb_file, spool.path, expected)
         if layout.stored_size > LARGEST_XORB:
             raise InvalidXorb(f"A xorb has at most {LARGEST_XORB} bytes.")
-        return await asyncio.to_thread(put_xorb, cas.store, spool, layout)
+        return await asyncio.to_thread(put_xorb, cas.store, spool, layout, replace=replace), layout
     finally:
         await asyncio.to_thread(spool.close)
 
@@ -93,10 +105,12 @@ def check_length(length: int | None, *, largest: int, kind: str) -> None:
         raise TooLarge(f"A {kind} must have at most {largest} bytes.")
 
 
-async def _check_repo(conn: Connection, repo_id: str) -> None:
+async def _check_repo(conn: Connection, repo_id: str) -> Repo:
     # The repository may have been deleted while its files were on the way.
-    if await repos_store.find(conn, repo_id) is None:
+    repo = await repos_store.find(conn, repo_id)
+    if repo is None:
         raise RepoNotFound
+    return repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +124,7 @@ class ReceivedShard:
     known: dict[str, str]
 
 
-async def receive_shard(cas: Cas, repo_id: str, body: AsyncIterator[bytes]) -> ReceivedShard:
+async def receive_shard(cas: Cas, repo: Repo, body: AsyncIterator[bytes]) -> ReceivedShard:
     """Take a shard and look up what it names; its spool is to be closed after the registration."""
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
@@ -118,9 +132,11 @@ async def receive_shard(cas: Cas, repo_id: str, body: AsyncIterator[bytes]) -> R
         named = await processes.run(outline, spool.path)
         _check_sizes(named.files, largest=cas.database.hub.settings.limits.file_bytes)
         async with cas.database.read() as conn:
-            xorbs = await store.find_xorbs(conn, repo_id, map(to_text, named.xorbs))
+            xorbs = await store.find_xorbs(conn, repo.id, map(to_text, named.xorbs))
             hashes = [to_text(file.hash) for file in named.files]
-            known = await store.find_files(conn, repo_id, hashes)
+            known = await store.find_files(conn, repo.id, hashes)
+            new = sum(file.size for file in named.files if to_text(file.hash) not in known)
+            await check_quota(conn, repo.owner_id, new)
     except BaseException:
         await asyncio.to_thread(spool.close)
         raise
@@ -190,7 +206,7 @@ class ShardRegistration:
     async def _register(self, conn: Connection, files: Sequence[VerifiedFile]) -> None:
         repo_id = self._repo_id
         await conn.lock(f"xet {repo_id}")
-        await _check_repo(conn, repo_id)
+        repo = await _check_repo(conn, repo_id)
         await self._keep_xorbs(conn)
         ordered = sorted(files, key=lambda each: each.sha256)
         # A shard may have ten thousand files.
@@ -199,6 +215,7 @@ class ShardRegistration:
             indexed = [(file.chunks, file.xorbs) for file in ordered]
             await store.index_chunks(conn, repo_id, indexed)
             await store.link_unused_blobs(conn, repo_id, [file.sha256 for file in ordered])
+        await check_quota(conn, repo.owner_id, 0)
 
     async def _keep_xorbs(self, conn: Connection) -> None:
         """Keep garbage collection away from the xorbs; refuse when it took one in the meantime."""
@@ -252,7 +269,7 @@ async def _received(
     cas: Cas, access: CasAccess, body: AsyncIterator[bytes]
 ) -> AsyncIterator[ShardRegistration]:
     async with cas.slots.one(access.user_id):
-        shard = await receive_shard(cas, access.repo.id, body)
+        shard = await receive_shard(cas, access.repo, body)
         try:
             yield ShardRegistration(cas, access.repo.id, shard)
         finally:
