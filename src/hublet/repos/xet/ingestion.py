@@ -90,7 +90,8 @@ processes = _Processes()
 async def cut_now(database: Database, repo_id: str, blobs: Sequence[Blob]) -> None:
     """Cut contents that a repository is about to point to; their bytes are in the store.
 
-    No transaction may be open. The blobs have rows after this, and their file hashes.
+    No transaction may be open. The blobs have rows after this, and their file hashes; where a worker
+    process was killed they stay whole, and a task cuts them soon.
     """
     async with database.read() as conn:
         known = await storage.find_contents(conn, [blob.sha256 for blob in blobs])
@@ -100,7 +101,12 @@ async def cut_now(database: Database, repo_id: str, blobs: Sequence[Blob]) -> No
         if blob.sha256 not in known or known[blob.sha256].xet_hash is None
     ]
     for batch in _batches(uncut):
-        await _cut(database, repo_id, batch)
+        try:
+            await _cut(database, repo_id, batch)
+        except BrokenProcessPool:
+            log.warning("contents not cut", contents=len(batch))
+            async with database.transaction() as conn:
+                await schedule_cutting(conn)
 
 
 async def _cut(database: Database, repo_id: str, blobs: Sequence[Blob]) -> CutResult:
