@@ -11,8 +11,7 @@ from hublet.repos.browse.records import Revision, StoredFile
 from hublet.repos.errors import ContentMissing, EntryNotFound
 from hublet.repos.git import bare_repos, trees
 from hublet.repos.git.trees import LfsPointer
-from hublet.repos.xet.addresses import xet_headers
-from hublet.repos.xet.file_info import linked_headers
+from hublet.repos.xet.addresses import linked_headers, xet_headers
 from hublet.storage.records import Content
 
 BINARY = "application/octet-stream"

@@ -51,7 +51,8 @@ _MOST_PROMISING = 512
 async def cut_now(database: Database, repo_id: str, blobs: Sequence[Blob]) -> None:
     """Cut contents that a repository is about to point to; their bytes are in the store.
 
-    No transaction may be open. The blobs have rows after this, and their file hashes.
+    No transaction may be open. The blobs have rows after this, and their file hashes; where a worker
+    process was killed they stay whole, and a task cuts them soon.
     """
     # What only other repositories have is cut once more: that it takes no time would tell of them.
     async with database.read() as conn:
@@ -63,7 +64,12 @@ async def cut_now(database: Database, repo_id: str, blobs: Sequence[Blob]) -> No
         blob for blob in {each.sha256: each for each in blobs}.values() if blob.sha256 not in cut
     ]
     for batch in _batches(uncut):
-        await _cut(database, repo_id, batch)
+        try:
+            await _cut(database, repo_id, batch)
+        except BrokenProcessPool:
+            log.warning("contents not cut", contents=len(batch))
+            async with database.transaction() as conn:
+                await schedule_cutting(conn)
 
 
 async def _cut(database: Database, repo_id: str, blobs: Sequence[Blob]) -> CutResult:
