@@ -16,6 +16,7 @@ from hublet.core import clock
 from hublet.core.database import Database
 from hublet.repos import blobs_store as blobs
 from hublet.repos import scrub_store, scrubber
+from hublet.repos import store as repos_store
 from hublet.repos.xet import store, uploads
 from hublet.repos.xet.cas import Cas, UploadSlots
 from hublet.storage import shard_verification
@@ -39,6 +40,7 @@ from repos.xet import (
     cas_of,
     shard_of,
     whole,
+    xet_token,
 )
 from repositories import a_repo
 from storage.xet_content import make_shard, make_xorb, nodes, shard_file, shard_xorb
@@ -376,7 +378,10 @@ async def test_a_xorb_that_was_collected_in_the_meantime_is_refused(
     async def shard() -> AsyncIterator[bytes]:
         yield shard_of()
 
-    received = await uploads.receive_shard(app.state.cas, repo_id, shard())
+    async with database.read() as conn:
+        repo = await repos_store.find(conn, repo_id)
+    assert repo is not None
+    received = await uploads.receive_shard(app.state.cas, repo, shard())
     registration = uploads.ShardRegistration(app.state.cas, repo_id, received)
     files = await registration.verify()
     async with database.transaction() as conn:

@@ -3,11 +3,8 @@
 import asyncio
 from collections import Counter
 
-from starlette.requests import Request
-
 from hublet.core.clock import monotonic
 from hublet.core.database import Database, DatabaseUnavailable
-from hublet.core.http.exchange import exchange_of
 from hublet.core.logs import get_logger
 from hublet.repos.store import add_downloads
 
@@ -66,10 +63,3 @@ class DownloadCounter:
                 await add_downloads(conn, sorted(counts.items()))
         except DatabaseUnavailable as error:
             log.warning("downloads not written", reason=error.reason)
-
-
-def count_download(request: Request, repo_id: str) -> None:
-    """Count a download of whoever sent this request."""
-    exchange = exchange_of(request)
-    counter: DownloadCounter = request.app.state.downloads
-    counter.count(repo_id, who=exchange.user or exchange.address)

@@ -16,13 +16,12 @@ from hublet.core.http.file_responses import (
     content_response,
     file_info_response,
 )
-from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo
+from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo, count_download
 from hublet.repos.browse import downloads
 from hublet.repos.browse.auth import IN_REVISION, RevisionPath, revision_and_path
 from hublet.repos.browse.downloads import BINARY, TEXT, safe_media_type
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.browse.revisions import get_revision
-from hublet.repos.download_counter import count_download
 from hublet.repos.records import RepoAddress, Right
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store

@@ -66,10 +66,10 @@ async def cut_now(database: Database, repo_id: str, blobs: Sequence[Blob]) -> No
     for batch in _batches(uncut):
         try:
             await _cut(database, repo_id, batch)
-        except BrokenProcessPool:
+        except Unavailable:
             log.warning("contents not cut", contents=len(batch))
             async with database.transaction() as conn:
-                await schedule_cutting(conn)
+                await chunker.schedule_cutting(conn)
 
 
 async def _cut(database: Database, repo_id: str, blobs: Sequence[Blob]) -> CutResult:

@@ -23,10 +23,10 @@ from hublet.repos.auth import (
     FilesRepo,
     GitRepo,
     body_of,
+    count_download,
     mirror_for_containers,
 )
 from hublet.repos.commits.pull_requests import check_upload
-from hublet.repos.download_counter import count_download
 from hublet.repos.errors import CasAccessRefused, CasEntryNotFound
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.usage import check_quota
