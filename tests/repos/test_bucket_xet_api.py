@@ -1,13 +1,13 @@
 """Buckets and containers whose contents come and go by Xet."""
 
 import json
-from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import httpx2
 import pytest
 
 from hublet.core.database import Database
+from hublet.core.errors import Unavailable
 from hublet.repos.xet import ingestion
 from hublet.storage.xet_hashes import ZERO_HASH, file_hash, to_text
 from people import Headers
@@ -212,7 +212,7 @@ async def test_a_worker_that_is_killed_costs_the_hash_and_not_the_file(
     client: httpx2.AsyncClient, ada: Headers, box: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def run(*_: object) -> None:
-        raise BrokenProcessPool
+        raise Unavailable("killed")
 
     monkeypatch.setattr(ingestion.processes, "run", run)
 
