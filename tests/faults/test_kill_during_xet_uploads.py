@@ -1,0 +1,115 @@
+"""A server is killed at random points of uploads, commits and pruning: what it acknowledged stays whole."""
+
+import os
+import random
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from faults.content import first_person
+from faults.xet_uploads import XetLoad
+from hublet.core import clock
+from hublet.core.database import Database
+from hublet.core.startup import open_hub
+from hublet.repos.pruning import prune
+from hublet.storage.object_store import open_store
+from patience import SOON_SECONDS
+from processes import Place, Server, run_hublet, serving, wait_until
+
+# Each takes seconds, so the suite has few; `HUBLET_XET_KILLS=100` makes it a hundred.
+KILLS = int(os.environ.get("HUBLET_XET_KILLS", "6"))
+LONGEST_PAUSE_SECONDS = 0.1
+MOST_ANSWERS = 30
+# Longer than anything unused is kept.
+MUCH_LATER = timedelta(days=60)
+
+
+@pytest.mark.parametrize("seed", [17])
+async def test_no_kill_loses_a_file_that_was_acknowledged(tmp_path: Path, seed: int) -> None:
+    place, chance = Place(folder=tmp_path), random.Random(seed)
+    with serving(place) as server:
+        load = XetLoad(first_person(server), seed=seed)
+        with load.person.client(server) as client:
+            load.prepare(client)
+    known: list[tuple[str, str]] = []
+    for number in range(KILLS):
+        recent = [key for key in load.files if key not in known]
+        known = list(load.files)
+        if number % 4 == 3:
+            await _prune_much_later(place)
+        with serving(place) as server:
+            with load.person.client(server) as client:
+                load.check(client, recent + chance.sample(known, min(len(known), 5)))
+            _run_and_kill(place, server, load, chance, prunes=number % 3 == 0)
+    await _prune_much_later(place)
+    await _insist_on_no_orphans(place)
+    with serving(place) as server, load.person.client(server) as client:
+        load.check(client, list(load.files))
+    assert load.files
+
+
+def _run_and_kill(
+    place: Place, server: Server, load: XetLoad, chance: random.Random, *, prunes: bool
+) -> None:
+    done = threading.Event()
+    thread = load.run_until_killed(server, done)
+    with ThreadPoolExecutor(1) as beside:
+        if prunes:
+            beside.submit(run_hublet, "storage", "prune", *place.flags, folder=place.folder)
+        # An upload takes four requests; the kill comes somewhere after some of them.
+        enough = load.answers + chance.randrange(MOST_ANSWERS)
+        wait_until(lambda: load.answers >= enough or bool(load.failures), seconds=SOON_SECONDS)
+        time.sleep(chance.uniform(0, LONGEST_PAUSE_SECONDS))
+        server.process.kill()
+        done.set()
+        thread.join()
+    assert load.failures == []
+
+
+async def _prune_much_later(place: Place) -> None:
+    """Prune while no server runs, as if all that is there had been there for long."""
+    _age_objects(place)
+    clock.move(MUCH_LATER)
+    try:
+        async with open_hub(place.settings) as database:
+            for _ in range(3):
+                await prune(database)
+                clock.move(MUCH_LATER)
+    finally:
+        clock.reset()
+
+
+def _age_objects(place: Place) -> None:
+    """Make all objects old: files know the real time, which the clock of the hub does not move."""
+    then = time.time() - MUCH_LATER.total_seconds()
+    for kind in ("blobs", "xorbs"):
+        for path in (place.data_dir / kind).rglob("*"):
+            if path.is_file():
+                os.utime(path, (then, then))
+
+
+async def _insist_on_no_orphans(place: Place) -> None:
+    async with open_hub(place.settings) as database:
+        store = open_store(place.settings)
+        for kind, known in (
+            ("blobs", await _whole_blobs(database)),
+            ("xorbs", await _xorbs(database)),
+        ):
+            assert {each.key.digest for each in store.list(kind)} == known
+    assert list((place.data_dir / "blobs" / "incoming").glob("*")) == []
+
+
+async def _whole_blobs(database: Database) -> set[str]:
+    async with database.read() as conn:
+        rows = await conn.fetch_all("SELECT sha256 FROM blobs WHERE is_whole")
+    return {row["sha256"] for row in rows}
+
+
+async def _xorbs(database: Database) -> set[str]:
+    async with database.read() as conn:
+        rows = await conn.fetch_all("SELECT hash FROM xorbs")
+    return {row["hash"] for row in rows}
