@@ -68,9 +68,7 @@ async def prepare_xet_uploads(
     repo, caller = await _get_for_upload(conn, caller, address)
     settled = await _find_settled(conn, repo, objects)
     upload = await _xet_action(conn, caller, repo, revision)
-    return [
-        settled.get(each) or ObjectResponse(request=each, upload=upload) for each in objects
-    ]
+    return [settled.get(each) or ObjectResponse(request=each, upload=upload) for each in objects]
 
 
 async def _get_for_upload(
