@@ -14,7 +14,7 @@ from hublet.core.http.file_responses import (
     content_disposition,
     content_response,
 )
-from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo
+from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo, count_download
 from hublet.repos.browse import downloads
 from hublet.repos.browse.auth import IN_REVISION, RevisionPath, revision_and_path
 from hublet.repos.browse.downloads import BINARY, TEXT, safe_media_type
@@ -136,4 +136,4 @@ def _count(request: Request, response: Response, repo_id: str) -> None:
     if exchange_of(request).without_body or response.status_code == HTTPStatus.NOT_MODIFIED:
         return
     if response.headers.get("Content-Range", "bytes 0-").startswith("bytes 0-"):
-        downloads.count_download(request, repo_id)
+        count_download(request, repo_id)

@@ -6,11 +6,8 @@ from dataclasses import replace
 from mimetypes import MimeTypes
 from pathlib import PurePosixPath
 
-from starlette.requests import Request
-
 from hublet.core.clock import monotonic
 from hublet.core.database import Database, DatabaseUnavailable
-from hublet.core.http.exchange import exchange_of
 from hublet.core.logs import get_logger
 from hublet.repos import blobs_store
 from hublet.repos.browse import store
@@ -114,13 +111,6 @@ class DownloadCounter:
                 await store.add_counts(conn, sorted(counts.items()))
         except DatabaseUnavailable as error:
             log.warning("downloads not written", reason=error.reason)
-
-
-def count_download(request: Request, repo_id: str) -> None:
-    """Count a download of whoever sent this request."""
-    exchange = exchange_of(request)
-    counter: DownloadCounter = request.app.state.downloads
-    counter.count(repo_id, who=exchange.user or exchange.address)
 
 
 async def get_file(database: Database, revision: Revision, path: str) -> StoredFile:

@@ -23,9 +23,9 @@ from hublet.repos.auth import (
     FilesRepo,
     GitRepo,
     body_of,
+    count_download,
     mirror_for_containers,
 )
-from hublet.repos.browse.downloads import count_download
 from hublet.repos.commits.pull_requests import check_upload
 from hublet.repos.errors import CasAccessRefused, CasEntryNotFound
 from hublet.repos.records import Repo, RepoAddress, Right
