@@ -13,12 +13,14 @@ from benchmarks.relay import Relay, relaying
 from benchmarks.stock_client import StockClient
 from benchmarks.workbench import Workbench
 from hublet.cli.local_hub import run_loop
+from hublet.core.config import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageScene:
     bench: Workbench
     folder: Path
+    settings: Settings
     hub: ServedHub
     account: Account
     client: StockClient
@@ -61,6 +63,7 @@ def _scene(bench: Workbench, *, port: int, public_port: int) -> Iterator[Storage
         yield StorageScene(
             bench=bench,
             folder=site.folder,
+            settings=site.settings(),
             hub=hub,
             account=Account(hub=hub, token=token),
             client=StockClient(endpoint=url, token=token, folder=site.folder),

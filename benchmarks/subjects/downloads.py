@@ -13,6 +13,7 @@ from benchmarks.machine import tied_to
 from benchmarks.nginx import find_nginx, serving_with_nginx
 from benchmarks.processes import cpu_seconds
 from benchmarks.rounds import request_bytes
+from benchmarks.whole_contents import set_whole, wait_until_cut
 from benchmarks.workbench import Workbench
 from hublet.cli.local_hub import run_loop
 
@@ -22,7 +23,7 @@ _GOAL = Goal(floor=0.5, aim=0.8, more_is_better=True, of="ratio")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Speed:
+class DownloadSpeed:
     """Megabytes per second, by the clock and by the processor time of the server."""
 
     by_clock: float
@@ -44,6 +45,9 @@ def measure(bench: Workbench) -> Iterator[Row]:
         account.create_repo("large")
         account.put_large("large", content, sha256=sha256)
         account.commit("large", pointer_body(_PATH, sha256=sha256, size=content.size))
+        wait_until_cut(account, f"{OWNER}/large", _PATH)
+        # As it was before the hub cut it: in one object, which the kernel sends.
+        run_loop(set_whole(site.settings(), sha256, is_whole=True))
         file = _file_of(site.data_dir, sha256)
         with serving_with_nginx(program, site.folder / "nginx", file, core=core) as nginx:
             yield from _rows(bench, account, nginx, size=content.size)
@@ -63,11 +67,11 @@ def _rows(bench: Workbench, account: Account, nginx: ServedHub, *, size: int) ->
         (account.hub, path, account.headers),
         (nginx, "/file", {}),
     ]
-    taken: list[list[_Speed]] = [[], []]
+    taken: list[list[DownloadSpeed]] = [[], []]
     with tied_to(bench.cores.load):
         for number in range(-1, bench.rounds):
             for which, (server, where, headers) in enumerate(places):
-                speed = _speed(server, where, headers, size=size)
+                speed = download_speed(server, where, headers, size=size)
                 # The first round warms up.
                 if number >= 0:
                     taken[which].append(speed)
@@ -90,7 +94,9 @@ def _row(subject: str, speeds: list[list[float]]) -> Row:
     )
 
 
-def _speed(server: ServedHub, path: str, headers: Mapping[str, str], *, size: int) -> _Speed:
+def download_speed(
+    server: ServedHub, path: str, headers: Mapping[str, str], *, size: int
+) -> DownloadSpeed:
     request = request_bytes("GET", path, headers={**headers, "connection": "close"})
     before, start = cpu_seconds(server.child.id), time.perf_counter()
     received = _receive(server.port, request)
@@ -98,7 +104,7 @@ def _speed(server: ServedHub, path: str, headers: Mapping[str, str], *, size: in
     if received < size:
         raise Spoiled(f"{path} gave {received} bytes of {size}.")
     # The processor's clock has steps of ten milliseconds.
-    return _Speed(
+    return DownloadSpeed(
         by_clock=size / MEGABYTE / seconds, by_processor=size / MEGABYTE / max(spent, 0.01)
     )
 

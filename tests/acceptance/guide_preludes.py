@@ -112,6 +112,7 @@ PRELUDES: dict[str, str] = {
     "oauth": A_HUB + ADA,
     "jobs": A_HUB + ADA + VARIABLES,
     "repositories": A_HUB + ADA + VARIABLES,
+    "storage": A_HUB + ADA + VARIABLES,
     "scim": A_HUB,
     "operating": A_HUB + ADA,
     "testing": "",

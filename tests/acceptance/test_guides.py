@@ -18,6 +18,10 @@ from hublet.notifications.watches import MOST_MUTED, MOST_WATCHED
 from hublet.repos import names
 from hublet.repos.commits.parser import MOST_OPERATIONS
 from hublet.repos.files import batch
+from hublet.repos.pruning import REGISTRATION_AGE
+from hublet.repos.xet.cas import MOST_UPLOADS, MOST_UPLOADS_OF_USER
+from hublet.storage.shards import LARGEST_SHARD
+from hublet.storage.xorbs import LARGEST_CHUNK, MOST_CHUNKS
 
 ROOT = Path(__file__).parents[2]
 PATHS = {path.stem: path for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
@@ -81,6 +85,12 @@ def test_a_guide_leads_on(name: str) -> None:
             f"| {batch.MAX_OPERATIONS} operations, {batch.MAX_BATCH_BYTES >> 20} MiB |",
         ),
         ("notifications", f"| {MOST_MUTED} each; "),
+        ("storage", f"| a file | {LIMITS.file_bytes / 2**30:g} GiB (`limits.file_bytes`) |"),
+        ("storage", f"| a xorb | 64 MiB of content, {MOST_CHUNKS} chunks |"),
+        ("storage", f"| a chunk | {LARGEST_CHUNK >> 10} KiB |"),
+        ("storage", f"| a shard | {LARGEST_SHARD >> 20} MiB |"),
+        ("storage", f"| {MOST_UPLOADS_OF_USER} of a user, {MOST_UPLOADS} in all; "),
+        ("storage", f"| is removed after {REGISTRATION_AGE.days} days |"),
     ],
 )
 def test_the_limits_are_those_of_the_hub(name: str, row: str) -> None:

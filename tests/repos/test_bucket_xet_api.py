@@ -1,12 +1,14 @@
 """Buckets and containers whose contents come and go by Xet."""
 
 import json
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import httpx2
 import pytest
 
 from hublet.core.database import Database
+from hublet.repos.xet import ingestion
 from hublet.storage.xet_hashes import ZERO_HASH, file_hash, to_text
 from people import Headers
 from repos.content import sha256
@@ -204,6 +206,20 @@ async def test_a_file_that_is_not_cut_yet_is_served_without_xet(
     assert file["xetHash"] is None
     assert (got.status_code, got.content) == (206, b"o")
     assert not {"x-xet-hash", "link"} & got.headers.keys()
+
+
+async def test_a_worker_that_is_killed_costs_the_hash_and_not_the_file(
+    client: httpx2.AsyncClient, ada: Headers, box: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(*_: object) -> None:
+        raise BrokenProcessPool
+
+    monkeypatch.setattr(ingestion.processes, "run", run)
+
+    put = await client.put(f"{box}/files/a", headers=ada, content=b"x" * 100_000)
+
+    assert (put.status_code, put.json()["xetHash"]) == (200, None)
+    assert (await client.get(f"{box}/files/a")).content == b"x" * 100_000
 
 
 async def test_a_copy_moves_no_bytes_and_outlives_its_source(

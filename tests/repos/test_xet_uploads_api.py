@@ -12,18 +12,22 @@ import msgspec
 import pytest
 from fastapi import FastAPI
 
+from hublet.core import clock
 from hublet.core.database import Database
 from hublet.repos import blobs_store as blobs
+from hublet.repos import scrub_store, scrubber
 from hublet.repos.xet import store, uploads
 from hublet.repos.xet.cas import Cas, UploadSlots
 from hublet.storage import shard_verification
 from hublet.storage import store as storage
 from hublet.storage.contents import pieces
-from hublet.storage.object_store import xorb_key
+from hublet.storage.object_store import open_store, xorb_key
 from hublet.storage.shards import LARGEST_SHARD, Segment
+from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import to_text
 from people import Headers, a_user, sign_in
 from repos.content import sha256
+from repos.limits import set_limit
 from repos.xet import (
     CHUNKS,
     CONTENT,
@@ -119,7 +123,7 @@ async def test_a_stream_tells_of_the_verification_and_ends_with_the_result(
     assert response.headers["Content-Type"] == "application/x-ndjson"
     assert frames(response) == [
         {"type": "validating", "verified": 0, "total": 1},
-        {"type": "validating", "verified": 1, "total": 1},
+        {"type": "committing", "stage": "syncing"},
         {"type": "result"},
     ]
     assert await cas.download(FILE) == CONTENT
@@ -380,8 +384,8 @@ async def test_a_xorb_that_was_collected_in_the_meantime_is_refused(
     with pytest.raises(uploads.InvalidShard, match="removed while it was verified"):
         await registration.commit(files)
     received.spool.close()
-    async with database.read() as conn:
-        assert await storage.find_digest(conn, FILE) is None
+    async with database.read() as reader:
+        assert await storage.find_digest(reader, FILE) is None
 
 
 async def test_a_xorb_is_unused_until_a_file_has_a_piece_of_it(
@@ -410,15 +414,12 @@ async def test_a_file_is_unused_until_a_commit_takes_it(
     assert [(row["sha256"], bool(row["is_used"])) for row in rows] == [(sha256(CONTENT), False)]
 
 
-async def test_a_killed_worker_breaks_one_request_only(
-    app: FastAPI, cas: CasClient, database: Database
-) -> None:
+async def test_a_killed_worker_breaks_one_request_only(cas: CasClient) -> None:
     await cas.upload_xorb()
-    hub: Cas = app.state.cas
-    call = asyncio.create_task(hub.workers.run(signal.pause))
-    while not (processes := list(hub.workers._pools[False]._processes or {})):  # noqa: SLF001
+    call = asyncio.create_task(processes.run(signal.pause))
+    while not (running := list(processes._pools[False]._processes or {})):  # noqa: SLF001
         await asyncio.sleep(0.01)
-    for process in processes:
+    for process in running:
         os.kill(process, signal.SIGKILL)
     with pytest.raises(Exception, match="interrupted; send it again"):
         await call
@@ -454,3 +455,43 @@ async def test_stored_xorbs_are_the_hubs_own(cas: CasClient, database: Database)
     assert stored.startswith(XORB)
     assert footer not in stored
     assert XORB_HASH in stored
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+async def test_a_damaged_xorb_is_healed_by_its_next_upload(
+    cas: CasClient, database: Database, scheme: int
+) -> None:
+    file = await cas.upload()
+    path = open_store(database.hub.settings).local_path(xorb_key(XORB_NAME))
+    assert path is not None
+    data = path.read_bytes()
+    path.write_bytes(data[:10] + b"?" + data[11:])
+    await scrubber.scrub(database, unchecked_since=clock.now())
+    _, again = make_xorb(CHUNKS, scheme)
+
+    response = await cas.post(f"/v1/xorbs/default/{XORB_NAME}", again)
+
+    # The scrubber took it from the repository, because its bytes were wrong.
+    assert response.json() == {"was_inserted": True}
+    assert await cas.download(file) == CONTENT
+    async with database.read() as conn:
+        assert await scrub_store.count_damaged(conn) == 0
+
+
+async def test_who_has_no_room_gets_no_token_and_registers_nothing(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, cas: CasClient
+) -> None:
+    await cas.upload_xorb()
+    await set_limit(database, 10)
+    refused = await cas.register(shard_of())
+    assert refused.status_code == 403
+    assert "the limit is 10" in refused.json()["error"]
+    await set_limit(database, None)
+    assert await cas.upload() == FILE
+    await set_limit(database, 10)
+    assert (await xet_token(client, ada)).status_code == 200
+    async with database.transaction() as conn:
+        await conn.execute("UPDATE repo_blobs SET is_used = TRUE")
+    refused = await xet_token(client, ada)
+    assert refused.status_code == 403
+    assert "hold 49 bytes" in refused.json()["error"]

@@ -8,7 +8,6 @@ from fastapi import Depends, Request
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import ClientDisconnect
 
-from hublet.core.http.exchange import exchange_of
 from hublet.core.http.routers import Router, mirror_routes
 from hublet.repos.errors import InvalidUpload
 from hublet.repos.records import RepoAddress, RepoType
@@ -260,9 +259,3 @@ def raw_url_of(request: Request) -> str:
     path: str = request.scope["raw_path"].decode("latin-1")
     query: str = request.scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else path
-
-
-def count_download(request: Request, repo_id: str) -> None:
-    """Count a download from a repository by whoever sent this request."""
-    exchange = exchange_of(request)
-    request.app.state.downloads.count(repo_id, who=exchange.user or exchange.address)

@@ -89,10 +89,15 @@ async def add_damaged(conn: Connection, each: ObjectAtRest, problem: str) -> Non
     )  # fmt: skip
 
 
-async def remove_damaged(conn: Connection, each: ObjectAtRest) -> None:
-    await conn.execute(
-        "DELETE FROM damaged_objects WHERE kind = $1 AND digest = $2", each.kind, each.digest
+async def is_damaged(conn: Reader, kind: str, digest: str) -> bool:
+    found = await conn.fetch_value(
+        "SELECT 1 FROM damaged_objects WHERE kind = $1 AND digest = $2", kind, digest
     )
+    return found is not None
+
+
+async def remove_damaged(conn: Connection, kind: str, digest: str) -> None:
+    await conn.execute("DELETE FROM damaged_objects WHERE kind = $1 AND digest = $2", kind, digest)
 
 
 async def count_damaged(conn: Reader) -> int:

@@ -7,6 +7,7 @@ import msgspec
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.storage.records import Blob, BlobSegment, Content, CutBlob, Xorb
+from hublet.storage.xorbs import XorbLayout
 
 
 async def add_blobs(conn: Connection, blobs: Iterable[Blob]) -> None:
@@ -33,6 +34,26 @@ async def add_xorb(conn: Connection, xorb: Xorb) -> None:
         """,
         xorb.hash, xorb.chunks, xorb.size, xorb.stored_size, micros(),
     )  # fmt: skip
+
+
+async def relocate_chunks(conn: Connection, xorb: Xorb, layout: XorbLayout) -> None:
+    """Note where the chunks of a xorb lie that is stored in another form than before."""
+    await conn.execute(
+        "UPDATE xorbs SET stored_size = $2 WHERE hash = $1", xorb.hash, xorb.stored_size
+    )
+    rows = await conn.fetch_all(
+        "SELECT DISTINCT start_chunk, end_chunk FROM blob_segments WHERE xorb = $1", xorb.hash
+    )
+    await conn.execute_many(
+        """
+        UPDATE blob_segments SET start_byte = $4, end_byte = $5
+        WHERE xorb = $1 AND start_chunk = $2 AND end_chunk = $3
+        """,
+        [
+            (xorb.hash, start, end, *layout.stored_range(start, end))
+            for start, end in ((row["start_chunk"], row["end_chunk"]) for row in rows)
+        ],
+    )
 
 
 async def find_xorbs(conn: Reader, hashes: Iterable[str]) -> dict[str, Xorb]:

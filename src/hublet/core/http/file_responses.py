@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hublet.core.http.conditional_requests import (
@@ -22,6 +22,7 @@ from hublet.core.http.exchange import exchange_of
 from hublet.core.http.server_protocol import SendFile, find_send_file
 
 __all__ = [
+    "FILE_OR_INFO_RESPONSES",
     "FILE_RESPONSES",
     "FilePartResponse",
     "FileSource",
@@ -29,6 +30,7 @@ __all__ = [
     "blob_response",
     "content_disposition",
     "content_response",
+    "file_info_response",
 ]
 
 _CHUNK = 1 << 20
@@ -52,6 +54,25 @@ FILE_RESPONSES: dict[int | str, dict[str, Any]] = {
     },
     304: {"description": "The version in `If-None-Match` is current.", "headers": _VERSION},
     416: {"description": "The file ends before `Range` begins.", "headers": _CONTENT_RANGE},
+}
+
+_FILE_INFO = "application/vnd.xet-fileinfo+json"
+_FILE_INFO_SCHEMA = {
+    "type": "object",
+    "required": ["hash", "etag", "size"],
+    "properties": {
+        "hash": {"type": "string"},
+        "etag": {"type": "string"},
+        "size": {"type": "integer"},
+    },
+}
+# The same for a route that answers with `file_info_response` to those who want that.
+FILE_OR_INFO_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **FILE_RESPONSES,
+    200: {
+        **FILE_RESPONSES[200],
+        "content": {**_BINARY, _FILE_INFO: {"schema": _FILE_INFO_SCHEMA}},
+    },
 }
 
 
@@ -117,6 +138,19 @@ async def content_response(  # noqa: PLR0913 - as above
     if part is not None:
         content = content[part.start : part.end]
     return Response(content, status_code=_status(part), headers=answer)
+
+
+def file_info_response(request: Request, headers: Mapping[str, str]) -> Response | None:
+    """Answer a client that asks, as the JavaScript client does, how to download through Xet.
+
+    None for all others, and where the headers of the file do not lead to Xet.
+    """
+    if "X-Xet-Hash" not in headers or _FILE_INFO not in request.headers.get("accept", ""):
+        return None
+    etag = headers["X-Linked-Etag"]
+    info = {"hash": headers["X-Xet-Hash"], "etag": etag, "size": int(headers["X-Linked-Size"])}
+    cache = {"Cache-Control": "private, no-store", "Vary": "Accept"}
+    return JSONResponse(info, headers={**headers, **cache, "ETag": etag}, media_type=_FILE_INFO)
 
 
 def content_disposition(file_name: str, media_type: str) -> str:

@@ -10,18 +10,20 @@ from hublet.core.database import Database
 from hublet.core.http import Db, Router
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.file_responses import (
+    FILE_OR_INFO_RESPONSES,
     blob_response,
     content_disposition,
     content_response,
+    file_info_response,
 )
-from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo, count_download
+from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo
 from hublet.repos.browse import downloads
 from hublet.repos.browse.auth import IN_REVISION, RevisionPath, revision_and_path
 from hublet.repos.browse.downloads import BINARY, TEXT, safe_media_type
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.browse.revisions import get_revision
+from hublet.repos.download_counter import count_download
 from hublet.repos.records import RepoAddress, Right
-from hublet.repos.xet.file_info import DOWNLOAD_RESPONSES, file_info_response
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
 from hublet.tokens.auth import MaybeCaller
@@ -29,7 +31,7 @@ from hublet.tokens.auth import MaybeCaller
 # The path that the public service redirects its clients to.
 CACHED_REPO = "/api/resolve-cache/{kind:kind}/{namespace:owner}/{name}"
 
-router = Router(tags=GIT_TAGS, responses=MOVED | DOWNLOAD_RESPONSES)
+router = Router(tags=GIT_TAGS, responses=MOVED | FILE_OR_INFO_RESPONSES)
 
 
 async def _revision_path(

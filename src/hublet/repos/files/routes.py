@@ -9,7 +9,11 @@ from starlette.responses import Response
 from hublet.core.database import Database, Reader
 from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.http.exchange import allow_streaming
-from hublet.core.http.file_responses import blob_response
+from hublet.core.http.file_responses import (
+    FILE_OR_INFO_RESPONSES,
+    blob_response,
+    file_info_response,
+)
 from hublet.core.http.paging import PAGED_RESPONSES, Page
 from hublet.core.schema import Done
 from hublet.repos import service as repos
@@ -29,8 +33,7 @@ from hublet.repos.files.schemas import (
 )
 from hublet.repos.files.uploads import UNKNOWN_MEDIA_TYPE
 from hublet.repos.records import Repo, RepoAddress, Right
-from hublet.repos.xet.addresses import xet_headers
-from hublet.repos.xet.file_info import DOWNLOAD_RESPONSES, file_info_response, linked_headers
+from hublet.repos.xet.addresses import linked_headers, xet_headers
 from hublet.storage import store as contents
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
@@ -82,7 +85,7 @@ async def delete_bucket_file(
 
 
 @bucket_files.get(
-    f"{BUCKET}/files/{{path:path}}", response_class=Response, responses=DOWNLOAD_RESPONSES
+    f"{BUCKET}/files/{{path:path}}", response_class=Response, responses=FILE_OR_INFO_RESPONSES
 )
 async def get_bucket_file(
     request: Request, database: Db, caller: MaybeCaller, address: FilesRepo, path: str
@@ -92,7 +95,9 @@ async def get_bucket_file(
 
 
 @bucket_files.get(
-    f"{BUCKET_PAGE}/resolve/{{path:path}}", response_class=Response, responses=DOWNLOAD_RESPONSES
+    f"{BUCKET_PAGE}/resolve/{{path:path}}",
+    response_class=Response,
+    responses=FILE_OR_INFO_RESPONSES,
 )
 async def resolve_bucket_file(
     request: Request, database: Db, caller: MaybeCaller, address: FilesRepo, path: str

@@ -1,12 +1,12 @@
 """LFS batch API: where to upload and download large files, for callers who may."""
 
 import re
+from uuid import uuid4
 
 from hublet.core.database import Reader
-from hublet.core.ids import new_object_id
 from hublet.repos import blobs_store
 from hublet.repos.commits.pull_requests import check_upload
-from hublet.repos.errors import InvalidUpload, ObjectNotFound, StorageFull
+from hublet.repos.errors import InvalidUpload, ObjectNotFound
 from hublet.repos.lfs.links import Link, sign
 from hublet.repos.lfs.records import (
     PART_SIZE,
@@ -23,6 +23,7 @@ from hublet.repos.usage import check_quota
 from hublet.repos.xet.addresses import cas_url, token_url
 from hublet.repos.xet.tokens import new_token, sign_token
 from hublet.storage.epochs import get_epoch
+from hublet.storage.errors import StorageFull
 from hublet.storage.records import Blob
 from hublet.tokens.errors import GitTokenNeeded
 from hublet.tokens.records import Caller
@@ -132,7 +133,7 @@ async def _xet_action(conn: Reader, caller: Caller, repo: Repo, revision: str) -
         "X-Xet-Cas-Url": await cas_url(conn, repo.id),
         "X-Xet-Access-Token": sign_token(token, conn.hub.keys),
         "X-Xet-Token-Expiration": str(token.expires),
-        "X-Xet-Session-Id": new_object_id(),
+        "X-Xet-Session-Id": str(uuid4()),
     }
     base_url = conn.hub.settings.base_url
     href = token_url(base_url, repo, right="write", revision=revision)

@@ -26,6 +26,11 @@ def token_url(base_url: str, repo: Repo, *, right: str, revision: str | None = N
     return url if revision is None else f"{url}/{quote(revision, safe='')}"
 
 
+def linked_headers(*, sha256: str, size: int) -> dict[str, str]:
+    """Return the headers of a file whose content lies in the storage."""
+    return {"X-Linked-Etag": f'"{sha256}"', "X-Linked-Size": str(size)}
+
+
 async def xet_headers(
     conn: Reader, repo: Repo, xet_hash: str, *, revision: str | None = None
 ) -> dict[str, str]:

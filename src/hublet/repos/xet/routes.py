@@ -23,18 +23,20 @@ from hublet.repos.auth import (
     FilesRepo,
     GitRepo,
     body_of,
-    count_download,
     mirror_for_containers,
 )
 from hublet.repos.commits.pull_requests import check_upload
+from hublet.repos.download_counter import count_download
 from hublet.repos.errors import CasAccessRefused, CasEntryNotFound
 from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.usage import check_quota
 from hublet.repos.xet import downloads, tokens, uploads
 from hublet.repos.xet.addresses import cas_url
 from hublet.repos.xet.auth import CasReader, CasWriter, RequestedCas, SignedDataAddress
 from hublet.repos.xet.cas import Cas
 from hublet.repos.xet.schemas import (
     FileReconstruction,
+    FileReconstructions,
     FileReconstructionV2,
     ReceivedXorb,
     RegisteredShard,
@@ -120,6 +122,7 @@ async def _write_token(
 ) -> XetToken:
     repo = await repos.get(conn, caller, address, Right.see)
     await check_upload(conn, caller, repo)
+    await check_quota(conn, repo.owner_id, 0, before_upload=True)
     return await _token(response, conn, caller, repo, right="write")
 
 
@@ -163,6 +166,7 @@ Prefix = Literal["default", "default-merkledb"]
 RangeHeader = Annotated[
     str | None, Header(alias="Range", description="Such as `bytes=0-99`; the last is included.")
 ]
+_MOST_FILES = 100
 Length = Annotated[int | None, Header(alias="Content-Length", include_in_schema=False)]
 
 
@@ -274,6 +278,24 @@ async def get_reconstruction(
     """
     found = await _reconstruct(cas, access, file, range_header)
     return FileReconstruction.model_validate(to_json_v1(found, _addresses(cas, access)))
+
+
+@router.get("/v1/reconstructions")
+async def get_reconstructions(
+    cas: RequestedCas,
+    access: CasReader,
+    file_id: Annotated[list[XetHash], Query(min_length=1, max_length=_MOST_FILES)],
+) -> FileReconstructions:
+    """Get what makes up several files."""
+    address = _addresses(cas, access)
+    found = await downloads.find_reconstructions(cas, access.repo.id, file_id)
+    answers = {file: to_json_v1(each, address) for file, each in found.items()}
+    fetches: dict[str, list[Any]] = {}
+    for answer in answers.values():
+        for xorb, ranges in answer["fetch_info"].items():
+            fetches.setdefault(xorb, []).extend(ranges)
+    files = {file: answer["terms"] for file, answer in answers.items()}
+    return FileReconstructions.model_validate({"files": files, "fetch_info": fetches})
 
 
 @router.get("/v2/reconstructions/{file}", responses=_UNSATISFIABLE)

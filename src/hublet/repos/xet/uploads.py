@@ -11,8 +11,11 @@ from hublet.core.database import Connection
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, TooLarge, TooManyRequests
 from hublet.core.logs import get_logger
+from hublet.repos import scrub_store
 from hublet.repos import store as repos_store
 from hublet.repos.errors import RepoNotFound
+from hublet.repos.records import Repo
+from hublet.repos.usage import check_quota
 from hublet.repos.xet import store
 from hublet.repos.xet.cas import Cas
 from hublet.repos.xet.tokens import CasAccess
@@ -31,9 +34,10 @@ from hublet.storage.shard_verification import (
 from hublet.storage.shards import LARGEST_SHARD
 from hublet.storage.spools import Spool, fill
 from hublet.storage.verification import verify_xorb_file
+from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import from_text, to_text
 from hublet.storage.xorb_objects import put_xorb
-from hublet.storage.xorbs import LARGEST_XORB, MOST_CHUNKS, footer_size
+from hublet.storage.xorbs import LARGEST_XORB, MOST_CHUNKS, XorbLayout, footer_size
 
 log = get_logger("xet")
 
@@ -58,22 +62,31 @@ async def receive_xorb(cas: Cas, access: CasAccess, xorb: str, body: AsyncIterat
     takes tells what other repositories have.
     """
     expected = from_text(xorb)
+    async with cas.database.read() as conn:
+        is_damaged = await scrub_store.is_damaged(conn, "xorbs", xorb)
     async with cas.slots.one(access.user_id):
-        stored = await _store_xorb(cas, expected, body)
+        stored, layout = await _store_xorb(cas, expected, body, replace=is_damaged)
     async with cas.database.transaction() as conn:
         await _check_repo(conn, access.repo.id)
+        known = (await storage.find_xorbs(conn, [stored.hash])).get(stored.hash)
         await storage.add_xorb(conn, stored)
+        if known is not None and (is_damaged or known != stored):
+            # The bytes were lost, and those that came instead may be compressed in another way.
+            await storage.relocate_chunks(conn, stored, layout)
+            await scrub_store.remove_damaged(conn, "xorbs", stored.hash)
         return await store.link_xorbs(conn, access.repo.id, [stored.hash]) == 1
 
 
-async def _store_xorb(cas: Cas, expected: bytes, body: AsyncIterator[bytes]) -> Xorb:
+async def _store_xorb(
+    cas: Cas, expected: bytes, body: AsyncIterator[bytes], *, replace: bool
+) -> tuple[Xorb, XorbLayout]:
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
         await _fill(spool, body, largest=LARGEST_XORB_BODY, kind="xorb")
-        layout = await cas.workers.run(verify_xorb_file, spool.path, expected)
+        layout = await processes.run(verify_xorb_file, spool.path, expected)
         if layout.stored_size > LARGEST_XORB:
             raise InvalidXorb(f"A xorb has at most {LARGEST_XORB} bytes.")
-        return await asyncio.to_thread(put_xorb, cas.store, spool, layout)
+        return await asyncio.to_thread(put_xorb, cas.store, spool, layout, replace=replace), layout
     finally:
         await asyncio.to_thread(spool.close)
 
@@ -92,10 +105,12 @@ def check_length(length: int | None, *, largest: int, kind: str) -> None:
         raise TooLarge(f"A {kind} must have at most {largest} bytes.")
 
 
-async def _check_repo(conn: Connection, repo_id: str) -> None:
+async def _check_repo(conn: Connection, repo_id: str) -> Repo:
     # The repository may have been deleted while its files were on the way.
-    if await repos_store.find(conn, repo_id) is None:
+    repo = await repos_store.find(conn, repo_id)
+    if repo is None:
         raise RepoNotFound
+    return repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,17 +124,19 @@ class ReceivedShard:
     known: dict[str, str]
 
 
-async def receive_shard(cas: Cas, repo_id: str, body: AsyncIterator[bytes]) -> ReceivedShard:
+async def receive_shard(cas: Cas, repo: Repo, body: AsyncIterator[bytes]) -> ReceivedShard:
     """Take a shard and look up what it names; its spool is to be closed after the registration."""
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
         await _fill(spool, body, largest=LARGEST_SHARD, kind="shard")
-        named = await cas.workers.run(outline, spool.path)
+        named = await processes.run(outline, spool.path)
         _check_sizes(named.files, largest=cas.database.hub.settings.limits.file_bytes)
         async with cas.database.read() as conn:
-            xorbs = await store.find_xorbs(conn, repo_id, map(to_text, named.xorbs))
+            xorbs = await store.find_xorbs(conn, repo.id, map(to_text, named.xorbs))
             hashes = [to_text(file.hash) for file in named.files]
-            known = await store.find_files(conn, repo_id, hashes)
+            known = await store.find_files(conn, repo.id, hashes)
+            new = sum(file.size for file in named.files if to_text(file.hash) not in known)
+            await check_quota(conn, repo.owner_id, new)
     except BaseException:
         await asyncio.to_thread(spool.close)
         raise
@@ -144,10 +161,13 @@ class ShardRegistration:
         self._shard = shard
         self.total = len(shard.outline.files)
         self.verified = 0
+        self.is_verified = False
 
     async def run(self) -> bool:
         """Verify and register; return whether any of the files is new to the repository."""
-        return await self.commit(await self.verify())
+        files = await self.verify()
+        self.is_verified = True
+        return await self.commit(files)
 
     async def commit(self, files: Sequence[VerifiedFile]) -> bool:
         """Register verified files; when this returns, they are durable."""
@@ -160,7 +180,7 @@ class ShardRegistration:
         slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
         try:
             async with asyncio.TaskGroup() as group:
-                claims = cas.workers.run(verify_claims, cas.store, shard.spool.path, shard.xorbs)
+                claims = processes.run(verify_claims, cas.store, shard.spool.path, shard.xorbs)
                 group.create_task(claims)
                 tasks = [
                     group.create_task(self._verify_batch(batch, slots))
@@ -177,7 +197,7 @@ class ShardRegistration:
         cas, shard = self._cas, self._shard
         checks = [FileCheck(file.offset, shard.known.get(to_text(file.hash))) for file in batch]
         is_long = sum(file.size for file in batch) > _BATCH_BYTES
-        run = cas.workers.run_long if is_long else cas.workers.run
+        run = processes.run_long if is_long else processes.run
         async with slots:
             files = await run(verify_files, cas.store, shard.spool.path, checks, shard.xorbs)
         self.verified += len(files)
@@ -186,7 +206,7 @@ class ShardRegistration:
     async def _register(self, conn: Connection, files: Sequence[VerifiedFile]) -> None:
         repo_id = self._repo_id
         await conn.lock(f"xet {repo_id}")
-        await _check_repo(conn, repo_id)
+        repo = await _check_repo(conn, repo_id)
         await self._keep_xorbs(conn)
         ordered = sorted(files, key=lambda each: each.sha256)
         # A shard may have ten thousand files.
@@ -195,6 +215,7 @@ class ShardRegistration:
             indexed = [(file.chunks, file.xorbs) for file in ordered]
             await store.index_chunks(conn, repo_id, indexed)
             await store.link_unused_blobs(conn, repo_id, [file.sha256 for file in ordered])
+        await check_quota(conn, repo.owner_id, 0)
 
     async def _keep_xorbs(self, conn: Connection) -> None:
         """Keep garbage collection away from the xorbs; refuse when it took one in the meantime."""
@@ -230,24 +251,17 @@ async def stream_registration(
     What is wrong with the request itself is raised before the first frame.
     """
     async with _received(cas, access, body) as registration:
-        yield _validating(registration)
+        yield _progress_frame(registration)
+        task = asyncio.create_task(registration.run())
         try:
-            verification = asyncio.create_task(registration.verify())
-            async for _ in _while_running(verification):
-                yield _validating(registration)
-            files = verification.result()
-            yield _validating(registration)
-            commit = asyncio.create_task(registration.commit(files))
-            async for _ in _while_running(commit):
-                yield _frame(type="committing", stage="syncing")
-            commit.result()
-        except HubError as error:
-            yield _error_frame(error.message, retryable=error.status >= TooManyRequests.status)
-        except Exception:
-            log.exception("shard not registered", repo_id=access.repo.id)
-            yield _error_frame("Something went wrong in the hub; try again.", retryable=True)
-        else:
-            yield _frame(type="result")
+            while not (await asyncio.wait([task], timeout=FRAME_SECONDS))[0]:
+                yield _progress_frame(registration)
+            yield _progress_frame(registration)
+            yield _outcome_frame(task, repo_id=access.repo.id)
+        finally:
+            # Nobody listens any more, or it has ended anyway.
+            task.cancel()
+            await asyncio.wait([task])
 
 
 @asynccontextmanager
@@ -255,30 +269,28 @@ async def _received(
     cas: Cas, access: CasAccess, body: AsyncIterator[bytes]
 ) -> AsyncIterator[ShardRegistration]:
     async with cas.slots.one(access.user_id):
-        shard = await receive_shard(cas, access.repo.id, body)
+        shard = await receive_shard(cas, access.repo, body)
         try:
             yield ShardRegistration(cas, access.repo.id, shard)
         finally:
             await asyncio.to_thread(shard.spool.close)
 
 
-async def _while_running(task: asyncio.Task[Any]) -> AsyncGenerator[None]:
-    """Yield now and then until a task has ended; end it when nobody listens any more."""
-    try:
-        while not (await asyncio.wait([task], timeout=FRAME_SECONDS))[0]:
-            yield
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait([task])
-
-
-def _validating(registration: ShardRegistration) -> bytes:
+def _progress_frame(registration: ShardRegistration) -> bytes:
+    if registration.is_verified:
+        return _frame(type="committing", stage="syncing")
     return _frame(type="validating", verified=registration.verified, total=registration.total)
 
 
-def _error_frame(message: str, *, retryable: bool) -> bytes:
-    return _frame(type="error", message=message, retryable=retryable)
+def _outcome_frame(task: asyncio.Task[bool], *, repo_id: str) -> bytes:
+    error = task.exception()
+    if error is None:
+        return _frame(type="result")
+    if isinstance(error, HubError):
+        retryable = error.status >= TooManyRequests.status
+        return _frame(type="error", message=error.message, retryable=retryable)
+    log.error("shard not registered", repo_id=repo_id, exc_info=error)
+    return _frame(type="error", message="Something went wrong; try again.", retryable=True)
 
 
 def _frame(**fields: Any) -> bytes:
