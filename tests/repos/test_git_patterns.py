@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hublet.repos.git import patterns
 from hublet.repos.git.patterns import (
     NEW_ATTRIBUTES,
     NEW_DATASET_ATTRIBUTES,
@@ -171,6 +172,20 @@ def test_a_new_line_hands_one_file_to_lfs_and_no_other(work_tree: Path, path: st
 
     assert handed_to_lfs_by_git(work_tree, text, [*PATHS, path, "x/" + path, "y.bin"]) == {path}
     assert GitAttributes(text).is_lfs(path)
+
+
+def test_lines_for_single_files_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A folder of pictures has thousands of them, and each commit reads them all.
+    text = add_lfs_lines("", ["a.png", "folder/b.png"])
+    monkeypatch.setattr(patterns, "Pattern", None)
+
+    attributes = GitAttributes(text)
+
+    assert [attributes.is_lfs(path) for path in ("a.png", "folder/b.png", "b.png")] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_only_files_without_a_line_get_one() -> None:

@@ -152,6 +152,20 @@ async def test_a_file_that_is_not_cut_yet_is_for_plain_http_alone(
         assert not {"x-xet-hash", "link"} & set(response.headers)
 
 
+async def test_a_copy_of_a_repository_has_its_files_through_xet(
+    client: httpx2.AsyncClient, ada: Headers, repo: ARepo, commit: str
+) -> None:
+    body = {"repository": "ada/copy"}
+    copied = await client.post(f"{repo.path}/duplicate", headers=ada, json=body)
+    assert copied.status_code == 200, copied.text
+
+    head = await client.head("/ada/copy/resolve/main/model.bin")
+
+    token = (await client.get(links(head)["xet-auth"])).json()
+    assert repo.id not in token["casUrl"]
+    assert await CasClient(client, token).download(head.headers["x-xet-hash"]) == CONTENT
+
+
 async def test_a_download_through_xet_counts_as_one(
     app: FastAPI, client: httpx2.AsyncClient, repo: ARepo, commit: str
 ) -> None:
