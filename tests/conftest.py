@@ -291,7 +291,6 @@ async def app(database: Database) -> AsyncIterator[FastAPI]:
     app.state.callers.start()
     yield app
     await app.state.callers.stop()
-    await app.state.cas.stop()
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ from hublet.oauth.grants.context import GrantContext
 from hublet.pages import routes as pages
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
-from hublet.repos.browse.downloads import DownloadCounter
+from hublet.repos.download_counter import DownloadCounter
 from hublet.repos.usage import StorageGauges
 from hublet.repos.xet.cas import Cas
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability

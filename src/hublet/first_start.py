@@ -18,8 +18,8 @@ from hublet.oauth.apps import service as oauth_apps
 from hublet.oauth.keys import service as signing_keys
 from hublet.repos import pruning as repositories
 from hublet.repos import scrubber
-from hublet.repos.xet import ingestion
 from hublet.runtime.volumes import checkouts as job_volumes
+from hublet.storage import chunker
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
 from hublet.webhooks.activity import service as deliveries
@@ -45,7 +45,7 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await repositories.schedule_orphan_removal(conn)
         await repositories.schedule_blob_pruning(conn)
         await scrubber.schedule(conn)
-        await ingestion.schedule_cutting(conn)
+        await chunker.schedule_cutting(conn)
         await job_volumes.add_prune_task(conn)
         await deliveries.schedule_pruning(conn)
         await digest.schedule(conn)

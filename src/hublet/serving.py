@@ -22,7 +22,7 @@ from hublet.core.startup import CannotStart, open_hub
 from hublet.first_start import FirstAdministrator, prepare
 from hublet.gateway.ssh.listener import listen as listen_for_ssh
 from hublet.gateway.ssh.listener import run_gateway
-from hublet.repos.xet import ingestion
+from hublet.storage.workers import processes
 from hublet.worker import Worker
 
 LOCAL_IPV6 = "::1"
@@ -86,11 +86,10 @@ async def running(
             yield with_edge(app, access_log=access_log)
     finally:
         await worker.stop()
-        await ingestion.processes.stop()
+        await processes.stop()
         await app.state.ports.stop()
         await app.state.callers.stop()
         await app.state.downloads.stop()
-        await app.state.cas.stop()
         flushing.cancel()
         with suppress(asyncio.CancelledError):
             await flushing
@@ -191,4 +190,4 @@ async def run_worker(settings: Settings, *, when_ready: Callable[[str], None]) -
             await stop.wait()
         finally:
             await worker.stop()
-            await ingestion.processes.stop()
+            await processes.stop()

@@ -37,6 +37,7 @@ def test_these_are_all_commands() -> None:
         "oauth app list", "oauth app show", "oauth app create", "oauth app delete",
         "oauth app allow-exchange",
         "task list", "task retry",
+        "storage usage", "storage prune", "storage verify", "storage new-epoch",
         "login", "logout", "whoami",
         "webhooks list", "webhooks info", "webhooks create", "webhooks update",
         "webhooks enable", "webhooks disable", "webhooks delete",
@@ -92,6 +93,8 @@ def test_without_the_name_of_a_command_all_are_there(words: list[str]) -> None:
         ("oauth app delete", "--yes -y"),
         ("oauth app allow-exchange", "--off"),
         ("task retry", "--all"),
+        ("storage prune", "--dry-run"),
+        ("storage verify", "--all"),
         ("login", "--token-stdin --browser --endpoint"),
         (
             "webhooks create",

@@ -13,8 +13,8 @@ from hublet.core.clock import micros
 from hublet.core.config import Settings
 from hublet.core.database import Connection, Database
 from hublet.core.ids import new_object_id
-from hublet.repos.xet.addresses import get_epoch
 from hublet.serving import open_hub
+from hublet.storage.epochs import get_epoch
 from hublet.storage.object_store import blob_key, open_store
 from repos.content import put_blob
 from repos.xorbs import put_cut_blob

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import os
-from concurrent.futures.process import BrokenProcessPool
 from datetime import timedelta
 from typing import Any
 
@@ -13,10 +12,14 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
+from hublet.core.errors import Unavailable
+from hublet.repos import usage_store
 from hublet.repos.xet import ingestion, ingestion_store
+from hublet.storage import chunker
 from hublet.storage import store as storage
 from hublet.storage.object_store import LocalStore, blob_key, open_store
 from hublet.storage.records import Content
+from hublet.storage.workers import processes
 from people import Headers, sign_in
 from repos.content import pointer, put, put_blob, sha256
 from repos.lfs import upload_href
@@ -78,7 +81,7 @@ async def test_uploads_schedule_the_cutting(
 ) -> None:
     await client.put(await upload_href(client, ada, NOISE), content=NOISE)
     tasks = await rows(database, "SELECT kind FROM tasks")
-    assert (ingestion.CUT,) in tasks
+    assert (chunker.CUT,) in tasks
 
 
 async def test_a_changed_copy_stores_little_more(
@@ -171,8 +174,8 @@ async def test_after_a_worker_process_died_there_are_new_ones(
     database: Database, repo_id: str
 ) -> None:
     await put_blob(database, repo_id, NOISE)
-    with pytest.raises(BrokenProcessPool):
-        await ingestion.processes.run(os._exit, 1)
+    with pytest.raises(Unavailable):
+        await processes.run_long(os._exit, 1)
     await ingestion.cut_waiting(database)
     assert (await content_of(database, NOISE)).xet_hash == HASH_OF_NOISE
 
@@ -202,7 +205,7 @@ async def test_contents_that_no_repository_has_are_not_cut(database: Database) -
     await ingestion.cut_waiting(database)
     assert (await content_of(database, NOISE)).xet_hash is None
     async with database.read() as conn:
-        assert await ingestion_store.count_uncut(conn) == (0, 0)
+        assert await usage_store.count_uncut(conn) == 0
 
 
 async def test_the_whole_object_goes_an_hour_after_the_cut(
@@ -302,4 +305,4 @@ async def test_two_tasks_do_not_cut_the_same_contents(
     assert (await content_of(database, NOISE)).xet_hash == HASH_OF_NOISE
     assert calls == 1
     # The second one comes back later.
-    assert (ingestion.CUT,) in await rows(database, "SELECT kind FROM tasks")
+    assert (chunker.CUT,) in await rows(database, "SELECT kind FROM tasks")

@@ -214,7 +214,8 @@ async def test_what_was_damaged_and_is_sound_again_is_not_reported_any_more(
     spoil(database, xorb_key(xorb.hash))
     await scrub(database)
 
-    await put_cut_blob(database, repo_id, CHUNKS)
+    # Another byte, and back: as from a backup.
+    spoil(database, xorb_key(xorb.hash))
     done = await scrubber.scrub(database, unchecked_since=clock.now() - timedelta(days=1))
 
     assert done.objects == 1

@@ -91,6 +91,20 @@ def without_urls(found: Any) -> Any:
     return found
 
 
+async def test_several_files_are_reconstructed_at_once(cas: CasClient) -> None:
+    unknown = "f" * 64
+    found = await cas.get(
+        f"/v1/reconstructions?file_id={FILE}&file_id={unknown}&file_id={MIXED_FILE}"
+    )
+    each = {file: await reconstruction(cas, file, version=1) for file in (FILE, MIXED_FILE)}
+    assert found.json()["files"] == {file: each[file]["terms"] for file in each}
+    xorbs = without_urls(found.json()["fetch_info"])
+    assert xorbs[to_text(SECOND_HASH)] == without_urls(
+        each[MIXED_FILE]["fetch_info"][to_text(SECOND_HASH)]
+    )
+    assert len(xorbs[XORB_NAME]) == 2
+
+
 async def test_a_range_of_a_file_takes_only_its_chunks(cas: CasClient) -> None:
     content = b"".join(MIXED)
     for start, end in [(0, 1), (20, 35), (34, 38), (len(content) - 1, len(content) + 99)]:
@@ -165,7 +179,7 @@ async def test_several_ranges_come_in_parts(cas: CasClient) -> None:
     stored = make_xorb(SECOND)[1]
     response = await fetch(cas, await data_url(cas), "bytes=0-11, 25-37")
     head = f"Content-Type: {response.headers['Content-Type']}\r\n\r\n".encode()
-    parts = message_from_bytes(head + response.content).get_payload()
+    parts: Any = message_from_bytes(head + response.content).get_payload()
     assert [part.get_payload(decode=True) for part in parts] == [stored[:12], stored[25:38]]
     assert [part["Content-Range"].partition("/")[0] for part in parts] == [
         "bytes 0-11",

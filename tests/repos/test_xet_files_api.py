@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
 from hublet.core.database import Database
 from people import Headers, sign_in
@@ -149,6 +150,25 @@ async def test_a_file_that_is_not_cut_yet_is_for_plain_http_alone(
         response = await client.get(path, headers=asked)
         assert (response.status_code, response.content) == (206, first)
         assert not {"x-xet-hash", "link"} & set(response.headers)
+
+
+async def test_a_download_through_xet_counts_as_one(
+    app: FastAPI, client: httpx2.AsyncClient, repo: ARepo, commit: str
+) -> None:
+    head = await client.head(RESOLVE)
+    await client.get(RESOLVE, headers={"Accept": FILE_INFO})
+    before = await downloads_of(app, client, repo)
+
+    cas = CasClient(client, (await client.get(links(head)["xet-auth"])).json())
+    await cas.download(FILE)
+
+    assert (before, await downloads_of(app, client, repo)) == (0, 1)
+
+
+async def downloads_of(app: FastAPI, client: httpx2.AsyncClient, repo: ARepo) -> int:
+    await app.state.downloads.flush()
+    count: int = (await client.get(repo.path)).json()["downloads"]
+    return count
 
 
 def by_path(entries: list[dict[str, Any]]) -> dict[str, Any]:

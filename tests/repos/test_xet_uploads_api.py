@@ -21,6 +21,7 @@ from hublet.storage import store as storage
 from hublet.storage.contents import pieces
 from hublet.storage.object_store import xorb_key
 from hublet.storage.shards import LARGEST_SHARD, Segment
+from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import to_text
 from people import Headers, a_user, sign_in
 from repos.content import sha256
@@ -119,7 +120,7 @@ async def test_a_stream_tells_of_the_verification_and_ends_with_the_result(
     assert response.headers["Content-Type"] == "application/x-ndjson"
     assert frames(response) == [
         {"type": "validating", "verified": 0, "total": 1},
-        {"type": "validating", "verified": 1, "total": 1},
+        {"type": "committing", "stage": "syncing"},
         {"type": "result"},
     ]
     assert await cas.download(FILE) == CONTENT
@@ -380,8 +381,8 @@ async def test_a_xorb_that_was_collected_in_the_meantime_is_refused(
     with pytest.raises(uploads.InvalidShard, match="removed while it was verified"):
         await registration.commit(files)
     received.spool.close()
-    async with database.read() as conn:
-        assert await storage.find_digest(conn, FILE) is None
+    async with database.read() as reader:
+        assert await storage.find_digest(reader, FILE) is None
 
 
 async def test_a_xorb_is_unused_until_a_file_has_a_piece_of_it(
@@ -410,15 +411,12 @@ async def test_a_file_is_unused_until_a_commit_takes_it(
     assert [(row["sha256"], bool(row["is_used"])) for row in rows] == [(sha256(CONTENT), False)]
 
 
-async def test_a_killed_worker_breaks_one_request_only(
-    app: FastAPI, cas: CasClient, database: Database
-) -> None:
+async def test_a_killed_worker_breaks_one_request_only(cas: CasClient) -> None:
     await cas.upload_xorb()
-    hub: Cas = app.state.cas
-    call = asyncio.create_task(hub.workers.run(signal.pause))
-    while not (processes := list(hub.workers._pools[False]._processes or {})):  # noqa: SLF001
+    call = asyncio.create_task(processes.run(signal.pause))
+    while not (running := list(processes._pools[False]._processes or {})):  # noqa: SLF001
         await asyncio.sleep(0.01)
-    for process in processes:
+    for process in running:
         os.kill(process, signal.SIGKILL)
     with pytest.raises(Exception, match="interrupted; send it again"):
         await call

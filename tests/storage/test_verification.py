@@ -6,22 +6,22 @@ from pathlib import Path
 import pytest
 
 from hublet.storage.errors import InvalidXorb
-from hublet.storage.verification import sha256_of, verify_xorb_file, worker_processes
+from hublet.storage.verification import sha256_of, verify_xorb_file
+from hublet.storage.workers import processes
 from storage.xet_content import make_xorb
 
 CONTENTS = [b"one" * 3000, b"two" * 4000]
 
 
-def test_a_worker_process_returns_the_layout_or_the_error(tmp_path: Path) -> None:
+async def test_a_worker_process_returns_the_layout_or_the_error(tmp_path: Path) -> None:
     digest, data = make_xorb(CONTENTS, 1)
     good, bad = tmp_path / "good", tmp_path / "bad"
     good.write_bytes(data)
     bad.write_bytes(data[:-1])
-    with worker_processes(1) as workers:
-        layout = workers.submit(verify_xorb_file, good, digest).result()
-        assert (layout.hash, layout.stored_size) == (digest, len(data))
-        with pytest.raises(InvalidXorb, match="ends within the chunk"):
-            workers.submit(verify_xorb_file, bad, digest).result()
+    layout = await processes.run(verify_xorb_file, good, digest)
+    assert (layout.hash, layout.stored_size) == (digest, len(data))
+    with pytest.raises(InvalidXorb, match="ends within the chunk"):
+        await processes.run(verify_xorb_file, bad, digest)
 
 
 def test_an_empty_file_is_no_xorb(tmp_path: Path) -> None:

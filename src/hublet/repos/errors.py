@@ -9,8 +9,7 @@ HubError
 ├── AuthenticationNeeded 401
 │   └── CasTokenRefused
 ├── NotAllowed      403
-│   ├── AccessNotGranted, RightNeeded, CannotCreateThere, InvalidLink, StorageFull
-│   └── CasAccessRefused
+│   └── AccessNotGranted, RightNeeded, CannotCreateThere, InvalidLink, CasAccessRefused
 ├── NotFound        404
 │   ├── RepoNotFound, RepoFolderGone, RevisionNotFound, EntryNotFound, ContentMissing
 │   ├── FileNotFound, ObjectNotFound, OwnerNotFound, AccessRequestNotFound, AttachmentNotFound
@@ -264,17 +263,6 @@ class StorageUnavailable(Unavailable):
 
 
 # Uploads: files of buckets, attachments and Git LFS.
-
-
-class StorageFull(NotAllowed):
-    """The owner's repositories hold as much as the hub allows."""
-
-    def __init__(self, owner: str, *, used: int, more: int, limit: int) -> None:
-        wanted = f", and this upload has {more} more" if more else ""
-        super().__init__(
-            f"The repositories of {owner} hold {used} bytes{wanted}; the limit is {limit}. Delete "
-            "files or repositories, or ask the hub's operator for a higher limits.owner_bytes."
-        )
 
 
 class InvalidUpload(InvalidRequest):

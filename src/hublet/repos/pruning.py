@@ -254,7 +254,11 @@ async def _find_orphan_objects(
         while batch := await asyncio.to_thread(list, islice(old, _BATCH)):
             async with database.read() as conn:
                 needed = await pruning_store.find_needed(
-                    conn, kind, [each.key.digest for each in batch]
+                    conn,
+                    kind,
+                    [each.key.digest for each in batch],
+                    # Whoever looked it up before it was cut has opened it by now.
+                    cut_before=_ago(pruning_store.WHOLE_AGE),
                 )
             yield [each for each in batch if each.key.digest not in needed]
 

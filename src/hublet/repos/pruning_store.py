@@ -5,11 +5,15 @@ meanwhile waits, or was first and is seen.
 """
 
 from collections.abc import Iterable
+from datetime import timedelta
 
 import msgspec
 
 from hublet.core.database import Connection, Reader
 from hublet.core.dataclasses import dataclass
+
+# How long the whole object of a blob that was cut stays: whoever looked it up has opened it then.
+WHOLE_AGE = timedelta(hours=1)
 
 _BLOB_IS_UNUSED = """
     NOT EXISTS (SELECT 1 FROM repo_blobs r WHERE r.sha256 = b.sha256)
@@ -166,13 +170,19 @@ async def remove_xorbs(conn: Connection, *, before: int, limit: int) -> list[Rem
     return [RemovedXorb(**dict(row)) for row in removed]
 
 
-async def find_needed(conn: Reader, kind: str, digests: Iterable[str]) -> set[str]:
-    """Return those digests whose objects are needed: whole blobs, or xorbs."""
+async def find_needed(
+    conn: Reader, kind: str, digests: Iterable[str], *, cut_before: int
+) -> set[str]:
+    """Return those digests whose objects are needed: xorbs, and blobs unless they were cut."""
     sql = {
-        "blobs": "SELECT sha256 FROM blobs WHERE sha256 IN each($1) AND is_whole = TRUE",
+        "blobs": """
+            SELECT sha256 FROM blobs
+            WHERE sha256 IN each($1) AND (is_whole = TRUE OR created_at >= $2)
+            """,
         "xorbs": "SELECT hash FROM xorbs WHERE hash IN each($1)",
     }
-    rows = await conn.fetch_all(sql[kind], _json_array(digests))
+    values = (cut_before,) if kind == "blobs" else ()
+    rows = await conn.fetch_all(sql[kind], _json_array(digests), *values)
     return {row[0] for row in rows}
 
 

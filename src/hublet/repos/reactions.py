@@ -11,6 +11,7 @@ from hublet.repos import maintenance, pruning, scrubber
 from hublet.repos import service as repos
 from hublet.repos.git import bare_repos
 from hublet.repos.xet import ingestion
+from hublet.storage import chunker
 
 
 @handles_slowly(repos.REMOVE_FOLDER)
@@ -34,7 +35,7 @@ async def scrub_storage(database: Database, _body: dict[str, Any]) -> None:
     await scrubber.scrub_daily(database)
 
 
-@handles_slowly(ingestion.CUT)
+@handles_slowly(chunker.CUT)
 async def cut_contents(database: Database, _body: dict[str, Any]) -> None:
     await ingestion.cut_waiting(database)
 

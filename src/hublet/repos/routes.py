@@ -24,7 +24,6 @@ from hublet.repos import (
     service,
     settings,
     store,
-    usage,
 )
 from hublet.repos.access import requested_visibility
 from hublet.repos.attachments import SUFFIXES, check_media_type
@@ -59,10 +58,10 @@ from hublet.repos.schemas import (
     OwnerStorage,
     RepoResourceGroupEnvelope,
     RepoSettings,
+    RepoStorage,
     RepoTaken,
     RepoUrl,
     SetRepoResourceGroup,
-    StorageUsage,
     UpdateRepoSettings,
 )
 from hublet.repos.xet import routes as xet_routes
@@ -117,24 +116,24 @@ _TAKES_A_FILE: dict[str, Any] = {
 @storage_router.get(
     f"{ANY_REPO}/storage", tags=[*GIT_TAGS, "buckets", "containers"], responses=MOVED
 )
-async def get_repo_storage(conn: ReadConn, caller: AnyCaller, address: AnyRepo) -> StorageUsage:
+async def get_repo_storage(conn: ReadConn, caller: AnyCaller, address: AnyRepo) -> RepoStorage:
     """Get how many bytes a repository holds, and how many at rest it needs.
 
     Only its owner, or an administrator of the organization, may know.
     """
-    return StorageUsage.of(await usage.get_of_repo(conn, caller, address))
+    return RepoStorage.of(await settings.get_storage(conn, caller, address))
 
 
 @storage_router.get("/api/settings/storage", tags=["users"])
 async def get_own_storage(conn: ReadConn, caller: AnyCaller) -> OwnerStorage:
     """Get how many bytes the caller's repositories hold, and how many at rest they need."""
-    return _owner_storage(conn, await usage.get_of_owner(conn, caller, None))
+    return _owner_storage(conn, await settings.get_owner_storage(conn, caller, None))
 
 
 @storage_router.get("/api/organizations/{name}/settings/storage", tags=["orgs"])
 async def get_organization_storage(conn: ReadConn, caller: AnyCaller, name: str) -> OwnerStorage:
     """Get the same of an organization, for its administrators."""
-    return _owner_storage(conn, await usage.get_of_owner(conn, caller, name))
+    return _owner_storage(conn, await settings.get_owner_storage(conn, caller, name))
 
 
 def _owner_storage(conn: Reader, used: records.StorageUsage) -> OwnerStorage:

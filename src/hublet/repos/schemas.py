@@ -221,7 +221,7 @@ class AccessRequest(Schema):
         )
 
 
-class StorageUsage(Schema):
+class RepoStorage(Schema):
     """Bytes of a repository, or of all repositories of an owner."""
 
     raw: Annotated[int, Field(description="Bytes of content outside git; what a quota counts.")]
@@ -235,5 +235,5 @@ class StorageUsage(Schema):
         return cls(raw=usage.raw, stored=usage.stored, shared=usage.shared)
 
 
-class OwnerStorage(StorageUsage):
+class OwnerStorage(RepoStorage):
     limit: Annotated[int | None, Field(description="The most raw bytes; null: there is no limit.")]

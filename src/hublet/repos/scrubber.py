@@ -10,7 +10,6 @@ that is not mounted, so nothing else is changed for it.
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -28,7 +27,8 @@ from hublet.storage.errors import InvalidXorb
 from hublet.storage.object_store import ObjectKey, ObjectStore, blob_key, open_store, xorb_key
 from hublet.storage.records import Content
 from hublet.storage.spools import Spool
-from hublet.storage.verification import verify_stored_xorb, worker_processes
+from hublet.storage.verification import verify_stored_xorb
+from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import from_text
 from hublet.storage.xorb_objects import put_xorb
 from hublet.storage.xorbs import XorbLayout
@@ -81,16 +81,15 @@ async def scrub(
     A gentle one rests after each object for as long as reading took.
     """
     done = Scrubbed()
-    with worker_processes(1) as processes:
-        scrubber = _Scrubber(database, processes)
-        async for each in _objects(database, clock.to_micros(unchecked_since)):
-            began = clock.monotonic()
-            done = _add(done, each, await scrubber.check(each))
-            on_progress(done)
-            if most_bytes is not None and done.bytes >= most_bytes:
-                break
-            if gentle:
-                await asyncio.sleep(clock.monotonic() - began)
+    scrubber = _Scrubber(database)
+    async for each in _objects(database, clock.to_micros(unchecked_since)):
+        began = clock.monotonic()
+        done = _add(done, each, await scrubber.check(each))
+        on_progress(done)
+        if most_bytes is not None and done.bytes >= most_bytes:
+            break
+        if gentle:
+            await asyncio.sleep(clock.monotonic() - began)
     return done
 
 
@@ -122,10 +121,9 @@ def _add(done: Scrubbed, each: ObjectAtRest, outcome: str) -> Scrubbed:
 
 
 class _Scrubber:
-    def __init__(self, database: Database, processes: ProcessPoolExecutor) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
         self._objects = open_store(database.hub.settings)
-        self._processes = processes
 
     async def check(self, each: ObjectAtRest) -> str:
         """Read an object whole; return whether it is sound, was healed, or is damaged."""
@@ -159,9 +157,7 @@ class _Scrubber:
 
     async def _verify_xorb(self, digest: str) -> tuple[XorbLayout, bool]:
         async with _local_file(self._objects, xorb_key(digest)) as path:
-            return await asyncio.get_running_loop().run_in_executor(
-                self._processes, verify_stored_xorb, path, from_text(digest)
-            )
+            return await processes.run(verify_stored_xorb, path, from_text(digest))
 
     async def _report(self, each: ObjectAtRest, problem: str, *, is_healed: bool) -> None:
         async with self._database.transaction() as conn:
@@ -279,4 +275,4 @@ def _put_whole_again(objects: ObjectStore, sha256: str) -> bool:
 
 def _put_xorb_again(objects: ObjectStore, key: ObjectKey, layout: XorbLayout) -> None:
     with _copy(objects, key, size=layout.stored_size) as spool:
-        put_xorb(objects, spool, layout)
+        put_xorb(objects, spool, layout, replace=True)

@@ -1,4 +1,4 @@
-"""Settings of a repository: visibility, gate, discussions and resource group."""
+"""Settings of a repository: visibility, gate, discussions and resource group; its storage."""
 
 from dataclasses import replace
 
@@ -9,12 +9,13 @@ from hublet.accounts.resource_groups import service as resource_groups
 from hublet.core.database import Connection, Reader
 from hublet.core.outbox import publish
 from hublet.events import RepoConfigUpdated
-from hublet.repos import store
+from hublet.repos import service, store, usage_store
 from hublet.repos.access import check_visibility
 from hublet.repos.errors import InvalidRepo
-from hublet.repos.records import Repo, SettingsChange
+from hublet.repos.records import Repo, RepoAddress, Right, SettingsChange, StorageUsage
 from hublet.repos.service import snapshot
-from hublet.tokens.records import Caller
+from hublet.tokens.errors import ScopeNeeded
+from hublet.tokens.records import Caller, Scope
 
 
 async def update_settings(
@@ -108,3 +109,22 @@ async def set_resource_group(
     changed = replace(repo, resource_group_id=group_id)
     await _publish_update(conn, changed, {"resourceGroupId": group_id}, actor_id=caller.user_id)
     return group
+
+
+async def get_storage(conn: Reader, caller: Caller, address: RepoAddress) -> StorageUsage:
+    repo = await service.get(conn, caller, address, Right.manage)
+    if repo.owner.is_organization:
+        # What is shared tells of other repositories, which a member may not see.
+        await organizations.get_administered(conn, repo.owner.name, user_id=caller.user_id)
+    return await usage_store.usage_of_repo(conn, repo.id, owner_id=repo.owner_id)
+
+
+async def get_owner_storage(conn: Reader, caller: Caller, organization: str | None) -> StorageUsage:
+    """Return the usage of the caller, or of an organization that they administer."""
+    owner_id = caller.user_id
+    if organization is not None:
+        found = await organizations.get_administered(conn, organization, user_id=caller.user_id)
+        owner_id = found.id
+    if not caller.may(Scope.read_repos, on=owner_id):
+        raise ScopeNeeded([Scope.read_repos])
+    return await usage_store.usage_of_owner(conn, owner_id)

@@ -316,3 +316,8 @@ async def list_likes_of(
         user_id, before[0], before[1], limit,
     )  # fmt: skip
     return [UserLike(repo=record(row), created_at=from_micros(row["liked_at"])) for row in rows]
+
+
+async def add_downloads(conn: Connection, counts: Iterable[tuple[str, int]]) -> None:
+    """Add to the downloads of repositories, by id; one that is gone by now is skipped."""
+    await conn.execute_many("UPDATE repos SET downloads = downloads + $2 WHERE id = $1", counts)

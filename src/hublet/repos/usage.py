@@ -10,14 +10,10 @@ import json
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from hublet.accounts.organizations import service as organizations
 from hublet.core import metadata
 from hublet.core.database import Connection, Database, Reader
-from hublet.repos import scrub_store, service, usage_store
-from hublet.repos.errors import StorageFull
-from hublet.repos.records import RepoAddress, Right, StorageUsage
-from hublet.tokens.errors import ScopeNeeded
-from hublet.tokens.records import Caller, Scope
+from hublet.repos import scrub_store, usage_store
+from hublet.storage.errors import StorageFull
 
 _TOTALS = "storage.totals"
 
@@ -40,25 +36,6 @@ async def check_quota(
     if used + more > limit:
         name = await usage_store.owner_name(conn, owner_id)
         raise StorageFull(name or owner_id, used=used, more=more, limit=limit)
-
-
-async def get_of_repo(conn: Reader, caller: Caller, address: RepoAddress) -> StorageUsage:
-    repo = await service.get(conn, caller, address, Right.manage)
-    if repo.owner.is_organization:
-        # What is shared tells of other repositories, which a member may not see.
-        await organizations.get_administered(conn, repo.owner.name, user_id=caller.user_id)
-    return await usage_store.usage_of_repo(conn, repo.id, owner_id=repo.owner_id)
-
-
-async def get_of_owner(conn: Reader, caller: Caller, organization: str | None) -> StorageUsage:
-    """Return the usage of the caller, or of an organization that they administer."""
-    owner_id = caller.user_id
-    if organization is not None:
-        found = await organizations.get_administered(conn, organization, user_id=caller.user_id)
-        owner_id = found.id
-    if not caller.may(Scope.read_repos, on=owner_id):
-        raise ScopeNeeded([Scope.read_repos])
-    return await usage_store.usage_of_owner(conn, owner_id)
 
 
 async def measure(database: Database) -> None:
@@ -84,8 +61,14 @@ class StorageGauges:
             "Objects whose bytes are wrong or missing.",
             registry=registry,
         )
+        self._uncut = Gauge(
+            "hublet_contents_uncut",
+            "Contents of repositories that are not cut into chunks yet.",
+            registry=registry,
+        )
 
     async def count(self, conn: Reader) -> None:
         for kind, size in json.loads(await metadata.find(conn, _TOTALS) or "{}").items():
             self._bytes.labels(kind).set(size)
         self._damaged.set(await scrub_store.count_damaged(conn))
+        self._uncut.set(await usage_store.count_uncut(conn))

@@ -124,3 +124,17 @@ async def totals(conn: Reader) -> dict[str, int]:
 
 async def _sum(conn: Reader, sql: str) -> int:
     return int(await conn.fetch_value(sql) or 0)
+
+
+async def count_uncut(conn: Reader) -> int:
+    """Return how many contents of repositories are not cut yet."""
+    count: int = await conn.fetch_value(
+        """
+        SELECT count(*) FROM blobs b
+        WHERE b.xet_hash IS NULL AND (
+            EXISTS (SELECT 1 FROM repo_blobs r WHERE r.sha256 = b.sha256)
+            OR EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = b.sha256)
+        )
+        """
+    )
+    return count

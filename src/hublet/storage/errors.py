@@ -4,12 +4,14 @@ InvalidRequest
 ├── InvalidHash    400
 ├── InvalidXorb    400
 └── InvalidShard   400
+NotAllowed
+└── StorageFull    403
 RangeNotSatisfiable  416
 TooLarge
 └── FileTooLarge   413
 """
 
-from hublet.core.errors import HubError, InvalidRequest, TooLarge
+from hublet.core.errors import HubError, InvalidRequest, NotAllowed, TooLarge
 
 
 class InvalidHash(InvalidRequest):
@@ -38,3 +40,14 @@ class RangeNotSatisfiable(HubError):
 class FileTooLarge(TooLarge):
     def __init__(self, limit: int) -> None:
         super().__init__(f"A file must have at most {limit} bytes.")
+
+
+class StorageFull(NotAllowed):
+    """The owner's repositories hold as much as the hub allows."""
+
+    def __init__(self, owner: str, *, used: int, more: int, limit: int) -> None:
+        wanted = f", and this upload has {more} more" if more else ""
+        super().__init__(
+            f"The repositories of {owner} hold {used} bytes{wanted}; the limit is {limit}. Delete "
+            "files or repositories, or ask the hub's operator for a higher limits.owner_bytes."
+        )

@@ -1,4 +1,4 @@
-"""Verification of uploads by Xet, in worker processes.
+"""Verification of uploads by Xet: call these functions in worker processes (`storage.workers`).
 
 The clients verify nothing when they download, so nothing that is uploaded is believed: a xorb is read
 and hashed whole, and a file's claims are compared with the layouts of verified xorbs.
@@ -7,12 +7,8 @@ and hashed whole, and a file's claims are compared with the layouts of verified 
 import hashlib
 import mmap
 import os
-import signal
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context, parent_process
 from pathlib import Path
-from threading import Thread
 
 from hublet.storage.errors import InvalidShard
 from hublet.storage.shards import Segment, ShardFile, ShardXorb
@@ -21,27 +17,6 @@ from hublet.storage.xorbs import SMALLEST_CHUNK, XorbLayout, read_chunks, verify
 
 # So many chunks of a file may be shorter than clients cut them.
 _FREE_CHUNKS = 16
-
-
-def worker_processes(count: int) -> ProcessPoolExecutor:
-    """Return processes for the functions of this module; threads would wait for each other."""
-    context = get_context("forkserver")
-    # What the workers need is imported once, and shared by all of them.
-    context.set_forkserver_preload(["__main__", "hublet.storage.shard_verification"])
-    return ProcessPoolExecutor(count, mp_context=context, initializer=_follow_parent)
-
-
-def _follow_parent() -> None:
-    """End with the process that started this one, however that ends; leave Ctrl-C to it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_exit_after_parent, daemon=True).start()
-
-
-def _exit_after_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(0)
 
 
 def verify_xorb_file(path: Path, expected: bytes) -> XorbLayout:

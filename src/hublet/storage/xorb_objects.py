@@ -10,16 +10,18 @@ from hublet.storage.xet_hashes import to_text
 from hublet.storage.xorbs import XorbLayout, footer_size
 
 
-def put_xorb(store: ObjectStore, spool: Spool, layout: XorbLayout) -> Xorb:
+def put_xorb(
+    store: ObjectStore, spool: Spool, layout: XorbLayout, *, replace: bool = False
+) -> Xorb:
     """Store a verified xorb, safe on the disk, with a footer in place of the uploader's.
 
     Return the xorb as it is stored: if somebody stored the same chunks before, perhaps compressed in
-    another way, that one stays, for segments count its bytes.
+    another way, that one stays, for segments count its bytes. Replace only what has the same form.
     """
     spool.truncate(layout.stored_size)
     spool.write(layout.footer())
     key = xorb_key(to_text(layout.hash))
-    store.put(key, spool, replace=False)
+    store.put(key, spool, replace=replace)
     stored = store.stat(key)
     if stored is None:
         raise FileNotFoundError(key.digest)

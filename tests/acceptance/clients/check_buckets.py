@@ -1,6 +1,8 @@
-"""Buckets through the public client, as far as it does not insist on Xet; and attachments."""
+"""Buckets through the public client and its command; and attachments."""
 
 import os
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +12,15 @@ from huggingface_hub import BucketFile, HfApi, HfFileSystem
 from huggingface_hub.errors import BucketBatchError, BucketNotFoundError, HfHubHTTPError
 
 NewName = Callable[[], str]
+HF = Path(sys.executable).parent / "hf"
+
+
+def hf(*arguments: str) -> str:
+    ended = subprocess.run(
+        [HF, *arguments], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
 
 
 @pytest.fixture
@@ -22,7 +33,7 @@ def bucket(api: HfApi, new_name: NewName) -> Iterator[str]:
 
 
 def put(bucket: str, path: str, content: bytes) -> None:
-    """The client itself has no way to upload without Xet."""
+    """Upload by plain HTTP, as the client never does."""
     request = urllib.request.Request(
         f"{os.environ['HF_ENDPOINT']}/api/buckets/{bucket}/files/{path}",
         data=content,
@@ -101,14 +112,116 @@ def test_files_are_copied_and_deleted(api: HfApi, bucket: str, new_name: NewName
 
 
 def test_what_a_batch_cannot_do_is_told_file_by_file(api: HfApi, bucket: str) -> None:
-    put(bucket, "kept", b"one")
+    put(bucket, "gone", b"one")
+    put(bucket, "kept/a", b"two")
 
-    with pytest.raises(BucketBatchError) as refused:
-        api.batch_bucket_files(bucket, copy=[("bucket", bucket, "0" * 64, "new")], delete=["kept"])
+    with pytest.raises(BucketBatchError) as partly:
+        api.batch_bucket_files(bucket, add=[(b"x", "kept"), (b"y", "new")], delete=["gone"])
+    with pytest.raises(BucketBatchError) as wholly:
+        api.batch_bucket_files(bucket, copy=[("bucket", bucket, "1" * 64, "other")])
 
-    assert [failure["path"] for failure in refused.value.failures] == ["new"]
-    assert "This hub has no Xet storage" in str(refused.value)
-    assert [file.path for file in api.list_bucket_tree(bucket)] == ["kept"]
+    assert [failure["path"] for failure in partly.value.failures] == ["kept"]
+    assert "cannot be a file and a folder" in str(partly.value)
+    assert [failure["path"] for failure in wholly.value.failures] == ["other"]
+    assert "has no content" in str(wholly.value)
+    assert [file.path for file in api.list_bucket_tree(bucket, recursive=True)] == ["kept/a", "new"]
+
+
+def a_folder(path: Path) -> Path:
+    """Files of several sizes, with times that no upload has."""
+    (path / "sub" / "deep").mkdir(parents=True)
+    (path / "a b é.txt").write_text("hello")
+    (path / "sub" / "empty").touch()
+    (path / "sub" / "deep" / "large.bin").write_bytes(os.urandom(3_000_000))
+    for at, file in enumerate(sorted(path.rglob("*"))):
+        os.utime(file, ns=(0, 1_700_000_000_123_000_000 + at * 1_001_000_000))
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_files_are_copied_there_and_back(bucket: str, tmp_path: Path) -> None:
+    source = tmp_path / "large.bin"
+    source.write_bytes(os.urandom(1_000_000))
+
+    hf("buckets", "cp", str(source), f"hf://buckets/{bucket}/sub/large.bin")
+    hf("buckets", "cp", f"hf://buckets/{bucket}/sub/large.bin", str(tmp_path / "back.bin"))
+
+    assert (tmp_path / "back.bin").read_bytes() == source.read_bytes()
+
+
+def test_a_folder_is_synced_both_ways(api: HfApi, bucket: str, tmp_path: Path) -> None:
+    source, target = a_folder(tmp_path / "source"), tmp_path / "target"
+    there = f"hf://buckets/{bucket}/data"
+
+    hf("buckets", "sync", str(source), there)
+    times = {file.path: file.mtime for file in api.list_bucket_tree(bucket, recursive=True)}
+    again = hf("buckets", "sync", str(source), there)
+    hf("buckets", "sync", there, str(target))
+
+    assert "Skips: 3" in again
+    assert contents(target) == contents(source)
+    for path, mtime in times.items():
+        milliseconds = (source / path.removeprefix("data/")).stat().st_mtime_ns // 1_000_000
+        assert round(mtime.timestamp() * 1000) == milliseconds, path
+
+
+def test_a_sync_deletes_and_replaces(bucket: str, tmp_path: Path) -> None:
+    source, target = a_folder(tmp_path / "source"), tmp_path / "target"
+    hf("buckets", "sync", str(source), f"hf://buckets/{bucket}")
+    (source / "sub" / "empty").unlink()
+    (source / "a b é.txt").write_text("another text")
+
+    hf("buckets", "sync", str(source), f"hf://buckets/{bucket}", "--delete")
+    hf("buckets", "sync", f"hf://buckets/{bucket}", str(target))
+
+    assert contents(target) == contents(source)
+
+
+def test_files_are_removed_and_a_bucket_renamed(
+    api: HfApi, bucket: str, new_name: NewName, tmp_path: Path
+) -> None:
+    hf("buckets", "sync", str(a_folder(tmp_path / "source")), f"hf://buckets/{bucket}")
+
+    hf("buckets", "rm", f"hf://buckets/{bucket}/a b é.txt", "-y")
+    hf("buckets", "rm", f"hf://buckets/{bucket}/sub/deep", "--recursive", "-y")
+    moved = new_name()
+    hf("buckets", "move", bucket, moved)
+
+    assert "sub/empty" in hf("buckets", "ls", moved, "-R")
+    assert [file.path for file in api.list_bucket_tree(moved, recursive=True)] == ["sub/empty"]
+    api.delete_bucket(moved)
+
+
+def test_a_repository_is_copied_into_a_bucket(
+    api: HfApi, repo: str, bucket: str, tmp_path: Path
+) -> None:
+    source, target = a_folder(tmp_path / "source"), tmp_path / "target"
+    api.upload_folder(repo_id=repo, folder_path=source)
+
+    hf("buckets", "cp", f"hf://{repo}/", f"hf://buckets/{bucket}/model/")
+    hf("buckets", "sync", f"hf://buckets/{bucket}/model", str(target))
+
+    assert contents(target) == contents(source)
+
+
+def test_a_local_script_reaches_a_job(api: HfApi, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("print('from a script')\n")
+
+    job = api.run_uv_job(str(script))
+    [volume] = api.inspect_job(job_id=job.id).volumes
+    reading = api.run_job(image="ubuntu", command=["sh", "-c", "cat /data/*.py"], volumes=[volume])
+
+    # The machine of this test need not have uv, which runs the script.
+    assert list(api.fetch_job_logs(job_id=reading.id, follow=True)) == ["print('from a script')"]
+    assert (volume.type, volume.source) == ("bucket", "ada/jobs-artifacts")
 
 
 def test_a_file_system_reads_a_bucket(bucket: str) -> None:
@@ -119,6 +232,9 @@ def test_a_file_system_reads_a_bucket(bucket: str) -> None:
     with files.open(f"buckets/{bucket}/sub/a.bin", "rb") as file:
         file.seek(256)
         assert file.read(3) == bytes(range(3))
+    with files.open(f"buckets/{bucket}/sub/b.bin", "wb") as file:
+        file.write(b"written")
+    assert files.cat(f"buckets/{bucket}/sub/b.bin") == b"written"
 
 
 def test_an_attachment_is_seen_at_its_address(api: HfApi, tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ async def _damaged_objects(conn: Reader, count: int) -> Finding:
     return problem(
         "storage",
         f"{count} objects are damaged or missing ({listed}{more}).",
-        "Restore them from a backup or upload the files again, then run hublet storage verify.",
+        "Restore them from a backup, then run hublet storage verify.",
     )
 
 

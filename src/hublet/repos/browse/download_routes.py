@@ -17,9 +17,10 @@ from hublet.core.http.file_responses import (
 from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo
 from hublet.repos.browse import downloads
 from hublet.repos.browse.auth import IN_REVISION, RevisionPath, revision_and_path
-from hublet.repos.browse.downloads import BINARY, TEXT, DownloadCounter, safe_media_type
+from hublet.repos.browse.downloads import BINARY, TEXT, safe_media_type
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.browse.revisions import get_revision
+from hublet.repos.download_counter import count_download
 from hublet.repos.records import RepoAddress, Right
 from hublet.repos.xet.file_info import DOWNLOAD_RESPONSES, file_info_response
 from hublet.storage.contents import ContentSource
@@ -133,9 +134,7 @@ async def _send(
 
 def _count(request: Request, response: Response, repo_id: str) -> None:
     """Count a download when it begins, not one that is resumed or that the client has cached."""
-    exchange = exchange_of(request)
-    if exchange.without_body or response.status_code == HTTPStatus.NOT_MODIFIED:
+    if exchange_of(request).without_body or response.status_code == HTTPStatus.NOT_MODIFIED:
         return
     if response.headers.get("Content-Range", "bytes 0-").startswith("bytes 0-"):
-        counter: DownloadCounter = request.app.state.downloads
-        counter.count(repo_id, who=exchange.user or exchange.address)
+        count_download(request, repo_id)

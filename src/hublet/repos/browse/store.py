@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from hublet.accounts.names import name_key
 from hublet.accounts.records import Role
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Reader
 from hublet.repos.browse.records import (
     ListOrder,
     ListPosition,
@@ -187,8 +187,3 @@ async def tags_in_use(conn: Reader, type: RepoType) -> list[list[str]]:  # noqa:
         type, LONGEST_TAGS, MOST_TAGGED,
     )  # fmt: skip
     return [json.loads(row["tags"]) for row in rows]
-
-
-async def add_counts(conn: Connection, counts: Iterable[tuple[str, int]]) -> None:
-    """Add to the downloads of repositories, by id; one that is gone by now is skipped."""
-    await conn.execute_many("UPDATE repos SET downloads = downloads + $2 WHERE id = $1", counts)

@@ -6,7 +6,7 @@ from uuid import uuid4
 from hublet.core.database import Reader
 from hublet.repos import blobs_store
 from hublet.repos.commits.pull_requests import check_upload
-from hublet.repos.errors import InvalidUpload, ObjectNotFound, StorageFull
+from hublet.repos.errors import InvalidUpload, ObjectNotFound
 from hublet.repos.lfs.links import Link, sign
 from hublet.repos.lfs.records import (
     PART_SIZE,
@@ -23,6 +23,7 @@ from hublet.repos.usage import check_quota
 from hublet.repos.xet.addresses import cas_url, token_url
 from hublet.repos.xet.tokens import new_token, sign_token
 from hublet.storage.epochs import get_epoch
+from hublet.storage.errors import StorageFull
 from hublet.storage.records import Blob
 from hublet.tokens.errors import GitTokenNeeded
 from hublet.tokens.records import Caller
@@ -68,9 +69,7 @@ async def prepare_xet_uploads(
     repo, caller = await _get_for_upload(conn, caller, address)
     settled = await _find_settled(conn, repo, objects)
     upload = await _xet_action(conn, caller, repo, revision)
-    return [
-        settled.get(each) or ObjectResponse(request=each, upload=upload) for each in objects
-    ]
+    return [settled.get(each) or ObjectResponse(request=each, upload=upload) for each in objects]
 
 
 async def _get_for_upload(

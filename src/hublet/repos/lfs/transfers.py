@@ -10,7 +10,7 @@ from hublet.repos.errors import InvalidUpload, ObjectNotFound
 from hublet.repos.lfs.links import Link
 from hublet.repos.lfs.schemas import CompleteUpload
 from hublet.repos.usage import check_quota
-from hublet.repos.xet import ingestion
+from hublet.storage import chunker
 from hublet.storage.contents import put_blob
 from hublet.storage.errors import FileTooLarge
 from hublet.storage.object_store import ObjectKey, ObjectStore, open_store, part_key
@@ -141,5 +141,5 @@ async def _add_to_repo(conn: Connection, link: Link, blob: Blob) -> None:
         raise ObjectNotFound(link.oid)
     await add_blobs(conn, [blob])
     await blobs_store.link(conn, link.repo_id, [blob.sha256], is_used=False)
-    await ingestion.schedule_cutting(conn)
+    await chunker.schedule_cutting(conn)
     await check_quota(conn, repo.owner_id, 0)

@@ -19,7 +19,7 @@ from hublet.repos.errors import InvalidRefName, RefChanged, RefConflict, Revisio
 from hublet.repos.records import HEADS, MAIN, TAGS, RefTransaction, Repo
 from hublet.repos.refs import store
 from hublet.repos.usage import check_quota
-from hublet.repos.xet import ingestion
+from hublet.storage import chunker
 from hublet.storage import store as contents
 
 MAX_REF_BYTES = 200
@@ -102,7 +102,7 @@ async def update_refs(conn: Connection, repo: Repo, transaction: RefTransaction)
     await contents.add_blobs(conn, transaction.blobs)
     await blobs_store.link(conn, repo.id, [blob.sha256 for blob in transaction.blobs])
     if transaction.blobs:
-        await ingestion.schedule_cutting(conn)
+        await chunker.schedule_cutting(conn)
         await check_quota(conn, repo.owner_id, 0)
     await store.record_change(conn, repo.id, added_bytes=transaction.added_bytes)
     await publish(

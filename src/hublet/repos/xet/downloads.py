@@ -21,6 +21,7 @@ from hublet.storage.reconstructions import AddressOf, FetchRange, Reconstruction
 from hublet.storage.records import BlobSegment, Content, Xorb
 from hublet.storage.shard_verification import answer_chunk_query
 from hublet.storage.shards import Segment
+from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import HASH_BYTES, from_text, to_text
 from hublet.storage.xorbs import XorbLayout
 
@@ -44,7 +45,7 @@ async def query_chunk(cas: Cas, repo_id: str, chunk: str) -> bytes:
     if not xorbs:
         raise CasEntryNotFound("This repository has no such chunk.")
     now = micros() // _SECOND
-    return await cas.workers.run(
+    return await processes.run(
         answer_chunk_query,
         cas.store,
         [(from_text(xorb.hash), xorb) for xorb in xorbs],
@@ -77,6 +78,21 @@ async def find_reconstruction(
         for each in content.segments
     ]
     return reconstruct(segments, layouts, start=start, end=end)
+
+
+async def find_reconstructions(
+    cas: Cas, repo_id: str, hashes: Sequence[str]
+) -> dict[str, Reconstruction]:
+    """Find what makes up those of several files that the repository holds."""
+    async with cas.database.read() as conn:
+        known = await store.find_files(conn, repo_id, hashes)
+        contents = await storage.find_contents(conn, known.values())
+        return {
+            file: await find_reconstruction(
+                cas, conn, contents[sha256], start=0, end=contents[sha256].size
+            )
+            for file, sha256 in sorted(known.items())
+        }
 
 
 def _touched(segments: Sequence[BlobSegment], start: int, end: int) -> list[BlobSegment]:

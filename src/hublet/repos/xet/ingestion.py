@@ -9,40 +9,35 @@ same content as another repository gets no xorb with chunks of foreign contents 
 """
 
 import asyncio
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby, islice
-from typing import TypeVar, TypeVarTuple
 from weakref import WeakSet
 
 from hublet.core import clock
 from hublet.core.database import Connection, Database
 from hublet.core.dataclasses import dataclass
+from hublet.core.errors import Unavailable
 from hublet.core.logs import get_logger
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
+from hublet.repos import store as repos_store
+from hublet.repos.pruning_store import WHOLE_AGE
 from hublet.repos.xet import ingestion_store
+from hublet.repos.xet import store as xet_store
 from hublet.repos.xet.ingestion_store import UncutContent
-from hublet.storage import cutting
+from hublet.storage import chunker
 from hublet.storage import store as storage
-from hublet.storage.cutting import CutContent, CutResult
+from hublet.storage.chunker import CutContent, CutResult
 from hublet.storage.object_store import StoredObject, blob_key, open_store
 from hublet.storage.records import Blob, Content
-from hublet.storage.verification import worker_processes
+from hublet.storage.workers import processes
 from hublet.storage.xorbs import SMALLEST_CHUNK
 
-CUT = "contents.cut"
 REMOVE_WHOLE = "contents.remove-whole"
 
 log = get_logger("ingestion")
 
-# What arrives within this time is cut by one task, which begins when the time is over.
-_WINDOW = timedelta(seconds=5)
-# Whoever looked up a content as a whole object has opened it after this time.
-WHOLE_AGE = timedelta(hours=1)
 _BATCH = 200
 # So much is cut at once, and done again if the process dies.
 _BATCH_BYTES = 64 << 20
@@ -52,52 +47,20 @@ _LONGEST_PAUSE_SECONDS = 5.0
 # A file of 32 GB has so many; of other files beside it, the client finds no more either.
 _MOST_PROMISING = 512
 
-_Arguments = TypeVarTuple("_Arguments")
-_Result = TypeVar("_Result")
-
-
-class _Processes:
-    """Worker processes, started when they are first needed."""
-
-    def __init__(self) -> None:
-        self._executor: ProcessPoolExecutor | None = None
-
-    async def run(
-        self, function: Callable[[*_Arguments], _Result], *arguments: *_Arguments
-    ) -> _Result:
-        if self._executor is None:
-            self._executor = worker_processes(min(len(os.sched_getaffinity(0)), 2))
-        executor = self._executor
-        try:
-            return await asyncio.get_running_loop().run_in_executor(executor, function, *arguments)
-        except BrokenProcessPool:
-            if self._executor is executor:
-                self._executor = None
-            raise
-
-    async def stop(self) -> None:
-        """End them at once: whatever they were doing is done again."""
-        executor, self._executor = self._executor, None
-        if executor is not None:
-            for process in list(executor._processes.values()):  # noqa: SLF001 - no public way
-                process.terminate()
-            await asyncio.to_thread(executor.shutdown, cancel_futures=True)
-
-
-processes = _Processes()
-
 
 async def cut_now(database: Database, repo_id: str, blobs: Sequence[Blob]) -> None:
     """Cut contents that a repository is about to point to; their bytes are in the store.
 
     No transaction may be open. The blobs have rows after this, and their file hashes.
     """
+    # What only other repositories have is cut once more: that it takes no time would tell of them.
     async with database.read() as conn:
-        known = await storage.find_contents(conn, [blob.sha256 for blob in blobs])
+        own = (await ingestion_store.find_holders(conn, [blob.sha256 for blob in blobs])).get(
+            repo_id, set()
+        )
+        cut = await storage.find_xet_hashes(conn, own)
     uncut = [
-        blob
-        for blob in {blob.sha256: blob for blob in blobs}.values()
-        if blob.sha256 not in known or known[blob.sha256].xet_hash is None
+        blob for blob in {each.sha256: each for each in blobs}.values() if blob.sha256 not in cut
     ]
     for batch in _batches(uncut):
         await _cut(database, repo_id, batch)
@@ -108,12 +71,13 @@ async def _cut(database: Database, repo_id: str, blobs: Sequence[Blob]) -> CutRe
     wanted = [Content(sha256=blob.sha256, size=blob.size) for blob in blobs]
     is_small = all(blob.size <= SMALLEST_CHUNK for blob in blobs)
     is_small = is_small and sum(blob.size for blob in blobs) <= _LARGEST_SMALL
-    run = asyncio.to_thread if is_small else processes.run
-    chunks = await run(cutting.list_chunks, store, wanted)
-    queried = [chunk for each in chunks for chunk in cutting.queried_chunks(each)]
+    run = asyncio.to_thread if is_small else processes.run_long
+    chunks = await run(chunker.list_chunks, store, wanted)
+    queried = [chunk for each in chunks for chunk in chunker.queried_chunks(each)]
     async with database.read() as conn:
-        known = await ingestion_store.find_promising_xorbs(conn, repo_id, queried)
-    result = await run(cutting.pack, store, wanted, chunks, known[:_MOST_PROMISING])
+        hashes = await ingestion_store.find_promising_xorbs(conn, repo_id, queried)
+        known = list((await xet_store.find_xorbs(conn, repo_id, hashes)).values())
+    result = await run(chunker.pack, store, wanted, chunks, known[:_MOST_PROMISING])
     async with database.transaction() as conn:
         await _register(conn, repo_id, blobs, result)
     return result
@@ -142,7 +106,12 @@ async def _give(
     conn: Connection, repo_id: str, contents: Iterable[CutContent], xorbs: set[str]
 ) -> None:
     """Let a repository use xorbs, and let its clients find them."""
-    await ingestion_store.link_xorbs(conn, repo_id, sorted(xorbs))
+    if await repos_store.find(conn, repo_id) is None:
+        # It was deleted in the meantime.
+        return
+    await xet_store.link_xorbs(conn, repo_id, sorted(xorbs))
+    await xet_store.use_xorbs(conn, repo_id, sorted(xorbs))
+    indexed = []
     for content in contents:
         chunks = {
             chunk: content.segments[position].xorb
@@ -150,7 +119,8 @@ async def _give(
             if content.segments[position].xorb in xorbs
         }
         order = [xorb for xorb in _xorbs_of([content]) if xorb in xorbs]
-        await ingestion_store.index_chunks(conn, repo_id, chunks, xorbs=order)
+        indexed.append((chunks, order))
+    await xet_store.index_chunks(conn, repo_id, indexed)
 
 
 def _xorbs_of(contents: Iterable[CutContent]) -> list[str]:
@@ -177,12 +147,6 @@ def _covered(contents: Iterable[CutContent], counts: Mapping[str, int]) -> set[s
     return covered
 
 
-async def schedule_cutting(conn: Connection) -> None:
-    """Schedule the cutting of everything that is not cut yet, in a few seconds."""
-    window = clock.micros() // (_WINDOW // timedelta(microseconds=1))
-    await add_task(conn, NewTask(kind=CUT, body="{}", key=f"{CUT}.{window}", delay=_WINDOW))
-
-
 _busy: WeakSet[Database] = WeakSet()
 
 
@@ -190,15 +154,13 @@ async def cut_waiting(database: Database) -> None:
     """Cut what repositories hold and is not cut yet; who stops in between goes on with the rest."""
     if database in _busy:
         async with database.transaction() as conn:
-            await schedule_cutting(conn)
+            await chunker.schedule_cutting(conn)
         return
     _busy.add(database)
     try:
-        done = await _cut_all(database)
+        await _cut_all(database)
     finally:
         _busy.discard(database)
-    if done.contents:
-        log.info("contents cut", contents=done.contents, bytes=done.bytes, stored=done.stored)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -209,20 +171,21 @@ class _Progress:
     stored: int = 0
 
 
-async def _cut_all(database: Database) -> _Progress:
+async def _cut_all(database: Database) -> None:
     done = _Progress()
     after = ""
     while True:
         async with database.read() as conn:
             waiting = await ingestion_store.list_uncut(conn, after=after, limit=_BATCH)
         if not waiting:
-            return done
+            return
         after = waiting[-1].sha256
         for repo_id, blobs in _by_repo(waiting):
             started = clock.monotonic()
             await _cut_or_log(database, repo_id, blobs, done)
             # Half of the time is left to requests.
             await asyncio.sleep(min(clock.monotonic() - started, _LONGEST_PAUSE_SECONDS))
+        log.info("contents cut", contents=done.contents, bytes=done.bytes, stored=done.stored)
 
 
 def _by_repo(waiting: Sequence[UncutContent]) -> Iterator[tuple[str, list[Blob]]]:
@@ -251,7 +214,7 @@ async def _cut_or_log(
 ) -> None:
     try:
         result = await _cut(database, repo_id, blobs)
-    except (ValueError, OSError, BrokenProcessPool) as error:
+    except (ValueError, OSError, Unavailable) as error:
         if len(blobs) == 1:
             # It stays whole, and is tried again with the next task.
             log.warning("content not cut", sha256=blobs[0].sha256, error=str(error))

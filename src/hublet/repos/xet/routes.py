@@ -26,6 +26,7 @@ from hublet.repos.auth import (
     mirror_for_containers,
 )
 from hublet.repos.commits.pull_requests import check_upload
+from hublet.repos.download_counter import count_download
 from hublet.repos.errors import CasAccessRefused, CasEntryNotFound
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.xet import downloads, tokens, uploads
@@ -34,6 +35,7 @@ from hublet.repos.xet.auth import CasReader, CasWriter, RequestedCas, SignedData
 from hublet.repos.xet.cas import Cas
 from hublet.repos.xet.schemas import (
     FileReconstruction,
+    FileReconstructions,
     FileReconstructionV2,
     ReceivedXorb,
     RegisteredShard,
@@ -67,6 +69,7 @@ bucket_tokens = Router(tags=["buckets"], responses=MOVED | _TOKEN_HEADERS)
 
 @repo_tokens.get("/xet-read-token/{rev:revision}")
 async def get_xet_read_token(
+    request: Request,
     response: Response,
     conn: ReadConn,
     caller: MaybeCaller,
@@ -74,7 +77,10 @@ async def get_xet_read_token(
     rev: str,  # noqa: ARG001 - the whole repository is one domain
 ) -> XetToken:
     """Get access to download the files of a repository by Xet, at any revision."""
-    return await _read_token(response, conn, caller, address)
+    repo = await repos.get(conn, caller, address, Right.read)
+    # Of a download through Xet this is what every client asks for once.
+    count_download(request, repo.id)
+    return await _token(response, conn, caller, repo, right="read")
 
 
 @repo_tokens.get("/xet-write-token/{rev:revision}")
@@ -95,7 +101,8 @@ async def get_bucket_xet_read_token(
     response: Response, conn: ReadConn, caller: MaybeCaller, address: FilesRepo
 ) -> XetToken:
     """Get access to download the files of a bucket by Xet."""
-    return await _read_token(response, conn, caller, address)
+    repo = await repos.get(conn, caller, address, Right.read)
+    return await _token(response, conn, caller, repo, right="read")
 
 
 @bucket_tokens.get(f"{BUCKET}/xet-write-token")
@@ -107,13 +114,6 @@ async def get_bucket_xet_write_token(
 
 
 container_tokens = mirror_for_containers(bucket_tokens)
-
-
-async def _read_token(
-    response: Response, conn: Reader, caller: Caller | None, address: RepoAddress
-) -> XetToken:
-    repo = await repos.get(conn, caller, address, Right.read)
-    return await _token(response, conn, caller, repo, right="read")
 
 
 async def _write_token(
@@ -164,6 +164,7 @@ Prefix = Literal["default", "default-merkledb"]
 RangeHeader = Annotated[
     str | None, Header(alias="Range", description="Such as `bytes=0-99`; the last is included.")
 ]
+_MOST_FILES = 100
 Length = Annotated[int | None, Header(alias="Content-Length", include_in_schema=False)]
 
 
@@ -275,6 +276,24 @@ async def get_reconstruction(
     """
     found = await _reconstruct(cas, access, file, range_header)
     return FileReconstruction.model_validate(to_json_v1(found, _addresses(cas, access)))
+
+
+@router.get("/v1/reconstructions")
+async def get_reconstructions(
+    cas: RequestedCas,
+    access: CasReader,
+    file_id: Annotated[list[XetHash], Query(min_length=1, max_length=_MOST_FILES)],
+) -> FileReconstructions:
+    """Get what makes up several files."""
+    address = _addresses(cas, access)
+    found = await downloads.find_reconstructions(cas, access.repo.id, file_id)
+    answers = {file: to_json_v1(each, address) for file, each in found.items()}
+    fetches: dict[str, list[Any]] = {}
+    for answer in answers.values():
+        for xorb, ranges in answer["fetch_info"].items():
+            fetches.setdefault(xorb, []).extend(ranges)
+    files = {file: answer["terms"] for file, answer in answers.items()}
+    return FileReconstructions.model_validate({"files": files, "fetch_info": fetches})
 
 
 @router.get("/v2/reconstructions/{file}", responses=_UNSATISFIABLE)

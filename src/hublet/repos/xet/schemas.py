@@ -75,6 +75,13 @@ class FileReconstruction(Schema):
     fetch_info: dict[XetHash, list[FetchInfo]]
 
 
+class FileReconstructions(Schema):
+    """What makes up several files; those that the repository does not have are left out."""
+
+    files: dict[XetHash, list[ReconstructionTerm]]
+    fetch_info: dict[XetHash, list[FetchInfo]]
+
+
 class FileReconstructionV2(Schema):
     """The same; several ranges may be fetched at once."""
 

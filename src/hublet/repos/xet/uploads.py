@@ -31,6 +31,7 @@ from hublet.storage.shard_verification import (
 from hublet.storage.shards import LARGEST_SHARD
 from hublet.storage.spools import Spool, fill
 from hublet.storage.verification import verify_xorb_file
+from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import from_text, to_text
 from hublet.storage.xorb_objects import put_xorb
 from hublet.storage.xorbs import LARGEST_XORB, MOST_CHUNKS, footer_size
@@ -70,7 +71,7 @@ async def _store_xorb(cas: Cas, expected: bytes, body: AsyncIterator[bytes]) -> 
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
         await _fill(spool, body, largest=LARGEST_XORB_BODY, kind="xorb")
-        layout = await cas.workers.run(verify_xorb_file, spool.path, expected)
+        layout = await processes.run(verify_xorb_file, spool.path, expected)
         if layout.stored_size > LARGEST_XORB:
             raise InvalidXorb(f"A xorb has at most {LARGEST_XORB} bytes.")
         return await asyncio.to_thread(put_xorb, cas.store, spool, layout)
@@ -114,7 +115,7 @@ async def receive_shard(cas: Cas, repo_id: str, body: AsyncIterator[bytes]) -> R
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
         await _fill(spool, body, largest=LARGEST_SHARD, kind="shard")
-        named = await cas.workers.run(outline, spool.path)
+        named = await processes.run(outline, spool.path)
         _check_sizes(named.files, largest=cas.database.hub.settings.limits.file_bytes)
         async with cas.database.read() as conn:
             xorbs = await store.find_xorbs(conn, repo_id, map(to_text, named.xorbs))
@@ -144,10 +145,13 @@ class ShardRegistration:
         self._shard = shard
         self.total = len(shard.outline.files)
         self.verified = 0
+        self.is_verified = False
 
     async def run(self) -> bool:
         """Verify and register; return whether any of the files is new to the repository."""
-        return await self.commit(await self.verify())
+        files = await self.verify()
+        self.is_verified = True
+        return await self.commit(files)
 
     async def commit(self, files: Sequence[VerifiedFile]) -> bool:
         """Register verified files; when this returns, they are durable."""
@@ -160,7 +164,7 @@ class ShardRegistration:
         slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
         try:
             async with asyncio.TaskGroup() as group:
-                claims = cas.workers.run(verify_claims, cas.store, shard.spool.path, shard.xorbs)
+                claims = processes.run(verify_claims, cas.store, shard.spool.path, shard.xorbs)
                 group.create_task(claims)
                 tasks = [
                     group.create_task(self._verify_batch(batch, slots))
@@ -177,7 +181,7 @@ class ShardRegistration:
         cas, shard = self._cas, self._shard
         checks = [FileCheck(file.offset, shard.known.get(to_text(file.hash))) for file in batch]
         is_long = sum(file.size for file in batch) > _BATCH_BYTES
-        run = cas.workers.run_long if is_long else cas.workers.run
+        run = processes.run_long if is_long else processes.run
         async with slots:
             files = await run(verify_files, cas.store, shard.spool.path, checks, shard.xorbs)
         self.verified += len(files)
@@ -230,24 +234,17 @@ async def stream_registration(
     What is wrong with the request itself is raised before the first frame.
     """
     async with _received(cas, access, body) as registration:
-        yield _validating(registration)
+        yield _progress_frame(registration)
+        task = asyncio.create_task(registration.run())
         try:
-            verification = asyncio.create_task(registration.verify())
-            async for _ in _while_running(verification):
-                yield _validating(registration)
-            files = verification.result()
-            yield _validating(registration)
-            commit = asyncio.create_task(registration.commit(files))
-            async for _ in _while_running(commit):
-                yield _frame(type="committing", stage="syncing")
-            commit.result()
-        except HubError as error:
-            yield _error_frame(error.message, retryable=error.status >= TooManyRequests.status)
-        except Exception:
-            log.exception("shard not registered", repo_id=access.repo.id)
-            yield _error_frame("Something went wrong in the hub; try again.", retryable=True)
-        else:
-            yield _frame(type="result")
+            while not (await asyncio.wait([task], timeout=FRAME_SECONDS))[0]:
+                yield _progress_frame(registration)
+            yield _progress_frame(registration)
+            yield _outcome_frame(task, repo_id=access.repo.id)
+        finally:
+            # Nobody listens any more, or it has ended anyway.
+            task.cancel()
+            await asyncio.wait([task])
 
 
 @asynccontextmanager
@@ -262,23 +259,21 @@ async def _received(
             await asyncio.to_thread(shard.spool.close)
 
 
-async def _while_running(task: asyncio.Task[Any]) -> AsyncGenerator[None]:
-    """Yield now and then until a task has ended; end it when nobody listens any more."""
-    try:
-        while not (await asyncio.wait([task], timeout=FRAME_SECONDS))[0]:
-            yield
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait([task])
-
-
-def _validating(registration: ShardRegistration) -> bytes:
+def _progress_frame(registration: ShardRegistration) -> bytes:
+    if registration.is_verified:
+        return _frame(type="committing", stage="syncing")
     return _frame(type="validating", verified=registration.verified, total=registration.total)
 
 
-def _error_frame(message: str, *, retryable: bool) -> bytes:
-    return _frame(type="error", message=message, retryable=retryable)
+def _outcome_frame(task: asyncio.Task[bool], *, repo_id: str) -> bytes:
+    error = task.exception()
+    if error is None:
+        return _frame(type="result")
+    if isinstance(error, HubError):
+        retryable = error.status >= TooManyRequests.status
+        return _frame(type="error", message=error.message, retryable=retryable)
+    log.error("shard not registered", repo_id=repo_id, exc_info=error)
+    return _frame(type="error", message="Something went wrong; try again.", retryable=True)
 
 
 def _frame(**fields: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Cutting: contents are cut into chunks as the public clients cut, and packed into xorbs.
+"""Chunker: contents are cut into chunks as the public clients cut, and packed into xorbs.
 
 So what arrived by other ways shares its chunks with the clients' uploads. Two steps, each in a worker
 process: `list_chunks`, and with the xorbs that may have some of these chunks, `pack`.
@@ -7,8 +7,13 @@ process: `list_chunks`, and with the xorbs that may have some of these chunks, `
 import hashlib
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 
+from hublet.core import clock
+from hublet.core.database import Connection
 from hublet.core.dataclasses import dataclass
+from hublet.core.queue import NewTask
+from hublet.core.queue import add as add_task
 from hublet.storage import contents
 from hublet.storage.object_store import ObjectStore
 from hublet.storage.records import BlobSegment, Content, Xorb
@@ -22,6 +27,10 @@ from hublet.storage.xet_hashes import (
 from hublet.storage.xorb_objects import put_xorb, read_layout
 from hublet.storage.xorbs import MOST_CHUNKS, SMALLEST_CHUNK, XorbLayout, chunk_header, compressed
 
+CUT = "contents.cut"
+
+# What arrives within this time is cut by one task, which begins when the time is over.
+_WINDOW = timedelta(seconds=5)
 _LARGEST_XORB_CONTENT = 64 * 1024 * 1024
 # A content of many short segments is slow to read: from so many on, only long runs are shared.
 _SEGMENTS_OF_ANY_LENGTH = 128
@@ -48,6 +57,12 @@ class CutResult:
     contents: list[CutContent]
     # Xorbs that were put into the store for them.
     xorbs: list[Xorb]
+
+
+async def schedule_cutting(conn: Connection) -> None:
+    """Schedule the cutting of everything that is not cut yet, in a few seconds."""
+    window = clock.micros() // (_WINDOW // timedelta(microseconds=1))
+    await add_task(conn, NewTask(kind=CUT, body="{}", key=f"{CUT}.{window}", delay=_WINDOW))
 
 
 def list_chunks(store: ObjectStore, wanted: Sequence[Content]) -> list[list[Node]]:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hublet.storage import contents, cutting
-from hublet.storage.cutting import CutResult
+from hublet.storage import chunker, contents
+from hublet.storage.chunker import CutResult
 from hublet.storage.gearhash import cut
 from hublet.storage.object_store import LocalStore, blob_key, xorb_key
 from hublet.storage.records import Content, Xorb
@@ -119,7 +119,7 @@ def put(store: LocalStore, content: bytes) -> Content:
 
 
 def cut_all(store: LocalStore, *wanted: Content, known: tuple[Xorb, ...] = ()) -> CutResult:
-    return cutting.pack(store, wanted, cutting.list_chunks(store, wanted), known)
+    return chunker.pack(store, wanted, chunker.list_chunks(store, wanted), known)
 
 
 def read_back(store: LocalStore, result: CutResult, at: int = 0) -> bytes:
@@ -184,8 +184,8 @@ def test_small_contents_share_a_xorb(store: LocalStore) -> None:
 
 
 def test_a_xorb_ends_at_its_limits(store: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cutting, "_LARGEST_XORB_CONTENT", 1_000_000)
-    monkeypatch.setattr(cutting, "MOST_CHUNKS", 10)
+    monkeypatch.setattr(chunker, "_LARGEST_XORB_CONTENT", 1_000_000)
+    monkeypatch.setattr(chunker, "MOST_CHUNKS", 10)
     content = noise(3_000_000)
     result = cut_all(store, put(store, content))
     assert all(xorb.size <= 1_000_000 and xorb.chunks <= 10 for xorb in result.xorbs)
@@ -194,10 +194,10 @@ def test_a_xorb_ends_at_its_limits(store: LocalStore, monkeypatch: pytest.Monkey
 
 def test_the_chunks_that_clients_ask_for_are_told_with_their_segment(store: LocalStore) -> None:
     content = put(store, noise(200_000))
-    [chunks] = cutting.list_chunks(store, [content])
-    made = cutting.pack(store, [content], [chunks], ()).contents[0]
+    [chunks] = chunker.list_chunks(store, [content])
+    made = chunker.pack(store, [content], [chunks], ()).contents[0]
     assert made.queried_chunks[0] == (to_text(chunks[0].hash), 0)
-    assert [chunk for chunk, _ in made.queried_chunks] == cutting.queried_chunks(chunks)
+    assert [chunk for chunk, _ in made.queried_chunks] == chunker.queried_chunks(chunks)
 
 
 def test_a_content_whose_bytes_changed_on_the_disk_is_not_cut(store: LocalStore) -> None:
@@ -214,6 +214,6 @@ def test_chunks_that_are_stored_in_another_way_keep_their_bytes(
 ) -> None:
     content = put(store, text()[:100_000])
     first = cut_all(store, content)
-    monkeypatch.setattr(cutting, "compressed", lambda data: (0, data))
+    monkeypatch.setattr(chunker, "compressed", lambda data: (0, data))
     assert cut_all(store, content) == first
     assert read_back(store, first) == text()[:100_000]
