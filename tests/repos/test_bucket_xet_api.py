@@ -214,7 +214,7 @@ async def test_a_worker_that_is_killed_costs_the_hash_and_not_the_file(
     async def run(*_: object) -> None:
         raise Unavailable("killed")
 
-    monkeypatch.setattr(ingestion.processes, "run", run)
+    monkeypatch.setattr(ingestion.processes, "run_long", run)
 
     put = await client.put(f"{box}/files/a", headers=ada, content=b"x" * 100_000)
 
