@@ -209,7 +209,7 @@ def _counting(steps: Steps, name: str, method: Callable[..., Any]) -> Callable[.
     return count
 
 
-def _kinds_of(kind: type) -> Iterator[type]:
+def _kinds_of(kind: type[Any]) -> Iterator[type[Any]]:
     yield kind
     for each in kind.__subclasses__():
         yield from _kinds_of(each)
