@@ -1,9 +1,9 @@
 """LFS batch API: where to upload and download large files, for callers who may."""
 
 import re
-from uuid import uuid4
 
 from hublet.core.database import Reader
+from hublet.core.ids import new_object_id
 from hublet.repos import blobs_store
 from hublet.repos.commits.pull_requests import check_upload
 from hublet.repos.errors import InvalidUpload, ObjectNotFound
@@ -133,7 +133,7 @@ async def _xet_action(conn: Reader, caller: Caller, repo: Repo, revision: str) -
         "X-Xet-Cas-Url": await cas_url(conn, repo.id),
         "X-Xet-Access-Token": sign_token(token, conn.hub.keys),
         "X-Xet-Token-Expiration": str(token.expires),
-        "X-Xet-Session-Id": str(uuid4()),
+        "X-Xet-Session-Id": new_object_id(),
     }
     base_url = conn.hub.settings.base_url
     href = token_url(base_url, repo, right="write", revision=revision)
