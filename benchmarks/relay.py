@@ -5,6 +5,7 @@ import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 _PIECE = 1 << 18
 
@@ -36,15 +37,13 @@ class Relay(socketserver.ThreadingTCPServer):
 
 
 class _Relayed(socketserver.BaseRequestHandler):
-    server: Relay
-    request: socket.socket
-
     def handle(self) -> None:
-        with socket.create_connection(("127.0.0.1", self.server.upstream_port)) as upstream:
-            back = threading.Thread(target=_pass_on, args=(upstream, self.request), daemon=True)
+        relay, client = cast("Relay", self.server), cast("socket.socket", self.request)
+        with socket.create_connection(("127.0.0.1", relay.upstream_port)) as upstream:
+            back = threading.Thread(target=_pass_on, args=(upstream, client), daemon=True)
             back.start()
-            for size in _passed(self.request, upstream):
-                self.server.count(size)
+            for size in _passed(client, upstream):
+                relay.count(size)
             back.join()
 
 

@@ -78,12 +78,14 @@ class StockClient:
 
 
 def insist_on_success(process: "subprocess.Popen[bytes]") -> None:
-    """Wait for a client to end; one that failed spoils the measurement."""
+    """Wait for a client to end, or end it; one that failed spoils the measurement."""
     try:
         said, _ = process.communicate(timeout=_LONGEST_SECONDS)
     except subprocess.TimeoutExpired:
+        raise Spoiled(f"A client did not end within {_LONGEST_SECONDS:.0f} seconds.") from None
+    finally:
+        # Also when the run is interrupted.
         process.kill()
         process.wait()
-        raise Spoiled(f"A client did not end within {_LONGEST_SECONDS:.0f} seconds.") from None
     if process.returncode:
         raise Spoiled(f"A client ended with {process.returncode} and said: {said[-500:]!r}")
