@@ -332,7 +332,7 @@ async def test_a_commit_of_content_that_was_just_pruned_is_refused(
     assert refused.status_code == 400
     assert refused.json()["error"] == (
         f"a.bin: there is no content {sha256(CONTENT)} in this repository; "
-        "send it through LFS first."
+        "upload it through Xet or LFS first."
     )
     assert await repo.state() == before
 

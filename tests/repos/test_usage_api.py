@@ -194,7 +194,7 @@ async def test_preupload_refuses_what_has_no_room(
 
     async def advise(*sizes: int) -> httpx2.Response:
         files = [
-            {"path": f"{number}.bin", "size": size, "sample": ""}
+            {"path": f"{number}.txt", "size": size, "sample": ""}
             for number, size in enumerate(sizes)
         ]
         return await client.post(

@@ -311,7 +311,7 @@ async def test_a_xorb_that_the_repository_lost_is_not_told_of(
 
 
 async def test_at_most_fifteen_xorbs_follow(cas: CasClient) -> None:
-    runs = [[b"chunk %d" % at] for at in range(20)]
+    runs = [[b"chunk %d" % at * 2000] for at in range(20)]
     hashes = [make_xorb(run)[0] for run in runs]
     for run in runs:
         await cas.upload_xorb(run)
