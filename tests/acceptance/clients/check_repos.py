@@ -188,7 +188,8 @@ def test_buckets_exist(api: HfApi, stranger: HfApi) -> None:
 
     info = api.bucket_info("ada/store")
     assert (info.id, info.private, info.total_files) == ("ada/store", True, 0)
-    assert [bucket.id for bucket in api.list_buckets("ada")] == ["ada/store"]
+    # Others of this user have buckets too: a job that runs a script has one for it.
+    assert "ada/store" in [bucket.id for bucket in api.list_buckets("ada")]
     assert list(api.list_bucket_tree("ada/store")) == []
     with pytest.raises(HfHubHTTPError):
         stranger.bucket_info("ada/store")
