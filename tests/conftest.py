@@ -1,10 +1,12 @@
 """A real hub on a real database of each kind, thrown away after every test."""
 
 import asyncio
+import fcntl
 import io
 import itertools
 import logging
 import os
+import pickle
 import re
 import shutil
 import tempfile
@@ -25,7 +27,7 @@ from docker_engine import running_engine
 from hublet.app import create_application, with_edge
 from hublet.core import clock
 from hublet.core.config import LogSettings, Settings
-from hublet.core.database import Database, open_database
+from hublet.core.database import Database, open_database, sqlite
 from hublet.core.database.migrations import migrate
 from hublet.core.hub import Hub
 from hublet.core.logs import configure
@@ -86,27 +88,27 @@ _RING = KeyRing.new()
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as `full` what `make test` leaves out; see CONTRIBUTING.md."""
-    walked: set[Path] = set()
+    walked: set[str] = set()
     for item in items:
         name = item.path.relative_to(TESTS).as_posix()
         if name.startswith(_FULL) or "browser" in name or _is_second_engine(item, name, walked):
             item.add_marker(pytest.mark.full)
 
 
-def _is_second_engine(item: pytest.Item, name: str, walked: set[Path]) -> bool:
+def _is_second_engine(item: pytest.Item, name: str, walked: set[str]) -> bool:
     """Tell whether a test only repeats on PostgreSQL what it says of SQLite.
 
-    The first test of each file does not: it walks through its API on both.
+    The first test of each file does not, in its first variant: it walks through its API on both.
     """
     parameters = getattr(item, "callspec", None)
     if parameters is None or "postgresql" not in parameters.params.values():
         return False
     if name.startswith(_BOTH_ENGINES) or re.search(r"store|lease|migration|postgresql", name):
         return False
-    function = Path(name, getattr(item, "originalname", item.name))
-    if Path(name) not in {each.parent for each in walked}:
-        walked.add(function)
-    return function not in walked
+    if name in walked:
+        return True
+    walked.add(name)
+    return False
 
 
 @pytest.fixture(scope="session")
@@ -280,7 +282,11 @@ async def settings(
 
 
 @pytest.fixture
-async def database(settings: Settings) -> AsyncIterator[Database]:
+async def database(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
+    # Tests of durability start processes; here only speed counts. A commit that waits for the disk
+    # takes a hundred times as long as one that does not.
+    monkeypatch.setattr(sqlite, "SYNCHRONOUS", "OFF")
+    monkeypatch.setattr(os, "fsync", lambda _: None)
     async with open_database(Hub(settings=settings, keys=_RING)) as database:
         yield database
 
@@ -304,10 +310,23 @@ def descriptions() -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture
-def described(app: FastAPI, descriptions: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The description of the hub; making it takes seconds, so all tests of a process share it."""
+def described(
+    app: FastAPI,
+    descriptions: dict[str, dict[str, Any]],
+    tmp_path_factory: pytest.TempPathFactory,
+    worker_id: str,
+) -> dict[str, Any]:
+    """The description of the hub; making it takes seconds, so all tests of a run share it."""
     if "hub" not in descriptions:
-        descriptions["hub"] = describe(app, base_url="http://hub.test")
+        folder = tmp_path_factory.getbasetemp()
+        # The folder above those of the processes of a run, where it has several.
+        path = (folder if worker_id == "master" else folder.parent) / "description"
+        with path.open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not path.stat().st_size:
+                pickle.dump(describe(app, base_url="http://hub.test"), file)
+            file.seek(0)
+            descriptions["hub"] = pickle.load(file)
     return descriptions["hub"]
 
 

@@ -28,7 +28,6 @@ from hublet.notifications import routes as notifications
 from hublet.notifications.inbox.stream import InboxWatcher
 from hublet.oauth import routes as oauth
 from hublet.oauth.grants.context import GrantContext
-from hublet.pages import routes as pages
 from hublet.repos import ownerless_routes
 from hublet.repos import routes as repos
 from hublet.repos.download_counter import DownloadCounter
@@ -36,9 +35,12 @@ from hublet.repos.usage import StorageGauges
 from hublet.repos.xet.cas import Cas
 from hublet.runtime.supervisor.runner_selection import RunnerAvailability
 from hublet.scim import routes as scim
+from hublet.search import routes as search
 from hublet.tokens import routes as tokens
 from hublet.tokens.auth import known_caller
 from hublet.tokens.cache import CallerCache
+from hublet.web import routes as web
+from hublet.web.threads.stream import ThreadWatcher
 from hublet.webhooks import routes as webhooks
 
 # In the order in which their routes are looked up: what the hub lacks comes last.
@@ -56,7 +58,8 @@ FEATURES = (
     mcp,
     oauth,
     scim,
-    pages,
+    search,
+    web,
     ownerless_routes,
     gaps,
 )
@@ -85,6 +88,7 @@ def create_application(database: Database) -> FastAPI:
     app.state.downloads = DownloadCounter(database)
     app.state.cas = Cas(database)
     app.state.inbox_watcher = InboxWatcher(database)
+    app.state.thread_watcher = ThreadWatcher(database)
     app.state.job_logs = LogWatcher(database)
     app.state.limiter = Limiter(quiet=settings.server.test_mode)
     app.state.grant_context = GrantContext(database, app.state.limiter)

@@ -19,6 +19,7 @@ from hublet.oauth.keys import service as signing_keys
 from hublet.repos import pruning as repositories
 from hublet.repos import scrubber
 from hublet.runtime.volumes import checkouts as job_volumes
+from hublet.search import index as search_index
 from hublet.storage import chunker
 from hublet.tokens import service as tokens
 from hublet.tokens.records import TokenRole
@@ -51,6 +52,7 @@ async def prepare(database: Database) -> FirstAdministrator | None:
         await digest.schedule(conn)
         await signing_keys.schedule_replacement(conn)
         await oauth_pruning.schedule(conn)
+        await search_index.schedule_filling(conn)
         await oauth_apps.provision_command_line(conn)
         # An administrator who was disabled on purpose is not replaced.
         if await accounts.has_administrator(conn):

@@ -86,7 +86,6 @@ ANY              /v2/{rest:path}                                                
 GET              /api/containers                                                        containers          containers
 
 # Client contract 6: repositories and their content.
-GET POST         /api/quicksearch                                                       repo-search         search
 GET              /api/search/full-text                                                  repo-search         search
 GET              /api/trending                                                          repo-search         trending lists
 GET              /api/{repos}/{repo:path}/duplicate/status                              repos               copies in the background

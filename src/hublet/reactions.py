@@ -13,5 +13,6 @@ import hublet.oauth.reactions
 import hublet.repos.reactions
 import hublet.runtime.reactions
 import hublet.scim.reactions
+import hublet.search.reactions
 import hublet.tokens.reactions
 import hublet.webhooks.reactions  # noqa: F401 - importing registers

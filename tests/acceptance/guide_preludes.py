@@ -103,6 +103,7 @@ $ mkdir engine && echo "one shovel" > engine/coal.txt
 
 # By the names of the pages.
 PRELUDES: dict[str, str] = {
+    "browser": A_HUB + ADA + VARIABLES,
     "README": FIRST_START,
     "quickstart": "",
     "command-line": A_HUB + ADA + ENGINE + GRACE + RECEIVER + ENDPOINT + A_FILE,

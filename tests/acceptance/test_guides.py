@@ -88,7 +88,7 @@ def test_a_guide_leads_on(name: str) -> None:
         ("storage", f"| a file | {LIMITS.file_bytes / 2**30:g} GiB (`limits.file_bytes`) |"),
         ("storage", f"| a xorb | 64 MiB of content, {MOST_CHUNKS} chunks |"),
         ("storage", f"| a chunk | {LARGEST_CHUNK >> 10} KiB |"),
-        ("storage", f"| a shard | {LARGEST_SHARD >> 20} MiB |"),
+        ("storage", f"| a shard | {LARGEST_SHARD >> 20} MiB, and 200,000 segments "),
         ("storage", f"| {MOST_UPLOADS_OF_USER} of a user, {MOST_UPLOADS} in all; "),
         ("storage", f"| is removed after {REGISTRATION_AGE.days} days |"),
     ],

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from acceptance.client_versions import ENVIRONMENTS, VERSIONS_AND_ENGINES
+from acceptance.uv_image import IMAGES, make_uv_image
 from acceptance.waiting_proxy import waiting_proxy
 from patience import SOON_SECONDS
 from processes import Place, clean_environment, run_hublet, serving, wait_until
@@ -228,3 +229,29 @@ def test_a_job_reads_a_dataset_and_writes_into_a_bucket(place: Place, version: s
         # The last command failed: what is mounted from a repository cannot be written.
         assert code == 1, errors
         assert person.read("/api/buckets/ada/box/files/copy.txt") == "42\n"
+
+
+UV_SCRIPT = """
+# /// script
+# requires-python = ">=3.11"
+# dependencies = []
+# ///
+import sys
+print("from a script with", *sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="volumes need bubblewrap")
+@pytest.mark.parametrize(("version", "place"), VERSIONS_AND_ENGINES, indirect=["place"])
+def test_a_local_script_is_run_by_uv(place: Place, version: str) -> None:
+    script, image = place.folder / "script.py", place.folder / "image"
+    script.write_text(UV_SCRIPT)
+    make_uv_image(image)
+    variables = {"HUBLET_JOBS_IMAGES": f"{IMAGES}={image}"}
+    with serving(place, "--test-mode", variables=variables) as hub:
+        code, out, errors = ada(place, hub.address).hf(
+            version, "jobs", "uv", "run", str(script), "words"
+        )
+
+    assert code == 0, out + errors
+    assert "from a script with words" in out.splitlines(), out + errors

@@ -193,7 +193,7 @@ def test_work_that_waits_for_long_is_a_warning(
     assert found(examined, "tasks") == {
         "check": "tasks",
         "status": "warning",
-        "found": "1 wait, one of them overdue for 10 minutes.",
+        "found": "2 wait, one of them overdue for 10 minutes.",
         "advice": advice,
     }
 

@@ -16,10 +16,16 @@ PAGES = frozenset(
     {
         "/",
         "/login/passkey/options",
+        "/search/suggestions",
         "/settings/passkeys/options",
+        "/favicon.ico",
+        "/robots.txt",
+        "/static/docs.css",
         "/static/docs.js",
         "/static/hublet.css",
+        "/static/hublet.js",
         "/static/icon.svg",
+        "/static/icons.svg",
         "/static/passkeys.js",
     }
 )
@@ -78,7 +84,8 @@ class Contract:
         """Raise AssertionError when the description does not promise this answer."""
         if method == "OPTIONS" or (path in self._pages and status < 400):
             return
-        if self._find(method, path) is None and _is_for_people(path, status, headers):
+        is_error = status >= 400
+        if (is_error or self._find(method, path) is None) and _is_for_people(path, status, headers):
             return
         answer = f"{method} {path} answered {status}"
         key, response = self._promised(method, path, status, answer)
@@ -145,10 +152,16 @@ class Contract:
         return resolved
 
 
+_FOR_PEOPLE = ("text/html", "application/atom+xml", "text/event-stream")
+
+
 def _is_for_people(path: str, status: int, headers: Mapping[str, str]) -> bool:
-    """Tell a page, or the way from a form to one, which the description need not list."""
+    """Tell a page, or the way from a form to one, which the description need not list.
+
+    Errors outside of the API are pages for who asks with a browser.
+    """
     media_type = {name.lower(): value for name, value in headers.items()}.get("content-type", "")
-    is_page = status == 303 or media_type.startswith("text/html")
+    is_page = status in {303, 304, 307} or media_type.startswith(_FOR_PEOPLE)
     return is_page and not path.startswith("/api/")
 
 

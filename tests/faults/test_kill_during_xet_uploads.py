@@ -111,5 +111,5 @@ async def _whole_blobs(database: Database) -> set[str]:
 
 async def _xorbs(database: Database) -> set[str]:
     async with database.read() as conn:
-        rows = await conn.fetch_all("SELECT hash FROM xorbs")
-    return {row["hash"] for row in rows}
+        rows = await conn.fetch_all("SELECT name FROM xorbs")
+    return {row["name"] for row in rows}

@@ -1,5 +1,6 @@
 """Who sees jobs and who may change them: users, members by role, resource groups, scopes."""
 
+from itertools import product
 from typing import Any
 
 import httpx2
@@ -35,18 +36,17 @@ async def ask(
     return response.status_code, response.json().get("error", "")
 
 
-@pytest.mark.parametrize(("method", "what", "body"), CHANGES + LOOKS)
 async def test_a_job_of_somebody_else_is_not_found(
-    client: httpx2.AsyncClient, database: Database, ada: Headers, method: str, what: str, body: Any
+    client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
     job = await run(client, ada)
     bob = await sign_in(database, "bob", is_admin=True)
 
     # Neither where it is, nor under one's own name.
-    for name in ("ada", "bob", "nobody"):
+    for name, (method, what, body) in product(("ada", "bob", "nobody"), CHANGES + LOOKS):
         path = f"/api/jobs/{name}/{job['id']}{what}"
         found = await ask(client, bob, path, method=method, body=body)
-        assert found == (404, f"There is no job {job['id']}, or you cannot see it.")
+        assert found == (404, f"There is no job {job['id']}, or you cannot see it."), path
 
 
 @pytest.mark.parametrize("name", ["ada", "engines", "nobody"])

@@ -30,7 +30,12 @@ async def test_the_page_asks_for_name_and_password(client: httpx2.AsyncClient) -
 
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/html; charset=utf-8"
-    assert re.findall(r'<input [^>]*name="(\w+)"', response.text) == ["next", "name", "password"]
+    assert re.findall(r'<input [^>]*name="(\w+)"', response.text) == [
+        "q",
+        "next",
+        "name",
+        "password",
+    ]
     assert "set-cookie" not in response.headers
 
 
@@ -42,7 +47,8 @@ async def test_the_page_may_not_be_framed_kept_or_led_elsewhere(client: httpx2.A
     assert headers["referrer-policy"] == "same-origin"
     assert headers["content-security-policy"] == (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+        "media-src 'self'; connect-src 'self'; frame-src 'none'; base-uri 'none'; "
+        "frame-ancestors 'none'; form-action 'self'"
     )
 
 
@@ -260,7 +266,7 @@ async def test_a_form_of_another_site_signs_nobody_in(
     response = await client.post(
         "/login",
         data={"name": "ada", "password": PASSWORD},
-        headers={"Origin": "https://evil.example"},
+        headers={"Origin": "https://evil.example", "Accept": "text/html"},
     )
 
     assert response.status_code == 403
@@ -325,8 +331,9 @@ async def test_signing_out_twice_is_no_error(client: httpx2.AsyncClient) -> None
 
 
 async def test_a_form_with_a_file_or_a_nul_is_refused(client: httpx2.AsyncClient) -> None:
-    with_file = await client.post("/login", files={"name": b"ada"})
-    with_nul = await client.post("/login", data={"name": "a\x00", "password": "b"})
+    browser = {"Accept": "text/html"}
+    with_file = await client.post("/login", files={"name": b"ada"}, headers=browser)
+    with_nul = await client.post("/login", data={"name": "a\x00", "password": "b"}, headers=browser)
 
     for response in (with_file, with_nul):
         assert response.status_code == 400

@@ -6,7 +6,8 @@ import pytest
 
 from hublet.accounts.records import Owner, OwnerType
 from hublet.core.clock import now
-from hublet.mcp.schemas import DEFAULT_EMOJI, emoji_of, subdomain_of
+from hublet.mcp.schemas import subdomain_of
+from hublet.repos.cards import DEFAULT_EMOJI, emoji_of
 from hublet.repos.records import Repo, RepoType, Visibility
 
 

@@ -68,7 +68,7 @@ async def test_looking_at_the_link_verifies_nothing(
     assert response.status_code == 200
     assert "<h1>Is this your address?</h1>" in response.text
     assert "ada@example.com was added to an account of this hub." in response.text
-    assert '<form method="post">\n<button>Yes, it is mine</button>\n</form>' in response.text
+    assert ">Yes, it is mine</button>" in response.text
     assert await is_verified(client, ada) == [False]
 
 

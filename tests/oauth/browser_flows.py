@@ -122,5 +122,5 @@ def redirect_parameters(response: httpx2.Response, callback: str = CALLBACK) -> 
 
 def text_of(page: httpx2.Response) -> str:
     """Return what a reader sees of a page, with single blanks."""
-    body = page.text.partition("<main")[2].partition(">")[2]
+    body = page.text.partition("<main")[2].partition(">")[2].partition("</main>")[0]
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())

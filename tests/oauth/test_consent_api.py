@@ -81,7 +81,8 @@ async def test_the_page_may_not_be_framed_or_kept(
     assert headers["cache-control"] == "no-store"
     assert headers["content-security-policy"] == (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self' https:"
+        "media-src 'self'; connect-src 'self'; frame-src 'none'; base-uri 'none'; "
+        "frame-ancestors 'none'; form-action 'self' https:"
     )
 
 

@@ -274,7 +274,7 @@ def test_the_keyboard_is_enough(chromium: Browser, hub: Hub, site: Site) -> None
     page.goto(hub.link())
     sign_in(page)
     allow = page.get_by_role("button", name="Allow")
-    for _ in range(10):
+    for _ in range(25):
         page.keyboard.press("Tab")
         if allow.evaluate("button => button === document.activeElement"):
             break

@@ -411,28 +411,38 @@ _AROUND = st.builds(
 _CLEAN = re.compile(r"[!-~]*")
 
 
-@settings(max_examples=1000)
-@given(registered=st.one_of(_AROUND, _NASTY), requested=st.one_of(_AROUND, _NASTY))
-def test_the_matcher_is_never_more_generous_than_an_independent_one(
-    registered: str, requested: str
-) -> None:
-    verdict = matches(registered, requested)
-
-    assert not verdict or _oracle(registered, requested)
-    assert isinstance(describe_difference(registered, requested), str)
-    host_of(registered)
+# In `make test`, and in `make test-full`.
+_EXAMPLES = [200, pytest.param(1000, marks=pytest.mark.full)]
 
 
-@settings(max_examples=500)
-@given(registered=_AROUND, requested=_AROUND)
-def test_between_registrable_texts_both_say_the_same(registered: str, requested: str) -> None:
-    for uri in (registered, requested):
-        try:
-            check_registrable(uri)
-        except RedirectUriRefused:
-            return
-    assert _CLEAN.fullmatch(registered)
-    assert matches(registered, requested) is _oracle(registered, requested)
+@pytest.mark.parametrize("examples", _EXAMPLES)
+def test_the_matcher_is_never_more_generous_than_an_independent_one(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(registered=st.one_of(_AROUND, _NASTY), requested=st.one_of(_AROUND, _NASTY))
+    def check(registered: str, requested: str) -> None:
+        verdict = matches(registered, requested)
+
+        assert not verdict or _oracle(registered, requested)
+        assert isinstance(describe_difference(registered, requested), str)
+        host_of(registered)
+
+    check()
+
+
+@pytest.mark.parametrize("examples", _EXAMPLES)
+def test_between_registrable_texts_both_say_the_same(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(registered=_AROUND, requested=_AROUND)
+    def check(registered: str, requested: str) -> None:
+        for uri in (registered, requested):
+            try:
+                check_registrable(uri)
+            except RedirectUriRefused:
+                return
+        assert _CLEAN.fullmatch(registered)
+        assert matches(registered, requested) is _oracle(registered, requested)
+
+    check()
 
 
 @given(uri=st.one_of(st.text(max_size=60), _NASTY, _AROUND), port=st.integers(1, 65535))

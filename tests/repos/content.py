@@ -54,7 +54,7 @@ async def put_blob(database: Database, repo_id: str | None, content: bytes) -> B
     async with database.transaction() as conn:
         await add_blobs(conn, [blob])
         if repo_id is not None:
-            await blobs.link(conn, repo_id, [blob.sha256])
+            await blobs.link(conn, repo_id, [blob])
     return blob
 
 

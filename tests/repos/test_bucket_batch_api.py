@@ -199,7 +199,7 @@ async def a_model_with_a_large_file(
     blob = Blob(sha256=digest(b"large"), size=5)
     async with database.transaction() as conn:
         await add_blobs(conn, [blob])
-        await blobs.link(conn, repo["id"], [blob.sha256])
+        await blobs.link(conn, repo["id"], [blob])
     return blob.sha256
 
 

@@ -125,7 +125,9 @@ async def test_a_large_file_lies_beside_git(database: Database, ada: Headers, re
     assert blob.read_bytes() == content
     assert list((data_dir / "blobs" / "incoming").iterdir()) == []
     async with database.read() as conn:
-        row = await conn.fetch_one("SELECT sha256, size, git_sha1 FROM blobs")
+        row = await conn.fetch_one(
+            "SELECT sha256, b.size, git_sha1 FROM blobs b JOIN repo_blobs USING (sha256)"
+        )
         size = await conn.fetch_value("SELECT size FROM repos")
     assert row is not None
     git_sha1 = hashlib.sha1(b"blob %d\x00" % len(content) + content).hexdigest()

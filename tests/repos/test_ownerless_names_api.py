@@ -7,6 +7,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
+from hublet.core.pages import PageRoute
 from hublet.repos.auth import ANY_REPO, GIT_REPO, ROOT_REPO
 from people import Headers
 from repositories import a_repo
@@ -19,7 +20,9 @@ def routes_below(app: FastAPI, prefix: str) -> list[tuple[str, str]]:
     return [
         (method, re.sub(r"{[^}]*}", "x", route.path.removeprefix(prefix)))
         for route in app.routes
-        if isinstance(route, APIRoute) and route.path.startswith(prefix + "/")
+        # Pages are for people, who get a page.
+        if isinstance(route, APIRoute) and not isinstance(route, PageRoute)
+        if route.path.startswith(prefix + "/")
         for method in route.methods
     ]
 

@@ -124,7 +124,7 @@ async def test_a_large_file_of_unknown_name_has_none(
 ) -> None:
     await repo.commit(ada, file("big", b"x" * 11_000_000))
     async with database.transaction() as conn:
-        await conn.execute("UPDATE blobs SET git_sha1 = NULL")
+        await conn.execute("UPDATE repo_blobs SET git_sha1 = NULL")
 
     [fetched] = (await advice(repo, ada, "big", gitAttributes=""))["files"]
 

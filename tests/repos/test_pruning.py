@@ -11,7 +11,7 @@ from hublet.core import clock
 from hublet.core.database import Database
 from hublet.repos import blobs_store, pruning
 from hublet.repos.pruning import Pruned
-from hublet.storage import epochs
+from hublet.storage import contents, epochs
 from hublet.storage.object_store import ObjectKey, blob_key, open_store, part_key, xorb_key
 from hublet.storage.xorbs import footer_size
 from people import Headers
@@ -58,7 +58,7 @@ async def age_blob(database: Database, digest: str, *, days: int = 2) -> None:
 async def age_xorb(database: Database, digest: str) -> None:
     grow_old(object_store(database).local_path(xorb_key(digest)))
     created = clock.micros() - 2 * DAY
-    await change(database, "UPDATE xorbs SET created_at = $1 WHERE hash = $2", created, digest)
+    await change(database, "UPDATE xorbs SET created_at = $1 WHERE name = $2", created, digest)
 
 
 async def age_registration(database: Database, digest: str, *, days: int) -> None:
@@ -136,14 +136,14 @@ async def test_a_deleted_file_is_swept_with_its_last_repository(
     blob, xorb = await put_cut_blob(database, repo_id, [b"one", b"two"])
     for digest in (sha256(CONTENT), blob.sha256):
         await age_blob(database, digest)
-    await age_xorb(database, xorb.hash)
+    await age_xorb(database, xorb.name)
     await client.request("DELETE", "/api/repos/delete", headers=ada, json={"name": "engine"})
 
     pruned = await pruning.prune(database)
 
     assert names_in(blobs_folder(database)) == []
-    assert not is_there(database, xorb_key(xorb.hash))
-    assert await digests_of(database, "xorbs", "hash") == set()
+    assert not is_there(database, xorb_key(xorb.name))
+    assert await digests_of(database, "xorbs", "name") == set()
     freed = len(CONTENT) + xorb.stored_size + footer_size(2)
     assert pruned == Pruned(blobs=2, xorbs=1, freed_bytes=freed)
 
@@ -157,12 +157,12 @@ async def test_objects_that_the_database_does_not_know_go_after_a_day(database: 
     old_xorb, _ = put_xorb_object(database, [b"old"])
     new_xorb, _ = put_xorb_object(database, [b"new"])
     grow_old(objects.local_path(blob_key(sha256(b"old"))))
-    grow_old(objects.local_path(xorb_key(old_xorb.hash)))
+    grow_old(objects.local_path(xorb_key(old_xorb.name)))
 
     pruned = await pruning.prune(database)
 
     assert names_in(blobs_folder(database)) == [sha256(b"new")]
-    assert [each.key for each in objects.list("xorbs")] == [xorb_key(new_xorb.hash)]
+    assert [each.key for each in objects.list("xorbs")] == [xorb_key(new_xorb.name)]
     assert pruned.orphans == 2
 
 
@@ -254,14 +254,14 @@ async def linked_xorb(
         database,
         "INSERT INTO repo_chunks (repo_id, chunk, xorb, next_xorbs) VALUES ($1, 'c', $2, '[]')",
         repo_id,
-        xorb.hash,
+        xorb.name,
     )
     async with database.transaction() as conn:
         await blobs_store.unlink(conn, repo_id, [blob.sha256])
     await age_blob(database, blob.sha256)
-    await age_xorb(database, xorb.hash)
+    await age_xorb(database, xorb.name)
     await pruning.prune(database)
-    return repo_id, xorb.hash
+    return repo_id, xorb.name
 
 
 async def test_a_xorb_that_a_client_may_know_stays_for_22_days(
@@ -327,6 +327,72 @@ async def test_content_of_another_repository_does_not_keep_a_link(
     assert is_there(database, xorb_key(xorb))
 
 
+async def layouts_of(database: Database, repo_id: str) -> list[str]:
+    async with database.read() as conn:
+        content = (await blobs_store.find_contents(conn, repo_id, [sha256(CONTENT)]))[
+            sha256(CONTENT)
+        ]
+    return [segment.xorb for segment in content.segments]
+
+
+async def test_what_only_a_deleted_repository_saw_goes_and_what_others_see_stays(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    engine = await a_repo(client, ada, "ada/engine")
+    other = await a_repo(client, ada, "ada/other")
+    _, one = await put_cut_blob(database, engine, [CONTENT[:1], CONTENT[1:]])
+    _, two = await put_cut_blob(database, other, [CONTENT])
+    for xorb in (one, two):
+        await age_xorb(database, xorb.name)
+    assert await layouts_of(database, engine) == [one.name]
+    await client.request(
+        "DELETE", "/api/repos/delete", headers=ada, json={"name": "ada/engine", "type": "model"}
+    )
+
+    await pruning.prune(database)
+
+    assert await digests_of(database, "xorbs", "name") == {two.name}
+    assert await layouts_of(database, other) == [two.name]
+
+
+async def test_the_last_layout_stays_while_anything_needs_the_content(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    """A repository that has not cut it yet reads it from how another one packed it."""
+    engine = await a_repo(client, ada, "ada/engine")
+    other = await a_repo(client, ada, "ada/other")
+    blob, xorb = await put_cut_blob(database, engine, [CONTENT])
+    await put_blob(database, other, CONTENT)
+    await age_xorb(database, xorb.name)
+    await age_blob(database, blob.sha256)
+    await client.request(
+        "DELETE", "/api/repos/delete", headers=ada, json={"name": "ada/engine", "type": "model"}
+    )
+
+    await pruning.prune(database)
+
+    assert not is_there(database, blob_key(blob.sha256))
+    async with database.read() as conn:
+        content = (await blobs_store.find_contents(conn, other, [blob.sha256]))[blob.sha256]
+    read = contents.pieces(object_store(database), content, 0, content.size)
+    assert (content.xet_hash, b"".join(read)) == (None, CONTENT)
+
+
+async def test_a_layout_that_nothing_shows_is_forgotten_after_a_day(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    repo_id = await a_repo(client, ada, "ada/engine")
+    await put_cut_blob(database, repo_id, [CONTENT])
+    async with database.transaction() as conn:
+        await blobs_store.unlink(conn, repo_id, [sha256(CONTENT)])
+
+    await pruning.prune(database)
+    assert await digests_of(database, "repo_layouts") == {sha256(CONTENT)}
+    clock.move(timedelta(days=1, seconds=1))
+    await pruning.prune(database)
+    assert await digests_of(database, "repo_layouts") == set()
+
+
 async def test_with_a_new_epoch_unused_xorbs_go_at_once(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
@@ -366,7 +432,7 @@ async def test_a_xorb_that_just_arrived_outlives_a_new_epoch(
     await pruning.prune(database)
 
     # Its upload has yet to send the shard.
-    assert await digests_of(database, "repo_xorbs", "xorb") == {xorb.hash}
+    assert await digests_of(database, "repo_xorbs", "xorb") == {xorb.name}
 
 
 async def test_a_preview_counts_and_changes_nothing(
@@ -429,7 +495,7 @@ async def test_a_batch_is_not_the_end(
         blob, xorb = await put_cut_blob(database, repo_id, [content], is_used=False)
         await age_registration(database, blob.sha256, days=8)
         await age_blob(database, blob.sha256)
-        await age_xorb(database, xorb.hash)
+        await age_xorb(database, xorb.name)
 
     first = await pruning.prune(database)
     clock.move(timedelta(days=23))

@@ -21,6 +21,7 @@ from hublet.repos.commits import service as commits
 from hublet.repos.push import apply
 from hublet.storage import contents, store
 from hublet.storage.object_store import LocalStore, ObjectKey, blob_key, xorb_key
+from hublet.storage.records import Blob
 from people import Headers
 from repos import commits as commit_bodies
 from repos.content import pointer, put_blob, sha256
@@ -57,8 +58,8 @@ async def old_xorb(database: Database) -> str:
     xorb, _ = put_xorb_object(database, [CONTENT])
     async with database.transaction() as conn:
         await put_xorb_row(conn, None, xorb)
-    await age_xorb(database, xorb.hash)
-    return xorb.hash
+    await age_xorb(database, xorb.name)
+    return xorb.name
 
 
 async def upload_beside_deletion(
@@ -171,8 +172,9 @@ async def test_a_blob_that_gets_its_first_link_meanwhile_stays(
 ) -> None:
     repo_id = await a_repo(client, ada, "ada/engine")
     await old_blob(database)
+    blob = Blob(sha256=sha256(CONTENT), size=len(CONTENT))
 
-    await prune_beside(database, lambda conn: blobs_store.link(conn, repo_id, [sha256(CONTENT)]))
+    await prune_beside(database, lambda conn: blobs_store.link(conn, repo_id, [blob]))
 
     assert await read(database, sha256(CONTENT)) == CONTENT
 
@@ -189,7 +191,7 @@ async def test_a_xorb_that_gets_its_first_link_meanwhile_stays(
     await prune_beside(database, link)
 
     assert is_there(database, xorb_key(xorb))
-    assert await digests_of(database, "xorbs", "hash") == {xorb}
+    assert await digests_of(database, "xorbs", "name") == {xorb}
 
 
 async def test_an_upload_that_a_commit_takes_meanwhile_stays(
@@ -251,7 +253,7 @@ async def test_an_upload_waits_for_the_pruning_of_its_xorb_and_of_its_cut_blob(
     repo_id = await a_repo(client, ada, "ada/engine")
     _, xorb = await put_cut_blob(database, None, [CONTENT])
     await age_blob(database, sha256(CONTENT))
-    await age_xorb(database, xorb.hash)
+    await age_xorb(database, xorb.name)
 
     async def remove(conn: Connection) -> None:
         assert await pruning_store.remove_blobs(conn, before=clock.micros(), limit=5)
@@ -262,7 +264,7 @@ async def test_an_upload_waits_for_the_pruning_of_its_xorb_and_of_its_cut_blob(
     await asyncio.sleep(PAUSE)
     go_on.set()
     await asyncio.gather(task, upload)
-    object_store(database).delete([xorb_key(xorb.hash)], before=clock.now() - timedelta(days=1))
+    object_store(database).delete([xorb_key(xorb.name)], before=clock.now() - timedelta(days=1))
 
     assert await read(database, sha256(CONTENT)) == CONTENT
 
@@ -276,13 +278,13 @@ async def test_many_uploads_beside_many_prunings_lose_nothing(
     async def come_and_go(chunk: bytes) -> None:
         for _ in range(5):
             blob, xorb = await put_cut_blob(database, None, [chunk])
-            await age_xorb(database, xorb.hash)
+            await age_xorb(database, xorb.name)
             await age_blob(database, blob.sha256)
             await put_cut_blob(database, repo_id, [chunk])
             assert await read(database, blob.sha256) == chunk
             async with database.transaction() as conn:
                 await blobs_store.unlink(conn, repo_id, [blob.sha256])
-                await conn.execute("DELETE FROM repo_xorbs WHERE xorb = $1", xorb.hash)
+                await conn.execute("DELETE FROM repo_xorbs WHERE xorb = $1", xorb.name)
 
     async def prune_on(uploads: "asyncio.Future[Any]") -> None:
         while not uploads.done():

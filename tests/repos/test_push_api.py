@@ -216,7 +216,7 @@ async def test_the_card_and_the_size_follow_what_was_pushed(pusher: Pusher) -> N
 async def test_content_in_lfs_counts_with_its_own_size(pusher: Pusher) -> None:
     async with pusher.database.transaction() as conn:
         await add_blobs(conn, [Blob(sha256=DIGEST, size=5_000_000)])
-        await blobs.link(conn, pusher.repo.id, [DIGEST])
+        await blobs.link(conn, pusher.repo.id, [Blob(sha256=DIGEST, size=5_000_000)])
     pointer = trees.pointer_to(DIGEST, 5_000_000)
 
     await pusher.push_main(pusher.clone.commit({"a.bin": pointer, "b.bin": pointer}, pusher.head))

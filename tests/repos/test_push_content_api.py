@@ -82,7 +82,7 @@ async def test_content_in_lfs_must_have_arrived_before_what_points_to_it(pusher:
         await add_blobs(conn, [Blob(sha256=DIGEST, size=5)])
     unlinked = await attempt(new)
     async with pusher.database.transaction() as conn:
-        await blobs.link(conn, pusher.repo.id, [DIGEST])
+        await blobs.link(conn, pusher.repo.id, [Blob(sha256=DIGEST, size=5)])
     lying = await attempt(wrong)
     linked = await attempt(new)
 

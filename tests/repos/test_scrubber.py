@@ -9,7 +9,7 @@ import pytest
 
 from hublet.core import clock
 from hublet.core.database import Database
-from hublet.repos import scrub_store, scrubber
+from hublet.repos import blobs_store, scrub_store, scrubber
 from hublet.repos.records import DamagedObject
 from hublet.repos.scrubber import Scrubbed
 from hublet.storage import contents, store
@@ -134,12 +134,12 @@ async def test_a_damaged_xorb_is_reported_with_its_repositories(
     database: Database, repo_id: str, damage: Damage, problem: str
 ) -> None:
     _, xorb = await put_cut_blob(database, repo_id, CHUNKS)
-    spoil(database, xorb_key(xorb.hash), damage)
+    spoil(database, xorb_key(xorb.name), damage)
 
     done = await scrub(database)
 
     assert (done.damaged, done.healed) == (1, 0)
-    assert await problems(database) == [("xorbs", xorb.hash, problem, ("ada/engine",))]
+    assert await problems(database) == [("xorbs", xorb.name, problem, ("ada/engine",))]
     # Wrong bytes must not become a part of another file; a disk that is away comes back.
     assert await links(database) == (0 if problem == "damaged" else 1)
 
@@ -147,7 +147,7 @@ async def test_a_damaged_xorb_is_reported_with_its_repositories(
 @pytest.mark.parametrize("damage", [cut_short, lengthen])
 async def test_a_footer_is_written_anew(database: Database, repo_id: str, damage: Damage) -> None:
     blob, xorb = await put_cut_blob(database, repo_id, CHUNKS)
-    path = object_store(database).local_path(xorb_key(xorb.hash))
+    path = object_store(database).local_path(xorb_key(xorb.name))
     assert path is not None
     before = path.read_bytes()
     damage(path)
@@ -183,7 +183,7 @@ async def test_a_damaged_xorb_is_healed_from_the_whole_copy(
     database: Database, repo_id: str, damage: Damage
 ) -> None:
     blob, xorb = await put_both(database, repo_id)
-    spoil(database, xorb_key(xorb.hash), damage)
+    spoil(database, xorb_key(xorb.name), damage)
 
     done = await scrub(database)
 
@@ -196,10 +196,72 @@ async def test_a_damaged_xorb_is_healed_from_the_whole_copy(
     assert await links(database) == 0
 
 
+async def read_as(database: Database, repo_id: str, digest: str) -> bytes:
+    """Read a blob as one repository sees it."""
+    async with database.read() as conn:
+        content = (await blobs_store.find_contents(conn, repo_id, [digest]))[digest]
+    assert content.xet_hash is not None
+    return b"".join(contents.pieces(object_store(database), content, 0, content.size))
+
+
+@pytest.mark.parametrize("damage", [flip, Path.unlink])
+async def test_a_damaged_xorb_is_healed_from_another_form_of_its_chunks(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str, damage: Damage
+) -> None:
+    other_id = await a_repo(client, ada, "ada/copy")
+    blob, xorb = await put_cut_blob(database, repo_id, CHUNKS)
+    _, form = await put_cut_blob(database, other_id, CHUNKS, scheme=1)
+    assert form.hash == xorb.hash
+    spoil(database, xorb_key(xorb.name), damage)
+
+    done = await scrub(database)
+
+    assert (done.damaged, done.healed) == (0, 1)
+    assert await damaged(database) == []
+    for each in (repo_id, other_id):
+        assert await read_as(database, each, blob.sha256) == CONTENT
+    async with database.read() as conn:
+        rows = await conn.fetch_all("SELECT xorb FROM repo_xorbs")
+    # Both may go on to use it in their uploads.
+    assert [row["xorb"] for row in rows] == [form.name, form.name]
+
+
+@pytest.mark.parametrize("damage", [flip, Path.unlink])
+async def test_a_damaged_xorb_is_healed_from_how_another_repository_packed_it(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str, damage: Damage
+) -> None:
+    other_id = await a_repo(client, ada, "ada/copy")
+    blob, xorb = await put_cut_blob(database, repo_id, CHUNKS)
+    await put_cut_blob(database, other_id, [CONTENT])
+    spoil(database, xorb_key(xorb.name), damage)
+
+    done = await scrub(database)
+
+    assert (done.damaged, done.healed) == (0, 1)
+    for each in (repo_id, other_id):
+        assert await read_as(database, each, blob.sha256) == CONTENT
+
+
+async def test_a_damaged_whole_copy_is_healed_from_any_layout_that_is_sound(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, repo_id: str
+) -> None:
+    other_id = await a_repo(client, ada, "ada/copy")
+    blob, xorb = await put_both(database, repo_id)
+    await put_cut_blob(database, other_id, [CONTENT])
+    spoil(database, blob_key(blob.sha256))
+    spoil(database, xorb_key(xorb.name))
+
+    done = await scrub(database)
+
+    assert (done.damaged, done.healed) == (0, 2)
+    for each in (repo_id, other_id):
+        assert await read_as(database, each, blob.sha256) == CONTENT
+
+
 async def test_two_damaged_copies_do_not_heal_each_other(database: Database, repo_id: str) -> None:
     blob, xorb = await put_both(database, repo_id)
     spoil(database, blob_key(blob.sha256))
-    spoil(database, xorb_key(xorb.hash))
+    spoil(database, xorb_key(xorb.name))
 
     done = await scrub(database)
 
@@ -211,11 +273,11 @@ async def test_what_was_damaged_and_is_sound_again_is_not_reported_any_more(
     database: Database, repo_id: str
 ) -> None:
     _, xorb = await put_cut_blob(database, repo_id, CHUNKS)
-    spoil(database, xorb_key(xorb.hash))
+    spoil(database, xorb_key(xorb.name))
     await scrub(database)
 
     # Another byte, and back: as from a backup.
-    spoil(database, xorb_key(xorb.hash))
+    spoil(database, xorb_key(xorb.name))
     done = await scrubber.scrub(database, unchecked_since=clock.now() - timedelta(days=1))
 
     assert done.objects == 1

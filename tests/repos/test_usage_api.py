@@ -318,3 +318,30 @@ async def test_the_limit_is_of_the_owner_not_of_who_uploads(
     assert "actions" in allowed.json()["objects"][0]
     [answer] = refused.json()["objects"]
     assert answer["error"] == {"code": 403, "message": refusal(0, 11, 10, "lab")}
+
+
+async def test_a_repository_moves_only_to_an_owner_who_has_room_for_it(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await an_organization(database, "lab", members={"ada": Role.admin})
+    await put_blob(database, await a_repo(client, ada, "lab/loom"), b"12345")
+    await put_blob(database, await a_repo(client, ada, "ada/engine"), b"1234567")
+    await a_repo(client, ada, "ada/empty")
+    await set_limit(database, 10)
+
+    async def move(name: str, target: str) -> httpx2.Response:
+        body = {"fromRepo": f"ada/{name}", "toRepo": target, "type": "model"}
+        return await client.post("/api/repos/move", headers=ada, json=body)
+
+    refused = await move("engine", "lab/engine")
+    assert (refused.status_code, refused.json()) == (
+        403,
+        {"error": refusal(5, 7, 10, "lab").replace("this upload", "this repository")},
+    )
+    assert (await client.get("/api/models/lab/engine", headers=ada)).status_code == 404
+    # A new name is no new owner, and what holds nothing needs no room.
+    await set_limit(database, 5)
+    assert (await move("engine", "ada/motor")).status_code == 200
+    assert (await move("empty", "lab/empty")).status_code == 200
+    await set_limit(database, 12)
+    assert (await move("motor", "lab/engine")).status_code == 200

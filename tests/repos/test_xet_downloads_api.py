@@ -1,5 +1,6 @@
 """Chunk queries, reconstructions and the data at signed addresses."""
 
+import json
 import re
 import struct
 from datetime import timedelta
@@ -18,7 +19,17 @@ from hublet.storage.object_store import xorb_key
 from hublet.storage.shards import Segment, parse
 from hublet.storage.xet_hashes import file_hash, keyed_hash, last_number, to_text
 from people import Headers
-from repos.xet import CHUNKS, CONTENT, FILE, XORB, XORB_HASH, XORB_NAME, CasClient, cas_of
+from repos.xet import (
+    CHUNKS,
+    CONTENT,
+    FILE,
+    XORB,
+    XORB_HASH,
+    XORB_NAME,
+    CasClient,
+    cas_of,
+    object_name,
+)
 from repositories import a_repo
 from storage.xet_content import make_shard, make_xorb, nodes, shard_file, shard_xorb
 
@@ -141,15 +152,17 @@ async def test_a_file_that_the_repository_lost_is_not_found(
 async def test_a_file_of_a_bucket_is_found_by_its_entry(
     client: httpx2.AsyncClient, database: Database, ada: Headers, cas: CasClient
 ) -> None:
-    bucket = await a_repo(client, ada, "ada/store", type="bucket")
+    await a_repo(client, ada, "ada/store", type="bucket")
+    source = {"sourceRepoType": "model", "sourceRepoId": "ada/engine"}
+    line = {"type": "copyFile", "path": "file", "xetHash": FILE, "mtime": 0, **source}
     async with database.transaction() as conn:
-        await conn.execute(
-            """
-            INSERT INTO repo_files (repo_id, path, sha256, size, modified_at, uploaded_at)
-            SELECT $1, 'file', sha256, size, 0, 0 FROM blobs WHERE xet_hash = $2
-            """,
-            bucket, FILE,
-        )  # fmt: skip
+        await conn.execute("UPDATE repo_blobs SET is_used = TRUE")
+    copied = await client.post(
+        "/api/buckets/ada/store/batch",
+        headers=ada | {"Content-Type": "application/x-ndjson"},
+        content=json.dumps(line),
+    )
+    assert copied.status_code == 200, copied.text
     reader = await cas_of(client, ada, "read", repo="buckets/ada/store")
     assert await reader.download(FILE) == CONTENT
 
@@ -239,7 +252,7 @@ async def test_an_address_ends_after_five_minutes(cas: CasClient) -> None:
 
 async def test_data_that_is_gone_is_not_found(cas: CasClient, app: FastAPI) -> None:
     url = await data_url(cas)
-    key = xorb_key(to_text(SECOND_HASH))
+    key = xorb_key(object_name(SECOND))
     app.state.cas.store.delete([key], before=clock.now() + timedelta(days=1))
     assert (await fetch(cas, url, "bytes=0-11")).status_code == 404
 
@@ -302,7 +315,7 @@ async def test_a_xorb_that_the_repository_lost_is_not_told_of(
 ) -> None:
     path = f"/v1/chunks/default/{to_text(nodes(CHUNKS)[0].hash)}"
     async with database.transaction() as conn:
-        await conn.execute("DELETE FROM repo_xorbs WHERE xorb = $1", to_text(SECOND_HASH))
+        await conn.execute("DELETE FROM repo_xorbs WHERE xorb = $1", object_name(SECOND))
     shard = parse((await cas.get(path)).content)
     assert [xorb.hash for xorb in shard.xorbs] == [XORB_HASH]
     async with database.transaction() as conn:
@@ -329,7 +342,7 @@ async def test_a_xorb_that_no_content_uses_is_not_told_of(
 ) -> None:
     path = f"/v1/chunks/default/{to_text(nodes(CHUNKS)[0].hash)}"
     async with database.transaction() as conn:
-        await conn.execute("UPDATE repo_xorbs SET unused_since = 1 WHERE xorb = $1", XORB_NAME)
+        await conn.execute("UPDATE repo_xorbs SET unused_since = 1 WHERE xorb = $1", object_name())
     shard = parse((await cas.get(path)).content)
     assert [xorb.hash for xorb in shard.xorbs] == [SECOND_HASH]
 

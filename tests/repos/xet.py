@@ -7,7 +7,7 @@ import httpx2
 
 from hublet.storage.shards import Segment
 from hublet.storage.xet_hashes import file_hash, to_text
-from hublet.storage.xorbs import read_chunks
+from hublet.storage.xorbs import form_of, read_chunks
 from people import Headers
 from repos.content import sha256
 from storage.xet_content import make_shard, make_xorb, nodes, shard_file, shard_xorb
@@ -17,6 +17,12 @@ CONTENT = b"".join(CHUNKS)
 FILE = to_text(file_hash(nodes(CHUNKS)))
 XORB_HASH, XORB = make_xorb(CHUNKS)
 XORB_NAME = to_text(XORB_HASH)
+
+
+def object_name(chunks: Sequence[bytes] = CHUNKS, scheme: int = 0) -> str:
+    """Return the name of the object in which a xorb with these chunks is stored."""
+    digest, data = make_xorb(chunks, scheme)
+    return f"{to_text(digest)}-{form_of(data)}"
 
 
 async def xet_token(

@@ -131,27 +131,23 @@ class RunnerContract:
         assert not any(secret in line for line in run.lines())
         assert not any(secret.encode() in _read(path) for path in files)
 
-    async def test_what_is_too_slow_is_asked_to_end(self, runner: Runner, data_dir: Path) -> None:
-        script = "trap 'echo bye; exit 7' TERM; echo ready; sleep 60 & wait"
-        # Until then it must be ready, also when the machine stops it for a while.
-        seen, lines = await outcome(runner, data_dir, *shell(script), timeout_seconds=5)
-        assert (seen.exit_code, seen.timed_out, seen.stopped) == (7, True, False)
-        assert lines == ["ready", "bye"]
-
-    async def test_what_is_stubborn_is_killed_after_the_grace(
+    async def test_what_is_too_slow_is_asked_to_end_and_killed_after_the_grace(
         self, runner: Runner, data_dir: Path
     ) -> None:
-        seen, _ = await outcome(
-            runner,
-            data_dir,
-            *shell("trap '' TERM; while true; do sleep 1; done"),
-            timeout_seconds=5,
-            grace_seconds=0.5,
+        gentle = "trap 'echo bye; exit 7' TERM; echo ready; sleep 60 & wait"
+        stubborn = "trap '' TERM; while true; do sleep 1; done"
+        # Until then both must be ready, also when the machine stops them for a while.
+        limits = {"timeout_seconds": 5, "grace_seconds": 0.5}
+        (asked, lines), (killed, _) = await asyncio.gather(
+            outcome(runner, data_dir, *shell(gentle), timeout_seconds=5),
+            outcome(runner, data_dir, *shell(stubborn), **limits),
         )
-        assert (seen.signal, seen.timed_out) == (9, True)
-        assert seen.started_at is not None
-        assert seen.ended_at is not None
-        assert (seen.ended_at - seen.started_at).total_seconds() >= 5.4
+        assert (asked.exit_code, asked.timed_out, asked.stopped) == (7, True, False)
+        assert lines == ["ready", "bye"]
+        assert (killed.signal, killed.timed_out) == (9, True)
+        assert killed.started_at is not None
+        assert killed.ended_at is not None
+        assert (killed.ended_at - killed.started_at).total_seconds() >= 5.4
 
     async def test_it_stops_when_asked(self, runner: Runner, data_dir: Path) -> None:
         run = await launch(runner, data_dir, *shell("echo ready; exec sleep 60"))

@@ -31,7 +31,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @EACH_WAY
-@pytest.mark.parametrize("depth", [0, 1500, 5000])
+# The second is more than Python may recurse, and more than a path can have.
+@pytest.mark.parametrize("depth", [0, 2100])
 def test_folders_are_removed_at_any_depth(folder: Path, remove: Remove, depth: int) -> None:
     folder.mkdir(parents=True)
     (folder / "file").touch()

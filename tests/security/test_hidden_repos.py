@@ -83,6 +83,12 @@ ROUTES: dict[str, Any] = {
     "POST /api/repos/move": {"fromRepo": "{}", "toRepo": "eve/mine"},
     "DELETE /api/repos/delete": {"name": "{}"},
 }
+PEOPLE = (
+    "nobody",
+    "a stranger",
+    "an app that may not read",
+    "a member who is not in the group",
+)
 # What differs between any two responses.
 _OF_ONE_RESPONSE = {"x-request-id", "ratelimit", "date"}
 
@@ -148,12 +154,12 @@ async def callers(
         response = await client.post(f"/api/buckets/{owner}/{HIDDEN}", headers=ada, json=body)
         assert response.status_code == 200, response.text
     await client.post(f"/api/models/ada/{HIDDEN}/discussions", headers=ada, json=TALK)
-    return {
-        "nobody": {},
-        "a stranger": await sign_in(database, "eve"),
-        "an app that may not read": await sign_in(database, "ada", scopes=["profile"]),
-        "a member who is not in the group": await sign_in(database, "bob"),
-    }
+    signed_in = [
+        await sign_in(database, "eve"),
+        await sign_in(database, "ada", scopes=["profile"]),
+        await sign_in(database, "bob"),
+    ]
+    return dict(zip(PEOPLE, [{}, *signed_in], strict=True))
 
 
 async def ask(
@@ -176,21 +182,22 @@ async def ask(
     )
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("who", PEOPLE)
 async def test_nothing_tells_a_private_repository_from_a_missing_one(
     client: httpx2.AsyncClient,
     callers: dict[str, Headers],
     statements: Statements,
-    route: str,
+    who: str,
 ) -> None:
-    for who, headers in callers.items():
-        owner = "works" if "member" in who else "ada"
+    headers = callers[who]
+    owner = "works" if "member" in who else "ada"
+    for route in ROUTES:
         seen = []
         for name in (HIDDEN, MISSING):
             statements.begin()
             answer = await ask(client, route, f"{owner}/{name}", headers)
             seen.append((answer, statements.noted))
-        assert seen[0] == seen[1], who
-        assert seen[0][0][0] in {401, 403, 404}, who
+        assert seen[0] == seen[1], route
+        assert seen[0][0][0] in {401, 403, 404}, route
         if headers:
-            assert seen[0][1], who
+            assert seen[0][1], route

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -21,6 +21,7 @@ from people import Headers, sign_in
 from repos.content import sha256
 from repos.xet import CHUNKS, CONTENT, FILE, XORB_HASH, CasClient, cas_of, shard_of, whole
 from repositories import a_repo
+from security.xet_transcripts import Transcript, packed_otherwise
 from storage.xet_content import make_shard, make_xorb, nodes, shard_file, stored_chunk
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -191,6 +192,75 @@ async def test_an_upload_tells_nothing_of_what_others_have(foreign: CasClient) -
     for chunks in (CHUNKS, UNKNOWN):
         assert (await foreign.upload_xorb(chunks)).json() == {"was_inserted": True}
         assert (await foreign.register(shard_of(chunks))).json() == {"result": 1}
+
+
+async def _same_way(transcript: Transcript) -> None:
+    await transcript.by_xet(CHUNKS)
+
+
+async def _packed_otherwise(transcript: Transcript) -> None:
+    xorbs, shard = packed_otherwise(CHUNKS)
+    cas = await transcript.cas()
+    for chunks in xorbs:
+        assert (await cas.upload_xorb(chunks)).status_code == 200
+    assert (await cas.register(shard)).status_code == 200
+
+
+async def _compressed_otherwise(transcript: Transcript) -> None:
+    await transcript.by_xet(CHUNKS, scheme=1)
+
+
+async def _by_lfs(transcript: Transcript) -> None:
+    await transcript.by_lfs(CHUNKS)
+
+
+async def _by_lfs_and_waiting(transcript: Transcript) -> None:
+    await transcript.send_by_lfs(b"".join(CHUNKS))
+
+
+async def _by_put(transcript: Transcript) -> None:
+    await transcript.by_put(CHUNKS)
+
+
+WAYS_OF_OTHERS: dict[str, tuple[str, Callable[[Transcript], Awaitable[None]]]] = {
+    "the same way": ("models", _same_way),
+    "packed otherwise": ("models", _packed_otherwise),
+    "compressed otherwise": ("models", _compressed_otherwise),
+    "by LFS": ("models", _by_lfs),
+    "by LFS, not cut yet": ("models", _by_lfs_and_waiting),
+    "by PUT": ("buckets", _by_put),
+}
+OWN_WAYS: dict[str, tuple[str, Callable[[Transcript, tuple[bytes, ...]], Awaitable[None]]]] = {
+    "xet": ("models", Transcript.by_xet),
+    "lfs": ("models", Transcript.by_lfs),
+    "put": ("buckets", Transcript.by_put),
+}
+
+
+@pytest.mark.parametrize("way", OWN_WAYS.values(), ids=OWN_WAYS)
+@pytest.mark.parametrize("others", WAYS_OF_OTHERS.values(), ids=WAYS_OF_OTHERS)
+async def test_no_response_depends_on_how_others_brought_the_same_content(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    eve: Headers,
+    others: tuple[str, Callable[[Transcript], Awaitable[None]]],
+    way: tuple[str, Callable[[Transcript, tuple[bytes, ...]], Awaitable[None]]],
+) -> None:
+    kind, bring = others
+    await a_repo(client, ada, "ada/first", type=kind.removesuffix("s"), private=True)
+    await bring(Transcript(client, database, ada, f"{kind}/ada/first"))
+
+    async def transcript(name: str, chunks: tuple[bytes, ...]) -> str:
+        kind, upload = way
+        await a_repo(client, eve, name, type=kind.removesuffix("s"))
+        transcript = Transcript(client, database, eve, f"{kind}/{name}")
+        await upload(transcript, chunks)
+        return transcript.text
+
+    known, unknown = await transcript("eve/one", CHUNKS), await transcript("eve/two", UNKNOWN)
+    assert known == unknown
+    assert "xetHash" in known
 
 
 class Steps:

@@ -141,7 +141,7 @@ def test_a_cut_content_is_read_back_from_its_xorbs(
 def test_a_packed_xorb_is_one_that_the_hub_would_accept(store: LocalStore) -> None:
     content = noise(300_000) + text()[:300_000] + floats()[:300_000]
     [xorb] = cut_all(store, put(store, content)).xorbs
-    data = store.local_path(xorb_key(xorb.hash)).read_bytes()
+    data = store.local_path(xorb_key(xorb.name)).read_bytes()
     layout = verify(data, from_text(xorb.hash))
     assert (len(layout), layout.size) == (xorb.chunks, xorb.size)
     assert layout.stored_size == xorb.stored_size
@@ -209,11 +209,31 @@ def test_a_content_whose_bytes_changed_on_the_disk_is_not_cut(store: LocalStore)
         cut_all(store, content)
 
 
-def test_chunks_that_are_stored_in_another_way_keep_their_bytes(
+@pytest.mark.parametrize("is_fresh", [False, True])
+def test_what_was_packed_is_compared_with_the_chunks_that_were_listed(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch, *, is_fresh: bool
+) -> None:
+    content = put(store, noise(200_000))
+    chunks = chunker.list_chunks(store, [content])
+    monkeypatch.setattr(chunker, "compressed", lambda data: (0, bytes(len(data))))
+    with pytest.raises(ValueError, match="not what they were"):
+        chunker.pack(store, [content], chunks, (), is_fresh=is_fresh)
+
+
+def test_chunks_that_are_stored_in_another_way_lie_beside_the_first(
     store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = put(store, text()[:100_000])
     first = cut_all(store, content)
     monkeypatch.setattr(chunker, "compressed", lambda data: (0, data))
-    assert cut_all(store, content) == first
-    assert read_back(store, first) == text()[:100_000]
+    second = cut_all(store, content)
+    assert [xorb.hash for xorb in second.xorbs] == [xorb.hash for xorb in first.xorbs]
+    assert second.xorbs != first.xorbs
+    for result in (first, second):
+        assert read_back(store, result) == text()[:100_000]
+
+
+def test_the_same_form_is_stored_once(store: LocalStore) -> None:
+    content = put(store, text()[:100_000])
+    assert cut_all(store, content) == cut_all(store, content)
+    assert len(list(store.list("xorbs"))) == 1

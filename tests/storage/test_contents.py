@@ -7,9 +7,8 @@ import pytest
 from hublet.storage import contents
 from hublet.storage.object_store import LocalStore
 from hublet.storage.records import BlobSegment, Content
-from hublet.storage.xet_hashes import to_text
 from hublet.storage.xorb_objects import put_xorb, read_layout
-from hublet.storage.xorbs import XorbLayout, verify
+from hublet.storage.xorbs import XorbLayout, form_of, verify
 from storage.xet_content import make_xorb
 
 CHUNKS = [bytes([letter]) * length for letter, length in zip(b"abcdef", range(3, 9), strict=True)]
@@ -21,20 +20,20 @@ def store(tmp_path: Path) -> LocalStore:
     return LocalStore(tmp_path)
 
 
-def put(store: LocalStore, scheme: int) -> XorbLayout:
+def put(store: LocalStore, scheme: int) -> tuple[str, XorbLayout]:
     digest, data = make_xorb(CHUNKS, scheme)
     layout = verify(data, digest)
     with store.new_spool(hashed=False) as spool:
         spool.write(data)
-        xorb = put_xorb(store, spool, layout)
+        xorb = put_xorb(store, spool, layout, form=form_of(data))
     assert read_layout(store, xorb) == layout
-    return layout
+    return xorb.name, layout
 
 
-def segment(layout: XorbLayout, start: int, end: int) -> BlobSegment:
+def segment(name: str, layout: XorbLayout, start: int, end: int) -> BlobSegment:
     first, last = layout.stored_range(start, end)
     return BlobSegment(
-        xorb=to_text(layout.hash),
+        xorb=name,
         start_chunk=start,
         end_chunk=end,
         start_byte=first,
@@ -45,9 +44,13 @@ def segment(layout: XorbLayout, start: int, end: int) -> BlobSegment:
 
 @pytest.mark.parametrize("scheme", [0, 1, 2])
 def test_every_range_of_a_blob_is_put_together(store: LocalStore, scheme: int) -> None:
-    layout = put(store, scheme)
+    name, layout = put(store, scheme)
     # The second half comes first, and a chunk of it twice.
-    segments = (segment(layout, 3, 6), segment(layout, 0, 3), segment(layout, 4, 5))
+    segments = (
+        segment(name, layout, 3, 6),
+        segment(name, layout, 0, 3),
+        segment(name, layout, 4, 5),
+    )
     expected = b"".join([*CHUNKS[3:], *CHUNKS[:3], CHUNKS[4]])
     content = Content(sha256="0" * 64, size=len(expected), is_whole=False, segments=segments)
 
@@ -60,10 +63,10 @@ def test_every_range_of_a_blob_is_put_together(store: LocalStore, scheme: int) -
 def test_pieces_of_the_store_may_end_anywhere(
     store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    layout = put(store, 1)
+    name, layout = put(store, 1)
     monkeypatch.setattr("hublet.storage.object_store._PIECE_BYTES", 3)
     content = Content(
-        sha256="0" * 64, size=len(WHOLE), is_whole=False, segments=(segment(layout, 0, 6),)
+        sha256="0" * 64, size=len(WHOLE), is_whole=False, segments=(segment(name, layout, 0, 6),)
     )
 
     assert b"".join(contents.pieces(store, content, 0, len(WHOLE))) == WHOLE

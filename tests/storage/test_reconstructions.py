@@ -31,14 +31,15 @@ def segment(xorb: bytes, start: int, end: int) -> Segment:
     return Segment(xorb, LAYOUTS[xorb].length(start, end), start, end)
 
 
+NAMES = {xorb: f"{to_text(xorb)}-form" for xorb in LAYOUTS}
 SEGMENTS = [segment(ONE, 0, 5), segment(TWO, 2, 7), segment(ONE, 3, 9), segment(TWO, 0, 1)]
 CONTENT = b"".join(
     b"".join((FIRST if each.xorb == ONE else SECOND)[each.start : each.end]) for each in SEGMENTS
 )
 
 
-def address(xorb: bytes, ranges: Sequence[FetchRange]) -> str:
-    assert xorb in XORBS
+def address(xorb: str, ranges: Sequence[FetchRange]) -> str:
+    assert xorb in NAMES.values()
     return f"{len(ranges)} of data"
 
 
@@ -59,7 +60,7 @@ def read(found: Reconstruction, length: int) -> bytes:
 
 
 def test_a_whole_file_is_all_its_segments() -> None:
-    found = reconstruct(SEGMENTS, LAYOUTS, start=0, end=len(CONTENT))
+    found = reconstruct(SEGMENTS, LAYOUTS, NAMES, start=0, end=len(CONTENT))
     assert found.segments == SEGMENTS
     assert found.skipped == 0
     assert [(each.start, each.end) for each in found.fetches[ONE]] == [(0, 9)]
@@ -69,7 +70,7 @@ def test_a_whole_file_is_all_its_segments() -> None:
 
 @given(st.integers(0, len(CONTENT) - 1), st.integers(1, len(CONTENT) + 50))
 def test_every_range_gives_its_bytes_and_no_chunk_too_many(start: int, length: int) -> None:
-    found = reconstruct(SEGMENTS, LAYOUTS, start=start, end=start + length)
+    found = reconstruct(SEGMENTS, LAYOUTS, NAMES, start=start, end=start + length)
     assert read(found, length) == CONTENT[start : start + length]
     first, last = found.segments[0], found.segments[-1]
     assert found.skipped < LAYOUTS[first.xorb].length(first.start, first.start + 1)
@@ -79,17 +80,17 @@ def test_every_range_gives_its_bytes_and_no_chunk_too_many(start: int, length: i
 
 def test_a_range_after_the_end_cannot_be_satisfied() -> None:
     with pytest.raises(RangeNotSatisfiable) as refused:
-        reconstruct(SEGMENTS, LAYOUTS, start=len(CONTENT), end=len(CONTENT) + 1)
+        reconstruct(SEGMENTS, LAYOUTS, NAMES, start=len(CONTENT), end=len(CONTENT) + 1)
     assert refused.value.headers == {"Content-Range": f"bytes */{len(CONTENT)}"}
 
 
 def test_an_empty_file_has_no_terms() -> None:
-    found = reconstruct([], {}, start=0, end=0)
+    found = reconstruct([], {}, {}, start=0, end=0)
     assert to_json_v2(found, address) == {"offset_into_first_range": 0, "terms": [], "xorbs": {}}
 
 
 def test_the_protocol_includes_the_last_byte_and_not_the_last_chunk() -> None:
-    found = reconstruct(SEGMENTS[:1], LAYOUTS, start=12, end=30)
+    found = reconstruct(SEGMENTS[:1], LAYOUTS, NAMES, start=12, end=30)
     shared: dict[str, Any] = {
         "offset_into_first_range": 2,
         "terms": [{"hash": to_text(ONE), "unpacked_length": 23, "range": {"start": 1, "end": 3}}],

@@ -99,9 +99,9 @@ def test_what_is_no_shard_is_refused(data: bytes, sentence: str) -> None:
 
 CLAIMS = [
     ("another xorb", Segment(chunk_hash(b"other"), LAYOUT.size, 0, 3), "was not uploaded here"),
-    ("no chunks", Segment(XORB, 0, 2, 2), "no such chunks"),
-    ("chunks that are not there", Segment(XORB, LAYOUT.size, 0, 4), "no such chunks"),
-    ("chunks backwards", Segment(XORB, LAYOUT.size, 3, 0), "no such chunks"),
+    ("no chunks", Segment(XORB, 0, 2, 2), "names the chunks"),
+    ("chunks that are not there", Segment(XORB, LAYOUT.size, 0, 4), "names the chunks"),
+    ("chunks backwards", Segment(XORB, LAYOUT.size, 3, 0), "names the chunks"),
     ("another length", Segment(XORB, LAYOUT.size - 1, 0, 3), "length"),
     ("a part of the chunks", Segment(XORB, 9000, 0, 1), "make up the file"),
 ]

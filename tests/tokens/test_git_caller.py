@@ -19,7 +19,7 @@ CHALLENGE = 'Basic realm="hublet"'
 async def asking(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
     """Speaks to the hub with one more route, which tells who calls."""
 
-    @app.get("/who")
+    @app.get("/api/who")
     async def tell_who_calls(caller: GitCaller) -> str | None:
         return None if caller is None else caller.user_name
 
@@ -46,7 +46,7 @@ async def test_a_token_is_taken_in_every_way_that_git_can_send_it(
     }
 
     told = {
-        way: (await asking.get("/who", headers={"Authorization": header})).json()
+        way: (await asking.get("/api/who", headers={"Authorization": header})).json()
         for way, header in ways.items()
     }
 
@@ -54,7 +54,7 @@ async def test_a_token_is_taken_in_every_way_that_git_can_send_it(
 
 
 async def test_nobody_calls_without_a_token(asking: httpx2.AsyncClient) -> None:
-    assert (await asking.get("/who")).json() is None
+    assert (await asking.get("/api/who")).json() is None
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ async def test_nobody_calls_without_a_token(asking: httpx2.AsyncClient) -> None:
 async def test_a_wrong_token_is_refused_so_that_git_asks_again(
     asking: httpx2.AsyncClient, header: str
 ) -> None:
-    response = await asking.get("/who", headers={"Authorization": header})
+    response = await asking.get("/api/who", headers={"Authorization": header})
 
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == CHALLENGE
@@ -83,6 +83,6 @@ async def test_a_token_with_a_wrong_password_behind_it_is_refused(
 ) -> None:
     token = await a_token(database, "ada")
 
-    response = await asking.get("/who", headers={"Authorization": basic(token, "wrong")})
+    response = await asking.get("/api/who", headers={"Authorization": basic(token, "wrong")})
 
     assert response.status_code == 401

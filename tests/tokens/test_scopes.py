@@ -61,7 +61,7 @@ def _guard(router: APIRouter, scope: Scope, caller_type: object) -> None:
         return caller.user_name
 
     answer.__annotations__["caller"] = caller_type
-    router.add_api_route(f"/guarded/{scope}", answer)
+    router.add_api_route(f"/api/guarded/{scope}", answer)
 
 
 @pytest.mark.parametrize("scope", Scope)
@@ -72,8 +72,8 @@ async def test_a_token_with_just_this_scope_gets_in_and_one_without_does_not(
     others = [s for s in Scope if scope not in with_included(frozenset({s}))]
     outsider = await sign_in(database, "bob", scopes=others)
 
-    let_in = await guarded.get(f"/guarded/{scope}", headers=holder)
-    kept_out = await guarded.get(f"/guarded/{scope}", headers=outsider)
+    let_in = await guarded.get(f"/api/guarded/{scope}", headers=holder)
+    kept_out = await guarded.get(f"/api/guarded/{scope}", headers=outsider)
 
     assert let_in.json() == "ada"
     assert kept_out.status_code == 403

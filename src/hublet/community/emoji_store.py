@@ -56,6 +56,15 @@ async def list_of(conn: Reader, comment_id: str, *, after: str, limit: int) -> l
     ]
 
 
+async def list_given(conn: Reader, thread_id: str, *, user_id: str) -> frozenset[tuple[str, Emoji]]:
+    """Return the emoji that a user gave in a thread, with the ids of the comments."""
+    rows = await conn.fetch_all(
+        "SELECT comment_id, reaction FROM comment_emoji WHERE thread_id = $1 AND user_id = $2",
+        thread_id, user_id,
+    )  # fmt: skip
+    return frozenset((row["comment_id"], Emoji(row["reaction"])) for row in rows)
+
+
 async def count_of_comments(
     conn: Reader, comment_ids: Iterable[str], *, names: int
 ) -> dict[str, list[EmojiCount]]:

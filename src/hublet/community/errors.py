@@ -5,6 +5,7 @@ InvalidRequest  400
 ├── InvalidPaper
 ├── InvalidDay
 ├── PullRequestsNeedGit
+├── InvalidSolution
 └── BlogUpdateEmpty
 NotAllowed  403
 ├── NotYourComment
@@ -26,6 +27,7 @@ Conflict  409
 ├── PullRequestNotClosed
 ├── PullRequestRefDeleted
 ├── MergeConflicts
+├── SidesMoved
 └── PaperExists
 """
 
@@ -136,6 +138,21 @@ class MergeConflicts(Conflict):
         named = ", ".join(paths[:_MAX_NAMES])
         more = f" and {len(paths) - _MAX_NAMES} more" if len(paths) > _MAX_NAMES else ""
         super().__init__(f"This pull request conflicts with its base in {named}{more}.")
+
+
+class SidesMoved(Conflict):
+    """The head of a pull request or its base is not the commit that somebody looked at."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The pull request or the branch that it goes to has changed since you looked at it. "
+            "Nothing was saved: look at it again."
+        )
+
+
+class InvalidSolution(InvalidRequest):
+    def __init__(self, path: str, rule: str) -> None:
+        super().__init__(f"{path}: {rule}.")
 
 
 class InvalidPaper(InvalidRequest):

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 class HubError(Exception):
     """Base of every error whose message is safe to show to the caller."""
 
-    status: ClassVar[int] = 500
+    status: int = 500
     # Sent as X-Error-Code only where the public clients know the code.
     code: ClassVar[str | None] = None
 

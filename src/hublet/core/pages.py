@@ -1,43 +1,40 @@
 """HTML pages: one layout and style for all; the templates of a page stay in its feature."""
 
 import re
+import zlib
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import field
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
 from markupsafe import Markup, escape
 
-from hublet.core.clock import wire
+import hublet
+from hublet.core.clock import now, wire
 from hublet.core.dataclasses import dataclass
-from hublet.core.errors import HubError, InvalidRequest
-from hublet.core.http.conditional_requests import etag_of, has_version
+from hublet.core.errors import HubError
 from hublet.core.http.routers import DeferredRoute, Router
-from hublet.core.http.validation import describe_problems
+from hublet.core.http.static_files import compress, static_url
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# The page brings its own script and style, so nothing else is allowed to run or load.
-PAGE_POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
-)
-# A page for one person may send its own forms; it runs no script but our own, and nobody may frame it.
-_PERSONAL_PAGE_POLICY = (
+# The page brings its own script and style, so nothing else may run or load; nobody may frame it.
+# It may send its own forms.
+_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action {targets}"
+    "media-src 'self'; connect-src 'self'; frame-src 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'; form-action {targets}"
 )
-_MEDIA_TYPES = {
-    "docs.js": "text/javascript",
-    "hublet.css": "text/css",
-    "icon.svg": "image/svg+xml",
-    "passkeys.js": "text/javascript",
-}
+# For pages without forms.
+PAGE_POLICY = _POLICY.format(targets="'none'")
+
+THEME_COOKIE = "hublet_theme"
+THEMES = ("light", "dark")
+
 # The pages of the settings, in the order of their navigation.
 SETTINGS_PAGES = (
     ("/settings/sessions", "Sessions"),
@@ -46,45 +43,6 @@ SETTINGS_PAGES = (
     ("/settings/applications", "Applications"),
     ("/settings/connected-applications", "Connected applications"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    body: bytes
-    media_type: str
-    cache_control: str = "public, max-age=300"
-    policy: str | None = None
-    etag: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "etag", etag_of(self.body))
-
-
-def document_response(request: Request, document: Document) -> Response:
-    """Respond with the document, or with 304 when the caller has it already."""
-    headers = {"ETag": document.etag, "Cache-Control": document.cache_control}
-    if document.policy:
-        headers["Content-Security-Policy"] = document.policy
-    if has_version(request, document.etag):
-        return Response(status_code=304, headers=headers)
-    return Response(document.body, media_type=document.media_type, headers=headers)
-
-
-def _load_static_file(name: str) -> Document:
-    return Document(
-        body=(files("hublet.core") / "static" / name).read_bytes(),
-        media_type=_MEDIA_TYPES[name],
-        # Safe for a year, because the pages name the version of the file in its address.
-        cache_control="public, max-age=31536000, immutable",
-    )
-
-
-STATIC_FILES = {name: _load_static_file(name) for name in _MEDIA_TYPES}
-
-
-def static_url(name: str) -> str:
-    version = STATIC_FILES[name].etag.strip('"')[:12]
-    return f"/static/{name}?v={version}"
 
 
 def page_response(
@@ -105,7 +63,7 @@ def page_response(
         status_code=status,
         media_type="text/html",
         headers={
-            "Content-Security-Policy": _PERSONAL_PAGE_POLICY.format(targets=targets),
+            "Content-Security-Policy": _POLICY.format(targets=targets),
             "X-Frame-Options": "DENY",
             "Referrer-Policy": "same-origin",
             "Cache-Control": "no-store",
@@ -123,6 +81,30 @@ class Frame:
     sign_out_token: str
     # The path of the settings page that is shown; None on pages that are no settings.
     current: str | None = None
+    # How many notifications are unread; pages that do not know leave it to the script.
+    unread: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRequest:
+    """What the layout takes from the request, whoever looks at the page."""
+
+    # Path and query, to come back to after the login.
+    url: str = "/"
+    # One of THEMES; None leaves it to the reader's system.
+    theme: str | None = None
+
+
+_NO_REQUEST = PageRequest()
+_page_request: ContextVar[PageRequest] = ContextVar("page_request", default=_NO_REQUEST)
+
+
+def enter_page(request: Request) -> None:
+    """Note what the layout needs of this request, for whatever renders a page within it."""
+    theme = request.cookies.get(THEME_COOKIE)
+    query = request.url.query
+    url = quote(request.url.path) + (f"?{query}" if query else "")
+    _page_request.set(PageRequest(url=url, theme=theme if theme in THEMES else None))
 
 
 def _inline(text: str) -> Markup:
@@ -141,9 +123,55 @@ def _paragraphs(text: str) -> Markup:
 
 
 def _time_element(value: datetime) -> Markup:
-    """Show a time to the minute; the page does not know where its reader lives."""
+    """Show a time to the minute; the script turns it into the reader's own."""
     text = value.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Markup('<time datetime="{}">{}</time>').format(wire(value), text)
+
+
+_AGES = (
+    (31_557_600, "year"),
+    (2_629_800, "month"),
+    (86_400, "day"),
+    (3600, "hour"),
+    (60, "minute"),
+)
+
+
+def age_of(value: datetime, *, at: datetime | None = None) -> str:
+    """Return a time in words: `2 days ago`, `in 4 minutes`, `just now`."""
+    seconds = int(((at or now()) - value).total_seconds())
+    for length, unit in _AGES:
+        if abs(seconds) >= length:
+            count = plural(abs(seconds) // length, unit)
+            return f"{count} ago" if seconds > 0 else f"in {count}"
+    return "just now"
+
+
+def _ago_element(value: datetime) -> Markup:
+    """Show a time as an age; the script keeps it in step, and has the exact one as a title."""
+    return Markup('<time datetime="{}" data-ago>{}</time>').format(wire(value), age_of(value))
+
+
+def plural(count: int, word: str, words: str | None = None) -> str:
+    return f"{count:,} {word if count == 1 else words or word + 's'}"
+
+
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+# What is shown as 1000 of a unit is 1 of the next.
+_ROUNDS_UP = 999.5
+
+
+def bytes_text(size: float) -> str:
+    """Write a size as people read it: `14.5 GB`, in powers of 1000 and three digits."""
+    unit = 0
+    while size >= _ROUNDS_UP and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.3g} {_UNITS[unit]}"
+
+
+def _hue_of(name: str) -> int:
+    """Return the number of the colour in which a name's initials are shown."""
+    return zlib.crc32(name.casefold().encode()) % 12 + 1
 
 
 class Templates:
@@ -169,15 +197,31 @@ class Templates:
             lstrip_blocks=True,
         )
         environment.filters |= {
+            "ago": _ago_element,
+            "bytes": bytes_text,
+            "hue": _hue_of,
             "inline": _inline,
             "moment": _time_element,
             "paragraphs": _paragraphs,
+            "plural": plural,
         }
-        environment.globals |= {"static_url": static_url, "settings_pages": SETTINGS_PAGES}
+        environment.globals |= {
+            "page_request": _page_request.get,
+            "settings_pages": SETTINGS_PAGES,
+            "static_url": static_url,
+            "version": hublet.__version__,
+        }
         return environment
 
     def render(self, template: str, **values: Any) -> bytes:
         return self._environment.get_template(template).render(values).encode()
+
+    def render_block(self, template: str, block: str, **values: Any) -> bytes | None:
+        """Render one block of a template alone; None if it has no such block."""
+        found = self._environment.get_template(template)
+        if block not in found.blocks:
+            return None
+        return "".join(found.blocks[block](found.new_context(values))).encode()
 
 
 _templates = Templates(__package__ or "")
@@ -188,26 +232,40 @@ class PageRoute(DeferredRoute):
         handle = super().get_route_handler()
 
         async def respond(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except HubError as error:
-                return error_page(error)
-            except RequestValidationError as error:
-                return error_page(InvalidRequest(describe_problems(error.errors())))
+            enter_page(request)
+            response = await handle(request)
+            return compress(request, response) if response.media_type == "text/html" else response
 
         return respond
 
 
 class PageRouter(Router):
-    """Routes of pages: not in the description of the API; their errors are pages, too."""
+    """Routes of pages: not in the description of the API. Their errors are pages for browsers."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(route_class=PageRoute, include_in_schema=False, **options)
 
 
-def error_page(error: HubError) -> Response:
+_TITLES = {
+    403: "This is not for you",
+    404: "Nothing here",
+    429: "Too many requests",
+    500: "That went wrong",
+}
+
+
+def error_page(error: HubError, frame: Frame | None = None) -> Response:
     """Render an error as a page; one that redirects, such as to the login, has none."""
     if "Location" in error.headers:
         return Response(status_code=error.status, headers=error.headers)
-    body = _templates.render("error.html", message=error.message, frame=None)
-    return page_response(body, status=error.status, headers=error.headers)
+    # A browser has no token to send: to people, what needs one looks like what is not there.
+    status = 404 if error.status == 401 else error.status  # noqa: PLR2004 - HTTP
+    headers = {name: value for name, value in error.headers.items() if name != "WWW-Authenticate"}
+    body = _templates.render(
+        "error.html",
+        title=_TITLES.get(status, "That did not work"),
+        message=error.message,
+        status=status,
+        frame=frame,
+    )
+    return page_response(body, status=status, headers=headers)

@@ -15,7 +15,7 @@ KEYS_FILE = "secret.keys"
 _FOLDER_MODE = 0o700
 _FILE_MODE = 0o600
 # Others below the data folder belong to jobs, whose users must reach them.
-_PRIVATE_FOLDERS = ("repos", "blobs", "xorbs", "parts", "mail")
+_PRIVATE_FOLDERS = ("repos", "blobs", "xorbs", "parts", "mail", "cache")
 
 
 class CannotStart(Exception):

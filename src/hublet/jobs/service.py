@@ -17,21 +17,34 @@ from hublet.core.queue import add as add_task
 from hublet.core.sealing import KeyRing
 from hublet.events import JobEnded
 from hublet.jobs import requests, store
-from hublet.jobs.access import JobAccess, check_may_run, get_space, role_in_group
+from hublet.jobs.access import JobAccess, check_may_run, get_access, get_space, role_in_group
 from hublet.jobs.errors import (
     JobGoesOn,
     JobIsDeleted,
     JobIsOver,
     JobNotFound,
+    NamespaceNotFound,
     SecretsGone,
 )
-from hublet.jobs.records import JOBS, Initiator, InitiatorType, JobRecord, Spec, Stage
+from hublet.jobs.records import (
+    JOBS,
+    Initiator,
+    InitiatorType,
+    JobFilter,
+    JobRecord,
+    Spec,
+    Stage,
+)
 from hublet.jobs.request_schemas import Expose, JobRequest, or_none
 from hublet.jobs.requests import request_from
 from hublet.jobs.stages import StageChange, Trigger, next_stage
+from hublet.repos.records import Repo, RepoType
 from hublet.tokens.delegations import delegation_of
+from hublet.tokens.records import Caller
 
 QUEUED = "queued"
+# Of an owner with more, the oldest are not looked at.
+_MOST_RUNNING_SEARCHED = 200
 REMOVE_FOLDER = "jobs.remove-folder"
 
 
@@ -51,6 +64,29 @@ def unseal_secrets(keys: KeyRing, owner: str, sealed: bytes | None) -> dict[str,
 
 def _sealing_context(owner: str) -> str:
     return f"jobs.secrets:{owner}"
+
+
+async def list_running_with(conn: Reader, caller: Caller, repo: Repo) -> list[JobRecord]:
+    """Return the jobs of a repository's owner that use it now, as far as the caller may see them."""
+    try:
+        access = await get_access(conn, caller, repo.owner_name)
+    except NamespaceNotFound:
+        return []
+    running = JobFilter(
+        owner_id=access.owner.id,
+        user_id=caller.user_id,
+        sees_every_group=access.role is Role.admin,
+        stages=(Stage.scheduling, Stage.running),
+    )
+    jobs = await store.list_of(conn, running, before="", limit=_MOST_RUNNING_SEARCHED)
+    return [job for job in jobs if _uses(job.spec, repo)]
+
+
+def _uses(spec: Spec, repo: Repo) -> bool:
+    names = {(RepoType(mount.type), mount.source.casefold()) for mount in spec.mounts}
+    if spec.space is not None:
+        names.add((RepoType.space, spec.space.casefold()))
+    return (repo.type, repo.full_name.casefold()) in names
 
 
 async def get(conn: Reader, access: JobAccess, job_id: str) -> JobRecord:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from hublet.core.hub import Hub
+from hublet.core.ids import random_bytes
 from hublet.core.pages import Frame
 from hublet.login.errors import ForeignForm, StaleForm
 from hublet.login.records import Session
@@ -27,8 +28,28 @@ class Submission(Protocol):
 
 
 def form_token(hub: Hub, session: Session, purpose: str) -> str:
-    """Return the token for a form of this session and purpose; it fits no other."""
-    return hub.keys.digest("form", f"{purpose} {session.digest}").hex()
+    """Return the token for a form of this session and purpose; it fits no other.
+
+    It looks different each time: in a compressed page, what stays the same could be guessed from
+    the length of pages that repeat what somebody else sent (BREACH).
+    """
+    token = hub.keys.digest("form", f"{purpose} {session.digest}")
+    mask = random_bytes(len(token))
+    return (mask + _mask(token, mask)).hex()
+
+
+def _mask(value: bytes, mask: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(value, mask, strict=True))
+
+
+def _unmask(text: str) -> bytes:
+    """Return the token within the text of a field; empty when it is none."""
+    try:
+        value = bytes.fromhex(text)
+    except ValueError:
+        return b""
+    middle = len(value) // 2
+    return _mask(value[middle:], value[:middle]) if len(value) % 2 == 0 else b""
 
 
 def check_form(
@@ -37,9 +58,9 @@ def check_form(
     """Refuse a form that another site sent, or that belongs to another session or purpose."""
     check_origin(request)
     hub: Hub = request.app.state.database.hub
-    token = form.get(FIELD, "").encode()
+    token = _unmask(form.get(FIELD, ""))
     expected = hub.keys.digests("form", f"{purpose} {session.digest}")
-    if not any(hmac.compare_digest(token, each.hex().encode()) for each in expected):
+    if not any(hmac.compare_digest(token, each) for each in expected):
         raise StaleForm
 
 

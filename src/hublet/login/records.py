@@ -14,6 +14,8 @@ class Session:
     id: str
     user_id: str
     user_name: str
+    # Whether the person is an administrator of the hub.
+    is_admin: bool = False
     created_at: datetime
     # When the person last signed in with a password or a passkey.
     authenticated_at: datetime

@@ -13,6 +13,8 @@ from hublet.core.ids import new_object_id, random_text
 from hublet.login import store
 from hublet.login.errors import SessionNotFound
 from hublet.login.records import Session, Visitor
+from hublet.tokens.format import TokenKind
+from hublet.tokens.records import ALL_SCOPES, Caller, Grants, TokenRecord, TokenRole
 
 _DIGEST = "session"
 _VALUE_LENGTH = 43
@@ -31,6 +33,7 @@ async def begin(conn: Connection, user: User, visitor: Visitor) -> tuple[Session
         digest=_digest(conn.hub, value),
         user_id=user.id,
         user_name=user.name,
+        is_admin=user.is_admin,
         created_at=moment,
         authenticated_at=moment,
         last_used_at=moment,
@@ -66,6 +69,30 @@ async def find(database: Database, value: str) -> Session | None:
         async with database.transaction() as writing:
             await store.set_session_used(writing, session.id)
     return session
+
+
+def caller_of(session: Session) -> Caller:
+    """Return the caller that acts by a session: with all rights of its person, for one request.
+
+    Pages call the same services as the API does, which ask what a token may do.
+    """
+    token = TokenRecord(
+        id=session.id,
+        kind=TokenKind.access,
+        user_id=session.user_id,
+        name="",
+        role=TokenRole.write,
+        grants=Grants(inbox=True),
+        hint="",
+        created_at=session.created_at,
+    )
+    return Caller(
+        user_id=session.user_id,
+        user_name=session.user_name,
+        is_admin=session.is_admin,
+        token=token,
+        scopes=ALL_SCOPES,
+    )
 
 
 async def list_of(conn: Reader, user_id: str) -> Sequence[Session]:

@@ -11,7 +11,7 @@ from hublet.core.database import Connection, Reader, Row
 from hublet.login.records import Candidate, Passkey, Session
 
 _SESSION_COLUMNS = (
-    "s.id, s.digest, s.user_id, u.name AS user_name, s.created_at, s.authenticated_at, "
+    "s.id, s.digest, s.user_id, u.name AS user_name, u.is_admin, s.created_at, s.authenticated_at, "
     "s.last_used_at, s.expires_at, s.address, s.agent"
 )
 _ALIVE = "s.expires_at > $2 AND s.last_used_at > $3 AND u.disabled_at IS NULL"
@@ -115,6 +115,7 @@ def _session_record(row: Row) -> Session:
         digest=row["digest"],
         user_id=row["user_id"],
         user_name=row["user_name"],
+        is_admin=bool(row["is_admin"]),
         created_at=from_micros(row["created_at"]),
         authenticated_at=from_micros(row["authenticated_at"]),
         last_used_at=from_micros(row["last_used_at"]),

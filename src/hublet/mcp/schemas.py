@@ -7,12 +7,8 @@ from pydantic import MISSING, AfterValidator, Field
 
 from hublet.core.dataclasses import dataclass
 from hublet.core.schema import ObjectId, Schema
+from hublet.repos.cards import emoji_of
 from hublet.repos.records import Repo
-
-# For a space whose card has none.
-DEFAULT_EMOJI = "🚀"
-# The longest emoji, a family of four with skin tones, has eleven code points.
-_MAX_EMOJI_LENGTH = 16
 
 MAX_TOOLS = 100
 
@@ -23,14 +19,6 @@ _NOT_IN_A_DOMAIN = re.compile("[^a-z0-9]")
 class ChosenTools:
     built_in: tuple[str, ...] = ()
     spaces: tuple[Repo, ...] = ()
-
-
-def emoji_of(space: Repo) -> str:
-    """Return the emoji of the space's card, where an author may have written anything."""
-    emoji = (space.card or {}).get("emoji")
-    if not isinstance(emoji, str) or not 0 < len(emoji.strip()) <= _MAX_EMOJI_LENGTH:
-        return DEFAULT_EMOJI
-    return emoji.strip()
 
 
 def subdomain_of(space: Repo) -> str:

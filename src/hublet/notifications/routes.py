@@ -173,7 +173,9 @@ def _error_page(error: NotFound) -> Response:
 
 
 def _page(title: str, sentence: str, *, button: str | None = None, status: int = 200) -> Response:
-    body = _templates.render("question.html", title=title, sentence=sentence, button=button)
+    body = _templates.render(
+        "question.html", title=title, sentence=sentence, button=button, frame=None
+    )
     return page_response(body, status=status)
 
 

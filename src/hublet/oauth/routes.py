@@ -13,9 +13,9 @@ from hublet.core.database import Reader
 from hublet.core.http import Conn, FastRoute, ReadConn, Router
 from hublet.core.http.error_responses import set_error_form
 from hublet.core.http.exchange import exchange_of
+from hublet.core.http.static_files import Document, document_response
 from hublet.core.http.transactions import Db
 from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
-from hublet.core.pages import Document, document_response
 from hublet.core.schema import Done
 from hublet.oauth import service
 from hublet.oauth.apps.routes import logos_router as app_logos

@@ -13,6 +13,7 @@ from hublet.repos.records import Attachment
 from hublet.storage.contents import put_blob, spool_upload
 from hublet.storage.object_store import open_store
 from hublet.storage.store import add_blobs
+from hublet.storage.xorbs import Buffer
 from hublet.tokens.records import Caller
 
 # The types that the public client sends, and PDF. SVG is missing on purpose: it can carry scripts.
@@ -49,7 +50,7 @@ def size_limit(media_type: str) -> int:
 
 
 async def add(
-    database: Database, caller: Caller, media_type: str, content: AsyncIterable[bytes]
+    database: Database, caller: Caller, media_type: str, content: AsyncIterable[Buffer]
 ) -> Attachment:
     """Store a file of one of the allowed types; no transaction is open while it arrives."""
     store = open_store(database.hub.settings)

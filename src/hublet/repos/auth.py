@@ -8,12 +8,17 @@ from fastapi import Depends, Request
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import ClientDisconnect
 
+from hublet.accounts.names import RESERVED
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.routers import Router, mirror_routes
+from hublet.login.auth import MaybeSession
+from hublet.login.sessions import caller_of
 from hublet.repos.download_counter import DownloadCounter
 from hublet.repos.errors import InvalidUpload
 from hublet.repos.records import RepoAddress, RepoType
 from hublet.repos.schemas import Moved
+from hublet.tokens.auth import MaybeCaller
+from hublet.tokens.records import Caller
 
 
 class GitRepoKind(StrEnum):
@@ -74,6 +79,14 @@ class _LoneNameConvertor(_Text):
     regex = "(?!(?:featured|hardware|templates|semantic-search)$)[^/]+"
 
 
+class _PageRepoConvertor(_Text):
+    # Where a model's owner stands, other pages have words of their own; no owner has these names.
+    regex = (
+        "(?:(?:datasets|spaces|kernels|buckets|containers)/)?"
+        f"(?!(?i:{'|'.join(sorted(RESERVED))})/)[^/]+/[^/]+"
+    )
+
+
 class _RootRepoConvertor(_Text):
     # Models are at the root of the hub, the other types below their own word.
     regex = "(?:(?:datasets|spaces|kernels)/[^/]+|(?!api/)[^/]+)/[^/]+"
@@ -103,6 +116,7 @@ class _RevisionConvertor(_Text):
 register_url_convertor("kind", _KindConvertor())
 register_url_convertor("any_kind", _AnyKindConvertor())
 register_url_convertor("repo", _RootRepoConvertor())
+register_url_convertor("page_repo", _PageRepoConvertor())
 register_url_convertor("prefix", _PrefixConvertor())
 register_url_convertor("owner", _OwnerConvertor())
 register_url_convertor("lone", _LoneNameConvertor())
@@ -180,6 +194,23 @@ async def _root_repo(request: Request, repo: str) -> RepoAddress:
 RootRepo = Annotated[RepoAddress, Depends(_root_repo)]
 
 
+# The path of a repository's page, of any type.
+PAGE_REPO = "/{repo:page_repo}"
+
+
+async def _page_repo(request: Request, repo: str) -> RepoAddress:
+    *kind, namespace, name = repo.split("/")
+    return RepoAddress(
+        type=RepoKind(kind[0]).type if kind else RepoType.model,
+        namespace=namespace,
+        name=name.removesuffix(".git"),
+        request_url=raw_url_of(request),
+    )
+
+
+PageRepo = Annotated[RepoAddress, Depends(_page_repo)]
+
+
 # The path of a bucket in the API, and the path of its page.
 BUCKET = "/api/buckets/{namespace}/{name}"
 BUCKET_PAGE = "/buckets/{namespace}/{name}"
@@ -245,6 +276,17 @@ MODEL_PAGE = "/{namespace:owner}/{name}"
 REPO_PAGE = "/{kind:prefix}/{namespace:owner}/{name}"
 ModelPage = Annotated[RepoAddress, Depends(_model_page)]
 RepoPage = Annotated[RepoAddress, Depends(_repo_page)]
+
+
+async def _downloader(caller: MaybeCaller, session: MaybeSession) -> Caller | None:
+    """Return who downloads: by a token, or by the session of the browser that shows a page.
+
+    Only where nothing is changed and what is sent is inert, and never below /api.
+    """
+    return caller_of(session) if caller is None and session is not None else caller
+
+
+Downloader = Annotated[Caller | None, Depends(_downloader)]
 
 
 async def body_of(request: Request) -> AsyncIterator[bytes]:

@@ -1,33 +1,69 @@
 """SQL of the blobs that repositories may point to, and of attachments."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import msgspec
 
 from hublet.core.clock import from_micros, micros, to_micros
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Reader, Row
 from hublet.repos.records import Attachment, LinkedBlob
 from hublet.storage import store as contents
 from hublet.storage.records import Blob, Content
 
 
 async def link(
-    conn: Connection, repo_id: str, digests: Iterable[str], *, is_used: bool = True
+    conn: Connection, repo_id: str, blobs: Iterable[Blob], *, is_used: bool = True
 ) -> None:
     """Give a repository the right to point to these blobs.
 
-    What nothing uses yet is only registered, and goes when nothing takes it in time.
+    What nothing uses yet is only registered, and goes when nothing takes it in time. What the
+    repository has not cut waits for that.
     """
+    wanted = list(blobs)
     await conn.execute_many(
         """
-        INSERT INTO repo_blobs (repo_id, sha256, pushed_at, is_used) VALUES ($1, $2, $3, $4)
+        INSERT INTO repo_blobs (repo_id, sha256, size, git_sha1, pushed_at, is_used)
+        VALUES ($1, $2, $3, $4, $5, $6)
         ON CONFLICT (repo_id, sha256) DO UPDATE SET
+            git_sha1 = coalesce(excluded.git_sha1, repo_blobs.git_sha1),
             is_used = repo_blobs.is_used OR excluded.is_used,
             pushed_at = CASE WHEN repo_blobs.is_used
                 THEN repo_blobs.pushed_at ELSE excluded.pushed_at END
         """,
-        [(repo_id, digest, micros(), is_used) for digest in digests],
+        [(repo_id, blob.sha256, blob.size, blob.git_sha1, micros(), is_used) for blob in wanted],
     )
+    await add_uncut(conn, repo_id, [blob.sha256 for blob in wanted])
+
+
+async def add_uncut(conn: Connection, repo_id: str, digests: Iterable[str]) -> None:
+    """Note which contents of a repository are yet to be cut: those of these that it has not cut."""
+    await conn.execute(
+        """
+        INSERT INTO uncut_contents (repo_id, sha256)
+        SELECT r.id, b.sha256 FROM repos r CROSS JOIN blobs b
+        WHERE r.id = $1 AND b.sha256 IN each($2) AND NOT EXISTS (
+            SELECT 1 FROM repo_layouts l WHERE l.repo_id = $1 AND l.sha256 = b.sha256
+        )
+        ON CONFLICT (repo_id, sha256) DO NOTHING
+        """,
+        repo_id, _json_array(digests),
+    )  # fmt: skip
+
+
+async def copy_layouts(
+    conn: Connection, repo_id: str, digests: Iterable[str], *, source_id: str
+) -> None:
+    """Let a repository see contents of another one as that one sees them: they are copied to it."""
+    await conn.execute(
+        """
+        INSERT INTO repo_layouts (repo_id, xet_hash, sha256, layout, added_at)
+        SELECT $1, xet_hash, sha256, layout, added_at FROM repo_layouts
+        WHERE repo_id = $2 AND sha256 IN each($3)
+        ON CONFLICT (repo_id, xet_hash) DO NOTHING
+        """,
+        repo_id, source_id, _json_array(digests),
+    )  # fmt: skip
 
 
 async def set_used(conn: Connection, repo_id: str, digests: Iterable[str]) -> set[str]:
@@ -43,21 +79,24 @@ async def set_used(conn: Connection, repo_id: str, digests: Iterable[str]) -> se
 
 
 async def link_those_of(conn: Connection, repo_id: str, *, source_id: str) -> None:
-    """Give a repository the right to point to all blobs that another one points to."""
-    await conn.execute(
+    """Give a new repository the right to point to all blobs that another one points to."""
+    rows = await conn.fetch_all(
         """
-        INSERT INTO repo_blobs (repo_id, sha256, pushed_at)
-        SELECT $1, sha256, $3 FROM repo_blobs WHERE repo_id = $2 AND is_used = TRUE
+        SELECT b.sha256, b.size, r.git_sha1 FROM repo_blobs r JOIN blobs b ON b.sha256 = r.sha256
+        WHERE r.repo_id = $1 AND r.is_used = TRUE
         """,
-        repo_id, source_id, micros(),
-    )  # fmt: skip
+        source_id,
+    )
+    blobs = [Blob(**dict(row)) for row in rows]
+    await copy_layouts(conn, repo_id, [blob.sha256 for blob in blobs], source_id=source_id)
+    await link(conn, repo_id, blobs)
 
 
 async def find_in_repo(conn: Reader, repo_id: str, digests: Iterable[str]) -> dict[str, Blob]:
     """Return, by digest, those blobs that the repository may point to."""
     rows = await conn.fetch_all(
         """
-        SELECT b.sha256, b.size, b.git_sha1
+        SELECT b.sha256, b.size, r.git_sha1
         FROM repo_blobs r JOIN blobs b ON b.sha256 = r.sha256
         WHERE r.repo_id = $1 AND r.sha256 IN each($2)
         """,
@@ -70,19 +109,36 @@ async def find_contents_in_repo(
     conn: Reader, repo_id: str, digests: Iterable[str]
 ) -> dict[str, Content]:
     """Return, by digest, where the bytes of those blobs lie that the repository may point to."""
-    return await contents.find_contents(conn, await find_in_repo(conn, repo_id, digests))
+    return await find_contents(conn, repo_id, await find_in_repo(conn, repo_id, digests))
+
+
+async def find_contents(conn: Reader, repo_id: str, digests: Iterable[str]) -> dict[str, Content]:
+    """Return, by digest, where the bytes of a repository's contents lie, and how it sees them."""
+    wanted = list(digests)
+    rows = await _list_seen(conn, repo_id, wanted)
+    layouts = {row["sha256"]: row["layout"] for row in rows}
+    hashes = {row["sha256"]: row["xet_hash"] for row in rows}
+    found = await contents.find_contents(conn, wanted, layouts=layouts)
+    return {
+        digest: replace(content, xet_hash=hashes.get(digest)) for digest, content in found.items()
+    }
 
 
 async def find_xet_hashes(conn: Reader, repo_id: str, digests: Iterable[str]) -> dict[str, str]:
-    """Return the file hashes of Xet, by digest, of those blobs of the repository that have one."""
-    rows = await conn.fetch_all(
+    """Return the file hashes of Xet, by digest, of contents that were cut in a repository."""
+    rows = await _list_seen(conn, repo_id, digests)
+    return {row["sha256"]: row["xet_hash"] for row in rows}
+
+
+async def _list_seen(conn: Reader, repo_id: str, digests: Iterable[str]) -> Sequence[Row]:
+    """Return what a repository sees of contents, the first of each last."""
+    return await conn.fetch_all(
         """
-        SELECT b.sha256, b.xet_hash FROM repo_blobs r JOIN blobs b ON b.sha256 = r.sha256
-        WHERE r.repo_id = $1 AND r.sha256 IN each($2) AND b.xet_hash IS NOT NULL
+        SELECT sha256, xet_hash, layout FROM repo_layouts
+        WHERE repo_id = $1 AND sha256 IN each($2) ORDER BY added_at DESC, xet_hash DESC
         """,
         repo_id, _json_array(digests),
     )  # fmt: skip
-    return {row["sha256"]: row["xet_hash"] for row in rows}
 
 
 async def list_of_repo(

@@ -55,6 +55,11 @@ _NO_METADATA = (
 )
 _LONGEST_TAG = 200
 
+# For a space whose card has none.
+DEFAULT_EMOJI = "🚀"
+# The longest emoji, a family of four with skin tones, has eleven code points.
+_MAX_EMOJI_LENGTH = 16
+
 
 def parse_metadata(content: str) -> dict[str, Any] | None:
     """Return the metadata, None when there is none; raise InvalidCard when it is invalid."""
@@ -87,13 +92,24 @@ def review(content: str, type: RepoType) -> list[str]:  # noqa: A002 - the inter
 
 def _metadata_block(content: str) -> tuple[str, int] | None:
     """Return the YAML and how many lines of README.md stand above it."""
-    opening = _OPENING.match(content)
-    if opening is None:
+    fences = _fences_of(content)
+    if fences is None:
         return None
-    closing = _CLOSING.search(content, opening.end())
-    if closing is None:
-        return None
+    opening, closing = fences
     return content[opening.end() : closing.start()], opening.group().count("\n")
+
+
+def without_metadata(content: str) -> str:
+    """Return README.md without its block of metadata."""
+    fences = _fences_of(content)
+    return content if fences is None else content[fences[1].end() :]
+
+
+def _fences_of(content: str) -> tuple[re.Match[str], re.Match[str]] | None:
+    """Return the lines above and below the metadata."""
+    opening = _OPENING.match(content)
+    closing = _CLOSING.search(content, opening.end()) if opening else None
+    return (opening, closing) if opening and closing else None
 
 
 def _load(text: str, lines_above: int) -> Any:
@@ -136,6 +152,14 @@ def _strings(value: Any) -> Iterator[str]:
             yield item.strip()
 
 
+def emoji_of(space: Repo) -> str:
+    """Return the emoji of the space's card, where an author may have written anything."""
+    emoji = (space.card or {}).get("emoji")
+    if not isinstance(emoji, str) or not 0 < len(emoji.strip()) <= _MAX_EMOJI_LENGTH:
+        return DEFAULT_EMOJI
+    return emoji.strip()
+
+
 def space_readme(space: Repo) -> bytes:
     """Return the README.md that a new space starts with: its card, as on the public hub."""
     title = " ".join(word.capitalize() for word in re.split("[-_. ]+", space.name) if word)
@@ -152,10 +176,23 @@ pinned: false
 
 def read_card(folder: Path, commit: str, type: RepoType) -> Card:  # noqa: A002 - the interface's word
     """Return the card of a commit; an empty one when README.md is missing or invalid."""
+    content = _read_readme(folder, commit)
+    return Card() if content is None else parse_card(content, type)
+
+
+def read_text(folder: Path, commit: str) -> str:
+    """Return the README.md of a commit without its metadata; of a large one the beginning."""
+    content = (_read_readme(folder, commit) or b"")[:_LARGEST_README].decode(errors="replace")
+    opening = _OPENING.match(content)
+    closing = _CLOSING.search(content, opening.end()) if opening else None
+    return content[closing.end() :] if closing else content
+
+
+def _read_readme(folder: Path, commit: str) -> bytes | None:
     entry = next(iter(trees.find_entries(folder, commit, [README])), None)
     if entry is None or entry.type != "file" or entry.lfs is not None:
-        return Card()
-    return parse_card(trees.read_blob(folder, entry.oid), type)
+        return None
+    return trees.read_blob(folder, entry.oid)
 
 
 def parse_card(content: bytes, type: RepoType) -> Card:  # noqa: A002 - as above

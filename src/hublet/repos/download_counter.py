@@ -1,12 +1,13 @@
-"""Counter of downloads, by whichever way they are made."""
+"""Counter of downloads, by whichever way they are made, and their history by day."""
 
 import asyncio
 from collections import Counter
 
-from hublet.core.clock import monotonic
-from hublet.core.database import Database, DatabaseUnavailable
+from hublet.core.clock import micros, monotonic
+from hublet.core.database import Connection, Database, DatabaseUnavailable, Reader
 from hublet.core.logs import get_logger
-from hublet.repos.store import add_downloads
+from hublet.repos import store
+from hublet.repos.records import Repo
 
 log = get_logger("downloads")
 
@@ -14,6 +15,20 @@ _FLUSH_SECONDS = 5.0
 # Within this time, all files of a repository that one client fetches are one download.
 _WINDOW_SECONDS = 300.0
 _MOST_REMEMBERED = 100_000
+DAYS_KEPT = 400
+_DAY_MICROS = 86_400 * 1_000_000
+
+
+def _today() -> int:
+    """Return the day in UTC as the days since 1970-01-01."""
+    return micros() // _DAY_MICROS
+
+
+async def history_of(conn: Reader, repo: Repo, *, days: int) -> list[int]:
+    """Return the downloads of the last days, the day that is today last."""
+    first = _today() - days + 1
+    found = await store.list_daily_downloads(conn, repo.id, since=first)
+    return [found.get(day, 0) for day in range(first, first + days)]
 
 
 class DownloadCounter:
@@ -30,6 +45,8 @@ class DownloadCounter:
         self._window_ends = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Task[None] | None = None
+        # The day on which old days were last removed.
+        self._pruned_on = 0
 
     def count(self, repo_id: str, *, who: str) -> None:
         if monotonic() >= self._window_ends or len(self._seen) >= _MOST_REMEMBERED:
@@ -60,6 +77,15 @@ class DownloadCounter:
         counts, self._counts = self._counts, Counter()
         try:
             async with self._database.transaction() as conn:
-                await add_downloads(conn, sorted(counts.items()))
+                await self._write(conn, sorted(counts.items()))
         except DatabaseUnavailable as error:
             log.warning("downloads not written", reason=error.reason)
+
+    async def _write(self, conn: Connection, counts: list[tuple[str, int]]) -> None:
+        today = _today()
+        # In this order: it locks the repositories, so that none is deleted in between.
+        await store.add_downloads(conn, counts)
+        await store.add_daily_downloads(conn, counts, day=today)
+        if self._pruned_on != today:
+            await store.remove_daily_downloads(conn, before=today - DAYS_KEPT + 1)
+            self._pruned_on = today

@@ -31,6 +31,7 @@ from hublet.repos.records import (
 )
 from hublet.repos.refs import store as ref_store
 from hublet.repos.usage import check_quota
+from hublet.storage.chunker import schedule_cutting
 from hublet.tokens.records import Caller
 
 log = get_logger("repos")
@@ -125,5 +126,6 @@ async def _add(conn: Connection, source: Repo, repo: Repo, content: _CopiedConte
     await ref_store.add_all(conn, repo.id, content.refs)
     await ref_store.set_head(conn, repo.id, content.head, card)
     await blobs_store.link_those_of(conn, repo.id, source_id=source.id)
+    await schedule_cutting(conn)
     await check_quota(conn, repo.owner_id, 0)
     return repo

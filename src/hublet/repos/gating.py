@@ -16,7 +16,7 @@ from hublet.events import AccessDecided, AccessRequested
 from hublet.repos import gating_store
 from hublet.repos import service as repos
 from hublet.repos.errors import AccessRequestNotFound, AlreadyHasAccess, InvalidAccessRequest
-from hublet.repos.records import AccessStatus, Gated, GateRequest, Repo, Right
+from hublet.repos.records import AccessStatus, Gated, GateRequest, GateRequester, Repo, Right
 from hublet.tokens.records import Caller
 
 
@@ -101,6 +101,23 @@ async def get_request(
     if request is None:
         raise AccessRequestNotFound("request of this user", repo.full_name)
     return request
+
+
+async def find_request(conn: Reader, caller: Caller, repo: Repo) -> GateRequest | None:
+    """Return the caller's own request."""
+    return await gating_store.find(conn, repo.id, user_id=caller.user_id)
+
+
+async def list_requests(
+    conn: Reader, repo: Repo, status: AccessStatus, *, after: str, limit: int
+) -> list[GateRequester]:
+    """Return who asked, oldest first, behind the request of this id."""
+    check_gated(repo)
+    return await gating_store.list_of(conn, repo.id, status, after=after, limit=limit)
+
+
+async def count_pending(conn: Reader, repo: Repo) -> int:
+    return await gating_store.count_of(conn, repo.id, AccessStatus.pending)
 
 
 async def _user(conn: Reader, name: str) -> User:

@@ -9,7 +9,7 @@ from hublet.core.database import Connection
 from hublet.core.http import Conn, ReadConn, Router
 from hublet.core.http.paging import PAGED_RESPONSES, PageQuery
 from hublet.core.schema import Done
-from hublet.repos import gating, gating_store
+from hublet.repos import gating
 from hublet.repos import service as repos
 from hublet.repos.auth import (
     GIT_REPO,
@@ -98,8 +98,7 @@ async def list_access_requests(
 ) -> list[AccessRequest]:
     """List who asked to read a gated repository, by what became of it, page by page."""
     repo = await repos.get(conn, caller, address, Right.manage)
-    gating.check_gated(repo)
-    requests = await gating_store.list_of(conn, repo.id, status, after=page.after, limit=page.reach)
+    requests = await gating.list_requests(conn, repo, status, after=page.after, limit=page.reach)
     base_url = conn.hub.settings.base_url
     on_page = page.cut(requests, position=lambda each: each.request.id)
     return [AccessRequest.of(each, base_url=base_url) for each in on_page]

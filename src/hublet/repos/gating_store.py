@@ -64,6 +64,18 @@ async def list_of(
     ]
 
 
+async def count_of(conn: Reader, repo_id: str, status: AccessStatus) -> int:
+    """Count the requests that `list_of` returns."""
+    count: int = await conn.fetch_value(
+        """
+        SELECT count(*) FROM access_requests a JOIN users u ON u.id = a.user_id
+        WHERE a.repo_id = $1 AND a.status = $2 AND u.disabled_at IS NULL
+        """,
+        repo_id, status,
+    )  # fmt: skip
+    return count
+
+
 async def decide(conn: Connection, before: GateRequest, after: GateRequest) -> bool:
     """Change the status of a request; False when it is not the one of `before` any more."""
     return await conn.execute(

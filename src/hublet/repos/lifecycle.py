@@ -15,7 +15,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish
 from hublet.events import RepoMoved, UpdatedRef
-from hublet.repos import service, store
+from hublet.repos import service, store, usage_store
 from hublet.repos.access import check_visibility
 from hublet.repos.cards import README, parse_card, space_readme
 from hublet.repos.errors import CannotCreateThere, InvalidRepo, RepoExists, RepoNotFound
@@ -28,6 +28,7 @@ from hublet.repos.git.patterns import (
 from hublet.repos.names import check_repo_name
 from hublet.repos.records import MAIN, Card, Repo, RepoAddress, RepoType, Visibility
 from hublet.repos.refs import store as ref_store
+from hublet.repos.usage import check_quota
 from hublet.tokens.records import Caller, Scope
 
 
@@ -185,6 +186,7 @@ async def move(conn: Connection, caller: Caller, repo: Repo, target: RepoAddress
     moved = _with_name(repo, await _new_owner(conn, caller, repo, target), target.name)
     if moved == repo:
         return repo
+    await _check_room(conn, repo, moved)
     try:
         if not await store.set_name(conn, before=repo, after=moved):
             # Another request moved or deleted it at the same moment.
@@ -203,6 +205,15 @@ async def move(conn: Connection, caller: Caller, repo: Repo, target: RepoAddress
         ),
     )
     return moved
+
+
+async def _check_room(conn: Connection, repo: Repo, moved: Repo) -> None:
+    """Refuse a transfer to an owner who has no room for what the repository holds."""
+    if moved.owner_id == repo.owner_id:
+        return
+    held = await usage_store.raw_of_repo(conn, repo.id)
+    if held:
+        await check_quota(conn, moved.owner_id, held, what="this repository")
 
 
 async def _new_owner(

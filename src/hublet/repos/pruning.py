@@ -1,7 +1,7 @@
 """Pruning of the storage, and of folders without a repository.
 
 What nothing needs goes in this order: registrations that nothing took, blobs that nothing points to,
-links of repositories to xorbs that none of their contents uses, xorbs without links and segments,
+layouts that no repository sees of blobs that are seen otherwise, links of repositories to xorbs that none of their contents uses, xorbs without links and segments,
 objects without rows. It is safe beside uploads and beside other pruning:
 
 - An upload puts its object first and adds the row after; pruning removes the row first, and then only
@@ -198,6 +198,12 @@ async def _remove_blobs(conn: Connection) -> _Batch:
     )
 
 
+async def _remove_layouts(conn: Connection) -> _Batch:
+    unheld = await pruning_store.remove_unheld(conn, before=_ago(BLOB_AGE), limit=_BATCH)
+    unseen = await pruning_store.remove_layouts(conn, limit=_BATCH)
+    return _Batch(rows=Pruned(), is_full=_BATCH in {unheld, unseen})
+
+
 class _LinkMarking:
     """Notes, page by page, which links of repositories to xorbs are unused, and since when."""
 
@@ -231,7 +237,7 @@ async def _remove_xorbs(conn: Connection) -> _Batch:
     return _Batch(
         rows=Pruned(xorbs=len(removed), freed_bytes=freed),
         is_full=len(removed) == _BATCH,
-        objects=[xorb_key(xorb.hash) for xorb in removed],
+        objects=[xorb_key(xorb.name) for xorb in removed],
     )
 
 
@@ -239,6 +245,7 @@ def _steps() -> list[Callable[[Connection], Awaitable[_Batch]]]:
     return [
         _remove_registrations,
         _remove_blobs,
+        _remove_layouts,
         _LinkMarking().step,
         _remove_links,
         _remove_xorbs,

@@ -21,19 +21,32 @@ _BLOB_IS_UNUSED = """
     AND NOT EXISTS (SELECT 1 FROM attachments a WHERE a.sha256 = b.sha256)
 """
 _XORB_IS_UNUSED = """
-    NOT EXISTS (SELECT 1 FROM repo_xorbs l WHERE l.xorb = x.hash)
-    AND NOT EXISTS (SELECT 1 FROM blob_segments s WHERE s.xorb = x.hash)
+    NOT EXISTS (SELECT 1 FROM repo_xorbs l WHERE l.xorb = x.name)
+    AND NOT EXISTS (SELECT 1 FROM layout_segments s WHERE s.xorb = x.name)
 """
 _LINK_IS_USED = """
     EXISTS (
-        SELECT 1 FROM blob_segments s WHERE s.xorb = l.xorb AND (
+        SELECT 1 FROM layout_segments s
+            JOIN repo_layouts seen ON seen.layout = s.layout AND seen.repo_id = l.repo_id
+        WHERE s.xorb = l.xorb AND (
             EXISTS (
-                SELECT 1 FROM repo_blobs r WHERE r.repo_id = l.repo_id AND r.sha256 = s.sha256
+                SELECT 1 FROM repo_blobs r WHERE r.repo_id = l.repo_id AND r.sha256 = seen.sha256
             )
             OR EXISTS (
-                SELECT 1 FROM repo_files f WHERE f.sha256 = s.sha256 AND f.repo_id = l.repo_id
+                SELECT 1 FROM repo_files f WHERE f.sha256 = seen.sha256 AND f.repo_id = l.repo_id
             )
         )
+    )
+"""
+_IS_NOT_HELD = """
+    NOT EXISTS (SELECT 1 FROM repo_blobs r WHERE r.repo_id = l.repo_id AND r.sha256 = l.sha256)
+    AND NOT EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = l.sha256 AND f.repo_id = l.repo_id)
+"""
+# The last layout of a blob stays even if no repository sees it: its bytes may lie nowhere else.
+_LAYOUT_IS_UNUSED = """
+    NOT EXISTS (SELECT 1 FROM repo_layouts r WHERE r.layout = l.id)
+    AND EXISTS (
+        SELECT 1 FROM layouts o JOIN repo_layouts r ON r.layout = o.id WHERE o.sha256 = l.sha256
     )
 """
 
@@ -47,7 +60,7 @@ class RemovedBlob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedXorb:
-    hash: str
+    name: str
     chunks: int
     stored_size: int
 
@@ -83,7 +96,7 @@ async def remove_registrations(conn: Connection, *, before: int, limit: int) -> 
 
 
 async def remove_blobs(conn: Connection, *, before: int, limit: int) -> list[RemovedBlob]:
-    """Remove the rows of old blobs that nothing points to, with their segments."""
+    """Remove the rows of old blobs that nothing points to, with their layouts."""
     rows = await conn.claim(
         f"""
         SELECT b.sha256 FROM blobs b WHERE b.created_at < $1 AND {_BLOB_IS_UNUSED}
@@ -102,6 +115,34 @@ async def remove_blobs(conn: Connection, *, before: int, limit: int) -> list[Rem
         RemovedBlob(sha256=row["sha256"], size=row["size"], is_whole=bool(row["is_whole"]))
         for row in removed
     ]
+
+
+async def remove_unheld(conn: Connection, *, before: int, limit: int) -> int:
+    """Remove what repositories see of contents that they do not hold any more; return how many.
+
+    What was added since then stays: a file is about to show it.
+    """
+    await conn.execute(f"DELETE FROM uncut_contents AS l WHERE {_IS_NOT_HELD}")
+    return await conn.execute(
+        f"""
+        DELETE FROM repo_layouts WHERE added_at < $1 AND (repo_id, xet_hash) IN (
+            SELECT l.repo_id, l.xet_hash FROM repo_layouts l
+            WHERE l.added_at < $1 AND {_IS_NOT_HELD} LIMIT $2
+        )
+        """,
+        before, limit,
+    )  # fmt: skip
+
+
+async def remove_layouts(conn: Connection, *, limit: int) -> int:
+    """Remove layouts that no repository sees, of blobs that are seen otherwise; return how many."""
+    rows = await conn.claim(
+        f"SELECT l.id FROM layouts l WHERE {_LAYOUT_IS_UNUSED} LIMIT $1 /* claim */", limit
+    )
+    return await conn.execute(
+        f"DELETE FROM layouts AS l WHERE l.id IN each($1) AND {_LAYOUT_IS_UNUSED}",
+        _json_array(row["id"] for row in rows),
+    )
 
 
 async def list_links(
@@ -143,7 +184,7 @@ async def remove_links(
     return await conn.execute(
         """
         DELETE FROM repo_xorbs WHERE unused_since < $1 AND (repo_id, xorb) IN (
-            SELECT l.repo_id, l.xorb FROM repo_xorbs l JOIN xorbs x ON x.hash = l.xorb
+            SELECT l.repo_id, l.xorb FROM repo_xorbs l JOIN xorbs x ON x.name = l.xorb
             WHERE l.unused_since < $1 AND x.created_at < $2 LIMIT $3
         )
         """,
@@ -155,17 +196,17 @@ async def remove_xorbs(conn: Connection, *, before: int, limit: int) -> list[Rem
     """Remove the rows of xorbs that arrived before then, and that nothing uses."""
     rows = await conn.claim(
         f"""
-        SELECT x.hash FROM xorbs x WHERE x.created_at < $1 AND {_XORB_IS_UNUSED}
+        SELECT x.name FROM xorbs x WHERE x.created_at < $1 AND {_XORB_IS_UNUSED}
         LIMIT $2 /* claim */
         """,
         before, limit,
     )  # fmt: skip
     removed = await conn.fetch_all(
         f"""
-        DELETE FROM xorbs AS x WHERE x.hash IN each($1) AND {_XORB_IS_UNUSED}
-        RETURNING hash, chunks, stored_size
+        DELETE FROM xorbs AS x WHERE x.name IN each($1) AND {_XORB_IS_UNUSED}
+        RETURNING name, chunks, stored_size
         """,
-        _json_array(row["hash"] for row in rows),
+        _json_array(row["name"] for row in rows),
     )
     return [RemovedXorb(**dict(row)) for row in removed]
 
@@ -179,7 +220,7 @@ async def find_needed(
             SELECT sha256 FROM blobs
             WHERE sha256 IN each($1) AND (is_whole = TRUE OR created_at >= $2)
             """,
-        "xorbs": "SELECT hash FROM xorbs WHERE hash IN each($1)",
+        "xorbs": "SELECT name FROM xorbs WHERE name IN each($1)",
     }
     values = (cut_before,) if kind == "blobs" else ()
     rows = await conn.fetch_all(sql[kind], _json_array(digests), *values)

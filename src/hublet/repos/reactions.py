@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from hublet.core.database import Connection, Database
+from hublet.core.file_cache import cache_in
 from hublet.core.outbox import reacts_to
 from hublet.core.queue import handles_slowly
 from hublet.events import RepoContentUpdated
@@ -18,6 +19,8 @@ from hublet.storage import chunker
 async def remove_folder(database: Database, body: dict[str, Any]) -> None:
     folder = repos.git_folder(database, body["repo_id"])
     await asyncio.to_thread(bare_repos.remove, folder)
+    cache = cache_in(database.hub.settings.database.data_dir)
+    await asyncio.to_thread(cache.remove, body["repo_id"])
 
 
 @handles_slowly(pruning.REMOVE_ORPHANS)

@@ -7,12 +7,17 @@ from hublet.core.database import Connection, Reader, Row
 from hublet.core.dataclasses import dataclass
 from hublet.repos.records import DamagedObject
 from hublet.repos.store import OWNER
+from hublet.storage import store as storage
+from hublet.storage.records import Xorb
+from hublet.storage.xorbs import XorbLayout
 
 _MOST_NAMED = 20
 # The digests of the blobs that a damaged object is a part of.
 _CONCERNED = {
     "blobs": "SELECT sha256 FROM blobs WHERE sha256 = $1",
-    "xorbs": "SELECT sha256 FROM blob_segments WHERE xorb = $1",
+    "xorbs": """
+        SELECT l.sha256 FROM layout_segments s JOIN layouts l ON l.id = s.layout WHERE s.xorb = $1
+        """,
 }
 
 
@@ -37,7 +42,7 @@ async def list_unchecked(conn: Reader, *, before: int, limit: int) -> list[Objec
             ) AS oldest_blobs
             UNION ALL
             SELECT * FROM (
-                SELECT 'xorbs' AS kind, hash AS digest, stored_size AS size,
+                SELECT 'xorbs' AS kind, name AS digest, stored_size AS size,
                     coalesce(checked_at, created_at) AS checked
                 FROM xorbs WHERE coalesce(checked_at, created_at) < $1
                 ORDER BY coalesce(checked_at, created_at) LIMIT $2
@@ -55,7 +60,7 @@ async def list_damaged_at_rest(conn: Reader) -> list[ObjectAtRest]:
         """
         SELECT d.kind, d.digest, coalesce(b.size, x.stored_size, 0) AS size FROM damaged_objects d
         LEFT JOIN blobs b ON d.kind = 'blobs' AND b.sha256 = d.digest
-        LEFT JOIN xorbs x ON d.kind = 'xorbs' AND x.hash = d.digest
+        LEFT JOIN xorbs x ON d.kind = 'xorbs' AND x.name = d.digest
         ORDER BY d.kind, d.digest
         """
     )
@@ -66,7 +71,7 @@ async def is_needed(conn: Reader, each: ObjectAtRest) -> bool:
     """Tell whether an object should be there: it may have gone since it was listed."""
     sql = {
         "blobs": "SELECT 1 FROM blobs WHERE sha256 = $1 AND is_whole = TRUE",
-        "xorbs": "SELECT 1 FROM xorbs WHERE hash = $1",
+        "xorbs": "SELECT 1 FROM xorbs WHERE name = $1",
     }
     return await conn.fetch_value(sql[each.kind], each.digest) is not None
 
@@ -74,7 +79,7 @@ async def is_needed(conn: Reader, each: ObjectAtRest) -> bool:
 async def set_checked(conn: Connection, each: ObjectAtRest) -> None:
     sql = {
         "blobs": "UPDATE blobs SET checked_at = $2 WHERE sha256 = $1",
-        "xorbs": "UPDATE xorbs SET checked_at = $2 WHERE hash = $1",
+        "xorbs": "UPDATE xorbs SET checked_at = $2 WHERE name = $1",
     }
     await conn.execute(sql[each.kind], each.digest, micros())
 
@@ -89,11 +94,33 @@ async def add_damaged(conn: Connection, each: ObjectAtRest, problem: str) -> Non
     )  # fmt: skip
 
 
-async def is_damaged(conn: Reader, kind: str, digest: str) -> bool:
-    found = await conn.fetch_value(
-        "SELECT 1 FROM damaged_objects WHERE kind = $1 AND digest = $2", kind, digest
+async def list_damaged_forms(conn: Reader, xorb: str) -> list[str]:
+    """Return the names of damaged objects that have the chunks of a xorb."""
+    rows = await conn.fetch_all(
+        """
+        SELECT x.name FROM xorbs x JOIN damaged_objects d ON d.kind = 'xorbs' AND d.digest = x.name
+        WHERE x.hash = $1 ORDER BY x.name
+        """,
+        xorb,
     )
-    return found is not None
+    return [row["name"] for row in rows]
+
+
+async def replace_xorb(conn: Connection, name: str, form: Xorb, layout: XorbLayout) -> None:
+    """Let a sound form of the same chunks take the place of a damaged one, which is itself or another."""
+    if name != form.name:
+        await storage.move_segments(conn, name, form, layout)
+        await conn.execute(
+            """
+            INSERT INTO repo_xorbs (repo_id, xorb, unused_since)
+            SELECT repo_id, $2, unused_since FROM repo_xorbs WHERE xorb = $1
+            ON CONFLICT (repo_id, xorb) DO NOTHING
+            """,
+            name, form.name,
+        )  # fmt: skip
+        await conn.execute("UPDATE repo_chunks SET xorb = $2 WHERE xorb = $1", name, form.name)
+        await unlink_xorb(conn, name)
+    await remove_damaged(conn, "xorbs", name)
 
 
 async def remove_damaged(conn: Connection, kind: str, digest: str) -> None:
@@ -142,12 +169,26 @@ async def names_of_repos(conn: Reader, kind: str, digest: str) -> list[str]:
     return [f"{row['owner_name']}/{row['name']}" for row in rows]
 
 
-async def list_blobs_in_xorb(conn: Reader, xorb: str) -> list[str]:
-    """Return the blobs that have a piece of a xorb."""
+async def list_layouts_in_xorb(conn: Reader, xorb: str) -> dict[str, list[str]]:
+    """Return, by blob, the layouts that have a piece of a stored xorb."""
     rows = await conn.fetch_all(
-        "SELECT DISTINCT sha256 FROM blob_segments WHERE xorb = $1 ORDER BY sha256", xorb
+        """
+        SELECT sha256, id FROM layouts
+        WHERE id IN (SELECT layout FROM layout_segments WHERE xorb = $1) ORDER BY sha256, id
+        """,
+        xorb,
     )
-    return [row["sha256"] for row in rows]
+    layouts: dict[str, list[str]] = {}
+    for row in rows:
+        layouts.setdefault(row["sha256"], []).append(row["id"])
+    return layouts
+
+
+async def replace_layouts(conn: Connection, layouts: Iterable[str], other: str) -> None:
+    """Let repositories see another layout of a blob instead of these, which go."""
+    for layout in layouts:
+        await conn.execute("UPDATE repo_layouts SET layout = $2 WHERE layout = $1", layout, other)
+        await conn.execute("DELETE FROM layouts WHERE id = $1", layout)
 
 
 async def set_cut(conn: Connection, sha256: str) -> None:
@@ -159,13 +200,20 @@ async def set_uncut(conn: Connection, digests: Iterable[str]) -> None:
     """Let blobs be read from their whole objects only; they are cut again later."""
     for sha256 in digests:
         await conn.execute(
+            "UPDATE blobs SET is_whole = TRUE, checked_at = $2 WHERE sha256 = $1", sha256, micros()
+        )
+        await conn.execute("DELETE FROM layouts WHERE sha256 = $1", sha256)
+        await conn.execute(
             """
-            UPDATE blobs SET is_whole = TRUE, xet_hash = NULL, checked_at = $2 WHERE sha256 = $1
+            INSERT INTO uncut_contents (repo_id, sha256)
+            SELECT repo_id, sha256 FROM (
+                SELECT repo_id, sha256 FROM repo_blobs WHERE sha256 = $1
+                UNION SELECT repo_id, sha256 FROM repo_files WHERE sha256 = $1
+            ) AS held WHERE TRUE
+            ON CONFLICT (repo_id, sha256) DO NOTHING
             """,
-            sha256, micros(),
-        )  # fmt: skip
-        await conn.execute("DELETE FROM blob_segments WHERE sha256 = $1", sha256)
-        await conn.execute("DELETE FROM xet_files WHERE sha256 = $1", sha256)
+            sha256,
+        )
 
 
 async def unlink_xorb(conn: Connection, xorb: str) -> None:

@@ -1,15 +1,16 @@
 """Scrubber: re-reads objects at rest, reports what is damaged, and heals it from another copy.
 
 A blob that is both whole and cut has two copies. When its whole object is damaged, it is read from its
-segments; when a xorb is damaged, the blobs in it that are whole are read from there, and are cut again
-later. A footer is written anew from the chunks. No upload may use a damaged xorb: the clients verify
+segments. When a xorb is damaged, another form of the same chunks takes its place; without one, the
+blobs in it that are whole are read from there and cut again later, and those that another repository
+packed otherwise are read from that layout. A footer is written anew from the chunks. No upload may use a damaged xorb: the clients verify
 nothing, and a hash over wrong bytes would look right. An object that is only missing may be on a disk
 that is not mounted, so nothing else is changed for it.
 """
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -25,12 +26,12 @@ from hublet.repos.scrub_store import ObjectAtRest
 from hublet.storage import contents, store
 from hublet.storage.errors import InvalidXorb
 from hublet.storage.object_store import ObjectKey, ObjectStore, blob_key, open_store, xorb_key
-from hublet.storage.records import Content
+from hublet.storage.records import Content, hash_of
 from hublet.storage.spools import Spool
 from hublet.storage.verification import verify_stored_xorb
 from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import from_text
-from hublet.storage.xorb_objects import put_xorb
+from hublet.storage.xorb_objects import replace_xorb
 from hublet.storage.xorbs import XorbLayout
 
 SCRUB = "storage.scrub"
@@ -155,9 +156,9 @@ class _Scrubber:
             return _DAMAGED
         return None if is_sound else _DAMAGED
 
-    async def _verify_xorb(self, digest: str) -> tuple[XorbLayout, bool]:
-        async with _local_file(self._objects, xorb_key(digest)) as path:
-            return await processes.run(verify_stored_xorb, path, from_text(digest))
+    async def _verify_xorb(self, name: str) -> tuple[XorbLayout, bool]:
+        async with _local_file(self._objects, xorb_key(name)) as path:
+            return await processes.run(verify_stored_xorb, path, from_text(hash_of(name)))
 
     async def _report(self, each: ObjectAtRest, problem: str, *, is_healed: bool) -> None:
         async with self._database.transaction() as conn:
@@ -171,41 +172,77 @@ class _Scrubber:
         write(outcome, kind=each.kind, digest=each.digest, problem=problem, repos=names)
 
     async def _heal_blob(self, sha256: str, _problem: str) -> bool:
-        """Read a blob from its segments from now on, if they are sound."""
-        async with self._database.read() as conn:
-            content = (await store.find_contents(conn, [sha256])).get(sha256)
-        if content is None or not content.segments:
-            return False
-        if not await asyncio.to_thread(_is_cut, self._objects, content):
+        """Read a blob from its segments from now on, if those of a layout are sound."""
+        if await self._find_sound_layout(sha256, except_for=()) is None:
             return False
         async with self._database.transaction() as conn:
             await scrub_store.set_cut(conn, sha256)
         return True
 
-    async def _heal_xorb(self, digest: str, problem: str) -> bool:
-        if problem == _DAMAGED and await self._heal_footer(digest):
+    async def _find_sound_layout(self, sha256: str, *, except_for: Sequence[str]) -> str | None:
+        async with self._database.read() as conn:
+            layouts = await store.list_layouts(conn, sha256)
+        for layout in layouts:
+            if layout not in except_for and await self._is_sound(sha256, layout):
+                return layout
+        return None
+
+    async def _is_sound(self, sha256: str, layout: str) -> bool:
+        async with self._database.read() as conn:
+            found = await store.find_contents(conn, [sha256], layouts={sha256: layout})
+        content = found.get(sha256)
+        return content is not None and await asyncio.to_thread(_is_cut, self._objects, content)
+
+    async def _heal_xorb(self, name: str, problem: str) -> bool:
+        if problem == _DAMAGED and await self._heal_footer(name):
+            return True
+        if await self._heal_from_form(name):
             return True
         async with self._database.read() as conn:
-            blobs = await scrub_store.list_blobs_in_xorb(conn, digest)
-        whole = [
-            sha256
-            for sha256 in blobs
-            if await asyncio.to_thread(_put_whole_again, self._objects, sha256)
+            layouts = await scrub_store.list_layouts_in_xorb(conn, name)
+        healed = [
+            await self._heal_blob_in_xorb(sha256, damaged) for sha256, damaged in layouts.items()
         ]
-        is_healed = len(whole) == len(blobs)
-        async with self._database.transaction() as conn:
-            await scrub_store.set_uncut(conn, whole)
-            if problem == _DAMAGED or is_healed:
-                await scrub_store.unlink_xorb(conn, digest)
-        return is_healed
+        if problem == _DAMAGED or all(healed):
+            async with self._database.transaction() as conn:
+                await scrub_store.unlink_xorb(conn, name)
+        return all(healed)
 
-    async def _heal_footer(self, digest: str) -> bool:
+    async def _heal_from_form(self, name: str) -> bool:
+        """Let another form of the same chunks take the place of a xorb, if one is sound."""
+        async with self._database.read() as conn:
+            forms = await store.find_other_forms(conn, name)
+        for form in forms:
+            try:
+                layout, is_sound = await self._verify_xorb(form.name)
+            except (InvalidXorb, OSError):
+                continue
+            if is_sound:
+                async with self._database.transaction() as conn:
+                    await scrub_store.replace_xorb(conn, name, form, layout)
+                return True
+        return False
+
+    async def _heal_blob_in_xorb(self, sha256: str, layouts: Sequence[str]) -> bool:
+        """Read a blob from its whole object, or from another layout than these that are damaged."""
+        if await asyncio.to_thread(_put_whole_again, self._objects, sha256):
+            async with self._database.transaction() as conn:
+                await scrub_store.set_uncut(conn, [sha256])
+            return True
+        other = await self._find_sound_layout(sha256, except_for=layouts)
+        if other is None:
+            return False
+        async with self._database.transaction() as conn:
+            await scrub_store.replace_layouts(conn, layouts, other)
+        return True
+
+    async def _heal_footer(self, name: str) -> bool:
         """Write a xorb anew whose chunks are sound."""
         try:
-            layout, _ = await self._verify_xorb(digest)
+            layout, _ = await self._verify_xorb(name)
         except (InvalidXorb, OSError):
             return False
-        await asyncio.to_thread(_put_xorb_again, self._objects, xorb_key(digest), layout)
+        await asyncio.to_thread(_put_xorb_again, self._objects, name, layout)
         return True
 
 
@@ -273,6 +310,6 @@ def _put_whole_again(objects: ObjectStore, sha256: str) -> bool:
     return False
 
 
-def _put_xorb_again(objects: ObjectStore, key: ObjectKey, layout: XorbLayout) -> None:
-    with _copy(objects, key, size=layout.stored_size) as spool:
-        put_xorb(objects, spool, layout, replace=True)
+def _put_xorb_again(objects: ObjectStore, name: str, layout: XorbLayout) -> None:
+    with _copy(objects, xorb_key(name), size=layout.stored_size) as spool:
+        replace_xorb(objects, name, spool, layout)

@@ -117,6 +117,25 @@ async def may(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> 
     return False
 
 
+async def list_rights(conn: Reader, caller: Caller | None, repo: Repo) -> frozenset[Right]:
+    """Return all rights that the caller has: those for which `may` is true, with one look."""
+    rights = {right for right in Right if access.is_open(repo, right)}
+    if caller is None:
+        return frozenset(rights)
+    organization, group = await store.roles_of(conn, repo, user_id=caller.user_id)
+    role = access.role_in_repo(repo, organization=organization, group=group)
+    reached = {right for right in Right if access.token_reaches(repo, caller, right)}
+    rights |= {
+        right for right in reached if access.may_as_member(repo, caller.user_id, role, right)
+    }
+    if Right.discuss in reached and access.is_open(repo, Right.see):
+        rights.add(Right.discuss)
+    if Right.read not in rights and _may_pass_gate(repo, caller):
+        status = await store.access_status(conn, repo.id, user_id=caller.user_id)
+        rights |= {Right.read} if status == "accepted" else set()
+    return frozenset(rights)
+
+
 async def may_user(conn: Reader, user_id: str, repo: Repo, right: Right) -> bool:
     """Tell whether a user has this right as owner or member, whatever the token."""
     organization, group = await store.roles_of(conn, repo, user_id=user_id)

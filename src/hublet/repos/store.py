@@ -123,6 +123,21 @@ async def guard_of(conn: Reader, address: RepoAddress, *, user_id: str) -> RepoG
     )
 
 
+async def list_by_ids(conn: Reader, repo_ids: Iterable[str]) -> list[Repo]:
+    rows = await conn.fetch_all(
+        f"SELECT {COLUMNS} {_FROM} WHERE r.id IN each($1)", json.dumps(list(repo_ids))
+    )
+    return [record(row) for row in rows]
+
+
+async def list_ids(conn: Reader, *, after: str, limit: int) -> list[str]:
+    """Return the ids of all repositories, the smallest first."""
+    rows = await conn.fetch_all(
+        "SELECT id FROM repos WHERE id > $1 ORDER BY id LIMIT $2", after, limit
+    )
+    return [row["id"] for row in rows]
+
+
 async def existing_of(conn: Reader, repo_ids: Iterable[str]) -> set[str]:
     """Return those of these ids that a repository has."""
     rows = await conn.fetch_all(
@@ -287,6 +302,11 @@ async def remove_like(conn: Connection, repo_id: str, *, user_id: str) -> None:
         await conn.execute("UPDATE repos SET likes = likes - 1 WHERE id = $1", repo_id)
 
 
+async def has_like(conn: Reader, repo_id: str, *, user_id: str) -> bool:
+    sql = "SELECT 1 FROM likes WHERE repo_id = $1 AND user_id = $2"
+    return await conn.fetch_one(sql, repo_id, user_id) is not None
+
+
 async def list_likers(
     conn: Reader, repo_id: str, *, after: str = "", limit: int = 100
 ) -> list[User]:
@@ -321,3 +341,29 @@ async def list_likes_of(
 async def add_downloads(conn: Connection, counts: Iterable[tuple[str, int]]) -> None:
     """Add to the downloads of repositories, by id; one that is gone by now is skipped."""
     await conn.execute_many("UPDATE repos SET downloads = downloads + $2 WHERE id = $1", counts)
+
+
+async def add_daily_downloads(
+    conn: Connection, counts: Iterable[tuple[str, int]], *, day: int
+) -> None:
+    """Add to the downloads of one day; those repositories must be locked, or be gone."""
+    await conn.execute_many(
+        """
+        INSERT INTO repo_downloads (repo_id, day, count)
+        SELECT r.id, $3, $2 FROM repos r WHERE r.id = $1
+        ON CONFLICT (repo_id, day) DO UPDATE SET count = repo_downloads.count + excluded.count
+        """,
+        [(repo_id, count, day) for repo_id, count in counts],
+    )
+
+
+async def list_daily_downloads(conn: Reader, repo_id: str, *, since: int) -> dict[int, int]:
+    """Return the downloads by day, from a day on; days without any are left out."""
+    rows = await conn.fetch_all(
+        "SELECT day, count FROM repo_downloads WHERE repo_id = $1 AND day >= $2", repo_id, since
+    )
+    return {row["day"]: row["count"] for row in rows}
+
+
+async def remove_daily_downloads(conn: Connection, *, before: int) -> None:
+    await conn.execute("DELETE FROM repo_downloads WHERE day < $1", before)

@@ -19,7 +19,12 @@ _TOTALS = "storage.totals"
 
 
 async def check_quota(
-    conn: Reader, owner_id: str, more: int, *, before_upload: bool = False
+    conn: Reader,
+    owner_id: str,
+    more: int,
+    *,
+    what: str = "this upload",
+    before_upload: bool = False,
 ) -> None:
     """Raise StorageFull when an owner's repositories would hold more than the limit.
 
@@ -35,7 +40,7 @@ async def check_quota(
     used = await usage_store.raw_of_owner(conn, owner_id, with_uploads=not before_upload)
     if used + more > limit:
         name = await usage_store.owner_name(conn, owner_id)
-        raise StorageFull(name or owner_id, used=used, more=more, limit=limit)
+        raise StorageFull(name or owner_id, used=used, more=more, limit=limit, what=what)
 
 
 async def measure(database: Database) -> None:

@@ -4,19 +4,24 @@ from hublet.core.database import Reader
 from hublet.repos.records import RepoUsage, StorageUsage
 from hublet.repos.store import OWNER
 
-# Each different content of a repository, and each file of a bucket.
+# Each different content of a repository, and each file of a bucket. For git repositories, which can
+# have very many, one index has all that is summed.
 _RAW = """
     SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM (
-        SELECT b.size FROM repos r JOIN repo_blobs h ON h.repo_id = r.id
-            JOIN blobs b ON b.sha256 = h.sha256
-        WHERE {scope} AND (h.is_used = TRUE OR {with_uploads}) AND NOT EXISTS (
+        SELECT h.size FROM repos r JOIN repo_blobs h ON h.repo_id = r.id
+        WHERE {scope} AND r.type NOT IN ('bucket', 'container') AND {counted}
+        UNION ALL
+        SELECT h.size FROM repos r JOIN repo_blobs h ON h.repo_id = r.id
+        WHERE {scope} AND r.type IN ('bucket', 'container') AND {counted} AND NOT EXISTS (
             SELECT 1 FROM repo_files f WHERE f.sha256 = h.sha256 AND f.repo_id = h.repo_id
         )
         UNION ALL
         SELECT r.size FROM repos r WHERE {scope} AND r.type IN ('bucket', 'container')
     ) AS held
 """
-# Which repositories of an owner need which objects; a xorb is needed whole.
+_ALL, _USED = "TRUE", "h.is_used = TRUE"
+# Which repositories of an owner need which objects; a xorb is needed whole. A content that the
+# repository has not cut counts as one object, even where it lies in pieces because others cut it.
 _NEEDED = """
     WITH held AS (
         SELECT h.repo_id, h.sha256 FROM repos r JOIN repo_blobs h ON h.repo_id = r.id
@@ -27,13 +32,16 @@ _NEEDED = """
     ), needed AS (
         SELECT held.repo_id, b.sha256 AS digest, b.size FROM held
             JOIN blobs b ON b.sha256 = held.sha256
-        WHERE b.is_whole = TRUE
+        WHERE NOT EXISTS (
+            SELECT 1 FROM repo_layouts l WHERE l.repo_id = held.repo_id AND l.sha256 = held.sha256
+        )
         UNION
-        SELECT held.repo_id, x.hash, x.stored_size FROM held
-            JOIN blob_segments s ON s.sha256 = held.sha256 JOIN xorbs x ON x.hash = s.xorb
+        SELECT held.repo_id, x.name, x.stored_size FROM held
+            JOIN repo_layouts l ON l.repo_id = held.repo_id AND l.sha256 = held.sha256
+            JOIN layout_segments s ON s.layout = l.layout JOIN xorbs x ON x.name = s.xorb
         UNION
-        SELECT l.repo_id, x.hash, x.stored_size FROM repos r
-            JOIN repo_xorbs l ON l.repo_id = r.id JOIN xorbs x ON x.hash = l.xorb
+        SELECT l.repo_id, x.name, x.stored_size FROM repos r
+            JOIN repo_xorbs l ON l.repo_id = r.id JOIN xorbs x ON x.name = l.xorb
         WHERE r.owner_id = $1
     ), objects AS (
         SELECT digest, max(size) AS size, count(*) AS holders FROM needed GROUP BY digest
@@ -47,8 +55,13 @@ _SUMS = """
 
 async def raw_of_owner(conn: Reader, owner_id: str, *, with_uploads: bool = True) -> int:
     """Return the raw bytes of an owner's repositories, with uploads that nothing took or without."""
-    sql = _RAW.format(scope="r.owner_id = $1", with_uploads="TRUE" if with_uploads else "FALSE")
+    sql = _RAW.format(scope="r.owner_id = $1", counted=_ALL if with_uploads else _USED)
     return int(await conn.fetch_value(sql, owner_id))
+
+
+async def raw_of_repo(conn: Reader, repo_id: str) -> int:
+    sql = _RAW.format(scope="r.id = $1", counted=_ALL)
+    return int(await conn.fetch_value(sql, repo_id))
 
 
 async def usage_of_owner(conn: Reader, owner_id: str) -> StorageUsage:
@@ -66,8 +79,7 @@ async def usage_of_repo(conn: Reader, repo_id: str, *, owner_id: str) -> Storage
         owner_id, repo_id,
     )  # fmt: skip
     stored, shared = row or (0, 0)
-    raw = await conn.fetch_value(_RAW.format(scope="r.id = $1", with_uploads="TRUE"), repo_id)
-    return StorageUsage(raw=raw, stored=stored, shared=shared)
+    return StorageUsage(raw=await raw_of_repo(conn, repo_id), stored=stored, shared=shared)
 
 
 async def list_owners(conn: Reader) -> list[tuple[str, str]]:
@@ -116,7 +128,7 @@ async def owner_name(conn: Reader, owner_id: str) -> str | None:
 async def totals(conn: Reader) -> dict[str, int]:
     """Return the raw bytes of all repositories, and the bytes at rest, whole and in xorbs."""
     return {
-        "raw": int(await conn.fetch_value(_RAW.format(scope="TRUE", with_uploads="TRUE"))),
+        "raw": int(await conn.fetch_value(_RAW.format(scope="TRUE", counted=_ALL))),
         "blobs": await _sum(conn, "SELECT sum(size) FROM blobs WHERE is_whole = TRUE"),
         "xorbs": await _sum(conn, "SELECT sum(stored_size) FROM xorbs"),
     }
@@ -128,13 +140,5 @@ async def _sum(conn: Reader, sql: str) -> int:
 
 async def count_uncut(conn: Reader) -> int:
     """Return how many contents of repositories are not cut yet."""
-    count: int = await conn.fetch_value(
-        """
-        SELECT count(*) FROM blobs b
-        WHERE b.xet_hash IS NULL AND (
-            EXISTS (SELECT 1 FROM repo_blobs r WHERE r.sha256 = b.sha256)
-            OR EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = b.sha256)
-        )
-        """
-    )
+    count: int = await conn.fetch_value("SELECT count(*) FROM uncut_contents")
     return count

@@ -16,7 +16,8 @@ from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
 from hublet.storage import contents
 from hublet.storage.object_store import ObjectStore
-from hublet.storage.records import BlobSegment, Content, Xorb
+from hublet.storage.records import Blob, BlobSegment, Content, CutBlob, Xorb
+from hublet.storage.verification import form_of_file
 from hublet.storage.xet_hashes import (
     Node,
     chunk_hash,
@@ -25,7 +26,14 @@ from hublet.storage.xet_hashes import (
     to_text,
 )
 from hublet.storage.xorb_objects import put_xorb, read_layout
-from hublet.storage.xorbs import MOST_CHUNKS, SMALLEST_CHUNK, XorbLayout, chunk_header, compressed
+from hublet.storage.xorbs import (
+    MOST_CHUNKS,
+    SMALLEST_CHUNK,
+    Buffer,
+    XorbLayout,
+    chunk_header,
+    compressed,
+)
 
 CUT = "contents.cut"
 
@@ -51,6 +59,11 @@ class CutContent:
     # The chunks that clients ask for, and in which segment each lies.
     queried_chunks: tuple[tuple[str, int], ...]
 
+    @property
+    def cut_blob(self) -> CutBlob:
+        blob = Blob(sha256=self.sha256, size=self.size)
+        return CutBlob(blob=blob, xet_hash=self.xet_hash, segments=self.segments)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutResult:
@@ -73,7 +86,7 @@ def list_chunks(store: ObjectStore, wanted: Sequence[Content]) -> list[list[Node
     ]
 
 
-def _cut(store: ObjectStore, content: Content) -> Iterator[bytes]:
+def _cut(store: ObjectStore, content: Content) -> Iterator[Buffer]:
     if content.size <= SMALLEST_CHUNK:
         return filter(None, [b"".join(_pieces(store, content))])
     from hublet.storage.gearhash import cut  # noqa: PLC0415 - it loads numpy, in workers only
@@ -91,11 +104,14 @@ def pack(
     wanted: Sequence[Content],
     chunks: Sequence[list[Node]],
     known: Sequence[Xorb],
+    *,
+    is_fresh: bool = False,
 ) -> CutResult:
     """Pack what is new of these contents into xorbs, and put those into the store.
 
-    Chunks of the known xorbs are not packed again. Raise ValueError where the bytes of a content
-    are not those that its SHA-256 stands for.
+    Chunks of the known xorbs are not packed again. What was packed is read back. Raise ValueError
+    where it does not have the chunks that were listed, or not the SHA-256 of its content; of fresh
+    contents that was computed a moment ago, as they arrived, and is not computed again.
     """
     packer = _Packer(store, known)
     try:
@@ -104,8 +120,8 @@ def pack(
         result = packer.finish()
     finally:
         packer.close()
-    for cut_content in result.contents:
-        _compare(store, cut_content)
+    for cut_content, its_chunks in zip(result.contents, chunks, strict=True):
+        _compare(store, cut_content, its_chunks, is_fresh=is_fresh)
     return result
 
 
@@ -223,11 +239,11 @@ class _Packer:
     def _put(self) -> None:
         if self._open is None:
             return
-        xorb = put_xorb(self._store, self._open.spool, self._open.layout)
+        self._open.spool.flush()
+        layout, form = self._open.layout, form_of_file(self._open.spool.path)
+        self._xorbs.append(put_xorb(self._store, self._open.spool, layout, form=form))
+        self._layouts.append(layout)
         self.close()
-        self._xorbs.append(xorb)
-        # Somebody else may have stored the same chunks, compressed in another way.
-        self._layouts.append(read_layout(self._store, xorb))
 
     def finish(self) -> CutResult:
         self._put()
@@ -254,7 +270,7 @@ class _Packer:
         layout = self._layouts[run.xorb]
         start_byte, end_byte = layout.stored_range(run.start, run.end)
         return BlobSegment(
-            xorb=self._xorbs[run.xorb].hash,
+            xorb=self._xorbs[run.xorb].name,
             start_chunk=run.start,
             end_chunk=run.end,
             start_byte=start_byte,
@@ -291,11 +307,11 @@ def _queried_with_segments(
             at += 1
 
 
-def _pieces(store: ObjectStore, content: Content) -> Iterator[bytes]:
+def _pieces(store: ObjectStore, content: Content) -> Iterator[Buffer]:
     return contents.pieces(store, content, 0, content.size)
 
 
-def _split(pieces: Iterable[bytes], chunks: Iterable[Node]) -> Iterator[bytes]:
+def _split(pieces: Iterable[Buffer], chunks: Iterable[Node]) -> Iterator[bytes]:
     """Yield the bytes of each chunk."""
     source = iter(pieces)
     rest = bytearray()
@@ -306,15 +322,18 @@ def _split(pieces: Iterable[bytes], chunks: Iterable[Node]) -> Iterator[bytes]:
         del rest[: chunk.length]
 
 
-def _compare(store: ObjectStore, cut_content: CutContent) -> None:
-    digest = hashlib.sha256()
+def _compare(
+    store: ObjectStore, cut_content: CutContent, chunks: Sequence[Node], *, is_fresh: bool
+) -> None:
+    sha256 = cut_content.sha256
     stored = Content(
-        sha256=cut_content.sha256,
-        size=cut_content.size,
-        is_whole=False,
-        segments=cut_content.segments,
+        sha256=sha256, size=cut_content.size, is_whole=False, segments=cut_content.segments
     )
-    for piece in _pieces(store, stored):
-        digest.update(piece)
-    if digest.hexdigest() != cut_content.sha256:
-        raise ValueError(f"The bytes of {cut_content.sha256} are not what they were.")
+    digest = hashlib.sha256()
+    is_same = True
+    for piece, chunk in zip(_pieces(store, stored), chunks, strict=True):
+        is_same &= chunk_hash(piece) == chunk.hash
+        if not is_fresh:
+            digest.update(piece)
+    if not is_same or not (is_fresh or digest.hexdigest() == sha256):
+        raise ValueError(f"The bytes of {sha256} are not what they were.")

@@ -4,19 +4,19 @@ All but the asynchronous functions block; call them from a thread.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Generator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from hublet.storage.object_store import ObjectStore, blob_key, xorb_key
 from hublet.storage.records import Blob, BlobSegment, Content
 from hublet.storage.spools import Spool, fill
-from hublet.storage.xorbs import read_stream
+from hublet.storage.xorbs import Buffer, read_stream
 
 
 @asynccontextmanager
 async def spool_upload(
-    store: ObjectStore, chunks: AsyncIterable[bytes], *, largest: int
+    store: ObjectStore, chunks: AsyncIterable[Buffer], *, largest: int
 ) -> AsyncIterator[Spool]:
     """Write a body to a spool, which is removed afterwards unless it was put into the store."""
     spool = await asyncio.to_thread(store.new_spool)
@@ -34,7 +34,7 @@ def put_blob(store: ObjectStore, spool: Spool) -> Blob:
     return blob
 
 
-def pieces(store: ObjectStore, content: Content, start: int, end: int) -> Iterator[bytes]:
+def pieces(store: ObjectStore, content: Content, start: int, end: int) -> Generator[Buffer]:
     """Yield the bytes of a blob from start to before end."""
     if content.is_whole:
         yield from store.pieces(blob_key(content.sha256), start, end)
@@ -48,7 +48,7 @@ def pieces(store: ObjectStore, content: Content, start: int, end: int) -> Iterat
 
 def _segment_pieces(
     store: ObjectStore, segment: BlobSegment, start: int, end: int
-) -> Iterator[bytes]:
+) -> Iterator[Buffer]:
     stored = store.pieces(xorb_key(segment.xorb), segment.start_byte, segment.end_byte)
     return read_stream(stored, start, end)
 
@@ -65,5 +65,5 @@ class ContentSource:
         content = self._content
         return self._store.local_path(blob_key(content.sha256)) if content.is_whole else None
 
-    def pieces(self, start: int, end: int) -> Iterator[bytes]:
+    def pieces(self, start: int, end: int) -> Generator[Buffer]:
         return pieces(self._store, self._content, start, end)

@@ -45,8 +45,8 @@ class FileTooLarge(TooLarge):
 class StorageFull(NotAllowed):
     """The owner's repositories hold as much as the hub allows."""
 
-    def __init__(self, owner: str, *, used: int, more: int, limit: int) -> None:
-        wanted = f", and this upload has {more} more" if more else ""
+    def __init__(self, owner: str, *, used: int, more: int, limit: int, what: str) -> None:
+        wanted = f", and {what} has {more} more" if more else ""
         super().__init__(
             f"The repositories of {owner} hold {used} bytes{wanted}; the limit is {limit}. Delete "
             "files or repositories, or ask the hub's operator for a higher limits.owner_bytes."

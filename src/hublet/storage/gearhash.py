@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hublet.storage.xorbs import LARGEST_CHUNK, SMALLEST_CHUNK
+from hublet.storage.xorbs import LARGEST_CHUNK, SMALLEST_CHUNK, Buffer
 
 _Indices = NDArray[np.intp]
 _Hashes = NDArray[np.uint64]
@@ -86,26 +86,45 @@ _BLOCK_BYTES = 32 * 1024
 _PIECE_BYTES = 1024 * 1024
 
 
-def cut(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def cut(pieces: Iterable[Buffer]) -> Iterator[memoryview]:
     """Yield the chunks of a content that is given in pieces of any length."""
-    rest = bytearray()
+    scratch = _Scratch()
+    rest = b""
+    for joined in _joined(pieces):
+        rest += joined
+        end = 0
+        for start, end in _complete_chunks(rest, scratch):
+            yield memoryview(rest)[start:end]
+        rest = rest[end:]
+    if rest:
+        yield memoryview(rest)
+
+
+def _joined(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+    gathered: list[Buffer] = []
+    size = 0
     for piece in pieces:
-        rest += piece
-        if len(rest) >= _PIECE_BYTES:
-            end = 0
-            for start, end in _complete_chunks(rest):
-                yield bytes(rest[start:end])
-            del rest[:end]
-    end = 0
-    for start, end in _complete_chunks(rest):
-        yield bytes(rest[start:end])
-    if end < len(rest):
-        yield bytes(rest[end:])
+        gathered.append(piece)
+        size += len(piece)
+        if size >= _PIECE_BYTES:
+            yield b"".join(gathered)
+            gathered, size = [], 0
+    yield b"".join(gathered)
 
 
-def _complete_chunks(data: bytearray) -> Iterator[tuple[int, int]]:
+class _Scratch:
+    """Space for the hashes of a block, which is taken from the system only once."""
+
+    def __init__(self) -> None:
+        room = _BLOCK_BYTES + _WINDOW - 1
+        self.indices = np.empty(room, dtype=np.intp)
+        self.hashes = np.empty(room, dtype=np.uint64)
+        self.older = np.empty(room, dtype=np.uint64)
+
+
+def _complete_chunks(data: bytes, scratch: _Scratch) -> Iterator[tuple[int, int]]:
     """Yield where chunks begin and end, except the last: more bytes may belong to it."""
-    ends = _possible_ends(bytes(data))
+    ends = _possible_ends(data, scratch)
     start = 0
     while True:
         at = bisect_left(ends, start + SMALLEST_CHUNK)
@@ -116,12 +135,10 @@ def _complete_chunks(data: bytearray) -> Iterator[tuple[int, int]]:
         start = end
 
 
-def _possible_ends(data: bytes) -> list[int]:
+def _possible_ends(data: bytes, scratch: _Scratch) -> list[int]:
     """Return behind which bytes the hash says that a chunk may end, except the first 63."""
     values = np.frombuffer(data, dtype=np.uint8)
-    room = min(len(data), _BLOCK_BYTES + _WINDOW - 1)
-    indices = np.empty(room, dtype=np.intp)
-    hashes, older = np.empty(room, dtype=np.uint64), np.empty(room, dtype=np.uint64)
+    indices, hashes, older = scratch.indices, scratch.hashes, scratch.older
     ends: list[int] = []
     for start in range(0, len(data), _BLOCK_BYTES):
         # The hash of a place needs the bytes before it.

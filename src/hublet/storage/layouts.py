@@ -12,30 +12,25 @@ _MOST_BYTES = 16 << 20
 
 
 class LayoutCache:
-    """Layouts of the latest used xorbs, up to so many bytes.
-
-    A xorb that was removed and uploaded again may be compressed in another way, so a layout is known
-    by the stored size too. It blocks; call it from a thread.
-    """
+    """Layouts of the latest used xorbs, up to so many bytes. It blocks; call it from a thread."""
 
     def __init__(self, *, most_bytes: int = _MOST_BYTES) -> None:
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._layouts: OrderedDict[tuple[str, int], XorbLayout] = OrderedDict()
+        self._layouts: OrderedDict[str, XorbLayout] = OrderedDict()
         self._lock = Lock()
 
     def get(self, store: ObjectStore, xorb: Xorb) -> XorbLayout:
         """Raise FileNotFoundError when the store has no such xorb."""
-        key = (xorb.hash, xorb.stored_size)
         with self._lock:
-            layout = self._layouts.get(key)
+            layout = self._layouts.get(xorb.name)
             if layout is not None:
-                self._layouts.move_to_end(key)
+                self._layouts.move_to_end(xorb.name)
                 return layout
         layout = read_layout(store, xorb)
         with self._lock:
-            if key not in self._layouts:
-                self._layouts[key] = layout
+            if xorb.name not in self._layouts:
+                self._layouts[xorb.name] = layout
                 self._bytes += footer_size(len(layout))
             self._shrink()
         return layout

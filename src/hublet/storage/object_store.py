@@ -17,7 +17,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
 from hublet.storage.spools import Spool
 
-_PIECE_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 18
 # Objects are two folders deep, each named by two characters of the digest.
 _FOLDER_PATTERN = "[0-9a-f][0-9a-f]"
 # How the name of an object ends that is being removed.
@@ -34,8 +34,9 @@ def blob_key(sha256: str) -> ObjectKey:
     return ObjectKey("blobs", sha256)
 
 
-def xorb_key(digest: str) -> ObjectKey:
-    return ObjectKey("xorbs", digest)
+def xorb_key(name: str) -> ObjectKey:
+    """Return the key of a stored xorb: its name says of which chunks it is, and in which form."""
+    return ObjectKey("xorbs", name)
 
 
 def part_key(name: str) -> ObjectKey:
@@ -57,13 +58,10 @@ class ObjectStore(Protocol):
         """Return a temporary file for bytes that are to be put."""
         ...
 
-    def put(
-        self, key: ObjectKey, spool: Spool, *, replace: bool = True, durable: bool = True
-    ) -> None:
+    def put(self, key: ObjectKey, spool: Spool, *, durable: bool = True) -> None:
         """Store the bytes of a spool; when this returns they survive a power cut, if they must.
 
-        An object that is there already becomes new, so that pruning leaves it alone. Without
-        `replace` it keeps its own bytes.
+        An object that is there already becomes new, so that pruning leaves it alone.
         """
         ...
 
@@ -104,18 +102,13 @@ class LocalStore(ObjectStore):
     def new_spool(self, *, size: int | None = None, hashed: bool = True) -> Spool:
         return Spool(self.incoming, size=size, hashed=hashed)
 
-    def put(
-        self, key: ObjectKey, spool: Spool, *, replace: bool = True, durable: bool = True
-    ) -> None:
+    def put(self, key: ObjectKey, spool: Spool, *, durable: bool = True) -> None:
         if durable:
             spool.sync()
         target = self.local_path(key)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if replace:
-            # Replacing bytes by the same bytes does not disturb readers, and makes the file new.
-            spool.move_to(target)
-        else:
-            _link_or_touch(spool.path, target)
+        # Replacing bytes by the same bytes does not disturb readers, and makes the file new.
+        spool.move_to(target)
         if durable:
             _sync_folder(target.parent)
 
@@ -199,20 +192,6 @@ def _stored_object(key: ObjectKey, path: Path) -> StoredObject | None:
         return None
     modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
     return StoredObject(key=key, size=status.st_size, modified_at=modified_at)
-
-
-def _link_or_touch(source: Path, target: Path) -> None:
-    """Give a file a second name, or make the file new that has the name already."""
-    while True:
-        try:
-            target.hardlink_to(source)
-        except FileExistsError:
-            # Unless it was removed a moment ago.
-            with suppress(FileNotFoundError):
-                os.utime(target)
-                return
-        else:
-            return
 
 
 def _children(folder: Path) -> list[Path]:

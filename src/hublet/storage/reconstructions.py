@@ -26,8 +26,8 @@ class FetchRange(NamedTuple):
     end_byte: int
 
 
-# Returns the address at which these ranges of a xorb can be fetched.
-AddressOf = Callable[[bytes, Sequence[FetchRange]], str]
+# Returns the address at which these ranges of a stored xorb can be fetched, by the name of its object.
+AddressOf = Callable[[str, Sequence[FetchRange]], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +40,21 @@ class Reconstruction:
     skipped: int
     segments: list[Segment]
     fetches: dict[bytes, list[FetchRange]]
+    # The names of the objects, by the hashes of their xorbs.
+    names: Mapping[bytes, str]
 
 
 def reconstruct(
-    segments: Sequence[Segment], layouts: Mapping[bytes, XorbLayout], *, start: int, end: int
+    segments: Sequence[Segment],
+    layouts: Mapping[bytes, XorbLayout],
+    names: Mapping[bytes, str],
+    *,
+    start: int,
+    end: int,
 ) -> Reconstruction:
     """Find what makes up the bytes from start to before end, cut to whole chunks.
+
+    The layouts are those of the objects with these names.
 
     Raise RangeNotSatisfiable where the range begins after the end of the file.
     """
@@ -65,7 +74,8 @@ def reconstruct(
             before = layout.length(segment.start, trimmed.start)
             skipped = max(start - first, 0) - before
         touched.append(trimmed)
-    return Reconstruction(skipped=skipped, segments=touched, fetches=_fetches(touched, layouts))
+    fetches = _fetches(touched, layouts)
+    return Reconstruction(skipped=skipped, segments=touched, fetches=fetches, names=names)
 
 
 def _trim(segment: Segment, layout: XorbLayout, start: int, end: int) -> Segment:
@@ -107,7 +117,7 @@ def to_json_v2(found: Reconstruction, address: AddressOf) -> dict[str, Any]:
     xorbs = {
         to_text(xorb): [
             {
-                "url": address(xorb, group),
+                "url": address(found.names[xorb], group),
                 "ranges": [{"chunks": _chunks(each), "bytes": _bytes(each)} for each in group],
             }
             for group in _groups(ranges)
@@ -121,7 +131,11 @@ def to_json_v1(found: Reconstruction, address: AddressOf) -> dict[str, Any]:
     """Return the response of `/v1/reconstructions`: each range has an address of its own."""
     fetch_info = {
         to_text(xorb): [
-            {"range": _chunks(each), "url": address(xorb, [each]), "url_range": _bytes(each)}
+            {
+                "range": _chunks(each),
+                "url": address(found.names[xorb], [each]),
+                "url_range": _bytes(each),
+            }
             for each in ranges
         ]
         for xorb, ranges in found.fetches.items()

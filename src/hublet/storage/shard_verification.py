@@ -32,6 +32,9 @@ from hublet.storage.xorbs import XorbLayout
 # repetitions of one large xorb could make of 64 MiB.
 MOST_CHUNKS_OF_FILE = 2_000_000
 MOST_CHUNKS_OF_SHARD = 16_000_000
+# Segments of all files of a shard, beyond one for each file. Clients share runs of 8 chunks or more,
+# so they would need 100 GB of nothing but such runs; each takes some hundred bytes of memory.
+MOST_FURTHER_SEGMENTS = 200_000
 
 # How much of a stored xorb is read at once.
 _PIECE_BYTES = 4 << 20
@@ -70,7 +73,7 @@ class VerifiedFile:
     sha256: str
     size: int
     segments: tuple[BlobSegment, ...]
-    # The chunks that clients may ask for, and the xorb of each.
+    # The chunks that clients may ask for, and the name of the xorb of each.
     chunks: dict[str, str]
 
     @property
@@ -80,7 +83,7 @@ class VerifiedFile:
 
     @property
     def xorbs(self) -> list[str]:
-        """Return its xorbs, each once, in their order."""
+        """Return the names of its xorbs, each once, in their order."""
         return list(dict.fromkeys(segment.xorb for segment in self.segments))
 
 
@@ -88,7 +91,7 @@ def outline(path: Path) -> ShardOutline:
     """Read what a shard names; raise InvalidShard where it breaks off or names too much."""
     files: list[FileOutline] = []
     xorbs: dict[bytes, None] = {}
-    chunks = 0
+    chunks = segments = 0
     for entry in read_entries(_mapped(path)):
         if isinstance(entry, ShardXorb):
             xorbs[entry.hash] = None
@@ -96,6 +99,12 @@ def outline(path: Path) -> ShardOutline:
         files.append(FileOutline(entry.hash, entry.size, entry.offset))
         xorbs |= dict.fromkeys(segment.xorb for segment in entry.segments)
         chunks += _chunks_of(entry)
+        segments += entry.segment_count
+        if segments - len(files) > MOST_FURTHER_SEGMENTS:
+            raise InvalidShard(
+                f"The files of a shard have at most {MOST_FURTHER_SEGMENTS} segments besides the "
+                "first of each: send them in several shards, or in longer segments."
+            )
     if chunks > MOST_CHUNKS_OF_SHARD:
         raise InvalidShard(f"The files of a shard have at most {MOST_CHUNKS_OF_SHARD} chunks.")
     return ShardOutline(files, list(xorbs))
@@ -128,7 +137,7 @@ def _verify(
 ) -> VerifiedFile:
     layouts = _Layouts(store, xorbs)
     verify_file(file, layouts)
-    sha256 = check.known_sha256 or sha256_of(_stored_pieces(store, file.segments, layouts))
+    sha256 = check.known_sha256 or sha256_of(_stored_pieces(store, file.segments, xorbs))
     if file.sha256 not in {None, sha256}:
         raise InvalidShard(
             f"The file {to_text(file.hash)} has the SHA-256 {sha256}, not {file.sha256}."
@@ -137,8 +146,10 @@ def _verify(
         hash=to_text(file.hash),
         sha256=sha256,
         size=file.size,
-        segments=tuple(_blob_segment(each, layouts[each.xorb]) for each in file.segments),
-        chunks=_queried_chunks(file, layouts),
+        segments=tuple(
+            _blob_segment(each, xorbs[each.xorb].name, layouts[each.xorb]) for each in file.segments
+        ),
+        chunks=_queried_chunks(file, xorbs, layouts),
     )
 
 
@@ -166,24 +177,35 @@ def _layout_of(store: ObjectStore, digest: bytes, xorbs: Mapping[bytes, Xorb]) -
 
 
 def _stored_pieces(
-    store: ObjectStore, segments: Iterable[Segment], layouts: Mapping[bytes, XorbLayout]
-) -> Iterator[bytes]:
+    store: ObjectStore, segments: Iterable[Segment], xorbs: Mapping[bytes, Xorb]
+) -> Iterator[bytes | memoryview]:
     """Yield the stored bytes of the segments in pieces that hold whole chunks."""
+    layouts = _Layouts(store, xorbs)
     for segment in segments:
-        layout, start = layouts[segment.xorb], segment.start
-        while start < segment.end:
-            first, _ = layout.stored_range(start, start + 1)
-            fitting = bisect_right(layout.stored_ends, first + _PIECE_BYTES)
-            end = min(max(fitting, start + 1), segment.end)
-            key = xorb_key(to_text(segment.xorb))
+        layout, key = layouts[segment.xorb], xorb_key(xorbs[segment.xorb].name)
+        path = store.local_path(key)
+        if path is not None:
+            yield _mapped(path)[slice(*layout.stored_range(segment.start, segment.end))]
+            continue
+        for start, end in _fitting_runs(segment, layout):
             yield b"".join(store.pieces(key, *layout.stored_range(start, end)))
-            start = end
 
 
-def _blob_segment(segment: Segment, layout: XorbLayout) -> BlobSegment:
+def _fitting_runs(segment: Segment, layout: XorbLayout) -> Iterator[tuple[int, int]]:
+    """Yield runs of chunks that are read at once."""
+    start = segment.start
+    while start < segment.end:
+        first, _ = layout.stored_range(start, start + 1)
+        fitting = bisect_right(layout.stored_ends, first + _PIECE_BYTES)
+        end = min(max(fitting, start + 1), segment.end)
+        yield start, end
+        start = end
+
+
+def _blob_segment(segment: Segment, xorb: str, layout: XorbLayout) -> BlobSegment:
     start_byte, end_byte = layout.stored_range(segment.start, segment.end)
     return BlobSegment(
-        xorb=to_text(segment.xorb),
+        xorb=xorb,
         start_chunk=segment.start,
         end_chunk=segment.end,
         start_byte=start_byte,
@@ -192,14 +214,16 @@ def _blob_segment(segment: Segment, layout: XorbLayout) -> BlobSegment:
     )
 
 
-def _queried_chunks(file: ShardFile, layouts: Mapping[bytes, XorbLayout]) -> dict[str, str]:
+def _queried_chunks(
+    file: ShardFile, xorbs: Mapping[bytes, Xorb], layouts: Mapping[bytes, XorbLayout]
+) -> dict[str, str]:
     chunks: dict[str, str] = {}
     for segment in file.segments:
         layout = layouts[segment.xorb]
         for at in range(segment.start, segment.end):
             chunk = layout.chunk(at)
             if not chunks or last_number(chunk) % _QUERIED == 0:
-                chunks.setdefault(to_text(chunk), to_text(segment.xorb))
+                chunks.setdefault(to_text(chunk), xorbs[segment.xorb].name)
     return chunks
 
 

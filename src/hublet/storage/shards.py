@@ -56,6 +56,10 @@ class ShardFile:
             yield Segment(xorb, length, start, end)
 
     @property
+    def segment_count(self) -> int:
+        return len(self.segment_records) // _RECORD.size
+
+    @property
     def range_hashes(self) -> Iterator[bytes]:
         return (digest for digest, *_ in _RECORD.iter_unpack(self.range_records))
 

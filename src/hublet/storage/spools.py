@@ -14,6 +14,7 @@ from typing import Self
 
 from hublet.storage.errors import FileTooLarge
 from hublet.storage.records import Blob
+from hublet.storage.xorbs import Buffer
 
 _PIECE_BYTES = 1 << 20
 
@@ -44,7 +45,7 @@ class Spool:
     ) -> None:
         self.close()
 
-    def write(self, data: bytes | bytearray | memoryview) -> None:
+    def write(self, data: Buffer) -> None:
         self._file.write(data)
         if self._sha256 is not None:
             self._sha256.update(data)
@@ -116,13 +117,16 @@ def _git_digest(size: int) -> "hashlib._Hash":
     return hashlib.sha1(b"blob %d\x00" % size, usedforsecurity=False)
 
 
-async def fill(spool: Spool, chunks: AsyncIterable[bytes], *, largest: int) -> None:
+async def fill(spool: Spool, pieces: AsyncIterable[Buffer], *, largest: int) -> None:
     """Write a body to a spool in large pieces; raise FileTooLarge as soon as it is too long."""
     gathered = bytearray()
-    async for chunk in chunks:
-        gathered += chunk
-        if spool.size + len(gathered) > largest:
+    async for piece in pieces:
+        if spool.size + len(gathered) + len(piece) > largest:
             raise FileTooLarge(largest)
+        if not gathered and len(piece) >= _PIECE_BYTES:
+            await asyncio.to_thread(spool.write, piece)
+            continue
+        gathered += piece
         if len(gathered) >= _PIECE_BYTES:
             await asyncio.to_thread(spool.write, gathered)
             gathered = bytearray()

@@ -1,12 +1,12 @@
-"""SQL of blobs, of xorbs, and of the segments that make up a blob."""
+"""SQL of blobs, of xorbs, and of the layouts of blobs: lists of segments that make them up."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.storage.records import Blob, BlobSegment, Content, CutBlob, Xorb
+from hublet.storage.records import Blob, BlobSegment, Content, CutBlob, Xorb, hash_of
 from hublet.storage.xorbs import XorbLayout
 
 
@@ -17,11 +17,11 @@ async def add_blobs(conn: Connection, blobs: Iterable[Blob]) -> None:
     """
     await conn.execute_many(
         """
-        INSERT INTO blobs (sha256, size, git_sha1, is_whole, created_at)
-        VALUES ($1, $2, $3, TRUE, $4)
-        ON CONFLICT (sha256) DO UPDATE SET git_sha1 = coalesce(excluded.git_sha1, blobs.git_sha1)
+        INSERT INTO blobs (sha256, size, is_whole, created_at) VALUES ($1, $2, TRUE, $3)
+        -- The update keeps pruning away from the row.
+        ON CONFLICT (sha256) DO UPDATE SET size = excluded.size
         """,
-        [(blob.sha256, blob.size, blob.git_sha1, micros()) for blob in blobs],
+        [(blob.sha256, blob.size, micros()) for blob in blobs],
     )
 
 
@@ -29,113 +29,112 @@ async def add_xorb(conn: Connection, xorb: Xorb) -> None:
     """Add a xorb that the store has, or mark it as just arrived."""
     await conn.execute(
         """
-        INSERT INTO xorbs (hash, chunks, size, stored_size, created_at) VALUES ($1, $2, $3, $4, $5)
-        ON CONFLICT (hash) DO UPDATE SET created_at = excluded.created_at
+        INSERT INTO xorbs (name, hash, chunks, size, stored_size, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (name) DO UPDATE SET created_at = excluded.created_at
         """,
-        xorb.hash, xorb.chunks, xorb.size, xorb.stored_size, micros(),
+        xorb.name, xorb.hash, xorb.chunks, xorb.size, xorb.stored_size, micros(),
     )  # fmt: skip
 
 
-async def relocate_chunks(conn: Connection, xorb: Xorb, layout: XorbLayout) -> None:
-    """Note where the chunks of a xorb lie that is stored in another form than before."""
-    await conn.execute(
-        "UPDATE xorbs SET stored_size = $2 WHERE hash = $1", xorb.hash, xorb.stored_size
-    )
+async def find_xorbs(conn: Reader, names: Iterable[str]) -> dict[str, Xorb]:
     rows = await conn.fetch_all(
-        "SELECT DISTINCT start_chunk, end_chunk FROM blob_segments WHERE xorb = $1", xorb.hash
+        "SELECT name, chunks, size, stored_size FROM xorbs WHERE name IN each($1)",
+        _json_array(names),
+    )
+    return {row["name"]: Xorb(**dict(row)) for row in rows}
+
+
+async def find_other_forms(conn: Reader, name: str) -> list[Xorb]:
+    """Return the stored xorbs that have the same chunks as another one."""
+    rows = await conn.fetch_all(
+        """
+        SELECT name, chunks, size, stored_size FROM xorbs
+        WHERE hash = $1 AND name <> $2 ORDER BY name
+        """,
+        hash_of(name), name,
+    )  # fmt: skip
+    return [Xorb(**dict(row)) for row in rows]
+
+
+async def move_segments(conn: Connection, name: str, form: Xorb, layout: XorbLayout) -> None:
+    """Let all segments of a stored xorb be read from another form of the same chunks."""
+    rows = await conn.fetch_all(
+        "SELECT DISTINCT start_chunk, end_chunk FROM layout_segments WHERE xorb = $1", name
     )
     await conn.execute_many(
         """
-        UPDATE blob_segments SET start_byte = $4, end_byte = $5
+        UPDATE layout_segments SET xorb = $4, start_byte = $5, end_byte = $6
         WHERE xorb = $1 AND start_chunk = $2 AND end_chunk = $3
         """,
         [
-            (xorb.hash, start, end, *layout.stored_range(start, end))
+            (name, start, end, form.name, *layout.stored_range(start, end))
             for start, end in ((row["start_chunk"], row["end_chunk"]) for row in rows)
         ],
     )
 
 
-async def find_xorbs(conn: Reader, hashes: Iterable[str]) -> dict[str, Xorb]:
-    rows = await conn.fetch_all(
-        "SELECT hash, chunks, size, stored_size FROM xorbs WHERE hash IN each($1)",
-        _json_array(hashes),
-    )
-    return {row["hash"]: Xorb(**dict(row)) for row in rows}
-
-
-async def add_cut_blob(
-    conn: Connection, blob: Blob, xet_hash: str, segments: Sequence[BlobSegment]
-) -> None:
-    """Add a blob that segments of verified xorbs make up, or the segments to a blob without any."""
-    await add_cut_blobs(conn, [CutBlob(blob=blob, xet_hash=xet_hash, segments=tuple(segments))])
-
-
 async def add_cut_blobs(conn: Connection, cut: Sequence[CutBlob]) -> None:
-    """Add blobs that segments of verified xorbs make up, or the segments to blobs without any.
-
-    The first segments of a content stay; its further file hashes lead to them.
-    """
-    blobs = [each.blob for each in cut]
+    """Add blobs that segments of verified xorbs make up, or further layouts to blobs."""
     await conn.execute_many(
         """
-        INSERT INTO blobs (sha256, size, git_sha1, is_whole, created_at)
-        VALUES ($1, $2, $3, FALSE, $4)
+        INSERT INTO blobs (sha256, size, is_whole, created_at) VALUES ($1, $2, FALSE, $3)
         -- The update keeps pruning away from the row.
-        ON CONFLICT (sha256) DO UPDATE SET git_sha1 = coalesce(excluded.git_sha1, blobs.git_sha1)
+        ON CONFLICT (sha256) DO UPDATE SET size = excluded.size
         """,
-        [(blob.sha256, blob.size, blob.git_sha1, micros()) for blob in blobs],
+        [(each.blob.sha256, each.blob.size, micros()) for each in cut],
     )
+    layouts = {each.layout: each for each in sorted(cut, key=lambda each: each.layout)}
     await conn.execute_many(
-        "UPDATE blobs SET xet_hash = $2 WHERE sha256 = $1 AND xet_hash IS NULL",
-        [(each.blob.sha256, each.xet_hash) for each in cut],
+        """
+        INSERT INTO layouts (id, sha256) VALUES ($1, $2)
+        ON CONFLICT (id) DO UPDATE SET sha256 = excluded.sha256
+        """,
+        [(layout, each.blob.sha256) for layout, each in layouts.items()],
     )
-    await _add_segments(conn, cut)
-    await conn.execute_many(
-        "INSERT INTO xet_files (hash, sha256) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING",
-        [(each.xet_hash, each.blob.sha256) for each in cut],
-    )
+    await _add_segments(conn, layouts)
 
 
-async def _add_segments(conn: Connection, cut: Sequence[CutBlob]) -> None:
-    """Add the segments of blobs that have just got their file hash, and so have none yet."""
+async def _add_segments(conn: Connection, layouts: Mapping[str, CutBlob]) -> None:
+    """Add the segments of those layouts that are new, and so have none yet."""
     rows = await conn.fetch_all(
         """
-        SELECT b.sha256, b.xet_hash FROM blobs b
-        WHERE b.sha256 IN each($1)
-            AND NOT EXISTS (SELECT 1 FROM blob_segments s WHERE s.sha256 = b.sha256)
+        SELECT l.id FROM layouts l
+        WHERE l.id IN each($1)
+            AND NOT EXISTS (SELECT 1 FROM layout_segments s WHERE s.layout = l.id)
         """,
-        _json_array(each.blob.sha256 for each in cut),
+        _json_array(layouts),
     )
-    canonical = {(row["sha256"], row["xet_hash"]) for row in rows}
-    first = {(each.blob.sha256, each.xet_hash): each for each in reversed(cut)}
     await conn.execute_many(
         """
-        INSERT INTO blob_segments (
-            sha256, position, xorb, start_chunk, end_chunk, start_byte, end_byte, size
+        INSERT INTO layout_segments (
+            layout, position, xorb, start_chunk, end_chunk, start_byte, end_byte, size
         ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
         """,
         [
-            (sha256, position, each.xorb, each.start_chunk, each.end_chunk, each.start_byte,
+            (row["id"], position, each.xorb, each.start_chunk, each.end_chunk, each.start_byte,
              each.end_byte, each.size)
-            for (sha256, xet_hash) in canonical & first.keys()
-            for position, each in enumerate(first[sha256, xet_hash].segments)
+            for row in rows
+            for position, each in enumerate(layouts[row["id"]].segments)
         ],
     )  # fmt: skip
 
 
-async def find_contents(conn: Reader, digests: Iterable[str]) -> dict[str, Content]:
-    """Return, by SHA-256, where the bytes of blobs lie."""
-    wanted = _json_array(digests)
+async def find_contents(
+    conn: Reader, digests: Iterable[str], *, layouts: Mapping[str, str] | None = None
+) -> dict[str, Content]:
+    """Return, by SHA-256, where the bytes of blobs lie: in these layouts, by SHA-256, or in any."""
+    chosen = layouts or {}
     rows = await conn.fetch_all(
-        "SELECT sha256, size, xet_hash, is_whole FROM blobs WHERE sha256 IN each($1)", wanted
+        "SELECT sha256, size, is_whole FROM blobs WHERE sha256 IN each($1)", _json_array(digests)
     )
-    segments = await _segments_of(conn, wanted)
+    segments = await _segments_of(conn, "each($1)", chosen.values())
+    others = [row["sha256"] for row in rows if row["sha256"] not in chosen]
+    segments |= await _segments_of(conn, _ANY_LAYOUT, others)
     return {
         row["sha256"]: Content(
             sha256=row["sha256"],
             size=row["size"],
-            xet_hash=row["xet_hash"],
             is_whole=bool(row["is_whole"]),
             segments=tuple(segments.get(row["sha256"], ())),
         )
@@ -143,13 +142,26 @@ async def find_contents(conn: Reader, digests: Iterable[str]) -> dict[str, Conte
     }
 
 
-async def _segments_of(conn: Reader, wanted: str) -> dict[str, list[BlobSegment]]:
+async def list_layouts(conn: Reader, sha256: str) -> list[str]:
+    """Return all layouts of a blob."""
+    rows = await conn.fetch_all("SELECT id FROM layouts WHERE sha256 = $1 ORDER BY id", sha256)
+    return [row["id"] for row in rows]
+
+
+# One of each content.
+_ANY_LAYOUT = "(SELECT min(id) FROM layouts WHERE sha256 IN each($1) GROUP BY sha256)"
+
+
+async def _segments_of(
+    conn: Reader, layouts: str, wanted: Iterable[str]
+) -> dict[str, list[BlobSegment]]:
     rows = await conn.fetch_all(
-        """
-        SELECT sha256, xorb, start_chunk, end_chunk, start_byte, end_byte, size
-        FROM blob_segments WHERE sha256 IN each($1) ORDER BY sha256, position
+        f"""
+        SELECT l.sha256, s.xorb, s.start_chunk, s.end_chunk, s.start_byte, s.end_byte, s.size
+        FROM layouts l JOIN layout_segments s ON s.layout = l.id
+        WHERE l.id IN {layouts} ORDER BY s.layout, s.position
         """,
-        wanted,
+        _json_array(wanted),
     )
     segments: dict[str, list[BlobSegment]] = {}
     for row in rows:
@@ -166,23 +178,6 @@ def _segment(row: Row) -> BlobSegment:
         end_byte=row["end_byte"],
         size=row["size"],
     )
-
-
-async def find_xet_hashes(conn: Reader, digests: Iterable[str]) -> dict[str, str]:
-    """Return, by SHA-256, the file hashes of those blobs that are cut."""
-    rows = await conn.fetch_all(
-        "SELECT sha256, xet_hash FROM blobs WHERE sha256 IN each($1) AND xet_hash IS NOT NULL",
-        _json_array(digests),
-    )
-    return {row["sha256"]: row["xet_hash"] for row in rows}
-
-
-async def find_digest(conn: Reader, xet_hash: str) -> str | None:
-    """Return the SHA-256 of the content with a file hash."""
-    digest: str | None = await conn.fetch_value(
-        "SELECT sha256 FROM xet_files WHERE hash = $1", xet_hash
-    )
-    return digest
 
 
 def _json_array(texts: Iterable[str]) -> str:

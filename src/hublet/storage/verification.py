@@ -13,25 +13,36 @@ from pathlib import Path
 from hublet.storage.errors import InvalidShard
 from hublet.storage.shards import Segment, ShardFile, ShardXorb
 from hublet.storage.xet_hashes import Node, file_hash, to_text
-from hublet.storage.xorbs import SMALLEST_CHUNK, XorbLayout, read_chunks, verify
+from hublet.storage.xorbs import SMALLEST_CHUNK, XorbLayout, form_of, read_chunks, verify
 
 # So many chunks of a file may be shorter than clients cut them.
 _FREE_CHUNKS = 16
 
 
-def verify_xorb_file(path: Path, expected: bytes) -> XorbLayout:
-    """Verify a xorb that lies in a file, without reading it into memory."""
+def verify_upload(path: Path, expected: bytes) -> tuple[XorbLayout, str]:
+    """Verify a xorb that lies in a file; return its layout, and the digest of its form."""
+    data = _mapped(path)
+    layout = verify(data, expected)
+    return layout, form_of(data[: layout.stored_size])
+
+
+def form_of_file(path: Path) -> str:
+    """Return the digest of the form of a xorb without a footer that lies in a file."""
+    return form_of(_mapped(path))
+
+
+def _mapped(path: Path) -> memoryview:
+    """Return the bytes of a file, without reading it into memory."""
     with path.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
-            return verify(b"", expected)
+            return memoryview(b"")
         # It is closed when nobody holds it any more: an error's traceback still has views of it.
-        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return verify(memoryview(data), expected)
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def verify_stored_xorb(path: Path, expected: bytes) -> tuple[XorbLayout, bool]:
     """Verify a xorb at rest; return its layout, and whether the footer behind it is right."""
-    layout = verify_xorb_file(path, expected)
+    layout = verify(_mapped(path), expected)
     with path.open("rb") as file:
         file.seek(layout.stored_size)
         return layout, file.read() == layout.footer()
@@ -73,9 +84,15 @@ def _layout_of(segment: Segment, layouts: Mapping[bytes, XorbLayout]) -> XorbLay
     if layout is None:
         raise InvalidShard(f"The xorb {to_text(segment.xorb)} was not uploaded here.")
     if not segment.start < segment.end <= len(layout):
-        raise InvalidShard(f"The xorb {to_text(segment.xorb)} has no such chunks.")
-    if layout.length(segment.start, segment.end) != segment.length:
-        raise InvalidShard("A segment's length is not that of its chunks.")
+        raise InvalidShard(
+            f"A segment names the chunks from {segment.start} to before {segment.end} of the xorb "
+            f"{to_text(segment.xorb)}, which has {len(layout)}."
+        )
+    length = layout.length(segment.start, segment.end)
+    if length != segment.length:
+        raise InvalidShard(
+            f"A segment's length is not that of its chunks: {length}, not {segment.length}."
+        )
     return layout
 
 

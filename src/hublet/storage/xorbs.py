@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import lz4.block
 import lz4.frame
+from blake3 import blake3
 from lz4.frame import LZ4FrameDecompressor
 
 from hublet.core.dataclasses import dataclass
@@ -27,7 +28,9 @@ MOST_CHUNKS = 8192
 # The client cuts xorbs at 64 MiB of content; the headers come on top.
 LARGEST_XORB = 64 * 1024 * 1024 + 8 * MOST_CHUNKS
 
-_HEADER_BYTES = 8
+# Of a chunk: its version, three bytes for the stored length, the scheme, three for the length.
+_CHUNK_HEADER = struct.Struct("<2I")
+_HEADER_BYTES = _CHUNK_HEADER.size
 _FOOTER_TAG = b"XETBLOB"
 _HASHES_TAG = b"XBLBHSH\x00"
 _ENDS_TAG = b"XBLBBND\x01"
@@ -47,6 +50,7 @@ _FRAME_END = bytes(4)
 _GROUPS = 4
 # So much of a chunk shows whether it is better regrouped.
 _SAMPLE_BYTES = 8 * 1024
+_FORM_BYTES = 16
 
 Buffer = bytes | bytearray | memoryview
 
@@ -151,6 +155,11 @@ def verify(data: Buffer, expected: bytes) -> XorbLayout:
     return layout
 
 
+def form_of(stored: Buffer) -> str:
+    """Return a digest of a xorb as it is stored: its hash says nothing of how it is compressed."""
+    return blake3(stored).hexdigest(length=_FORM_BYTES)
+
+
 def read_chunks(data: Buffer) -> Iterator[Buffer]:
     """Yield the content of the chunks in a piece of a stored xorb that holds whole chunks.
 
@@ -165,10 +174,10 @@ def read_chunks(data: Buffer) -> Iterator[Buffer]:
         at += header.stored
 
 
-def read_stream(pieces: Iterable[bytes], start: int, end: int) -> Iterator[bytes]:
+def read_stream(pieces: Iterable[bytes], start: int, end: int) -> Iterator[Buffer]:
     """Yield the content from start to before end of whole chunks that arrive in any pieces.
 
-    Chunks that lie before it are not decompressed.
+    Chunks that lie before it are not decompressed, and those that are not compressed not copied.
     """
     waiting = b""
     at = 0
@@ -181,7 +190,7 @@ def read_stream(pieces: Iterable[bytes], start: int, end: int) -> Iterator[bytes
             first, at = at, at + header.length
             if at > start:
                 content = _content(memoryview(waiting)[data:used], header)
-                yield bytes(content[max(start - first, 0) : end - first])
+                yield memoryview(content)[max(start - first, 0) : end - first]
             if at >= end:
                 return
         waiting = waiting[used:]
@@ -248,13 +257,12 @@ def _header(view: memoryview, at: int) -> _Header:
     """Read the header of a chunk; raise InvalidXorb unless it and what it announces are possible."""
     if len(view) - at < _HEADER_BYTES:
         raise InvalidXorb(f"The xorb ends within the header of a chunk, at byte {at}.")
-    if view[at] != 0:
-        raise InvalidXorb(f"The chunk at byte {at} has the version {view[at]}; only 0 is known.")
-    header = _Header(
-        stored=int.from_bytes(view[at + 1 : at + 4], "little"),
-        scheme=view[at + 4],
-        length=int.from_bytes(view[at + 5 : at + 8], "little"),
-    )
+    first, second = _CHUNK_HEADER.unpack_from(view, at)
+    if first & 0xFF:
+        raise InvalidXorb(
+            f"The chunk at byte {at} has the version {first & 0xFF}; only 0 is known."
+        )
+    header = _Header(stored=first >> 8, scheme=second & 0xFF, length=second >> 8)
     if not 1 <= header.length <= LARGEST_CHUNK:
         raise InvalidXorb(f"The chunk at byte {at} must have 1 to {LARGEST_CHUNK} bytes.")
     if not 1 <= header.stored <= 2 * LARGEST_CHUNK:

@@ -158,12 +158,18 @@ class Caller:
         """What this token belongs to, for rights over what the same origin created."""
         return self.token.app_id or self.token.id
 
+    def owners_within(self, scope: Scope) -> frozenset[str] | None:
+        """Return whose things a scope holds for, by id; None: everybody's."""
+        if self.token.role is not TokenRole.fine_grained:
+            return None if scope in self.scopes else frozenset()
+        grants = self.token.grants
+        if scope in with_included(grants.everywhere):
+            return None
+        return frozenset(
+            grant.entity_id for grant in grants.scoped if scope in with_included(grant.scopes)
+        )
+
     def may(self, scope: Scope, *, on: str) -> bool:
         """Tell whether a scope holds for what this user or organization (by id) owns."""
-        if self.token.role is not TokenRole.fine_grained:
-            return scope in self.scopes
-        grants = self.token.grants
-        return scope in with_included(grants.everywhere) or any(
-            grant.entity_id == on and scope in with_included(grant.scopes)
-            for grant in grants.scoped
-        )
+        owners = self.owners_within(scope)
+        return owners is None or on in owners

@@ -1,5 +1,6 @@
 """Records of webhooks: the webhook and who has access to it, its secrets, deliveries, attempts."""
 
+import json
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
@@ -73,6 +74,9 @@ class WebhookRecord:
     job_source_id: str | None = None
     # Of whoever last set or changed a webhook that starts a job; None for one with a URL.
     delegation: Delegation | None = None
+    # Of whose private repositories it may hear: those that the token could read with which it was
+    # set or last changed; None: all that its owner may see.
+    private_owners: frozenset[str] | None = None
     secret_names: tuple[str, ...] = ()
     has_secret: bool = False
     watched: tuple[WatchedItem, ...] = ()
@@ -80,6 +84,15 @@ class WebhookRecord:
     state: WebhookState = WebhookState.enabled
     created_at: datetime
     last_trigger_at: datetime | None = None
+
+
+def may_hear(private_owners: frozenset[str] | None, repo: RepoSnapshot) -> bool:
+    """Tell whether the token that set a webhook lets it hear of a repository."""
+    return not repo.private or private_owners is None or repo.owner_id in private_owners
+
+
+def private_owners_from_text(text: str | None) -> frozenset[str] | None:
+    return None if text is None else frozenset(json.loads(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,10 +78,21 @@ async def create(conn: Connection, access: WebhookAccess, request: CreateWebhook
         created_at=now(),
     )
     webhook, secrets = _apply_request(webhook, WebhookSecrets(), request, target)
-    webhook = replace(webhook, delegation=await _delegate(conn, access, webhook))
+    webhook = await _with_rights(conn, access, webhook)
     await store.add(conn, webhook, seal(conn.hub.keys, webhook.id, secrets))
     await _audit(conn, access, "webhook.create", webhook)
     return await get(conn, access, webhook.id)
+
+
+async def _with_rights(
+    conn: Reader, access: WebhookAccess, webhook: WebhookRecord
+) -> WebhookRecord:
+    """Return a webhook with what the caller can give it: every change counts, also of its URL."""
+    return replace(
+        webhook,
+        delegation=await _delegate(conn, access, webhook),
+        private_owners=access.caller.owners_within(Scope.read_repos),
+    )
 
 
 async def _delegate(
@@ -121,7 +132,7 @@ async def update(
     if request.domains is not MISSING:
         webhook = replace(webhook, domains=tuple(request.domains))
     webhook, secrets = _apply_request(webhook, await secrets_of(conn, webhook_id), request, target)
-    webhook = replace(webhook, delegation=await _delegate(conn, access, webhook))
+    webhook = await _with_rights(conn, access, webhook)
     await store.update(conn, webhook, seal(conn.hub.keys, webhook_id, secrets))
     if target is not None and not target.equals_target_of(before):
         await store.reset_health(conn, webhook_id)

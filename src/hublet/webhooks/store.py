@@ -14,12 +14,13 @@ from hublet.webhooks.records import (
     WatchedType,
     WebhookRecord,
     WebhookState,
+    private_owners_from_text,
 )
 from hublet.webhooks.sealed_secrets import SealedSecrets
 
 _COLUMNS = """
     h.id, h.owner_id, h.creator_id, h.url, h.job, h.job_source_id, h.delegation,
-    h.secret_names, h.sealed_secret IS NOT NULL AS has_secret, h.watches_repo, h.watches_discussion, h.state,
+    h.private_owners, h.secret_names, h.sealed_secret IS NOT NULL AS has_secret, h.watches_repo, h.watches_discussion, h.state,
     h.created_at, l.last_trigger_at
 """
 _FROM = "FROM webhooks h LEFT JOIN webhook_lanes l ON l.webhook_id = h.id"
@@ -100,8 +101,8 @@ async def add(conn: Connection, webhook: WebhookRecord, sealed: SealedSecrets) -
         INSERT INTO webhooks
             (id, owner_id, creator_id, state, created_at, updated_at, url, job, job_source_id,
              sealed_secrets, secret_names, sealed_secret, sealed_old_secret, old_secret_until,
-             watches_repo, watches_discussion, delegation)
-        VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+             watches_repo, watches_discussion, delegation, private_owners)
+        VALUES ($1, $2, $3, $4, $5, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
         """,
         webhook.id, webhook.owner_id, webhook.creator_id, webhook.state,
         to_micros(webhook.created_at), *_setting_values(webhook, sealed),
@@ -115,7 +116,8 @@ async def update(conn: Connection, webhook: WebhookRecord, sealed: SealedSecrets
         """
         UPDATE webhooks SET updated_at = $2, url = $3, job = $4, job_source_id = $5,
             sealed_secrets = $6, secret_names = $7, sealed_secret = $8, sealed_old_secret = $9,
-            old_secret_until = $10, watches_repo = $11, watches_discussion = $12, delegation = $13
+            old_secret_until = $10, watches_repo = $11, watches_discussion = $12, delegation = $13,
+            private_owners = $14
         WHERE id = $1
         """,
         webhook.id, micros(), *_setting_values(webhook, sealed),
@@ -137,6 +139,7 @@ def _setting_values(webhook: WebhookRecord, sealed: SealedSecrets) -> Sequence[o
         Domain.repo in webhook.domains,
         Domain.discussion in webhook.domains,
         None if webhook.delegation is None else delegation_to_text(webhook.delegation),
+        None if webhook.private_owners is None else json.dumps(sorted(webhook.private_owners)),
     )
 
 
@@ -206,6 +209,7 @@ def _webhook_record(row: Row, watched: Sequence[WatchedItem]) -> WebhookRecord:
         delegation=None
         if row["url"] is not None
         else delegation_from_text(row["delegation"], creator_id=row["creator_id"]),
+        private_owners=private_owners_from_text(row["private_owners"]),
         secret_names=tuple(json.loads(row["secret_names"])),
         has_secret=bool(row["has_secret"]),
         watched=tuple(watched),

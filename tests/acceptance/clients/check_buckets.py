@@ -211,19 +211,6 @@ def test_a_repository_is_copied_into_a_bucket(
     assert contents(target) == contents(source)
 
 
-def test_a_local_script_reaches_a_job(api: HfApi, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text("print('from a script')\n")
-
-    job = api.run_uv_job(str(script))
-    [volume] = api.inspect_job(job_id=job.id).volumes
-    reading = api.run_job(image="ubuntu", command=["sh", "-c", "cat /data/*.py"], volumes=[volume])
-
-    # The machine of this test need not have uv, which runs the script.
-    assert list(api.fetch_job_logs(job_id=reading.id, follow=True)) == ["print('from a script')"]
-    assert (volume.type, volume.source) == ("bucket", "ada/jobs-artifacts")
-
-
 def test_a_file_system_reads_a_bucket(bucket: str) -> None:
     put(bucket, "sub/a.bin", bytes(range(256)) * 100)
     files = HfFileSystem(use_listings_cache=False)

@@ -150,6 +150,13 @@ async def test_a_transaction_that_never_ends_is_not_waited_for_without_end(
     assert await notes_of(database) == ["a", "c"]
 
 
+async def test_a_commit_survives_a_power_cut(database: SqliteDatabase) -> None:
+    """What the database fixture of other tests leaves out, which need no such promise."""
+    [synchronous] = database.writer.execute("PRAGMA synchronous").fetchone()
+    # FULL.
+    assert synchronous == 2
+
+
 async def test_the_commit_runs_in_another_thread(database: SqliteDatabase) -> None:
     threads: dict[str, int] = {}
     database.writer.set_trace_callback(

@@ -86,13 +86,13 @@ async def test_a_connection_that_is_not_used_begins_nothing(
     async def refuse() -> None:
         pytest.fail("Something was begun.")
 
-    monkeypatch.setattr(database, {"sqlite": "begin"}.get(database.kind, "acquire"), refuse)
-
-    async with database.transaction() as conn:
-        conn.wake("anybody")
-    with suppress(RollBack):
-        async with database.transaction():
-            raise RollBack
+    with monkeypatch.context() as patched:
+        patched.setattr(database, {"sqlite": "begin"}.get(database.kind, "acquire"), refuse)
+        async with database.transaction() as conn:
+            conn.wake("anybody")
+        with suppress(RollBack):
+            async with database.transaction():
+                raise RollBack
 
 
 async def test_a_statement_after_the_end_is_refused(database: Database) -> None:

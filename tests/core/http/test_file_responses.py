@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -16,10 +16,10 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from hublet.core.http import server_protocol
 from hublet.core.http.exchange import Exchange
 from hublet.core.http.file_responses import blob_response
-from hublet.core.http.server_protocol import ZeroCopyProtocol, find_send_file
+from hublet.core.http.response_bodies import DirectSender, find_sender
+from hublet.core.http.server_protocol import ZeroCopyProtocol
 from patience import SOON_SECONDS
 
 CONTENT = os.urandom(3 << 20)
@@ -28,8 +28,23 @@ CONTENT = os.urandom(3 << 20)
 class OneFile(NamedTuple):
     path: Path | None
 
-    def pieces(self, start: int, end: int) -> Iterator[bytes]:
+    def pieces(self, start: int, end: int) -> Generator[bytes]:
         raise AssertionError("The path is enough.")
+
+
+class InPieces(NamedTuple):
+    """The same file, as if it had to be put together."""
+
+    file: Path
+    path: None = None
+
+    def pieces(self, start: int, end: int) -> Generator[memoryview]:
+        with self.file.open("rb") as file:
+            file.seek(start)
+            while start < end:
+                piece = memoryview(file.read(min(end - start, 70_001)))
+                start += len(piece)
+                yield piece
 
 
 @pytest.fixture
@@ -42,8 +57,9 @@ def path(tmp_path: Path) -> Path:
 class App:
     """Answers every request with one file, and remembers what it was told of each."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, in_pieces: bool = False) -> None:
         self._path = path
+        self._source = InPieces(path) if in_pieces else OneFile(path)
         self.exchanges: list[Exchange] = []
         self.kernel: list[bool] = []
 
@@ -51,10 +67,10 @@ class App:
         exchange = Exchange("id", "127.0.0.1", None, None, None)
         scope["exchange"] = exchange
         self.exchanges.append(exchange)
-        self.kernel.append(find_send_file(scope) is not None)
+        self.kernel.append(find_sender(scope) is not None)
         response = await blob_response(
             Request(scope, receive),
-            OneFile(self._path),
+            self._source,
             size=self._path.stat().st_size,
             etag="x",
             file_name="x",
@@ -93,11 +109,12 @@ def get(*headers: str, close: bool = True) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode()
 
 
+@pytest.mark.parametrize("in_pieces", [False, True])
 @pytest.mark.parametrize("protocol", [ZeroCopyProtocol, HttpToolsProtocol])
 async def test_a_file_arrives_whole_with_and_without_the_kernels_help(
-    path: Path, protocol: type[asyncio.Protocol]
+    path: Path, protocol: type[asyncio.Protocol], *, in_pieces: bool
 ) -> None:
-    app = App(path)
+    app = App(path, in_pieces=in_pieces)
     async with served(app, protocol) as port:
         answer = await fetch(port, get())
 
@@ -107,8 +124,9 @@ async def test_a_file_arrives_whole_with_and_without_the_kernels_help(
     assert app.kernel == [protocol is ZeroCopyProtocol]
 
 
-async def test_answers_on_one_connection_follow_each_other(path: Path) -> None:
-    app = App(path)
+@pytest.mark.parametrize("in_pieces", [False, True])
+async def test_answers_on_one_connection_follow_each_other(path: Path, *, in_pieces: bool) -> None:
+    app = App(path, in_pieces=in_pieces)
     async with served(app, ZeroCopyProtocol) as port:
         answer = await fetch(
             port,
@@ -131,10 +149,11 @@ def a_hole(folder: Path, size: int) -> Path:
     return path
 
 
-async def test_a_slow_reader_gets_everything(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_pieces", [False, True])
+async def test_a_slow_reader_gets_everything(tmp_path: Path, *, in_pieces: bool) -> None:
     # More than the sockets take without a reader, so that the server has to wait.
     size = 64 << 20
-    async with served(App(a_hole(tmp_path, size)), ZeroCopyProtocol) as port:
+    async with served(App(a_hole(tmp_path, size), in_pieces=in_pieces), ZeroCopyProtocol) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 12)
         writer.write(get())
         await asyncio.sleep(0.2)
@@ -144,10 +163,11 @@ async def test_a_slow_reader_gets_everything(tmp_path: Path) -> None:
     assert len(answer.partition(b"\r\n\r\n")[2]) == size
 
 
+@pytest.mark.parametrize("in_pieces", [False, True])
 async def test_a_client_that_leaves_is_no_error(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, in_pieces: bool
 ) -> None:
-    app, before = App(a_hole(tmp_path, 1 << 30)), open_files()
+    app, before = App(a_hole(tmp_path, 1 << 30), in_pieces=in_pieces), open_files()
     async with served(app, ZeroCopyProtocol) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 12)
         writer.write(get())
@@ -179,7 +199,21 @@ async def test_who_left_before_the_server_noticed_is_gone_from_then_on(path: Pat
     theirs.close()
     cycle = _Cycle(ours)
     with ours, path.open("rb") as file:
-        sent = await server_protocol._FileSender(cycle)(file.fileno(), 0, len(CONTENT))  # type: ignore[arg-type]  # noqa: SLF001 - the moment cannot be hit from outside
+        sent = await DirectSender(cycle).send_file(file.fileno(), 0, len(CONTENT))  # type: ignore[arg-type] - the moment cannot be hit from outside
 
     assert (sent, cycle.disconnected) == (0, True)
     cycle.transport.abort.assert_called_once_with()
+
+
+async def test_content_that_ends_too_early_is_never_taken_for_whole(tmp_path: Path) -> None:
+    class Short(InPieces):
+        def pieces(self, start: int, end: int) -> Generator[memoryview]:
+            return super().pieces(start, end - 1)
+
+    app = App(a_hole(tmp_path, 1 << 20))
+    app._source = Short(tmp_path / "hole")  # noqa: SLF001
+    async with served(app, ZeroCopyProtocol) as port:
+        answer = await fetch(port, get())
+
+    assert b"content-length: %d" % (1 << 20) in answer
+    assert len(answer.partition(b"\r\n\r\n")[2]) < 1 << 20

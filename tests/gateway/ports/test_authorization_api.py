@@ -180,7 +180,7 @@ async def test_the_hubs_own_host_never_serves_a_job(
     answer = await ask(port, host.format(id=port.job_id), ada)
 
     assert answer.status_code == 404
-    assert answer.json() == {"error": "There is nothing at this address: GET /some/path."}
+    assert answer.json() == {"error": "Repository not found"}
     assert port.job.heads == []
 
 

@@ -45,6 +45,14 @@ async def find_by_name(conn: Reader, name: str) -> Organization | None:
     return organization_record(row) if row else None
 
 
+async def list_by_ids(conn: Reader, organization_ids: Iterable[str]) -> list[Organization]:
+    rows = await conn.fetch_all(
+        f"SELECT {ORGANIZATION_COLUMNS} FROM organizations o WHERE o.id IN each($1)",
+        msgspec.json.encode(list(organization_ids)).decode(),
+    )
+    return [organization_record(row) for row in rows]
+
+
 async def list_all(conn: Reader, *, after: str = "", limit: int = 100) -> list[Organization]:
     rows = await conn.fetch_all(
         f"SELECT {ORGANIZATION_COLUMNS} FROM organizations o WHERE o.id > $1 ORDER BY o.id LIMIT $2",

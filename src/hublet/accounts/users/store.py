@@ -1,6 +1,7 @@
 """SQL of users: their names, e-mail addresses, memberships, followers and avatars."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 
 from hublet.accounts.names import email_key, name_key
 from hublet.accounts.records import (
@@ -51,6 +52,18 @@ async def add(conn: Connection, user: User, *, password_hash: str | None) -> Non
 async def find(conn: Reader, user_id: str) -> User | None:
     row = await conn.fetch_one(f"SELECT {USER_COLUMNS} FROM users u WHERE u.id = $1", user_id)
     return user_record(row) if row else None
+
+
+async def list_by_ids(conn: Reader, user_ids: Iterable[str]) -> list[User]:
+    """Return those of these users who are persons and not disabled."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {USER_COLUMNS} FROM users u
+        WHERE u.id IN each($1) AND u.disabled_at IS NULL AND u.type = $2
+        """,
+        json.dumps(list(user_ids)), UserType.person,
+    )  # fmt: skip
+    return [user_record(row) for row in rows]
 
 
 async def find_by_name(conn: Reader, name: str) -> User | None:
@@ -258,6 +271,18 @@ async def count_followed_users(conn: Reader, *, follower_id: str) -> int:
         follower_id,
     )
     return count
+
+
+async def count_followers_of(conn: Reader, account_ids: Iterable[str]) -> dict[str, int]:
+    """Count the followers of accounts by id, disabled ones too; none for who has none."""
+    rows = await conn.fetch_all(
+        """
+        SELECT account_id, count(*) AS count FROM follows WHERE account_id IN each($1)
+        GROUP BY account_id
+        """,
+        json.dumps(list(account_ids)),
+    )
+    return {row["account_id"]: row["count"] for row in rows}
 
 
 async def list_followers(

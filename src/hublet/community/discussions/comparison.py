@@ -12,7 +12,9 @@ import pygit2
 from hublet.community.discussions.records import PullRequestCommit, PullRequestDiff
 from hublet.community.errors import MergeConflicts
 from hublet.core.dataclasses import dataclass
-from hublet.repos.git import bare_repos
+from hublet.repos.git import bare_repos, diffs
+from hublet.repos.git.diffs import CommitDiff
+from hublet.repos.git.history import CommitInfo, describe
 from hublet.repos.git.objects import signature_of
 from hublet.repos.git.trees import get_commit
 
@@ -44,18 +46,10 @@ class MergeRequest:
 
 def diff(folder: Path, sides: Sides) -> PullRequestDiff:
     """Return the diff between the merge base and the head."""
-    repository = bare_repos.open_repository(folder)
-    head = get_commit(repository, sides.head)
-    patches = filter(None, _merge_base_tree(repository, sides).diff_to_tree(head.tree))
-    texts: list[str] = []
-    bytes_left = MAX_DIFF_BYTES
-    for patch in patches:
-        data = patch.data
-        bytes_left -= len(data)
-        if bytes_left < 0:
-            return PullRequestDiff(text="".join(texts), is_cut=True)
-        texts.append(data.decode(errors="replace"))
-    return PullRequestDiff(text="".join(texts), is_cut=False)
+    text, is_cut = diffs.diff_text(
+        folder, base=sides.base, head=sides.head, max_bytes=MAX_DIFF_BYTES
+    )
+    return PullRequestDiff(text=text, is_cut=is_cut)
 
 
 def sides_before(folder: Path, *, merge_commit: str, head: str) -> Sides:
@@ -73,18 +67,18 @@ def conflicts(folder: Path, sides: Sides) -> list[str]:
     repository = bare_repos.open_repository(folder)
     return (
         []
-        if _contains_head(repository, sides)
-        else _conflicting_paths(_merge_trees(repository, sides))
+        if contains_head(repository, sides)
+        else conflicting_paths(merge_trees(repository, sides))
     )
 
 
 def merge(folder: Path, sides: Sides, request: MergeRequest) -> str | None:
     """Write the merge commit; None when the base contains the head already."""
     repository = bare_repos.open_repository(folder)
-    if _contains_head(repository, sides):
+    if contains_head(repository, sides):
         return None
-    index = _merge_trees(repository, sides)
-    if paths := _conflicting_paths(index):
+    index = merge_trees(repository, sides)
+    if paths := conflicting_paths(index):
         raise MergeConflicts(paths)
     who = signature_of(request.author, at=request.at)
     tree = index.write_tree(repository)
@@ -108,27 +102,42 @@ def new_commits(folder: Path, *, old: str, new: str) -> list[PullRequestCommit]:
     return newest[::-1]
 
 
+def list_commits(folder: Path, sides: Sides) -> list[CommitInfo]:
+    """Return the commits that a pull request brings along, oldest first; not too old ones only."""
+    repository = bare_repos.open_repository(folder)
+    walker = repository.walk(get_commit(repository, sides.head).id)
+    walker.hide(get_commit(repository, sides.base).id)
+    return [describe(commit) for commit in islice(walker, MAX_COMMITS)][::-1]
+
+
+def diff_files(folder: Path, sides: Sides, *, path: str = "") -> CommitDiff:
+    """Return what a pull request changes file by file, within limits; or all of one file."""
+    common = bare_repos.open_repository(folder).merge_base(sides.base, sides.head)
+    return diffs.diff_commits(folder, str(common) if common else None, sides.head, path=path)
+
+
+def count_files(folder: Path, sides: Sides) -> int:
+    """Count the files that differ between the merge base and the head; none of them is read."""
+    repository = bare_repos.open_repository(folder)
+    head = get_commit(repository, sides.head)
+    common = diffs.merge_base_tree(repository, base=sides.base, head=sides.head)
+    return len(common.diff_to_tree(head.tree))
+
+
 def subject_of(message: str) -> str:
     return message.strip().partition("\n")[0].strip()
 
 
-def _contains_head(repository: pygit2.Repository, sides: Sides) -> bool:
+def contains_head(repository: pygit2.Repository, sides: Sides) -> bool:
     return str(repository.merge_base(sides.base, sides.head)) == sides.head
 
 
-def _merge_base_tree(repository: pygit2.Repository, sides: Sides) -> pygit2.Tree:
-    """Return the tree of the merge base; an empty one when the histories are unrelated."""
-    common = repository.merge_base(sides.base, sides.head)
-    if common is None:
-        return repository[repository.TreeBuilder().write()].peel(pygit2.Tree)
-    return get_commit(repository, str(common)).tree
-
-
-def _merge_trees(repository: pygit2.Repository, sides: Sides) -> pygit2.Index:
+def merge_trees(repository: pygit2.Repository, sides: Sides) -> pygit2.Index:
     base, head = (get_commit(repository, sha) for sha in (sides.base, sides.head))
-    return repository.merge_trees(_merge_base_tree(repository, sides), base.tree, head.tree)
+    common = diffs.merge_base_tree(repository, base=sides.base, head=sides.head)
+    return repository.merge_trees(common, base.tree, head.tree)
 
 
-def _conflicting_paths(index: pygit2.Index) -> list[str]:
+def conflicting_paths(index: pygit2.Index) -> list[str]:
     entries = (entry for conflict in index.conflicts or () for entry in conflict)
     return sorted({str(entry.path) for entry in entries if entry is not None})

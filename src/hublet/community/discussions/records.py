@@ -98,7 +98,8 @@ class DiscussionList:
     # The position of the page in the list, and the length of the list.
     start: int
     count: int
-    # How many are closed or merged, whatever status is filtered by.
+    # How many are open or drafts, and how many closed or merged, whatever status is filtered by.
+    open: int
     closed: int
 
 
@@ -145,6 +146,21 @@ class DiscussionView:
     comparison: Comparison | None = None
     # Whether the caller may read the files of the repository.
     may_read_files: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscussionRights:
+    """What a caller may do in a discussion; every service checks it again."""
+
+    # React, mute it, and hide one's own comments.
+    may_discuss: bool = False
+    may_comment: bool = False
+    # Rename, close and open it: its author, and those who may write to the repository.
+    may_change: bool = False
+    # Pin it, merge it and hide comments of others.
+    may_write: bool = False
+    # Add commits to an open pull request: its author, and those who may write.
+    may_push: bool = False
 
 
 def ref_of(number: int) -> str:

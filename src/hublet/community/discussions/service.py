@@ -7,9 +7,12 @@ from hublet.community import emoji_store
 from hublet.community.discussions import store
 from hublet.community.discussions.records import (
     CLOSED_STATUSES,
+    OPEN_STATUSES,
     DiscussionFilters,
     DiscussionList,
     DiscussionRecord,
+    DiscussionRights,
+    DiscussionSort,
     NewDiscussion,
 )
 from hublet.community.errors import (
@@ -35,6 +38,7 @@ from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
 from hublet.repos import service as repos
+from hublet.repos.commits.pull_requests import may_push_to
 from hublet.repos.errors import RepoNotFound
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.refs import service as refs
@@ -61,7 +65,7 @@ async def get(
     *,
     right: Right = Right.see,
 ) -> DiscussionRecord:
-    return await _find_in_repo(conn, await repos.get(conn, caller, address, right), number)
+    return await get_in_repo(conn, await repos.get(conn, caller, address, right), number)
 
 
 async def get_for_change(
@@ -75,7 +79,7 @@ async def get_for_change(
     """Return a discussion like `get`, and lock it until the transaction ends."""
     repo = await repos.get(conn, caller, address, right)
     await lock(conn, repo.id, number)
-    return await _find_in_repo(conn, repo, number)
+    return await get_in_repo(conn, repo, number)
 
 
 async def lock(conn: Connection, repo_id: str, number: int) -> None:
@@ -83,7 +87,7 @@ async def lock(conn: Connection, repo_id: str, number: int) -> None:
     await conn.lock(f"discussion {repo_id} {number}")
 
 
-async def _find_in_repo(conn: Reader, repo: Repo, number: int) -> DiscussionRecord:
+async def get_in_repo(conn: Reader, repo: Repo, number: int) -> DiscussionRecord:
     thread = await store.find(conn, repo.id, number)
     if thread is None:
         raise DiscussionNotFound(repo.full_name, number)
@@ -102,6 +106,25 @@ async def check_author_or_writer(
         return
     if not await repos.may_user(conn, caller.user_id, discussion.repo, Right.write):
         raise NotYourDiscussion(action)
+
+
+async def rights_of(
+    conn: Reader, caller: Caller | None, discussion: DiscussionRecord
+) -> DiscussionRights:
+    """Return what the caller may do, by the rules that hold when it is done."""
+    repo, thread = discussion.repo, discussion.thread
+    if caller is None or not await repos.may(conn, caller, repo, Right.discuss):
+        return DiscussionRights()
+    may_write = await repos.may(conn, caller, repo, Right.write)
+    is_open = thread.is_pull_request and thread.status in OPEN_STATUSES
+    may_push = may_write or await may_push_to(conn, caller, repo, discussion.ref)
+    return DiscussionRights(
+        may_discuss=True,
+        may_comment=not repo.discussions_disabled,
+        may_change=may_write or thread.author_id == caller.user_id,
+        may_write=may_write,
+        may_push=is_open and may_push,
+    )
 
 
 async def get_page(
@@ -123,8 +146,22 @@ async def get_page(
         emoji=await emoji_store.count_of_threads(conn, [thread.id for thread in page]),
         start=start,
         count=sum(counts.get(status, 0) for status in filters.statuses),
+        open=sum(counts.get(status, 0) for status in OPEN_STATUSES),
         closed=sum(counts.get(status, 0) for status in CLOSED_STATUSES),
     )
+
+
+async def count_open(conn: Reader, repo: Repo) -> int:
+    """Count the open discussions and pull requests of a repository."""
+    counts = await store.count_of(conn, repo.id, DiscussionFilters())
+    return sum(count for status, count in counts.items() if status not in CLOSED_STATUSES)
+
+
+async def list_open(conn: Reader, repo: Repo, *, limit: int) -> list[DiscussionRecord]:
+    """Return the open discussions and pull requests of a repository, the last changed first."""
+    filters = DiscussionFilters(statuses=OPEN_STATUSES, sort=DiscussionSort.trending)
+    found = await store.list_of(conn, repo.id, filters, start=0, limit=limit)
+    return [DiscussionRecord(repo=repo, thread=thread) for thread in found]
 
 
 async def open_discussion(

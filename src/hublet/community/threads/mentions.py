@@ -13,7 +13,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _TICKS = re.compile("`+")
 _HTML_CODE = re.compile(r"</?(?:code|pre)\b[^<>]{0,200}>", re.IGNORECASE)
 
-_MENTION = re.compile(
+MENTION = re.compile(
     # Not in the middle of a word, an e-mail address, a path, or behind a backslash.
     r"(?<![\w.+\-/@\\#=&])@"
     r"(?P<name>[A-Za-z0-9](?:-?[A-Za-z0-9]){1,41})"
@@ -25,7 +25,7 @@ _MENTION = re.compile(
 def mentioned_names(text: str) -> list[str]:
     """Return each name that is mentioned, once, in the order of appearance, in lower case."""
     prose = _strip_html_code(_strip_code_spans("\n".join(_prose_lines(text))))
-    names = dict.fromkeys(match["name"].lower() for match in _MENTION.finditer(prose))
+    names = dict.fromkeys(match["name"].lower() for match in MENTION.finditer(prose))
     return list(names)[:MAX_MENTIONS]
 
 

@@ -1,7 +1,8 @@
 """SQL of threads, comments and participants."""
 
 import json
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -57,6 +58,14 @@ async def add(conn: Connection, thread: Thread) -> bool:
 async def find(conn: Reader, thread_id: str) -> Thread | None:
     row = await conn.fetch_one(f"SELECT {THREAD_COLUMNS} FROM threads t WHERE t.id = $1", thread_id)
     return thread_record(row) if row else None
+
+
+async def list_by_ids(conn: Reader, thread_ids: Iterable[str]) -> list[Thread]:
+    rows = await conn.fetch_all(
+        f"SELECT {THREAD_COLUMNS} FROM threads t WHERE t.id IN each($1)",
+        json.dumps(list(thread_ids)),
+    )
+    return [thread_record(row) for row in rows]
 
 
 async def find_by_slug(conn: Reader, kind: ThreadKind, *, owner: str, slug: str) -> Thread | None:
@@ -295,6 +304,44 @@ async def find_users_by_name(conn: Reader, names: Iterable[str]) -> dict[str, st
         msgspec.json.encode(list(names)).decode(),
     )
     return {row["key"]: row["id"] for row in rows}
+
+
+async def suggest_users(
+    conn: Reader, beginning: str, *, thread_repo_id: str, limit: int
+) -> list[str]:
+    """Return names that begin like this, those who take part in the repository's threads first."""
+    rows = await conn.fetch_all(
+        """
+        SELECT u.name, EXISTS (
+            SELECT 1 FROM thread_participants p JOIN threads t ON t.id = p.thread_id
+            WHERE p.user_id = u.id AND t.repo_id = $2
+        ) AS takes_part
+        FROM names n JOIN users u ON u.id = n.account_id
+        WHERE n.key >= $1 AND n.key < $1 || '~' AND u.disabled_at IS NULL
+        ORDER BY takes_part DESC, n.key LIMIT $3
+        """,
+        name_key(beginning), thread_repo_id, limit,
+    )  # fmt: skip
+    return [row["name"] for row in rows]
+
+
+async def versions_of(conn: Reader, thread_ids: Sequence[str]) -> dict[str, int]:
+    """Return a number for each thread that changes with all that its page shows.
+
+    What git says of a pull request changes with the repository.
+    """
+    rows = await conn.fetch_all(
+        """
+        SELECT t.id, t.updated_at, t.comment_count, r.updated_at AS repo_updated_at,
+            (SELECT count(*) FROM comments c WHERE c.thread_id = t.id AND c.hidden) AS hidden,
+            (SELECT max(c.edited_at) FROM comments c WHERE c.thread_id = t.id) AS edited_at,
+            (SELECT count(*) FROM comment_emoji e WHERE e.thread_id = t.id) AS emoji,
+            (SELECT max(e.id) FROM comment_emoji e WHERE e.thread_id = t.id) AS last_emoji
+        FROM threads t LEFT JOIN repos r ON r.id = t.repo_id WHERE t.id IN each($1)
+        """,
+        json.dumps(list(thread_ids)),
+    )
+    return {row["id"]: zlib.crc32(repr(list(row)).encode()) for row in rows}
 
 
 def thread_record(row: Row) -> Thread:

@@ -1,7 +1,7 @@
 """Error responses: every error is rendered in one form, or in the form of its protocol."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from hublet.core.database import DatabaseUnavailable
-from hublet.core.errors import HubError
+from hublet.core.errors import HubError, InvalidRequest
 from hublet.core.http.validation import describe_problems
 from hublet.core.logs import get_logger
 
@@ -46,6 +46,37 @@ def set_error_body(paths: str, *, body: ErrorBody, media_type: str) -> None:
     """Render every error at these paths (a regular expression), also those of the edge, so."""
     # A name in a path may have a line break in it, wherever that comes from.
     _bodies.append((re.compile(paths, re.DOTALL), body, media_type))
+
+
+# Renders an error as a page; the floor of the pages sets it.
+ErrorPage = Callable[[Request, HubError], Awaitable[Response]]
+_pages: list[ErrorPage] = []
+
+
+def set_error_page(page: ErrorPage) -> None:
+    """Render errors so for people who look with a browser."""
+    _pages[:] = [page]
+
+
+def _is_for_people(request: Request) -> bool:
+    """Tell whether a browser asks, outside the API, where no protocol has errors of its own."""
+    path: str = request.scope["path"]
+    if path.startswith("/api/") or path in _forms or not _pages:
+        return False
+    if any(pattern.fullmatch(path) for pattern, _, _ in _bodies):
+        return False
+    headers = request.headers
+    # A program sends no cookies, so that a script of a page counts as its browser.
+    is_browser = "cookie" in headers and "authorization" not in headers
+    return is_browser or "text/html" in headers.get("accept", "")
+
+
+async def _negotiate(request: Request, error: HubError, plain: Response) -> Response:
+    """Return an error as a page for people, and as it is for programs."""
+    response = await _pages[0](request, error) if _is_for_people(request) else plain
+    if not request.scope["path"].startswith("/api/"):
+        response.headers.add_vary_header("Accept")
+    return response
 
 
 def _render_body(
@@ -96,36 +127,44 @@ def hub_error_response(error: HubError, *, path: str = "") -> Response:
     )
 
 
+_UNEXPECTED = "Something went wrong on our side. Tell the operator the request id {}."
+
+
 def unexpected_response(request_id: str, *, path: str) -> Response:
-    return error_response(
-        f"Something went wrong on our side. Tell the operator the request id {request_id}.",
-        status=500,
-        path=path,
-    )
+    return error_response(_UNEXPECTED.format(request_id), status=500, path=path)
 
 
 async def _handle_unexpected(request: Request, _error: Exception) -> Response:
     # The framework raises the error again once this is sent, and the edge writes the log.
-    return unexpected_response(request.scope["exchange"].request_id, path=request.scope["path"])
+    request_id: str = request.scope["exchange"].request_id
+    if _is_for_people(request):
+        return await _pages[0](request, HubError(_UNEXPECTED.format(request_id)))
+    return unexpected_response(request_id, path=request.scope["path"])
 
 
 async def _handle_hub_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HubError)  # noqa: S101 - registered for this class only
-    return hub_error_response(error, path=request.scope["path"])
+    plain = hub_error_response(error, path=request.scope["path"])
+    return await _negotiate(request, error, plain)
 
 
 async def _handle_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - as above
-    return error_response(describe_problems(error.errors()), status=400, path=request.scope["path"])
+    invalid = InvalidRequest(describe_problems(error.errors()))
+    plain = error_response(invalid.message, status=400, path=request.scope["path"])
+    return await _negotiate(request, invalid, plain)
 
 
 async def _handle_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - as above
     pattern = _PLAIN.get(error.status_code, str(error.detail))
     message = pattern.replace("{method}", request.method).replace("{path}", request.url.path)
-    return error_response(
+    shown = HubError(message, headers=error.headers)
+    shown.status = error.status_code
+    plain = error_response(
         message, status=error.status_code, headers=error.headers, path=request.scope["path"]
     )
+    return await _negotiate(request, shown, plain)
 
 
 async def _handle_disconnect(request: Request, _error: Exception) -> Response:

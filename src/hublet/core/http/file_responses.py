@@ -3,7 +3,9 @@
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -19,7 +21,7 @@ from hublet.core.http.conditional_requests import (
     parse_range,
 )
 from hublet.core.http.exchange import exchange_of
-from hublet.core.http.server_protocol import SendFile, find_send_file
+from hublet.core.http.response_bodies import Buffer, DirectSender, find_sender
 
 __all__ = [
     "FILE_OR_INFO_RESPONSES",
@@ -82,7 +84,7 @@ class FileSource(Protocol):
     @property
     def path(self) -> Path | None: ...
 
-    def pieces(self, start: int, end: int) -> Iterator[bytes]:
+    def pieces(self, start: int, end: int) -> Generator[Buffer]:
         """Yield the bytes from start to before end; blocks."""
         ...
 
@@ -213,17 +215,17 @@ class FilePartResponse(Response):
         try:
             start = {"status": self.status_code, "headers": self.raw_headers}
             await send({"type": "http.response.start", **start})
-            if (send_file := find_send_file(scope)) is not None:
-                await self._hand_to_kernel(scope, send, send_file, file)
+            if (sender := find_sender(scope)) is not None:
+                await self._hand_to_kernel(scope, send, sender, file)
             else:
                 await self._send_pieces(receive, send, file)
         finally:
             os.close(file)
 
     async def _hand_to_kernel(
-        self, scope: Scope, send: Send, send_file: SendFile, file: int
+        self, scope: Scope, send: Send, sender: DirectSender, file: int
     ) -> None:
-        sent = await send_file(file, self._part.start, self._part.length)
+        sent = await sender.send_file(file, self._part.start, self._part.length)
         scope["exchange"].bytes_out += sent
         await send({"type": "http.response.body", "body": b""})
 
@@ -255,25 +257,32 @@ class _PiecesResponse(Response):
         self.background = None
         self.init_headers(headers)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
-        pieces = self._source.pieces(self._part.start, self._part.end)
-        # Before the answer starts: whatever is missing is told by its status.
-        piece = await asyncio.to_thread(_gather, pieces)
-        start = {"status": self.status_code, "headers": self.raw_headers}
-        await send({"type": "http.response.start", **start})
-        gone = asyncio.create_task(_wait_for_disconnect(receive))
-        try:
-            while piece and not gone.done():
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-                piece = await asyncio.to_thread(_gather, pieces)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with closing(self._source.pieces(self._part.start, self._part.end)) as pieces:
+            # Before the answer starts: whatever is missing is told by its status.
+            first = await asyncio.to_thread(next, pieces, b"")
+            start = {"status": self.status_code, "headers": self.raw_headers}
+            await send({"type": "http.response.start", **start})
+            if (sender := find_sender(scope)) is not None:
+                sent = await sender.send_pieces(chain([first], pieces), self._part.length)
+                scope["exchange"].bytes_out += sent
+            else:
+                await _send_gathered(chain([first], pieces), receive, send)
             await send({"type": "http.response.body", "body": b""})
-        finally:
-            gone.cancel()
 
 
-def _gather(pieces: Iterator[bytes]) -> bytes:
+async def _send_gathered(pieces: Iterator[Buffer], receive: Receive, send: Send) -> None:
+    gone = asyncio.create_task(_wait_for_disconnect(receive))
+    try:
+        while (piece := await asyncio.to_thread(_gather, pieces)) and not gone.done():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    finally:
+        gone.cancel()
+
+
+def _gather(pieces: Iterator[Buffer]) -> bytes:
     """Join pieces until they are worth a turn of the event loop; nothing at their end."""
-    gathered: list[bytes] = []
+    gathered: list[Buffer] = []
     size = 0
     for piece in pieces:
         gathered.append(piece)

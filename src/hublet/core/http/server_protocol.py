@@ -1,16 +1,13 @@
-"""Server protocol (uvicorn, httptools) with two extensions: sendfile, and connection takeover.
+"""Server protocol (uvicorn, httptools) with extensions: direct bodies, and connection takeover.
 
-With `hublet.send-file` the kernel sends a file without this process reading it. With
-`hublet.connection` a response may abort its connection, or take it over for another protocol.
+With `hublet.body` and `hublet.send` large bodies pass by the server. With `hublet.connection` a
+response may abort its connection, or take it over for another protocol.
 """
 
 import asyncio
 import fcntl
-import os
 import sys
 import termios
-from collections.abc import Awaitable, Callable
-from contextlib import closing
 from math import inf
 from typing import Any
 from weakref import ReferenceType, ref
@@ -31,31 +28,16 @@ from hublet.core.errors import HubError
 from hublet.core.http.connection_guard import ClientClock, ConnectionGuard, Phase
 from hublet.core.http.error_responses import error_response
 from hublet.core.http.exchange import Exchange
-
-# Sends bytes of an open file as a part of the body: its descriptor, from where on, how many.
-# Returns how many the client took before it left.
-SendFile = Callable[[int, int, int], Awaitable[int]]
-
-_SEND_FILE_EXTENSION = "hublet.send-file"
-# The kernel takes what fits into the socket's buffer; this only bounds one call on a fast network.
-_MAX_BYTES_PER_CALL = 8 << 20
-
-
-def find_send_file(scope: Scope) -> SendFile | None:
-    """Return the sendfile of the connection, if the server has one."""
-    send_file: SendFile | None = (
-        scope.get("extensions", {}).get(_SEND_FILE_EXTENSION, {}).get("send")
-    )
-    return send_file
+from hublet.core.http.response_bodies import SENDER_EXTENSION, DirectSender
 
 
 class ZeroCopyProtocol(HttpToolsProtocol):
-    """HTTP protocol of uvicorn with the extension `hublet.send-file`."""
+    """HTTP protocol of uvicorn with the extension `hublet.send`."""
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         # With TLS the bytes must pass through this process.
         if cycle.scope["method"] == "GET" and self.scheme == "http":
-            cycle.scope["extensions"] = {_SEND_FILE_EXTENSION: {"send": _FileSender(cycle)}}
+            cycle.scope["extensions"] = {SENDER_EXTENSION: {"sender": DirectSender(cycle)}}
         super()._start_asgi_task(cycle, app)
 
     def shutdown(self) -> None:
@@ -63,81 +45,6 @@ class ZeroCopyProtocol(HttpToolsProtocol):
         exchange = self.cycle.scope.get("exchange") if self.cycle else None
         if isinstance(exchange, Exchange) and exchange.on_stop is not None:
             exchange.on_stop()
-
-
-class _FileSender:
-    __slots__ = ("_cycle",)
-
-    def __init__(self, cycle: RequestResponseCycle) -> None:
-        # The cycle holds the scope, and the scope holds this: a strong reference would leave
-        # every request to the garbage collector.
-        self._cycle: ReferenceType[RequestResponseCycle] = ref(cycle)
-
-    async def __call__(self, file: int, start: int, count: int) -> int:
-        cycle = self._cycle()
-        if cycle is None or not await _drain(cycle):
-            return 0
-        # The loop watches the transport's own descriptor already, so it gets another for ours.
-        with closing(_FileSocket(cycle.transport.get_extra_info("socket").fileno())) as socket:
-            try:
-                await socket.send(file, start, count)
-            except ConnectionError:
-                # The server would notice later than this, and call the answer incomplete.
-                cycle.disconnected = True
-                cycle.transport.abort()
-        cycle.expected_content_length -= socket.sent
-        return socket.sent
-
-
-async def _drain(cycle: RequestResponseCycle) -> bool:
-    """Wait until what was written before, the headers, has left; False when nobody reads it."""
-    if not cycle.disconnected:
-        cycle.transport.set_write_buffer_limits(high=0)
-        await cycle.flow.drain()
-        cycle.transport.set_write_buffer_limits()
-    return not cycle.disconnected
-
-
-class _FileSocket:
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = os.dup(descriptor)
-        self.sent = 0
-
-    def close(self) -> None:
-        os.close(self._descriptor)
-
-    async def send(self, file: int, start: int, count: int) -> None:
-        """Send from threads, because the disk may be slow, but never wait there for the client."""
-        loop = asyncio.get_running_loop()
-        while self.sent < count:
-            at = start + self.sent
-            call = loop.run_in_executor(None, self._send_some, file, at, count - self.sent)
-            try:
-                sent = await asyncio.shield(call)
-            except asyncio.CancelledError:
-                # The descriptors must stay open for as long as the thread uses them.
-                await asyncio.wait([call])
-                raise
-            self.sent += sent
-            if not sent:
-                await self._writable(loop)
-
-    def _send_some(self, file: int, start: int, count: int) -> int:
-        try:
-            sent = os.sendfile(self._descriptor, file, start, min(count, _MAX_BYTES_PER_CALL))
-        except BlockingIOError:
-            return 0
-        if not sent:
-            raise EOFError("The file is shorter than it was said to be.")
-        return sent
-
-    async def _writable(self, loop: asyncio.AbstractEventLoop) -> None:
-        ready = asyncio.Event()
-        loop.add_writer(self._descriptor, ready.set)
-        try:
-            await ready.wait()
-        finally:
-            loop.remove_writer(self._descriptor)
 
 
 # More than any client or server sends. Without an end a head would fill the memory, and be copied

@@ -66,6 +66,13 @@ async def read_page_of(conn: Reader, user_id: str, selection: Selection, *, skip
     return InboxPage(entries=entries, total=rows[0]["total"], unread=rows[0]["unread"])
 
 
+async def count_unread(conn: Reader, user_id: str) -> int:
+    counts, condition = _counts_query(user_id, Selection())
+    sql = f"SELECT CAST(coalesce(sum(unread), 0) AS BIGINT) FROM ({counts}) AS tallies"
+    found: int = await conn.fetch_value(sql, *condition.values)
+    return found
+
+
 def _counts_query(user_id: str, selection: Selection) -> tuple[str, Condition]:
     """Return the query that counts the items, read or not: stored counts, less what is newer."""
     if selection.threads is not None:

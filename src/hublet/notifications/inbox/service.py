@@ -73,6 +73,11 @@ async def list_users_with(
     return await store.list_users_with_place(conn, place_id or "", after=after, limit=limit)
 
 
+async def count_unread(conn: Reader, user_id: str) -> int:
+    """Return how many items of an inbox are unread, from the stored counts."""
+    return await read_store.count_unread(conn, user_id)
+
+
 async def select(conn: Reader, user_id: str, filters: Filters) -> Selection:
     """Return the selection of the filters. A name that nobody has, or a hidden one, selects none."""
     selection = Selection(least=_LEAST[filters.mention], unread=filters.readStatus == "unread")

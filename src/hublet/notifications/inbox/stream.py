@@ -1,34 +1,26 @@
-"""Stream of an inbox: server-sent events, and one watcher that wakes all open streams.
-
-However many streams there are, a process reads the versions of their inboxes a few times a second
-at most, with one statement, and only while there are streams.
-"""
+"""Stream of an inbox: server-sent events, and one watcher that wakes all open streams."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from hublet.core.clock import monotonic, to_micros
-from hublet.core.database import Database, DatabaseUnavailable, Subscription
+from hublet.core.database import Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
-from hublet.core.logs import get_logger
+from hublet.core.version_watcher import VersionWatcher, wait_for_change
 from hublet.notifications.errors import TooManyStreams
 from hublet.notifications.inbox import store
 from hublet.notifications.inbox.paging import read_page
 from hublet.notifications.records import INBOXES_CHANNEL, Selection
 
-log = get_logger("notifications")
 # Of one user: some windows on some machines.
 MOST_STREAMS = 20
 # Under load there are hundreds of commits each second; they are read together.
 _LEAST_PAUSE_SECONDS = 0.25
-# The wake-up by another process may be lost.
-_BACK_STOP_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 15.0
 # The streams of a revoked token end after so long at the latest.
 CHECK_SECONDS = 5.0
@@ -36,73 +28,18 @@ CHECK_SECONDS = 5.0
 MOST_PAGES = 20
 
 
-class InboxWatcher:
+class InboxWatcher(VersionWatcher):
     """Wakes the open streams of each user whose inbox has changed."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
-        # By user, one wake-up for each open stream.
-        self._streams: dict[str, set[asyncio.Event]] = {}
-        # The version of each inbox when its streams were last woken.
-        self._versions: dict[str, int] = {}
-        self._changes: Subscription | None = None
-        self._watching: asyncio.Task[None] | None = None
+        super().__init__(database, INBOXES_CHANNEL, pause_seconds=_LEAST_PAUSE_SECONDS)
+
+    async def read_versions(self, conn: Reader, keys: Sequence[str]) -> Mapping[str, int]:
+        return await store.versions_of(conn, keys)
 
     def check_room(self, user_id: str) -> None:
-        if len(self._streams.get(user_id, ())) >= MOST_STREAMS:
+        if self.count_streams(user_id) >= MOST_STREAMS:
             raise TooManyStreams(MOST_STREAMS)
-
-    @contextmanager
-    def subscribe(self, user_id: str) -> Iterator[asyncio.Event]:
-        """Yield an event that is set after every change which is committed from now on."""
-        changed = asyncio.Event()
-        self._streams.setdefault(user_id, set()).add(changed)
-        self._keep_watching()
-        try:
-            yield changed
-        finally:
-            self._unsubscribe(user_id, changed)
-
-    def _unsubscribe(self, user_id: str, changed: asyncio.Event) -> None:
-        self._streams[user_id].discard(changed)
-        if not self._streams[user_id]:
-            del self._streams[user_id]
-            self._versions.pop(user_id, None)
-        if not self._streams and self._changes is not None:
-            # The task sees that there is no stream left, and ends.
-            self._changes.wake()
-
-    def _keep_watching(self) -> None:
-        if self._watching is not None and not self._watching.done():
-            return
-        # Subscribed now, not when the task begins, so that nothing is missed in between.
-        opened = ExitStack()
-        self._changes = opened.enter_context(self._database.subscribe(INBOXES_CHANNEL))
-        self._watching = asyncio.create_task(self._watch(opened, self._changes), name="inboxes")
-
-    async def _watch(self, opened: ExitStack, changes: Subscription) -> None:
-        with opened:
-            read_at = 0.0
-            while self._streams:
-                await changes.wait(timeout=_BACK_STOP_SECONDS)
-                await asyncio.sleep(read_at + _LEAST_PAUSE_SECONDS - monotonic())
-                read_at = monotonic()
-                try:
-                    await self._wake_changed()
-                except DatabaseUnavailable as error:
-                    log.warning("inboxes not looked at", reason=error.reason)
-
-    async def _wake_changed(self) -> None:
-        listening = list(self._streams)
-        if not listening:
-            return
-        async with self._database.read() as conn:
-            versions = await store.versions_of(conn, listening)
-        for user_id, version in versions.items():
-            if user_id in self._streams and self._versions.get(user_id) != version:
-                self._versions[user_id] = version
-                for changed in self._streams[user_id]:
-                    changed.set()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +127,8 @@ async def _listen(
             sent_at = monotonic()
         count, since = update.count, update.moment
         while not stopping.is_set():
-            await _wait_for_change(changed, stopping)
+            # No longer than until the next check of access.
+            await wait_for_change(changed, stopping, seconds=CHECK_SECONDS)
             await check_access()
             if monotonic() >= sent_at + KEEP_ALIVE_SECONDS:
                 yield ": still listening\n\n"
@@ -201,14 +139,3 @@ async def _listen(
 
 def _server_sent_event(name: str, moment: int, data: dict[str, Any]) -> str:
     return f"event: {name}\nid: {moment}\ndata: {msgspec.json.encode(data).decode()}\n\n"
-
-
-async def _wait_for_change(changed: asyncio.Event, stopping: asyncio.Event) -> None:
-    """Wait for a change, but no longer than until the next check of access."""
-    waits = [asyncio.ensure_future(changed.wait()), asyncio.ensure_future(stopping.wait())]
-    try:
-        await asyncio.wait(waits, timeout=CHECK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for each in waits:
-            each.cancel()
-        await asyncio.gather(*waits, return_exceptions=True)

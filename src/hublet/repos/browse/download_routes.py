@@ -16,7 +16,15 @@ from hublet.core.http.file_responses import (
     content_response,
     file_info_response,
 )
-from hublet.repos.auth import GIT_TAGS, MOVED, ROOT_REPO, GitRepo, RootRepo, count_download
+from hublet.repos.auth import (
+    GIT_TAGS,
+    MOVED,
+    ROOT_REPO,
+    Downloader,
+    GitRepo,
+    RootRepo,
+    count_download,
+)
 from hublet.repos.browse import downloads
 from hublet.repos.browse.auth import IN_REVISION, RevisionPath, revision_and_path
 from hublet.repos.browse.downloads import BINARY, TEXT, safe_media_type
@@ -26,15 +34,19 @@ from hublet.repos.records import RepoAddress, Right
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
 from hublet.tokens.auth import MaybeCaller
+from hublet.tokens.records import Caller
 
 # The path that the public service redirects its clients to.
 CACHED_REPO = "/api/resolve-cache/{kind:kind}/{namespace:owner}/{name}"
+
+# What a browser says of the picture in a README: to look at a page is no download.
+_PARTS_OF_PAGES = {"audio", "image", "video"}
 
 router = Router(tags=GIT_TAGS, responses=MOVED | FILE_OR_INFO_RESPONSES)
 
 
 async def _revision_path(
-    request: Request, database: Db, caller: MaybeCaller, address: RepoAddress, rest: str
+    request: Request, database: Db, caller: Caller | None, address: RepoAddress, rest: str
 ) -> RevisionPath:
     name, path = revision_and_path(request, rest)
     revision = await get_revision(database, caller, address, name, right=Right.read)
@@ -42,7 +54,11 @@ async def _revision_path(
 
 
 async def _root_path(
-    request: Request, database: Db, caller: MaybeCaller, address: RootRepo, rest: str
+    request: Request,
+    database: Db,
+    caller: Downloader,
+    address: RootRepo,
+    rest: str,
 ) -> RevisionPath:
     return await _revision_path(request, database, caller, address, rest)
 
@@ -135,6 +151,8 @@ async def _send(
 def _count(request: Request, response: Response, repo_id: str) -> None:
     """Count a download when it begins, not one that is resumed or that the client has cached."""
     if exchange_of(request).without_body or response.status_code == HTTPStatus.NOT_MODIFIED:
+        return
+    if request.headers.get("sec-fetch-dest") in _PARTS_OF_PAGES:
         return
     if response.headers.get("Content-Range", "bytes 0-").startswith("bytes 0-"):
         count_download(request, repo_id)

@@ -19,6 +19,15 @@ TEXT = "text/plain; charset=utf-8"
 
 # The table of Python itself; the files of a machine must not change a response.
 _KNOWN = MimeTypes(filenames=())
+for _suffix, _type in (
+    (".flac", "audio/flac"),
+    (".m4a", "audio/mp4"),
+    (".oga", "audio/ogg"),
+    (".ogg", "audio/ogg"),
+    (".webp", "image/webp"),
+):
+    # What every browser shows, and this Python does not know.
+    _KNOWN.add_type(_type, _suffix)
 _INLINE = ("image/", "audio/", "video/")
 _SUFFIXES_OF_TEXT = (
     ".bash .c .cc .cfg .conf .cpp .cs .csv .cu .cuh .css .go .h .hpp .htm .html .ini .ipynb .java "

@@ -68,12 +68,13 @@ async def list_repos(
     limit: int = 100,
 ) -> list[Repo]:
     """Return repositories of a type that the caller may see; `after` is a list cursor."""
-    reach = await _reach(conn, caller)
+    reach = await reach_of(conn, caller)
     position = read_list_cursor(after)
     return await store.list_of_type(conn, filters, reach, order=order, after=position, limit=limit)
 
 
-async def _reach(conn: Reader, caller: Caller | None) -> Reach | None:
+async def reach_of(conn: Reader, caller: Caller | None) -> Reach | None:
+    """Return the private repositories that a caller may see; None: none at all."""
     if caller is None:
         return None
     return access.private_reach_of(caller, await store.roles_of_user(conn, caller.user_id))
@@ -96,7 +97,7 @@ async def list_of_owner(
     conn: Reader, caller: Caller, owner_id: str, *, after: str, limit: int
 ) -> list[Repo]:
     """Return the repositories of an owner from `get_owner_id`, of all types."""
-    reach = await _reach(conn, caller)
+    reach = await reach_of(conn, caller)
     if reach is None:
         return []
     position = read_owner_list_cursor(after)

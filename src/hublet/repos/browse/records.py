@@ -4,6 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from hublet.core.dataclasses import dataclass
+from hublet.repos.git.diffs import CommitDiff, Divergence
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import Repo, RepoType
@@ -115,6 +116,24 @@ class StoredFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommitView:
+    repo: Repo
+    info: CommitInfo
+    # What it changed since its first parent; None for callers who may not read files.
+    diff: CommitDiff | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionComparison:
+    """What the head has that the base has not."""
+
+    repo: Repo
+    divergence: Divergence
+    # What changed since the merge base; None for callers who may not read files.
+    diff: CommitDiff | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTag:
     """A tag in the list of all tags of models, or of datasets."""
 
@@ -148,6 +167,8 @@ class RepoFilter:
     # Each must be among the tags, in any case.
     tags: tuple[str, ...] = ()
     gated: bool | None = None
+    # Ids of users and organizations; None: of anybody.
+    owner_ids: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

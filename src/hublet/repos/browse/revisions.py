@@ -13,7 +13,7 @@ from hublet.core.paging import InvalidCursor
 from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.browse.records import ListedEntry, Revision
-from hublet.repos.git import history, trees
+from hublet.repos.git import bare_repos, history, trees
 from hublet.repos.git.history import CommitInfo
 from hublet.repos.git.trees import GitEntry
 from hublet.repos.records import RepoAddress, Right
@@ -132,13 +132,27 @@ async def _xet_hashes(
     if not digests:
         return {}
     async with database.read() as conn:
-        return await blobs_store.find_xet_hashes(conn, revision.repo.id, digests)
+        held = await blobs_store.find_in_repo(conn, revision.repo.id, digests)
+        return await blobs_store.find_xet_hashes(conn, revision.repo.id, held)
 
 
 async def list_commits(revision: Revision, *, skip: int, limit: int) -> list[CommitInfo]:
     return await asyncio.to_thread(
         history.list_commits, revision.folder, revision.commit, skip=skip, limit=limit
     )
+
+
+async def list_path_commits(
+    revision: Revision, path: str, *, skip: int, limit: int
+) -> list[CommitInfo]:
+    """Return those commits of a revision that changed a file or folder."""
+    commit = await asyncio.to_thread(_commit_id, revision)
+    return await history.list_path_commits(revision.folder, commit, path, skip=skip, limit=limit)
+
+
+def _commit_id(revision: Revision) -> str:
+    repository = bare_repos.open_repository(revision.folder)
+    return str(trees.get_commit(repository, revision.commit).id)
 
 
 async def size_of(revision: Revision, path: str) -> int:

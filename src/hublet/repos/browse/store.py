@@ -87,6 +87,50 @@ async def list_of_type(
     return [record(row) for row in rows]
 
 
+async def list_visible(conn: Reader, repo_ids: Iterable[str], reach: Reach | None) -> list[Repo]:
+    """Return those of these repositories that are public or within reach."""
+    values = _Parameters()
+    named = f"r.id IN {values.put_list(repo_ids)}"
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {COLUMNS} FROM repos r {OWNER}
+        WHERE {named} AND {_visible_condition(values, reach)}
+        """,
+        *values.all,
+    )
+    return [record(row) for row in rows]
+
+
+async def list_visible_ids(
+    conn: Reader, repo_ids: Iterable[str], reach: Reach | None, filters: RepoFilter
+) -> dict[str, bool]:
+    """Return the ids of `list_visible`, each with whether it is gated; no card is read."""
+    values = _Parameters()
+    conditions = [f"r.id IN {values.put_list(repo_ids)}", *_conditions(values, filters)]
+    conditions.append(_visible_condition(values, reach))
+    rows = await conn.fetch_all(
+        f"SELECT r.id, r.gated FROM repos r WHERE {' AND '.join(conditions)}", *values.all
+    )
+    return {row["id"]: row["gated"] is not None for row in rows}
+
+
+async def list_group_ids(conn: Reader, reach: Reach) -> list[str]:
+    """Return the resource groups whose private repositories are within reach."""
+    values = _Parameters()
+    owners = values.put_list({*reach.readable, *reach.where_created})
+    rows = await conn.fetch_all(
+        f"""
+        SELECT g.id FROM resource_groups g WHERE g.organization_id IN {owners}
+          AND (g.organization_id IN {values.put_list(reach.administered)}
+               OR g.id IN (SELECT m.resource_group_id FROM resource_group_members m
+                           WHERE m.user_id = {values.put(reach.user_id)}))
+        ORDER BY g.id
+        """,
+        *values.all,
+    )
+    return [row["id"] for row in rows]
+
+
 async def list_of_owner(
     conn: Reader, owner_id: str, reach: Reach, *, after: OwnerListPosition, limit: int
 ) -> list[Repo]:
@@ -98,7 +142,7 @@ async def list_of_owner(
         f"""
         SELECT {COLUMNS} FROM repos r {OWNER}
         WHERE r.owner_id = {owner} AND (r.type, r.created_at, r.id) > ({position})
-          AND (r.visibility = 'public' OR {_reach_condition(values, reach)})
+          AND {_visible_condition(values, reach)}
         ORDER BY r.type, r.created_at, r.id LIMIT {most}
         """,
         *values.all,
@@ -140,6 +184,8 @@ def _conditions(values: _Parameters, filters: RepoFilter) -> list[str]:
     if filters.author:
         author = values.put(name_key(filters.author))
         conditions.append(f"r.owner_id = (SELECT account_id FROM names WHERE key = {author})")
+    if filters.owner_ids is not None:
+        conditions.append(f"r.owner_id IN {values.put_list(filters.owner_ids)}")
     if filters.gated is not None:
         conditions.append(f"r.gated IS {'NOT NULL' if filters.gated else 'NULL'}")
     for word in filters.words:
@@ -160,6 +206,12 @@ def _containing(text: str) -> str:
     for special in r"\%_":
         text = text.replace(special, f"\\{special}")
     return f"%{text}%"
+
+
+def _visible_condition(values: _Parameters, reach: Reach | None) -> str:
+    if reach is None:
+        return "r.visibility = 'public'"
+    return f"(r.visibility = 'public' OR ({_reach_condition(values, reach)}))"
 
 
 def _reach_condition(values: _Parameters, reach: Reach) -> str:

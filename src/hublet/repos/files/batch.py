@@ -12,6 +12,7 @@ from hublet.core.clock import from_micros, now
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.errors import InvalidRequest, NotAllowed, NotFound
 from hublet.core.http.validation import describe_problems
+from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.errors import (
     PATH_TAKEN,
@@ -38,19 +39,23 @@ from hublet.repos.files.schemas import (
 from hublet.repos.files.uploads import add_contents, check_media_type, guess_media_type
 from hublet.repos.names import check_path
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
+from hublet.repos.xet import store as xet_store
 from hublet.repos.xet.ingestion import cut_now
+from hublet.storage.chunker import schedule_cutting
 from hublet.storage.contents import put_blob
 from hublet.storage.object_store import ObjectStore, open_store
-from hublet.storage.records import Blob
-from hublet.storage.store import add_cut_blob
+from hublet.storage.records import Blob, CutBlob
+from hublet.storage.store import add_cut_blobs
+from hublet.storage.xorbs import Buffer
 from hublet.tokens.records import Caller
 
 MAX_OPERATIONS = 1000
 # The contents of a batch are held in memory; larger files are uploaded with PUT.
 MAX_BATCH_BYTES = 8 << 20
+_EMPTY = CutBlob(blob=Blob(sha256=NO_CONTENT.sha256, size=0), xet_hash=NO_CONTENT_HASH, segments=())
 
 
-async def read_batch(chunks: AsyncIterable[bytes]) -> list[FileAddition | FileRemoval]:
+async def read_batch(chunks: AsyncIterable[Buffer]) -> list[FileAddition | FileRemoval]:
     body = bytearray()
     async for chunk in chunks:
         body += chunk
@@ -193,10 +198,12 @@ async def _apply(
     """Apply what can be applied; return, by path, why contents were not found."""
     referenced = [o for o in operations if isinstance(o, FileAddition) and o.path not in arrived]
     found, failures = await _find_contents(conn, caller, repo, referenced)
-    added = await add_contents(conn, list(arrived.values()))
+    added = await add_contents(conn, repo.id, list(arrived.values()))
     contents, at = dict(zip(arrived, added, strict=True)) | found, now()
     if NO_CONTENT in contents.values():
-        await add_cut_blob(conn, Blob(sha256=NO_CONTENT.sha256, size=0), NO_CONTENT_HASH, [])
+        await add_cut_blobs(conn, [_EMPTY])
+        await xet_store.add_files(conn, repo.id, [_EMPTY])
+    await _copy_layouts(conn, repo, found.values())
     changes = [
         o if isinstance(o, FileRemoval) else _file(o, contents[o.path], at)
         for o in _without(operations, failures)
@@ -204,6 +211,18 @@ async def _apply(
     if changes:
         await service.change_files(conn, caller, repo, changes)
     return failures
+
+
+async def _copy_layouts(conn: Connection, repo: Repo, contents: Iterable[HeldContent]) -> None:
+    """Let a bucket see contents that it copies from others as those see them."""
+    copied: dict[str, list[str]] = {}
+    for each in contents:
+        if each.holder_id is not None and each.holder_id != repo.id:
+            copied.setdefault(each.holder_id, []).append(each.sha256)
+    for holder_id, digests in copied.items():
+        await blobs_store.copy_layouts(conn, repo.id, digests, source_id=holder_id)
+        await blobs_store.add_uncut(conn, repo.id, digests)
+        await schedule_cutting(conn)
 
 
 def _file(addition: FileAddition, content: HeldContent, at: datetime) -> File:

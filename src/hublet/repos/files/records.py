@@ -31,6 +31,8 @@ class Folder:
     """A prefix that several paths share; it exists as long as a file is in it."""
 
     path: str
+    # Of the first of its files, by path: to find the last upload would be to read them all.
+    uploaded_at: datetime
 
 
 FileOrFolder = File | Folder
@@ -87,6 +89,8 @@ class HeldContent:
     sha256: str
     size: int
     xet_hash: str | None = None
+    # The repository; None: the one that the file is for.
+    holder_id: str | None = None
 
 
 # The content of an empty file, which everybody has.

@@ -16,8 +16,17 @@ from hublet.core.http.file_responses import (
 )
 from hublet.core.http.paging import PAGED_RESPONSES, Page
 from hublet.core.schema import Done
+from hublet.repos import blobs_store
 from hublet.repos import service as repos
-from hublet.repos.auth import BUCKET, BUCKET_PAGE, MOVED, FilesRepo, body_of, mirror_for_containers
+from hublet.repos.auth import (
+    BUCKET,
+    BUCKET_PAGE,
+    MOVED,
+    Downloader,
+    FilesRepo,
+    body_of,
+    mirror_for_containers,
+)
 from hublet.repos.files import batch, service, store, uploads
 from hublet.repos.files.auth import RequestedCondition, RequestedUpload, TreePage
 from hublet.repos.files.batch import read_batch
@@ -34,7 +43,6 @@ from hublet.repos.files.schemas import (
 from hublet.repos.files.uploads import UNKNOWN_MEDIA_TYPE
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.xet.addresses import linked_headers, xet_headers
-from hublet.storage import store as contents
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
 from hublet.tokens.auth import AnyCaller, MaybeCaller
@@ -100,7 +108,7 @@ async def get_bucket_file(
     responses=FILE_OR_INFO_RESPONSES,
 )
 async def resolve_bucket_file(
-    request: Request, database: Db, caller: MaybeCaller, address: FilesRepo, path: str
+    request: Request, database: Db, caller: Downloader, address: FilesRepo, path: str
 ) -> Response:
     """Download a file of a bucket at the address that the public client uses."""
     return await _send(request, database, caller, address, path)
@@ -112,7 +120,7 @@ async def _send(
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.read)
         file = await service.get(conn, repo, path)
-        content = (await contents.find_contents(conn, [file.sha256]))[file.sha256]
+        content = (await blobs_store.find_contents(conn, repo.id, [file.sha256]))[file.sha256]
         headers = linked_headers(sha256=file.sha256, size=file.size)
         if file.xet_hash is not None:
             headers |= await xet_headers(conn, repo, file.xet_hash)
@@ -134,9 +142,9 @@ async def list_bucket_tree(
     address: FilesRepo,
     page: TreePage,
     *,
-    recursive: bool = False,
+    recursive: bool = True,
 ) -> list[BucketEntry]:
-    """List the files and folders at the top of a bucket, or all its files."""
+    """List all files of a bucket; with `recursive=false`, the files and folders at its top."""
     repo = await repos.get(conn, caller, address, Right.read)
     return await _tree(conn, repo, page, prefix="", recursive=recursive)
 
@@ -149,9 +157,12 @@ async def list_bucket_folder(
     page: TreePage,
     prefix: str,
     *,
-    recursive: bool = False,
+    recursive: bool = True,
 ) -> list[BucketEntry]:
-    """List what begins with a prefix in a bucket; a folder's path lists what is in it, too."""
+    """List all files that begin with a prefix in a bucket; a folder's path lists what is in it.
+
+    With `recursive=false`, folders stand for what is in them.
+    """
     repo = await repos.get(conn, caller, address, Right.read)
     return await _tree(conn, repo, page, prefix=prefix, recursive=recursive)
 

@@ -40,10 +40,11 @@ class BucketFile(Schema):
 
 
 class BucketFolder(Schema):
-    """A folder; it is there because files are in it."""
+    """A folder; it is there because files are in it, and has the time of the first by path."""
 
     type: Literal["directory"] = "directory"
     path: str
+    uploadedAt: Timestamp
 
 
 BucketEntry = Annotated[BucketFile | BucketFolder, Field(discriminator="type")]
@@ -51,7 +52,7 @@ BucketEntry = Annotated[BucketFile | BucketFolder, Field(discriminator="type")]
 
 def bucket_entry(entry: records.FileOrFolder) -> BucketFile | BucketFolder:
     if isinstance(entry, records.Folder):
-        return BucketFolder(path=entry.path)
+        return BucketFolder(path=entry.path, uploadedAt=entry.uploaded_at)
     return BucketFile.of(entry)
 
 

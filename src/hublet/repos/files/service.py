@@ -28,8 +28,12 @@ ME = "me"
 _ALWAYS = Condition()
 
 
+async def find(conn: Reader, repo: Repo, path: str) -> File | None:
+    return await store.find(conn, repo.id, path)
+
+
 async def get(conn: Reader, repo: Repo, path: str) -> File:
-    file = await store.find(conn, repo.id, path)
+    file = await find(conn, repo, path)
     if file is None:
         raise FileNotFound(path, full_name=repo.full_name)
     return file

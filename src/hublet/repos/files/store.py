@@ -9,10 +9,15 @@ from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.repos.files.records import NO_CONTENT_HASH, File, FileOrFolder, Folder, HeldContent
 
+# What a repository first saw of a content; NULL until it is cut there.
+_FIRST_HASH = """(
+    SELECT l.xet_hash FROM repo_layouts l
+    WHERE l.repo_id = {repo} AND l.sha256 = {sha256} ORDER BY l.added_at, l.xet_hash LIMIT 1
+)"""
 _COLUMNS = """
     f.path, f.sha256, f.size, f.media_type, f.modified_at, f.uploaded_at,
-    (SELECT b.xet_hash FROM blobs b WHERE b.sha256 = f.sha256) AS xet_hash
-"""
+    {first_hash} AS xet_hash
+""".format(first_hash=_FIRST_HASH.format(repo="f.repo_id", sha256="f.sha256"))
 
 # Longer than any part of a path can be, of the greatest character there is: behind every path.
 _END = "\U0010ffff" * 64
@@ -48,13 +53,14 @@ async def find_held(
 
     With uploads, those that arrived and that nothing shows yet count too.
     """
+    first_hash = _FIRST_HASH.format(repo="$1", sha256="b.sha256")
     rows = await conn.fetch_all(
-        """
+        f"""
         WITH named (hash, sha256) AS (
-            SELECT hash, sha256 FROM xet_files WHERE hash IN each($2)
+            SELECT xet_hash, sha256 FROM repo_layouts WHERE repo_id = $1 AND xet_hash IN each($2)
             UNION SELECT sha256, sha256 FROM blobs WHERE sha256 IN each($2)
         )
-        SELECT n.hash, b.sha256, b.size, b.xet_hash
+        SELECT n.hash, b.sha256, b.size, {first_hash} AS xet_hash
         FROM named n JOIN blobs b ON b.sha256 = n.sha256
         WHERE EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = b.sha256 AND f.repo_id = $1)
             OR EXISTS (
@@ -65,7 +71,9 @@ async def find_held(
         repo_id, _json_array(hashes), with_uploads,
     )  # fmt: skip
     return {
-        row["hash"]: HeldContent(sha256=row["sha256"], size=row["size"], xet_hash=_xet_hash(row))
+        row["hash"]: HeldContent(
+            sha256=row["sha256"], size=row["size"], xet_hash=_xet_hash(row), holder_id=repo_id
+        )
         for row in rows
     }
 
@@ -135,7 +143,9 @@ def _entry(row: Row, start: int) -> FileOrFolder:
     path: str = row["path"]
     # A slash right behind the prefix ends no folder: `a` lists what is in `a/`.
     slash = path.find("/", start + 1 if path[start : start + 1] == "/" else start)
-    return _record(row) if slash < 0 else Folder(path=path[:slash])
+    if slash < 0:
+        return _record(row)
+    return Folder(path=path[:slash], uploaded_at=from_micros(row["uploaded_at"]))
 
 
 def _start_after(position: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterable, Sequence
 
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database
+from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.errors import ConditionFailed, InvalidUpload
 from hublet.repos.files import service, store
@@ -18,7 +19,8 @@ from hublet.repos.xet.ingestion import cut_now
 from hublet.storage.contents import put_blob, spool_upload
 from hublet.storage.object_store import open_store
 from hublet.storage.records import Blob
-from hublet.storage.store import add_blobs, find_xet_hashes
+from hublet.storage.store import add_blobs
+from hublet.storage.xorbs import Buffer
 from hublet.tokens.records import Caller
 
 UNKNOWN_MEDIA_TYPE = "application/octet-stream"
@@ -80,7 +82,7 @@ async def put_file(
     caller: Caller,
     address: RepoAddress,
     upload: Upload,
-    content: AsyncIterable[bytes],
+    content: AsyncIterable[Buffer],
 ) -> File:
     """Store a file; no transaction is open while its bytes arrive."""
     repo = await _check_before(database, caller, address, upload)
@@ -92,7 +94,7 @@ async def put_file(
     await cut_now(database, repo.id, [blob])
     async with database.transaction() as conn:
         repo = await repos.get(conn, caller, address, Right.write)
-        [held] = await add_contents(conn, [blob])
+        [held] = await add_contents(conn, repo.id, [blob])
         file = _file(upload, held)
         await service.change_files(conn, caller, repo, [file], on=upload.condition)
     return file
@@ -113,10 +115,13 @@ async def _check_before(
     return repo
 
 
-async def add_contents(conn: Connection, blobs: Sequence[Blob]) -> list[HeldContent]:
-    """Add blobs that were stored and cut; return them with their file hashes."""
+async def add_contents(conn: Connection, repo_id: str, blobs: Sequence[Blob]) -> list[HeldContent]:
+    """Add blobs that were stored, and cut in a repository; return them with their file hashes."""
     await add_blobs(conn, blobs)
-    hashes = await find_xet_hashes(conn, [blob.sha256 for blob in blobs])
+    digests = [blob.sha256 for blob in blobs]
+    # What could not be cut is cut later.
+    await blobs_store.add_uncut(conn, repo_id, digests)
+    hashes = await blobs_store.find_xet_hashes(conn, repo_id, digests)
     return [
         HeldContent(sha256=blob.sha256, size=blob.size, xet_hash=hashes.get(blob.sha256))
         for blob in blobs

@@ -17,6 +17,7 @@ from hublet.repos.records import MAIN, Card, LinkedBlob, Ref, RefTransaction, Re
 from hublet.repos.refs import store as ref_store
 from hublet.repos.refs.service import update_refs
 from hublet.repos.usage import check_quota
+from hublet.storage import chunker
 from hublet.tokens.records import Caller
 
 # The refs that are searched for the paths of files; a path is a help to people, no more.
@@ -103,7 +104,9 @@ async def copy(
     origin = await repos.get(conn, caller, source, Right.read)
     goal = await repos.get(conn, caller, target, Right.write)
     known = await blobs_store.find_in_repo(conn, origin.id, digests)
-    await blobs_store.link(conn, goal.id, sorted(known))
+    await blobs_store.copy_layouts(conn, goal.id, known, source_id=origin.id)
+    await blobs_store.link(conn, goal.id, [known[digest] for digest in sorted(known)])
     if known:
+        await chunker.schedule_cutting(conn)
         await check_quota(conn, goal.owner_id, 0)
     return [digest for digest in digests if digest not in known]

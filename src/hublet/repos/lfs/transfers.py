@@ -17,9 +17,10 @@ from hublet.storage.object_store import ObjectKey, ObjectStore, open_store, part
 from hublet.storage.records import Blob, Content
 from hublet.storage.spools import Spool, fill
 from hublet.storage.store import add_blobs
+from hublet.storage.xorbs import Buffer
 
 
-async def receive(database: Database, link: Link, pieces: AsyncIterator[bytes]) -> None:
+async def receive(database: Database, link: Link, pieces: AsyncIterator[Buffer]) -> None:
     """Store an object that is uploaded in one piece."""
     await _check_repo(database, link)
     spool = await asyncio.to_thread(_spool, database, link)
@@ -30,7 +31,7 @@ async def receive(database: Database, link: Link, pieces: AsyncIterator[bytes]) 
         await asyncio.to_thread(spool.close)
 
 
-async def receive_part(database: Database, link: Link, pieces: AsyncIterator[bytes]) -> str:
+async def receive_part(database: Database, link: Link, pieces: AsyncIterator[Buffer]) -> str:
     """Store a part until all have arrived; return its etag.
 
     The same part may be sent again. The request to complete the upload names an etag for each.
@@ -106,7 +107,7 @@ def _spool(database: Database, link: Link) -> Spool:
     return open_store(database.hub.settings).new_spool(size=link.size)
 
 
-async def _fill(spool: Spool, pieces: AsyncIterator[bytes], *, size: int) -> None:
+async def _fill(spool: Spool, pieces: AsyncIterator[Buffer], *, size: int) -> None:
     """Write an upload to a spool; stop where it becomes longer than was announced."""
     try:
         await fill(spool, pieces, largest=size)
@@ -140,6 +141,6 @@ async def _add_to_repo(conn: Connection, link: Link, blob: Blob) -> None:
     if repo is None:
         raise ObjectNotFound(link.oid)
     await add_blobs(conn, [blob])
-    await blobs_store.link(conn, link.repo_id, [blob.sha256], is_used=False)
+    await blobs_store.link(conn, link.repo_id, [blob], is_used=False)
     await chunker.schedule_cutting(conn)
     await check_quota(conn, repo.owner_id, 0)

@@ -69,6 +69,12 @@ async def get_sha(conn: Reader, repo: Repo, revision: str) -> str:
     return sha
 
 
+async def list_names(conn: Reader, repo: Repo, prefix: str, *, limit: int) -> tuple[str, ...]:
+    """Return the names of branches or tags, without the prefix that says which."""
+    names = await store.list_names(conn, repo.id, prefix=prefix, limit=limit)
+    return tuple(name.removeprefix(prefix) for name in names)
+
+
 async def get_starting_point(conn: Reader, repo: Repo, revision: str) -> str:
     """Return what `get_sha` does, or the beginning of a commit id, which only git can complete."""
     if SHORT_COMMIT_ID.fullmatch(revision):
@@ -100,7 +106,7 @@ async def update_refs(conn: Connection, repo: Repo, transaction: RefTransaction)
         if (other := await store.find_conflicting(conn, repo.id, name)) is not None:
             raise RefConflict(name, other=other)
     await contents.add_blobs(conn, transaction.blobs)
-    await blobs_store.link(conn, repo.id, [blob.sha256 for blob in transaction.blobs])
+    await blobs_store.link(conn, repo.id, transaction.blobs)
     if transaction.blobs:
         await chunker.schedule_cutting(conn)
         await check_quota(conn, repo.owner_id, 0)

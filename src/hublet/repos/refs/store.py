@@ -24,6 +24,19 @@ async def list_of(conn: Reader, repo_id: str) -> list[Ref]:
     return [Ref(name=row["name"], sha=row["sha"]) for row in rows]
 
 
+async def list_names(conn: Reader, repo_id: str, *, prefix: str, limit: int) -> list[str]:
+    """Return the names of refs that begin with a prefix, which ends in a slash."""
+    # The character behind the slash is 0.
+    rows = await conn.fetch_all(
+        """
+        SELECT name FROM repo_refs WHERE repo_id = $1 AND name > $2 AND name < $3
+        ORDER BY name LIMIT $4
+        """,
+        repo_id, prefix, f"{prefix.removesuffix('/')}0", limit,
+    )  # fmt: skip
+    return [row["name"] for row in rows]
+
+
 async def add_all(conn: Connection, repo_id: str, refs: Iterable[Ref]) -> None:
     """Add the refs of a new repository."""
     await conn.execute_many(

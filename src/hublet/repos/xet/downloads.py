@@ -1,7 +1,7 @@
 """Downloads from the CAS: chunk queries, reconstructions of files, and addresses of their data."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from hmac import compare_digest
 from urllib.parse import urlencode
@@ -15,14 +15,15 @@ from hublet.repos.errors import CasAccessRefused, CasEntryNotFound
 from hublet.repos.xet import store
 from hublet.repos.xet.addresses import domain_of
 from hublet.repos.xet.cas import Cas
+from hublet.repos.xet.store import KnownFile
 from hublet.repos.xet.tokens import CasAccess
 from hublet.storage import store as storage
 from hublet.storage.reconstructions import AddressOf, FetchRange, Reconstruction, reconstruct
-from hublet.storage.records import BlobSegment, Content, Xorb
+from hublet.storage.records import BlobSegment, Content, Xorb, hash_of
 from hublet.storage.shard_verification import answer_chunk_query
 from hublet.storage.shards import Segment
 from hublet.storage.workers import processes
-from hublet.storage.xet_hashes import HASH_BYTES, from_text, to_text
+from hublet.storage.xet_hashes import HASH_BYTES, from_text
 from hublet.storage.xorbs import XorbLayout
 
 # Addresses of data work for everybody who has them, so they end soon.
@@ -59,11 +60,16 @@ async def query_chunk(cas: Cas, repo_id: str, chunk: str) -> bytes:
 async def get_content(conn: Reader, repo_id: str, xet_hash: str) -> Content:
     """Return where the bytes of a file lie, if this repository holds it."""
     from_text(xet_hash)
-    sha256 = await store.find_in_domain(conn, repo_id, xet_hash)
-    content = (await storage.find_contents(conn, [sha256])).get(sha256) if sha256 else None
+    file = (await store.find_files(conn, repo_id, [xet_hash])).get(xet_hash)
+    content = None if file is None else await _find_content(conn, file)
     if content is None:
         raise CasEntryNotFound(f"This repository has no file {xet_hash}.")
     return content
+
+
+async def _find_content(conn: Reader, file: KnownFile) -> Content | None:
+    layouts = {file.sha256: file.layout}
+    return (await storage.find_contents(conn, layouts, layouts=layouts)).get(file.sha256)
 
 
 async def find_reconstruction(
@@ -72,12 +78,14 @@ async def find_reconstruction(
     """Find what makes up the bytes of a file from start to before end."""
     touched = _touched(content.segments, start, end)
     xorbs = await storage.find_xorbs(conn, {segment.xorb for segment in touched})
-    layouts = await asyncio.to_thread(_layouts, cas, xorbs)
+    # Of several forms of a xorb one is enough.
+    names = {from_text(hash_of(name)): name for name in sorted(xorbs)}
+    layouts = await asyncio.to_thread(_layouts, cas, [xorbs[name] for name in names.values()])
     segments = [
-        Segment(from_text(each.xorb), each.size, each.start_chunk, each.end_chunk)
+        Segment(from_text(hash_of(each.xorb)), each.size, each.start_chunk, each.end_chunk)
         for each in content.segments
     ]
-    return reconstruct(segments, layouts, start=start, end=end)
+    return reconstruct(segments, layouts, names, start=start, end=end)
 
 
 async def find_reconstructions(
@@ -86,12 +94,11 @@ async def find_reconstructions(
     """Find what makes up those of several files that the repository holds."""
     async with cas.database.read() as conn:
         known = await store.find_files(conn, repo_id, hashes)
-        contents = await storage.find_contents(conn, known.values())
+        contents = {each: await _find_content(conn, file) for each, file in sorted(known.items())}
         return {
-            file: await find_reconstruction(
-                cas, conn, contents[sha256], start=0, end=contents[sha256].size
-            )
-            for file, sha256 in sorted(known.items())
+            file: await find_reconstruction(cas, conn, content, start=0, end=content.size)
+            for file, content in contents.items()
+            if content is not None
         }
 
 
@@ -105,9 +112,9 @@ def _touched(segments: Sequence[BlobSegment], start: int, end: int) -> list[Blob
     return touched
 
 
-def _layouts(cas: Cas, xorbs: Mapping[str, Xorb]) -> dict[bytes, XorbLayout]:
+def _layouts(cas: Cas, xorbs: Iterable[Xorb]) -> dict[bytes, XorbLayout]:
     try:
-        return {from_text(each): cas.layouts.get(cas.store, xorb) for each, xorb in xorbs.items()}
+        return {from_text(xorb.hash): cas.layouts.get(cas.store, xorb) for xorb in xorbs}
     except FileNotFoundError:
         raise CasEntryNotFound(NO_XORB) from None
 
@@ -117,6 +124,7 @@ class DataAddress:
     """Ranges of one stored xorb that can be fetched for a while, without a token."""
 
     domain: str
+    # The name of its object.
     xorb: str
     # As they stand in the address, `0-99,200-299`; the last byte is included.
     ranges: str
@@ -142,10 +150,10 @@ def data_addresses(access: CasAccess, *, keys: KeyRing, base_url: str) -> Addres
     expires = micros() // _SECOND + DATA_LIFE // timedelta(seconds=1)
     domain = domain_of(access.repo.id, access.epoch)
 
-    def address_of(xorb: bytes, ranges: Sequence[FetchRange]) -> str:
+    def address_of(xorb: str, ranges: Sequence[FetchRange]) -> str:
         address = DataAddress(
             domain=domain,
-            xorb=to_text(xorb),
+            xorb=xorb,
             ranges=",".join(f"{each.first_byte}-{each.end_byte - 1}" for each in ranges),
             user=access.user_name,
             expires=expires,

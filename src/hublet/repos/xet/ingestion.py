@@ -4,14 +4,14 @@ A content is stored whole first. Buckets wait until it is cut, because their cli
 hash; for git repositories a task cuts it soon after. From then on it is read from its segments. The
 whole object stays for an hour, for those who looked it up a moment before.
 
-A repository may use a xorb in its uploads if its contents have all chunks of it. So one that holds the
-same content as another repository gets no xorb with chunks of foreign contents beside it.
+Each repository cuts for itself, even what another one has cut already: so how its contents are packed
+tells nothing of others. Equal xorbs are stored once all the same.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
-from itertools import groupby, islice
+from itertools import islice
 from weakref import WeakSet
 
 from hublet.core import clock
@@ -25,7 +25,6 @@ from hublet.repos import store as repos_store
 from hublet.repos.pruning_store import WHOLE_AGE
 from hublet.repos.xet import ingestion_store
 from hublet.repos.xet import store as xet_store
-from hublet.repos.xet.ingestion_store import UncutContent
 from hublet.storage import chunker
 from hublet.storage import store as storage
 from hublet.storage.chunker import CutContent, CutResult
@@ -49,108 +48,70 @@ _MOST_PROMISING = 512
 
 
 async def cut_now(database: Database, repo_id: str, blobs: Sequence[Blob]) -> None:
-    """Cut contents that a repository is about to point to; their bytes are in the store.
+    """Cut contents that have just arrived, and that a repository is about to point to.
 
     No transaction may be open. The blobs have rows after this, and their file hashes; where a worker
     process was killed they stay whole, and a task cuts them soon.
     """
-    # What only other repositories have is cut once more: that it takes no time would tell of them.
+    # What only other repositories have cut is cut once more: their packing would tell of them.
     async with database.read() as conn:
-        own = (await ingestion_store.find_holders(conn, [blob.sha256 for blob in blobs])).get(
-            repo_id, set()
-        )
-        cut = await storage.find_xet_hashes(conn, own)
-    uncut = [
-        blob for blob in {each.sha256: each for each in blobs}.values() if blob.sha256 not in cut
-    ]
-    for batch in _batches(uncut):
+        cut = await ingestion_store.find_cut_in_repo(conn, repo_id, [blob.sha256 for blob in blobs])
+    # They have just been put as whole objects.
+    uncut = {
+        blob.sha256: Content(sha256=blob.sha256, size=blob.size)
+        for blob in blobs
+        if blob.sha256 not in cut
+    }
+    for batch in _batches(uncut.values()):
         try:
-            await _cut(database, repo_id, batch)
+            await _cut(database, repo_id, batch, is_fresh=True)
         except Unavailable:
             log.warning("contents not cut", contents=len(batch))
             async with database.transaction() as conn:
                 await chunker.schedule_cutting(conn)
 
 
-async def _cut(database: Database, repo_id: str, blobs: Sequence[Blob]) -> CutResult:
+async def _cut(
+    database: Database, repo_id: str, wanted: Sequence[Content], *, is_fresh: bool = False
+) -> CutResult:
     store = open_store(database.hub.settings)
-    wanted = [Content(sha256=blob.sha256, size=blob.size) for blob in blobs]
-    is_small = all(blob.size <= SMALLEST_CHUNK for blob in blobs)
-    is_small = is_small and sum(blob.size for blob in blobs) <= _LARGEST_SMALL
+    is_small = all(content.size <= SMALLEST_CHUNK for content in wanted)
+    is_small = is_small and sum(content.size for content in wanted) <= _LARGEST_SMALL
     run = asyncio.to_thread if is_small else processes.run_long
     chunks = await run(chunker.list_chunks, store, wanted)
     queried = [chunk for each in chunks for chunk in chunker.queried_chunks(each)]
     async with database.read() as conn:
-        hashes = await ingestion_store.find_promising_xorbs(conn, repo_id, queried)
-        known = list((await xet_store.find_xorbs(conn, repo_id, hashes)).values())
-    result = await run(chunker.pack, store, wanted, chunks, known[:_MOST_PROMISING])
+        names = await ingestion_store.find_promising_xorbs(conn, repo_id, queried)
+        known = await xet_store.find_named_xorbs(conn, repo_id, names)
+    promising = known[:_MOST_PROMISING]
+    result = await run(chunker.pack, store, wanted, chunks, promising, is_fresh=is_fresh)
     async with database.transaction() as conn:
-        await _register(conn, repo_id, blobs, result)
+        await _register(conn, repo_id, result)
     return result
 
 
-async def _register(
-    conn: Connection, repo_id: str, blobs: Sequence[Blob], result: CutResult
-) -> None:
-    for xorb in result.xorbs:
-        await storage.add_xorb(conn, xorb)
-    for blob, cut in zip(blobs, result.contents, strict=True):
-        await storage.add_cut_blob(conn, blob, cut.xet_hash, cut.segments)
-    digests = [blob.sha256 for blob in blobs]
-    await ingestion_store.set_cut(conn, digests)
-    holders = await ingestion_store.find_holders(conn, digests)
-    # What it has of others it has had before.
-    await _give(conn, repo_id, result.contents, set(_xorbs_of(result.contents)))
-    counts = {xorb.hash: xorb.chunks for xorb in result.xorbs}
-    for holder in sorted(holders.keys() - {repo_id}):
-        held = [each for each in result.contents if each.sha256 in holders[holder]]
-        await _give(conn, holder, held, _covered(held, counts))
-    await _schedule_removal(conn)
-
-
-async def _give(
-    conn: Connection, repo_id: str, contents: Iterable[CutContent], xorbs: set[str]
-) -> None:
-    """Let a repository use xorbs, and let its clients find them."""
+async def _register(conn: Connection, repo_id: str, result: CutResult) -> None:
     if await repos_store.find(conn, repo_id) is None:
         # It was deleted in the meantime.
         return
-    await xet_store.link_xorbs(conn, repo_id, sorted(xorbs))
-    await xet_store.use_xorbs(conn, repo_id, sorted(xorbs))
-    indexed = []
-    for content in contents:
-        chunks = {
-            chunk: content.segments[position].xorb
-            for chunk, position in content.queried_chunks
-            if content.segments[position].xorb in xorbs
-        }
-        order = [xorb for xorb in _xorbs_of([content]) if xorb in xorbs]
-        indexed.append((chunks, order))
-    await xet_store.index_chunks(conn, repo_id, indexed)
+    for xorb in result.xorbs:
+        await storage.add_xorb(conn, xorb)
+    names = sorted({each.xorb for content in result.contents for each in content.segments})
+    await xet_store.link_xorbs(conn, repo_id, names)
+    await xet_store.use_xorbs(conn, repo_id, names)
+    cut = [content.cut_blob for content in result.contents]
+    await storage.add_cut_blobs(conn, cut)
+    await xet_store.add_files(conn, repo_id, cut)
+    await xet_store.index_chunks(conn, repo_id, map(_indexed, result.contents))
+    await ingestion_store.set_cut(conn, [content.sha256 for content in result.contents])
+    await _schedule_removal(conn)
 
 
-def _xorbs_of(contents: Iterable[CutContent]) -> list[str]:
-    """Return the xorbs of these contents, each once, in their order."""
-    return list(dict.fromkeys(each.xorb for content in contents for each in content.segments))
-
-
-def _covered(contents: Iterable[CutContent], counts: Mapping[str, int]) -> set[str]:
-    """Return those xorbs, given with their number of chunks, of which contents have all chunks."""
-    runs = sorted(
-        (segment.xorb, segment.start_chunk, segment.end_chunk)
-        for content in contents
-        for segment in content.segments
-    )
-    covered = set()
-    for xorb, group in groupby(runs, key=lambda run: run[0]):
-        end = 0
-        for _, start, its_end in group:
-            end = max(end, its_end) if start <= end else -1
-            if end < 0:
-                break
-        if end == counts.get(xorb):
-            covered.add(xorb)
-    return covered
+def _indexed(content: CutContent) -> tuple[dict[str, str], list[str]]:
+    """Return the xorb of each chunk that clients ask for, and all xorbs of a content in their order."""
+    xorbs = [each.xorb for each in content.segments]
+    chunks = {chunk: xorbs[position] for chunk, position in content.queried_chunks}
+    return chunks, list(dict.fromkeys(xorbs))
 
 
 _busy: WeakSet[Database] = WeakSet()
@@ -179,57 +140,59 @@ class _Progress:
 
 async def _cut_all(database: Database) -> None:
     done = _Progress()
-    after = ""
+    repo_id = ""
     while True:
         async with database.read() as conn:
-            waiting = await ingestion_store.list_uncut(conn, after=after, limit=_BATCH)
-        if not waiting:
+            found = await ingestion_store.find_next_repo(conn, after=repo_id)
+        if found is None:
             return
-        after = waiting[-1].sha256
-        for repo_id, blobs in _by_repo(waiting):
-            started = clock.monotonic()
-            await _cut_or_log(database, repo_id, blobs, done)
-            # Half of the time is left to requests.
-            await asyncio.sleep(min(clock.monotonic() - started, _LONGEST_PAUSE_SECONDS))
+        repo_id = found
+        await _cut_repo(database, repo_id, done)
         log.info("contents cut", contents=done.contents, bytes=done.bytes, stored=done.stored)
 
 
-def _by_repo(waiting: Sequence[UncutContent]) -> Iterator[tuple[str, list[Blob]]]:
-    for repo_id, group in groupby(sorted(waiting, key=_repo_of), key=_repo_of):
-        for batch in _batches([Blob(sha256=each.sha256, size=each.size) for each in group]):
-            yield repo_id, batch
+async def _cut_repo(database: Database, repo_id: str, done: _Progress) -> None:
+    """Cut what waits in one repository: so how it is packed does not depend on what others have."""
+    after = ""
+    while True:
+        async with database.read() as conn:
+            waiting = await ingestion_store.list_uncut(conn, repo_id, after=after, limit=_BATCH)
+        if not waiting:
+            return
+        after = waiting[-1].sha256
+        for batch in _batches(waiting):
+            started = clock.monotonic()
+            await _cut_or_log(database, repo_id, batch, done)
+            # Half of the time is left to requests.
+            await asyncio.sleep(min(clock.monotonic() - started, _LONGEST_PAUSE_SECONDS))
 
 
-def _repo_of(content: UncutContent) -> str:
-    return content.repo_id
-
-
-def _batches(blobs: Iterable[Blob]) -> Iterator[list[Blob]]:
-    batch: list[Blob] = []
-    for blob in blobs:
-        if batch and sum(each.size for each in batch) + blob.size > _BATCH_BYTES:
+def _batches(contents: Iterable[Content]) -> Iterator[list[Content]]:
+    batch: list[Content] = []
+    for content in contents:
+        if batch and sum(each.size for each in batch) + content.size > _BATCH_BYTES:
             yield batch
             batch = []
-        batch.append(blob)
+        batch.append(content)
     if batch:
         yield batch
 
 
 async def _cut_or_log(
-    database: Database, repo_id: str, blobs: Sequence[Blob], done: _Progress
+    database: Database, repo_id: str, wanted: Sequence[Content], done: _Progress
 ) -> None:
     try:
-        result = await _cut(database, repo_id, blobs)
+        result = await _cut(database, repo_id, wanted)
     except (ValueError, OSError, Unavailable) as error:
-        if len(blobs) == 1:
+        if len(wanted) == 1:
             # It stays whole, and is tried again with the next task.
-            log.warning("content not cut", sha256=blobs[0].sha256, error=str(error))
+            log.warning("content not cut", sha256=wanted[0].sha256, error=str(error))
             return
-        for blob in blobs:
-            await _cut_or_log(database, repo_id, [blob], done)
+        for content in wanted:
+            await _cut_or_log(database, repo_id, [content], done)
     else:
-        done.contents += len(blobs)
-        done.bytes += sum(blob.size for blob in blobs)
+        done.contents += len(wanted)
+        done.bytes += sum(content.size for content in wanted)
         done.stored += sum(xorb.stored_size for xorb in result.xorbs)
 
 

@@ -6,48 +6,47 @@ import msgspec
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
-from hublet.core.dataclasses import dataclass
+from hublet.storage import store as storage
+from hublet.storage.records import Content
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UncutContent:
-    sha256: str
-    size: int
-    # One of the repositories that have it.
-    repo_id: str
-
-
-async def list_uncut(conn: Reader, *, after: str = "", limit: int) -> list[UncutContent]:
-    """Return contents of repositories that are not cut yet, in the order of their digests."""
-    rows = await conn.fetch_all(
-        """
-        SELECT sha256, size, repo_id FROM (
-            SELECT b.sha256, b.size, coalesce(
-                (SELECT min(r.repo_id) FROM repo_blobs r WHERE r.sha256 = b.sha256),
-                (SELECT min(f.repo_id) FROM repo_files f WHERE f.sha256 = b.sha256)
-            ) AS repo_id
-            FROM blobs b WHERE b.xet_hash IS NULL AND b.sha256 > $1
-        ) AS uncut
-        WHERE repo_id IS NOT NULL ORDER BY sha256 LIMIT $2
-        """,
-        after, limit,
-    )  # fmt: skip
-    return [UncutContent(**dict(row)) for row in rows]
-
-
-async def find_holders(conn: Reader, digests: Iterable[str]) -> dict[str, set[str]]:
-    """Return, by repository, which of these contents it has."""
-    rows = await conn.fetch_all(
-        """
-        SELECT repo_id, sha256 FROM repo_blobs WHERE sha256 IN each($1)
-        UNION SELECT repo_id, sha256 FROM repo_files WHERE sha256 IN each($1)
-        """,
-        _json_array(digests),
+async def find_next_repo(conn: Reader, *, after: str) -> str | None:
+    """Return the next repository, by id, that has contents which are yet to be cut."""
+    repo_id: str | None = await conn.fetch_value(
+        "SELECT min(repo_id) FROM uncut_contents WHERE repo_id > $1", after
     )
-    holders: dict[str, set[str]] = {}
-    for row in rows:
-        holders.setdefault(row["repo_id"], set()).add(row["sha256"])
-    return holders
+    return repo_id
+
+
+async def list_uncut(conn: Reader, repo_id: str, *, after: str = "", limit: int) -> list[Content]:
+    """Return contents of a repository that are yet to be cut, in the order of their digests."""
+    rows = await conn.fetch_all(
+        """
+        SELECT u.sha256 FROM uncut_contents u WHERE u.repo_id = $1 AND u.sha256 > $2 AND (
+            EXISTS (SELECT 1 FROM repo_blobs r WHERE r.repo_id = $1 AND r.sha256 = u.sha256)
+            OR EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = u.sha256 AND f.repo_id = $1)
+        )
+        ORDER BY u.sha256 LIMIT $3
+        """,
+        repo_id, after, limit,
+    )  # fmt: skip
+    digests = [row["sha256"] for row in rows]
+    found = await storage.find_contents(conn, digests)
+    return [found[digest] for digest in digests if digest in found]
+
+
+async def find_cut_in_repo(conn: Reader, repo_id: str, digests: Iterable[str]) -> set[str]:
+    """Return those contents that a repository holds and has cut."""
+    rows = await conn.fetch_all(
+        """
+        SELECT l.sha256 FROM repo_layouts l WHERE l.repo_id = $1 AND l.sha256 IN each($2) AND (
+            EXISTS (SELECT 1 FROM repo_blobs r WHERE r.repo_id = $1 AND r.sha256 = l.sha256)
+            OR EXISTS (SELECT 1 FROM repo_files f WHERE f.sha256 = l.sha256 AND f.repo_id = $1)
+        )
+        """,
+        repo_id, _json_array(digests),
+    )  # fmt: skip
+    return {row["sha256"] for row in rows}
 
 
 async def find_promising_xorbs(conn: Reader, repo_id: str, chunks: Iterable[str]) -> set[str]:
@@ -68,7 +67,7 @@ async def set_cut(conn: Connection, digests: Iterable[str]) -> None:
     await conn.execute(
         """
         UPDATE blobs SET is_whole = FALSE, created_at = $2
-        WHERE sha256 IN each($1) AND xet_hash IS NOT NULL
+        WHERE sha256 IN each($1)
         """,
         _json_array(digests), micros(),
     )  # fmt: skip

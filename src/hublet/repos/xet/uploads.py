@@ -18,6 +18,7 @@ from hublet.repos.records import Repo
 from hublet.repos.usage import check_quota
 from hublet.repos.xet import store
 from hublet.repos.xet.cas import Cas
+from hublet.repos.xet.store import KnownFile
 from hublet.repos.xet.tokens import CasAccess
 from hublet.storage import store as storage
 from hublet.storage.errors import FileTooLarge, InvalidShard, InvalidXorb
@@ -33,11 +34,11 @@ from hublet.storage.shard_verification import (
 )
 from hublet.storage.shards import LARGEST_SHARD
 from hublet.storage.spools import Spool, fill
-from hublet.storage.verification import verify_xorb_file
+from hublet.storage.verification import verify_upload
 from hublet.storage.workers import processes
 from hublet.storage.xet_hashes import from_text, to_text
 from hublet.storage.xorb_objects import put_xorb
-from hublet.storage.xorbs import LARGEST_XORB, MOST_CHUNKS, XorbLayout, footer_size
+from hublet.storage.xorbs import LARGEST_XORB, MOST_CHUNKS, Buffer, XorbLayout, footer_size
 
 log = get_logger("xet")
 
@@ -55,43 +56,39 @@ FRAME_SECONDS = 20.0
 _LARGEST_FILES_OF_SHARD = 4
 
 
-async def receive_xorb(cas: Cas, access: CasAccess, xorb: str, body: AsyncIterator[bytes]) -> bool:
+async def receive_xorb(cas: Cas, access: CasAccess, xorb: str, body: AsyncIterator[Buffer]) -> bool:
     """Store a xorb; return whether it is new to this repository.
 
     One that the hub has already takes the same way: neither the response nor the time that it
     takes tells what other repositories have.
     """
     expected = from_text(xorb)
-    async with cas.database.read() as conn:
-        is_damaged = await scrub_store.is_damaged(conn, "xorbs", xorb)
     async with cas.slots.one(access.user_id):
-        stored, layout = await _store_xorb(cas, expected, body, replace=is_damaged)
+        stored, layout = await _store_xorb(cas, expected, body)
     async with cas.database.transaction() as conn:
         await _check_repo(conn, access.repo.id)
-        known = (await storage.find_xorbs(conn, [stored.hash])).get(stored.hash)
         await storage.add_xorb(conn, stored)
-        if known is not None and (is_damaged or known != stored):
+        for damaged in await scrub_store.list_damaged_forms(conn, stored.hash):
             # The bytes were lost, and those that came instead may be compressed in another way.
-            await storage.relocate_chunks(conn, stored, layout)
-            await scrub_store.remove_damaged(conn, "xorbs", stored.hash)
-        return await store.link_xorbs(conn, access.repo.id, [stored.hash]) == 1
+            await scrub_store.replace_xorb(conn, damaged, stored, layout)
+        return await store.link_xorbs(conn, access.repo.id, [stored.name]) == 1
 
 
 async def _store_xorb(
-    cas: Cas, expected: bytes, body: AsyncIterator[bytes], *, replace: bool
+    cas: Cas, expected: bytes, body: AsyncIterator[Buffer]
 ) -> tuple[Xorb, XorbLayout]:
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
         await _fill(spool, body, largest=LARGEST_XORB_BODY, kind="xorb")
-        layout = await processes.run(verify_xorb_file, spool.path, expected)
+        layout, form = await processes.run(verify_upload, spool.path, expected)
         if layout.stored_size > LARGEST_XORB:
             raise InvalidXorb(f"A xorb has at most {LARGEST_XORB} bytes.")
-        return await asyncio.to_thread(put_xorb, cas.store, spool, layout, replace=replace), layout
+        return await asyncio.to_thread(put_xorb, cas.store, spool, layout, form=form), layout
     finally:
         await asyncio.to_thread(spool.close)
 
 
-async def _fill(spool: Spool, body: AsyncIterator[bytes], *, largest: int, kind: str) -> None:
+async def _fill(spool: Spool, body: AsyncIterator[Buffer], *, largest: int, kind: str) -> None:
     try:
         await fill(spool, body, largest=largest)
     except FileTooLarge:
@@ -120,11 +117,11 @@ class ReceivedShard:
     spool: Spool
     outline: ShardOutline
     xorbs: dict[bytes, Xorb]
-    # By their hashes of Xet, the SHA-256 of files that the repository has already.
-    known: dict[str, str]
+    # By their hashes of Xet, files that the repository has already.
+    known: dict[str, KnownFile]
 
 
-async def receive_shard(cas: Cas, repo: Repo, body: AsyncIterator[bytes]) -> ReceivedShard:
+async def receive_shard(cas: Cas, repo: Repo, body: AsyncIterator[Buffer]) -> ReceivedShard:
     """Take a shard and look up what it names; its spool is to be closed after the registration."""
     spool = await asyncio.to_thread(cas.store.new_spool, hashed=False)
     try:
@@ -195,13 +192,17 @@ class ShardRegistration:
         self, batch: Sequence[FileOutline], slots: asyncio.Semaphore
     ) -> list[VerifiedFile]:
         cas, shard = self._cas, self._shard
-        checks = [FileCheck(file.offset, shard.known.get(to_text(file.hash))) for file in batch]
+        checks = [FileCheck(file.offset, self._known_sha256(file)) for file in batch]
         is_long = sum(file.size for file in batch) > _BATCH_BYTES
         run = processes.run_long if is_long else processes.run
         async with slots:
             files = await run(verify_files, cas.store, shard.spool.path, checks, shard.xorbs)
         self.verified += len(files)
         return files
+
+    def _known_sha256(self, file: FileOutline) -> str | None:
+        known = self._shard.known.get(to_text(file.hash))
+        return None if known is None else known.sha256
 
     async def _register(self, conn: Connection, files: Sequence[VerifiedFile]) -> None:
         repo_id = self._repo_id
@@ -211,15 +212,17 @@ class ShardRegistration:
         ordered = sorted(files, key=lambda each: each.sha256)
         # A shard may have ten thousand files.
         with conn.in_bulk():
-            await storage.add_cut_blobs(conn, [file.cut_blob for file in ordered])
+            cut = [file.cut_blob for file in ordered]
+            await storage.add_cut_blobs(conn, cut)
+            await store.add_files(conn, repo_id, cut)
             indexed = [(file.chunks, file.xorbs) for file in ordered]
             await store.index_chunks(conn, repo_id, indexed)
-            await store.link_unused_blobs(conn, repo_id, [file.sha256 for file in ordered])
+            await store.link_unused_blobs(conn, repo_id, [each.blob for each in cut])
         await check_quota(conn, repo.owner_id, 0)
 
     async def _keep_xorbs(self, conn: Connection) -> None:
         """Keep garbage collection away from the xorbs; refuse when it took one in the meantime."""
-        xorbs = list(map(to_text, self._shard.xorbs))
+        xorbs = [xorb.name for xorb in self._shard.xorbs.values()]
         if await store.use_xorbs(conn, self._repo_id, xorbs) < len(xorbs):
             raise InvalidShard("A xorb of the shard was removed while it was verified.")
 
@@ -237,14 +240,14 @@ def _batches(files: Iterable[FileOutline]) -> Iterator[list[FileOutline]]:
         yield batch
 
 
-async def register_shard(cas: Cas, access: CasAccess, body: AsyncIterator[bytes]) -> bool:
+async def register_shard(cas: Cas, access: CasAccess, body: AsyncIterator[Buffer]) -> bool:
     """Take, verify and register a shard; return whether any of its files is new."""
     async with _received(cas, access, body) as registration:
         return await registration.run()
 
 
 async def stream_registration(
-    cas: Cas, access: CasAccess, body: AsyncIterator[bytes]
+    cas: Cas, access: CasAccess, body: AsyncIterator[Buffer]
 ) -> AsyncGenerator[bytes]:
     """Do the same, and yield a frame now and then, the last one with the outcome.
 
@@ -266,7 +269,7 @@ async def stream_registration(
 
 @asynccontextmanager
 async def _received(
-    cas: Cas, access: CasAccess, body: AsyncIterator[bytes]
+    cas: Cas, access: CasAccess, body: AsyncIterator[Buffer]
 ) -> AsyncIterator[ShardRegistration]:
     async with cas.slots.one(access.user_id):
         shard = await receive_shard(cas, access.repo, body)

@@ -15,6 +15,7 @@ from hublet.core.database import Database
 from hublet.core.folders import atomic_dir
 from hublet.core.safe_walk import MAX_DEPTH, UnreadableFolder, WalkedFile, walk
 from hublet.jobs.records import Mount
+from hublet.repos.blobs_store import find_contents
 from hublet.repos.files import service as files
 from hublet.repos.files.records import File
 from hublet.repos.records import Repo
@@ -33,7 +34,6 @@ from hublet.runtime.volumes.reflink import copy_content
 from hublet.storage.contents import put_blob
 from hublet.storage.object_store import ObjectStore, open_store
 from hublet.storage.records import Blob, Content
-from hublet.storage.store import find_contents
 
 _CHUNK = 1 << 20
 _PAGE = 1000
@@ -90,7 +90,7 @@ async def _find_contents(database: Database, repo: Repo, prefix: str) -> dict[st
     async with database.read() as conn:
         for start in range(0, len(listed), _PAGE):
             digests = [file.sha256 for file in listed[start : start + _PAGE]]
-            found |= await find_contents(conn, digests)
+            found |= await find_contents(conn, repo.id, digests)
     return {file.path.removeprefix(prefix): found[file.sha256] for file in listed}
 
 

@@ -181,7 +181,9 @@ async def _put_files(
     while stored:
         try:
             async with database.transaction() as conn:
-                contents = await add_contents(conn, [blob for _, blob in stored])
+                contents = await add_contents(
+                    conn, bucket.snapshot.repo_id, [blob for _, blob in stored]
+                )
                 changes = [
                     _file(prefix, each, content)
                     for (each, _), content in zip(stored, contents, strict=True)

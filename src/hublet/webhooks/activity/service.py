@@ -38,6 +38,7 @@ from hublet.webhooks.records import (
     WebhookAccess,
     WebhookRecord,
     WebhookState,
+    may_hear,
 )
 from hublet.webhooks.triggers import payload
 from hublet.webhooks.triggers import store as triggers
@@ -142,6 +143,8 @@ async def _find_ping_repo(conn: Reader, webhook: WebhookRecord) -> RepoSnapshot:
     for watched in webhook.watched:
         found = await _list_candidates(conn, watched)
         for repo in map(repos.snapshot, found):
+            if not may_hear(webhook.private_owners, repo):
+                continue
             if await repos.who_may_see(conn, repo, [webhook.owner_id]):
                 return repo
     return _placeholder_repo(webhook)

@@ -33,6 +33,8 @@ from hublet.webhooks.records import (
     UnsentReason,
     WebhookSecrets,
     WebhookState,
+    may_hear,
+    private_owners_from_text,
 )
 
 _CAPACITY = 10_000
@@ -208,6 +210,7 @@ def _target_record(row: Row, secrets: WebhookSecrets | None) -> DeliveryTarget:
         webhook_id=row["id"],
         owner_id=row["owner_id"],
         delegation=delegation_from_text(row["delegation"], creator_id=row["creator_id"]),
+        private_owners=private_owners_from_text(row["private_owners"]),
         state=WebhookState(row["state"]),
         updated_at=row["updated_at"],
         url=row["url"],
@@ -242,7 +245,8 @@ async def find_refusals(
         owners = {targets[each.webhook_id].owner_id for each in group}
         seen_by = await repos.who_may_see(conn, repo, owners)
         for each in group:
-            if targets[each.webhook_id].owner_id not in seen_by:
+            target = targets[each.webhook_id]
+            if target.owner_id not in seen_by or not may_hear(target.private_owners, repo):
                 refused[each.id] = UnsentReason.no_access
     return refused
 

@@ -34,7 +34,8 @@ async def list_webhooks(conn: Reader, webhook_ids: Iterable[str]) -> list[Row]:
     return list(
         await conn.fetch_all(
             """
-            SELECT id, owner_id, creator_id, url, job, job_source_id, delegation, state, updated_at
+            SELECT id, owner_id, creator_id, url, job, job_source_id, delegation, private_owners,
+                state, updated_at
             FROM webhooks WHERE id IN each($1)
             """,
             _json(webhook_ids),

@@ -19,6 +19,8 @@ class DeliveryTarget:
     owner_id: str
     # In whose name a job is started.
     delegation: Delegation
+    # Of whose private repositories it may hear; None: all that its owner may see.
+    private_owners: frozenset[str] | None = None
     state: WebhookState
     updated_at: int
     url: str | None = field(default=None, repr=False)

@@ -29,6 +29,8 @@ class Candidate:
     webhook_id: str
     owner_id: str
     state: str
+    # As in the table.
+    private_owners: str | None
     target: str
 
 

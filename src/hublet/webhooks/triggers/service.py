@@ -18,7 +18,9 @@ from hublet.webhooks.records import (
     Domain,
     UnsentReason,
     WebhookState,
+    may_hear,
     missing_target,
+    private_owners_from_text,
 )
 from hublet.webhooks.triggers import store
 from hublet.webhooks.triggers.payload import trigger_of
@@ -94,8 +96,9 @@ async def _new_deliveries(
 ) -> list[NewDelivery]:
     """Return one delivery for each webhook, however many of its watched items match.
 
-    An owner who may not see the repository gets none. Only a webhook that watches this very
-    repository, and so could see it once, gets an unsent one that says that the access is gone.
+    An owner who may not see the repository gets none, and a webhook whose token could not read it
+    neither. Only one that watches this very repository, and so could see it once, gets an unsent
+    one that says that the access is gone.
     """
     # Of several matches of one webhook, the one that watches the repository itself is kept.
     chosen = {
@@ -104,10 +107,16 @@ async def _new_deliveries(
     if not chosen:
         return []
     seen_by = await repos.who_may_see(conn, repo, {each.owner_id for each in chosen.values()})
-    return [
-        _new_delivery(each, may_see=each.owner_id in seen_by)
+    hearing = {
+        each.webhook_id
         for each in chosen.values()
-        if each.owner_id in seen_by or each.target == repo.id
+        if each.owner_id in seen_by
+        and may_hear(private_owners_from_text(each.private_owners), repo)
+    }
+    return [
+        _new_delivery(each, may_see=each.webhook_id in hearing)
+        for each in chosen.values()
+        if each.webhook_id in hearing or each.target == repo.id
     ]
 
 

@@ -11,7 +11,7 @@ from hublet.webhooks.records import DELIVERIES_CHANNEL, Domain
 from hublet.webhooks.triggers.records import Candidate, NewDelivery, Trigger, TriggeredEvent
 
 _WATCHING = """
-    SELECT w.id AS webhook_id, w.owner_id, w.state, t.target
+    SELECT w.id AS webhook_id, w.owner_id, w.state, w.private_owners, t.target
     FROM webhook_watched t JOIN webhooks w ON w.id = t.webhook_id
 """
 _WATCHES = {Domain.repo: "w.watches_repo", Domain.discussion: "w.watches_discussion"}

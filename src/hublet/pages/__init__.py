@@ -1,1 +1,0 @@
-"""Pages of the hub itself: the landing page and the documentation of the API."""

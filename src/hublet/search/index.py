@@ -1,0 +1,250 @@
+"""Index: documents are brought in step with what they describe, one by one or all of a hub.
+
+A task for each change does it, soon after the commit. It writes what is true when it runs, so it may
+run late, twice, or beside another one.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+
+import msgspec
+
+from hublet.accounts.organizations import store as organizations
+from hublet.accounts.records import Organization, User
+from hublet.accounts.users import store as users
+from hublet.community.threads import store as threads
+from hublet.community.threads.records import ThreadKind
+from hublet.core import clock, metadata, queue
+from hublet.core.database import Connection, Database, Reader
+from hublet.core.dataclasses import dataclass
+from hublet.core.errors import HubError
+from hublet.core.queue import NewTask
+from hublet.repos import cards
+from hublet.repos import service as repos
+from hublet.repos import store as repos_store
+from hublet.repos.records import Repo
+from hublet.search import documents, index_store, words
+from hublet.search.index_store import WordKey
+from hublet.search.records import IndexSource, SearchDocument
+
+REFRESH = "search.refresh"
+FILL = "search.fill"
+# So many are written at once, and done again if the process dies.
+_BATCH = 20
+_BATCHES_OF_TASK = 50
+_FILLED_NAME = "search_filled"
+_DONE = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refresh:
+    """The task to bring one document in step."""
+
+    source: IndexSource
+    target_id: str
+
+
+async def schedule_refresh(conn: Connection, source: IndexSource, target_id: str) -> None:
+    body = msgspec.json.encode(Refresh(source=source, target_id=target_id)).decode()
+    await queue.add(conn, NewTask(kind=REFRESH, body=body))
+
+
+# The words of README.md by the id of the repository and the commit.
+_Texts = dict[tuple[str, str], tuple[str, ...]]
+
+
+async def refresh(database: Database, source: IndexSource, target_ids: Sequence[str]) -> None:
+    """Bring the documents of these in step; those that exist no more leave the index."""
+    async with database.read() as conn:
+        stored = await _stored(conn, target_ids)
+        unread = await _unread_repos(conn, source, target_ids, stored)
+        if not unread and await _current(conn, source, target_ids, stored, {}) == stored:
+            return
+    texts = await asyncio.to_thread(_read_texts, database, unread)
+    async with database.transaction() as conn:
+        await index_store.lock(conn)
+        known = await index_store.find(conn, target_ids)
+        stored = {target_id: document for target_id, (_, document) in known.items()}
+        current = await _current(conn, source, target_ids, stored, texts)
+        for target_id in target_ids:
+            number, before = known.get(target_id, (0, None))
+            if before != (after := current.get(target_id)):
+                await _replace(conn, number, before, after)
+
+
+async def _stored(conn: Reader, target_ids: Collection[str]) -> dict[str, SearchDocument]:
+    known = await index_store.find(conn, target_ids)
+    return {target_id: document for target_id, (_, document) in known.items()}
+
+
+async def _unread_repos(
+    conn: Reader,
+    source: IndexSource,
+    target_ids: Collection[str],
+    stored: dict[str, SearchDocument],
+) -> list[Repo]:
+    if source is not IndexSource.repo:
+        return []
+    return [
+        repo
+        for repo in await repos_store.list_by_ids(conn, target_ids)
+        if (version := _text_version(repo)) is not None
+        and (repo.id not in stored or stored[repo.id].text_version != version)
+    ]
+
+
+def _text_version(repo: Repo) -> str | None:
+    # The README of a gated repository is for those with access to it.
+    return repo.head_sha if repo.type.has_git and repo.gated is None else None
+
+
+def _read_texts(database: Database, unread: Iterable[Repo]) -> _Texts:
+    return {(repo.id, repo.head_sha or ""): _text_of(database, repo) for repo in unread}
+
+
+def _text_of(database: Database, repo: Repo) -> tuple[str, ...]:
+    try:
+        text = cards.read_text(repos.git_folder(database, repo.id), repo.head_sha or "")
+    except HubError:
+        # It was deleted a moment ago.
+        return ()
+    return words.of_markdown(text)
+
+
+async def _current(
+    conn: Reader,
+    source: IndexSource,
+    target_ids: Collection[str],
+    stored: dict[str, SearchDocument],
+    texts: _Texts,
+) -> dict[str, SearchDocument]:
+    """Return the documents as they should be now, with texts that are stored or were read."""
+    if source is IndexSource.repo:
+        found = [
+            _repo_document(repo, stored.get(repo.id), texts)
+            for repo in await repos_store.list_by_ids(conn, target_ids)
+        ]
+    elif source is IndexSource.account:
+        found = await _account_documents(conn, target_ids)
+    else:
+        listed = await threads.list_by_ids(conn, target_ids)
+        found = [
+            documents.of_thread(each) for each in listed if each.kind is not ThreadKind.discussion
+        ]
+    return {document.target_id: document for document in found}
+
+
+def _repo_document(repo: Repo, stored: SearchDocument | None, texts: _Texts) -> SearchDocument:
+    version = _text_version(repo)
+    if version is not None and stored is not None and stored.text_version == version:
+        return documents.of_repo(repo, text=stored.text, text_version=version)
+    if version is not None and (repo.id, version) in texts:
+        return documents.of_repo(repo, text=texts[repo.id, version], text_version=version)
+    # There is none, or it changed while another one was read, and a task for that follows.
+    return documents.of_repo(repo)
+
+
+async def _account_documents(conn: Reader, ids: Collection[str]) -> list[SearchDocument]:
+    found: list[User | Organization] = [
+        *await users.list_by_ids(conn, ids),
+        *await organizations.list_by_ids(conn, ids),
+    ]
+    followers = await users.count_followers_of(conn, ids)
+    return [documents.of_account(each, followers=followers.get(each.id, 0)) for each in found]
+
+
+async def _replace(
+    conn: Connection, number: int, before: SearchDocument | None, after: SearchDocument | None
+) -> None:
+    """Replace a document; only entries of the index that differ are written."""
+    if after is None:
+        await index_store.remove(conn, number)
+    elif before is None:
+        number = await index_store.add(conn, after)
+    else:
+        await index_store.update(conn, number, after)
+    old, new = _word_keys(before), _word_keys(after)
+    await index_store.remove_words(conn, number, old - new)
+    await index_store.add_words(conn, number, new - old)
+    old_spelled, new_spelled = _spelled(before), _spelled(after)
+    await index_store.add_spellings(conn, new_spelled - old_spelled)
+    await index_store.remove_unused_spellings(conn, old_spelled - new_spelled)
+
+
+def _word_keys(document: SearchDocument | None) -> set[WordKey]:
+    if document is None:
+        return set()
+    ranks = documents.ranks_of(document)
+    return {(document.scope, word, rank) for word, rank in ranks.items()}
+
+
+def _spelled(document: SearchDocument | None) -> set[tuple[str, str]]:
+    if document is None:
+        return set()
+    return {(document.scope, word) for word in documents.correctable_words(document)}
+
+
+async def schedule_filling(conn: Connection) -> None:
+    """Schedule the first filling of the index from where it is, unless it is done."""
+    progress = await metadata.find(conn, _FILLED_NAME) or ""
+    if progress != _DONE:
+        await queue.add(conn, NewTask(kind=FILL, body="{}", key=f"{FILL}.{progress}"))
+
+
+async def is_filled(conn: Reader) -> bool:
+    return await metadata.find(conn, _FILLED_NAME) == _DONE
+
+
+async def fill(database: Database) -> None:
+    """Put a part of what a hub has into the index; another task goes on where this one ends.
+
+    After each batch it pauses for as long as the batch took, so that the hub serves others.
+    """
+    for _ in range(_BATCHES_OF_TASK):
+        started_at = clock.monotonic()
+        if not await _fill_batch(database):
+            return
+        await asyncio.sleep(clock.monotonic() - started_at)
+    async with database.transaction() as conn:
+        await schedule_filling(conn)
+
+
+async def _fill_batch(database: Database) -> bool:
+    """Refresh the next documents, if there are any, and remember how far it went."""
+    async with database.read() as conn:
+        progress = await metadata.find(conn, _FILLED_NAME) or f"{_PARTS[0]}:"
+        if progress == _DONE:
+            return False
+        part, _, after = progress.partition(":")
+        ids = await _list_ids(conn, part, after)
+    if ids:
+        await refresh(database, _SOURCES[part], ids)
+        progress = f"{part}:{ids[-1]}"
+    else:
+        following = _PARTS.index(part) + 1
+        progress = f"{_PARTS[following]}:" if following < len(_PARTS) else _DONE
+    async with database.transaction() as conn:
+        await metadata.set_value(conn, _FILLED_NAME, progress)
+    return True
+
+
+_SOURCES = {
+    "users": IndexSource.account,
+    "organizations": IndexSource.account,
+    "repos": IndexSource.repo,
+    "paper": IndexSource.thread,
+    "post": IndexSource.thread,
+    "blog": IndexSource.thread,
+}
+_PARTS = tuple(_SOURCES)
+
+
+async def _list_ids(conn: Reader, part: str, after: str) -> list[str]:
+    if part == "users":
+        return [each.id for each in await users.list_all(conn, after=after, limit=_BATCH)]
+    if part == "organizations":
+        return [each.id for each in await organizations.list_all(conn, after=after, limit=_BATCH)]
+    if part == "repos":
+        return await repos_store.list_ids(conn, after=after, limit=_BATCH)
+    listed = await threads.list_newest(conn, ThreadKind(part), owner="", after=after, limit=_BATCH)
+    return [each.id for each in listed]

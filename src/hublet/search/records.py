@@ -1,0 +1,148 @@
+"""Records of search: kinds, documents of the index, queries, hits and pages of them."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from enum import StrEnum
+
+from hublet.accounts.records import Organization, User
+from hublet.community.threads.records import Thread
+from hublet.core.dataclasses import dataclass
+from hublet.repos.records import Repo, RepoType
+
+
+class SearchKind(StrEnum):
+    """What can be found. Another kind (collections) needs a letter here and its document."""
+
+    model = "model"
+    dataset = "dataset"
+    space = "space"
+    kernel = "kernel"
+    bucket = "bucket"
+    container = "container"
+    user = "user"
+    organization = "org"
+    paper = "paper"
+    post = "post"
+    blog = "blog"
+
+    @property
+    def letter(self) -> str:
+        """What its scopes begin with: keys are short."""
+        return _LETTERS[self]
+
+
+_LETTERS = dict(zip(SearchKind, "mdskbcuoptg", strict=True))
+REPO_KINDS = tuple(SearchKind(type_) for type_ in RepoType)
+
+
+class IndexSource(StrEnum):
+    """Where documents come from."""
+
+    repo = "repo"
+    account = "account"
+    thread = "thread"
+
+
+# Steps between the ranks of words of a document, by the line that they stand in.
+RANK_STEP = 64
+HOTTEST = RANK_STEP - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchDocument:
+    """The words under which something is found, and where they stand: the first line counts most."""
+
+    kind: SearchKind
+    target_id: str
+    scope: str
+    heat: int = 0
+    # Names without what separates their words, as in bertbase.
+    whole_names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    text_version: str | None = None
+
+    @property
+    def lines(self) -> tuple[tuple[str, ...], ...]:
+        return (self.whole_names, self.names, self.labels, self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexPosition:
+    """A place in the order of hits; the default is before the first one."""
+
+    rank: int = -RANK_STEP
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A document with the words of a query; whether the caller may see it is decided later."""
+
+    position: IndexPosition
+    kind: SearchKind
+    target_id: str
+    has_text: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFilters:
+    """Conditions beside the words. Those on repositories leave other kinds alone."""
+
+    namespace: str = ""
+    # All of them, by the kind of repository.
+    tags: Mapping[SearchKind, tuple[str, ...]] = field(default_factory=dict)
+    gated: bool | None = None
+    # Owners of repositories, and organizations themselves, by id; None: any.
+    owner_ids: tuple[str, ...] | None = None
+    organization_ids: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    text: str
+    kinds: tuple[SearchKind, ...] = tuple(SearchKind)
+    filters: SearchFilters = field(default_factory=SearchFilters)
+    limit: int = 20
+    # Addresses that are not shown, of `search_kinds` only.
+    exclude: frozenset[str] = frozenset()
+    # From the page before.
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchHit:
+    kind: SearchKind
+    position: IndexPosition
+    target: Repo | User | Organization | Thread
+
+    @property
+    def address(self) -> str:
+        """Its kind and name, as in models/ada/engine, users/ada or papers/2401.12345."""
+        if isinstance(self.target, Thread):
+            return f"{self.kind}s/{self.target.paper_id or self.target.id}"
+        if isinstance(self.target, Repo):
+            return f"{self.target.type.plural}/{self.target.full_name}"
+        return f"{self.kind}s/{self.target.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchSection:
+    """The first hits of one kind, and how many there are, at most `MOST_COUNTED`."""
+
+    hits: tuple[SearchHit, ...] = ()
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPage:
+    hits: tuple[SearchHit, ...] = ()
+    # Empty on the last page.
+    next_cursor: str = ""
+    # How many there are of each kind, at most `MOST_COUNTED`; on the first page only.
+    counts: Mapping[SearchKind, int] = field(default_factory=dict)
+    # The query with mistyped words corrected, where that finds more.
+    suggestion: str = ""
+    # Whether the hits are those of the suggestion.
+    is_corrected: bool = False

@@ -1,0 +1,77 @@
+"""Who looks at a page, as types that a route names: anybody, somebody signed in, or just now."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.datastructures import ImmutableMultiDict
+
+from hublet.core.config import Settings
+from hublet.core.database import Database
+from hublet.core.dataclasses import dataclass
+from hublet.core.hub import Hub
+from hublet.login.auth import JustSignedIn, MaybeSession, SignedIn
+from hublet.login.forms import check_form, form_token
+from hublet.login.records import Session
+from hublet.login.sessions import caller_of
+from hublet.tokens.records import Caller
+
+__all__ = ["FreshVisit", "PageVisit", "SignedInVisit", "Visit"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageVisit:
+    """One request for a page: the browser, and the person whose session it has."""
+
+    request: Request
+    session: Session | None
+    caller: Caller | None
+
+    @property
+    def database(self) -> Database:
+        database: Database = self.request.app.state.database
+        return database
+
+    @property
+    def settings(self) -> Settings:
+        settings: Settings = self.request.app.state.settings
+        return settings
+
+    @property
+    def hub(self) -> Hub:
+        return self.database.hub
+
+    @property
+    def person(self) -> Caller:
+        """The caller of a page that only people who are signed in can open."""
+        assert self.caller is not None  # noqa: S101 - by the type of the visit
+        return self.caller
+
+    def form_token(self, purpose: str) -> str:
+        """Return the token of a form; who is not signed in has no form to send."""
+        return "" if self.session is None else form_token(self.hub, self.session, purpose)
+
+    def check(self, form: ImmutableMultiDict[str, str], purpose: str) -> None:
+        """Refuse a form that did not come from this person's own page."""
+        assert self.session is not None  # noqa: S101 - by the type of the visit
+        check_form(self.request, form, self.session, purpose)
+
+
+async def visit_of(request: Request, session: MaybeSession) -> PageVisit:
+    caller = None if session is None else caller_of(session)
+    return PageVisit(request=request, session=session, caller=caller)
+
+
+async def signed_in_visit(request: Request, session: SignedIn) -> PageVisit:
+    return PageVisit(request=request, session=session, caller=caller_of(session))
+
+
+async def fresh_visit(request: Request, session: JustSignedIn) -> PageVisit:
+    return PageVisit(request=request, session=session, caller=caller_of(session))
+
+
+# Anybody; a browser without a session has no caller.
+Visit = Annotated[PageVisit, Depends(visit_of)]
+# Who has no session is sent to the login, and comes back.
+SignedInVisit = Annotated[PageVisit, Depends(signed_in_visit)]
+# Who signed in long ago has to do so again: for deleting, secrets and roles.
+FreshVisit = Annotated[PageVisit, Depends(fresh_visit)]

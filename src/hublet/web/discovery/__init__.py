@@ -1,0 +1,1 @@
+"""Finding things: lists of repositories, search, people and organizations."""

@@ -1,0 +1,57 @@
+"""HTTP for the search page, and for suggestions while somebody types."""
+
+from typing import Annotated
+
+from fastapi import Query, Response
+from starlette.responses import JSONResponse
+
+from hublet.core.pages import PageRouter
+from hublet.search import service as search
+from hublet.search.records import SearchKind, SearchPage, SearchQuery
+from hublet.web.auth import Visit
+from hublet.web.discovery.views import ResultPage, found_row, result_tabs, search_url
+from hublet.web.pages import frame_for, render
+
+router = PageRouter()
+
+_PAGE_SIZE = 20
+_MOST_SUGGESTIONS = 8
+_Text = Annotated[str, Query(max_length=200)]
+
+
+@router.get("/search")
+async def get_search_page(
+    visit: Visit,
+    q: _Text = "",
+    type_: Annotated[SearchKind | None, Query(alias="type")] = None,
+    cursor: Annotated[str, Query(max_length=200)] = "",
+) -> Response:
+    text = q.strip()
+    kinds = (type_,) if type_ else tuple(SearchKind)
+    query = SearchQuery(text=text, kinds=kinds, limit=_PAGE_SIZE, cursor=cursor)
+    async with visit.database.read() as conn:
+        frame = await frame_for(visit, conn)
+        found = await search.search(conn, visit.caller, query) if text else SearchPage(counts={})
+    page = ResultPage(
+        text=text,
+        kind=type_,
+        rows=[found_row(hit) for hit in found.hits],
+        tabs=result_tabs(text, type_, found.counts),
+        next_url=search_url(text, type_, found.next_cursor) if found.next_cursor else None,
+        suggestion=found.suggestion,
+        is_corrected=found.is_corrected,
+    )
+    return await render(visit, "discovery/search.html", frame=frame, page=page)
+
+
+@router.get("/search/suggestions")
+async def list_suggestions(visit: Visit, q: _Text = "") -> Response:
+    """Answer the script of the search box: titles and addresses, the best first."""
+    text = q.strip()
+    async with visit.database.read() as conn:
+        hits = (
+            await search.suggest(conn, visit.caller, text, limit=_MOST_SUGGESTIONS) if text else []
+        )
+    rows = [found_row(hit) for hit in hits]
+    body = [{"kind": row.kind, "title": row.title, "path": row.path} for row in rows]
+    return JSONResponse(body, headers={"Cache-Control": "private, no-store", "Vary": "Cookie"})

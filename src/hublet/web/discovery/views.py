@@ -1,0 +1,222 @@
+"""What the pages of lists, search and people show, made from records without I/O."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from hublet.accounts.records import Organization, User
+from hublet.community.threads.records import Thread
+from hublet.core.dataclasses import dataclass
+from hublet.jobs.records import JobRecord
+from hublet.repos.browse.taxonomy import tasks
+from hublet.repos.records import Repo, RepoType
+from hublet.search.records import SearchHit, SearchKind
+from hublet.web.repo_head import path_of
+
+# How lists are sorted: the value in the address, as in the API, and what a person reads.
+SORTS = (
+    ("createdAt", "Newest"),
+    ("lastModified", "Recently updated"),
+    ("likes", "Most liked"),
+    ("downloads", "Most downloaded"),
+)
+_KIND_TITLES = {
+    SearchKind.model: "Models",
+    SearchKind.dataset: "Datasets",
+    SearchKind.space: "Spaces",
+    SearchKind.kernel: "Kernels",
+    SearchKind.bucket: "Buckets",
+    SearchKind.container: "Containers",
+    SearchKind.user: "People",
+    SearchKind.organization: "Organizations",
+    SearchKind.paper: "Papers",
+    SearchKind.post: "Posts",
+    SearchKind.blog: "Articles",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoRow:
+    """A repository in a list."""
+
+    repo: Repo
+    # Its task or another word that says most of it.
+    about: str | None
+
+    @property
+    def path(self) -> str:
+        return path_of(self.repo)
+
+
+def repo_row(repo: Repo) -> RepoRow:
+    """Return the row of a repository; its task stands in the card, or among its tags."""
+    card = repo.card or {}
+    named = card.get("pipeline_tag")
+    known = tasks()
+    ids = [named] if isinstance(named, str) else [tag for tag in repo.tags if tag in known][:1]
+    about = known[ids[0]].label if ids and ids[0] in known else (ids[0] if ids else repo.sdk)
+    return RepoRow(repo=repo, about=about)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoListPage:
+    type: RepoType
+    rows: list[RepoRow]
+    # The filters as they stand in the address, and each without one tag.
+    search: str
+    author: str
+    sort: str
+    tags: list[tuple[str, str]]
+    next_url: str | None
+
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.search or self.author or self.tags)
+
+
+def without_tag(path: str, query: Sequence[tuple[str, str]], tag: str) -> str:
+    """Return the address of a list without one of its tags, at its first page."""
+    kept = [pair for pair in query if pair[1] != tag and pair[0] != "cursor"]
+    return f"{path}?{urlencode(kept)}" if kept else path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRow:
+    """A hit of a search: what it is, where it is, and a line about it."""
+
+    kind: SearchKind
+    title: str
+    path: str
+    about: str | None = None
+    row: RepoRow | None = None
+
+
+def found_row(hit: SearchHit) -> FoundRow:
+    target = hit.target
+    if isinstance(target, Repo):
+        row = repo_row(target)
+        return FoundRow(
+            kind=hit.kind, title=target.full_name, path=row.path, about=row.about, row=row
+        )
+    if isinstance(target, User | Organization):
+        return FoundRow(
+            kind=hit.kind,
+            title=target.name,
+            path=f"/{quote(target.name)}",
+            about=target.fullname if target.fullname != target.name else None,
+        )
+    return FoundRow(kind=hit.kind, title=target.title, path=_thread_path(hit.kind, target))
+
+
+def _thread_path(kind: SearchKind, thread: Thread) -> str:
+    if kind is SearchKind.paper:
+        return f"/papers/{quote(thread.paper_id or '')}"
+    return f"/{'posts' if kind is SearchKind.post else 'blog'}/{thread.slug or thread.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultPage:
+    """Hits of a search; without a text there is nothing to find."""
+
+    text: str
+    kind: SearchKind | None
+    rows: list[FoundRow]
+    # As `ui.tabs` takes them: all, and each kind of which there is something.
+    tabs: list[tuple[str, str, str | None, int | None, bool]]
+    next_url: str | None
+    suggestion: str = ""
+    is_corrected: bool = False
+
+
+def search_url(text: str, kind: SearchKind | None = None, cursor: str = "") -> str:
+    query = {"q": text} | ({"type": kind} if kind else {}) | ({"cursor": cursor} if cursor else {})
+    return f"/search?{urlencode(query)}"
+
+
+def result_tabs(
+    text: str, current: SearchKind | None, counts: Mapping[SearchKind, int]
+) -> list[tuple[str, str, str | None, int | None, bool]]:
+    """Return the tabs of a search: a kind that has nothing is left out, unless it is shown."""
+    shown = [kind for kind, count in counts.items() if count or kind is current]
+    if current is not None and current not in shown:
+        shown.append(current)
+    return [
+        (search_url(text), "All", None, None, current is None),
+        *(
+            (search_url(text, kind), _KIND_TITLES[kind], None, counts.get(kind), kind is current)
+            for kind in shown
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxLine:
+    """Something that happened, as the start page tells it."""
+
+    title: str
+    path: str
+    place: str
+    icon: str
+    is_read: bool
+    updated_at: datetime
+
+
+def inbox_line(item: Mapping[str, Any]) -> InboxLine:
+    """Return the line of an item of the inbox, which is in the form of the interface."""
+    title, path, place, icon = _describe_item(item)
+    return InboxLine(
+        title=title,
+        path=path,
+        place=place,
+        icon=icon,
+        is_read=item["read"],
+        updated_at=datetime.fromisoformat(item["updatedAt"]),
+    )
+
+
+def _describe_item(item: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    if item["type"] == "repo":
+        repo, thread = item["repo"], item["discussion"]
+        path = f"/{RepoType(repo['type']).prefix}{repo['name']}/discussions/{thread['num']}"
+        icon = "git-pull-request" if thread["isPullRequest"] else "message-square"
+        return f"{thread['title']} #{thread['num']}", path, repo["name"], icon
+    if item["type"] == "paper":
+        paper = item["paper"]
+        return paper["title"], f"/papers/{paper['_id']}", "Papers", "book-open"
+    kind = "posts" if item["type"] == "post" else "blog"
+    article = item["post" if item["type"] == "post" else "blog"]
+    path = f"/{kind}/{article['authorName']}/{article['slug']}"
+    return article["title"], path, article["authorName"], "book-open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartPage:
+    base_url: str
+    # The viewer's own repositories, what they heard of, and their jobs that go on.
+    own: list[RepoRow]
+    lines: list[InboxLine]
+    running: list[JobRecord]
+    popular: Mapping[RepoType, list[RepoRow]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfilePage:
+    """A person or an organization: what they have here, and who belongs to them."""
+
+    name: str
+    fullname: str
+    is_organization: bool
+    # Repositories by type, those that the viewer may see, the newest first.
+    sections: list[tuple[RepoType, list[RepoRow]]]
+    # Members of an organization, or the organizations of a person.
+    people: list[str]
+    followers: int
+    is_following: bool | None
+    # Whether it is the viewer's own page.
+    is_own: bool
+    form_token: str
+
+    @property
+    def path(self) -> str:
+        return f"/{quote(self.name)}"

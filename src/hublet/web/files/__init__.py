@@ -1,0 +1,1 @@
+"""Pages of the files of repositories with git: folders, files, commits, comparisons, feeds."""

@@ -1,0 +1,107 @@
+"""Answers of pages: rendered in a thread, with a version, whole or only the fragment in question."""
+
+import asyncio
+import hmac
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import replace
+from typing import Any
+
+from fastapi import Request, Response
+
+from hublet.core.database import Reader
+from hublet.core.errors import HubError
+from hublet.core.http.conditional_requests import etag_of, has_version
+from hublet.core.hub import Hub
+from hublet.core.pages import Frame, Templates, enter_page, error_page, page_response
+from hublet.core.paging import next_url
+from hublet.login.auth import find_session
+from hublet.login.browser import cookie_rules
+from hublet.login.forms import frame_of
+from hublet.notifications.inbox import service as inbox
+from hublet.web.auth import PageVisit
+
+_templates = Templates("hublet.web")
+
+# The tokens of forms differ each time, and a page that differs in nothing else is the same.
+_TOKENS = re.compile(rb'name="form_token" value="[0-9a-f]*"')
+_TOAST_COOKIE = "hublet_toast"
+# Back and forward cost a question, not a page.
+_KEPT = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
+
+
+async def frame_for(visit: PageVisit, conn: Reader | None = None) -> Frame | None:
+    """Return the head of a page for whoever looks; with a connection it says what is unread."""
+    frame = frame_of(visit.hub, visit.session)
+    if frame is None or visit.caller is None or conn is None:
+        return frame
+    return replace(frame, unread=await inbox.count_unread(conn, visit.caller.user_id))
+
+
+async def render(
+    visit: PageVisit, template: str, *, frame: Frame | None, status: int = 200, **values: Any
+) -> Response:
+    """Answer with a page, or with the block of it that a script asks for.
+
+    A template's blocks are its fragments: with the header `Fragment: merge-box` the answer is the
+    block `merge_box` alone.
+    """
+    request = visit.request
+    toast = _read_toast(visit)
+    values |= {"frame": frame, "visit": visit, "toast": toast}
+    if fragment := request.headers.get("fragment"):
+        block = await asyncio.to_thread(
+            _templates.render_block, template, fragment.replace("-", "_"), **values
+        )
+        if block is not None:
+            headers = {"Vary": "Cookie, Fragment", "Cache-Control": "no-store"}
+            return page_response(block, status=status, headers=headers)
+    body = await asyncio.to_thread(_templates.render, template, **values)
+    if status != 200 or toast:  # noqa: PLR2004 - HTTP
+        response = page_response(body, status=status)
+        if toast:
+            response.delete_cookie(_TOAST_COOKIE, **cookie_rules(visit.hub.settings))
+        return response
+    etag = etag_of(_TOKENS.sub(b"", body))
+    if has_version(request, etag):
+        return Response(status_code=304, headers={**_KEPT, "ETag": etag})
+    return page_response(body, headers={**_KEPT, "ETag": etag})
+
+
+def next_page_url(visit: PageVisit, cursor: str) -> str:
+    """Return the address of the next page of a list: the same one with this cursor."""
+    request = visit.request
+    query = request.query_params.multi_items()
+    return next_url("", path=request.scope["raw_path"], query=query, cursor=cursor)
+
+
+def go_to(visit: PageVisit, path: str, *, toast: str | None = None) -> Response:
+    """Send the browser on after a form; the next page says `toast` once."""
+    response = Response(status_code=303, headers={"Location": path})
+    if toast:
+        text = urlsafe_b64encode(toast.encode()).decode()
+        value = f"{text}.{_signature(visit.hub, text)}"
+        response.set_cookie(_TOAST_COOKIE, value, max_age=60, **cookie_rules(visit.hub.settings))
+    return response
+
+
+def _read_toast(visit: PageVisit) -> str | None:
+    text, _, signature = visit.request.cookies.get(_TOAST_COOKIE, "").partition(".")
+    if not text or not hmac.compare_digest(
+        signature.encode(), _signature(visit.hub, text).encode()
+    ):
+        return None
+    return urlsafe_b64decode(text).decode()
+
+
+def _signature(hub: Hub, text: str) -> str:
+    return hub.keys.digest("toast", text).hex()
+
+
+async def render_error_page(request: Request, error: HubError) -> Response:
+    """Render an error for people: the same page for what is private and what is not there."""
+    enter_page(request)
+    if "Location" in error.headers or error.status >= 500:  # noqa: PLR2004 - HTTP
+        return error_page(error)
+    session = await find_session(request)
+    return error_page(error, frame_of(request.app.state.database.hub, session))

@@ -1,0 +1,108 @@
+"""Head of every page of a repository: its name, its tabs, and what the viewer may do with it."""
+
+from enum import StrEnum
+from urllib.parse import quote
+
+from hublet.community.discussions import service as discussions
+from hublet.core.database import Reader
+from hublet.core.dataclasses import dataclass
+from hublet.core.pages import Frame
+from hublet.notifications import watches
+from hublet.repos import likes
+from hublet.repos import service as repos
+from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.web.auth import PageVisit
+from hublet.web.pages import frame_for
+
+# Forms of a repository's pages share one purpose, with its id behind it.
+PURPOSE = "repository"
+
+_CARD_NAMES = {"model": "Model card", "dataset": "Dataset card"}
+
+
+class RepoTab(StrEnum):
+    """The tabs of a repository."""
+
+    card = "card"
+    files = "files"
+    threads = "threads"
+    commits = "commits"
+    settings = "settings"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoHead:
+    """What `repo.html` takes as `head`."""
+
+    repo: Repo
+    frame: Frame | None
+    tab: RepoTab
+    form_token: str
+    open_threads: int
+    is_liked: bool
+    is_watched: bool
+    may_read: bool
+    may_write: bool
+    may_manage: bool
+
+    @property
+    def path(self) -> str:
+        """The address of the repository's page; addresses of its other pages go on behind it."""
+        return path_of(self.repo)
+
+    @property
+    def tabs(self) -> list[tuple[str, str, str, int | None, bool]]:
+        """The tabs as `ui.tabs` takes them."""
+        found = [
+            (RepoTab.card, "", _CARD_NAMES.get(self.repo.type, "Card"), "book-open", None),
+            (RepoTab.files, *self._files, "folder", None),
+            (RepoTab.threads, "/discussions", "Community", "message-square", self.open_threads),
+            (RepoTab.commits, "/commits/main", "Commits", "history", None),
+            (RepoTab.settings, "/settings", "Settings", "settings", None),
+        ]
+        return [
+            (self.path + path, text, icon, count, tab is self.tab)
+            for tab, path, text, icon, count in found
+            if self._has(tab)
+        ]
+
+    @property
+    def _files(self) -> tuple[str, str]:
+        # What has no git has no card either: its page shows its files.
+        return ("/tree/main", "Files and versions") if self.repo.type.has_git else ("", "Files")
+
+    def _has(self, tab: RepoTab) -> bool:
+        if tab is RepoTab.settings:
+            return self.may_manage
+        if tab is RepoTab.threads:
+            return not self.repo.discussions_disabled
+        return self.repo.type.has_git or tab is RepoTab.files
+
+
+def path_of(repo: Repo) -> str:
+    return f"/{repo.type.prefix}{quote(repo.full_name)}"
+
+
+async def get_head(
+    conn: Reader, visit: PageVisit, address: RepoAddress, *, tab: RepoTab, right: Right = Right.see
+) -> RepoHead:
+    """Return the head of a repository that the viewer may see; otherwise it is not found."""
+    caller = visit.caller
+    repo = await repos.get(conn, caller, address, right)
+    is_liked = caller is not None and await likes.is_liked(conn, caller, repo)
+    is_watched = caller is not None and await watches.is_watched(
+        conn, repo.id, user_id=caller.user_id
+    )
+    rights = await repos.list_rights(conn, caller, repo)
+    return RepoHead(
+        repo=repo,
+        frame=await frame_for(visit, conn),
+        tab=tab,
+        form_token=visit.form_token(f"{PURPOSE} {repo.id}"),
+        open_threads=await discussions.count_open(conn, repo),
+        is_liked=is_liked,
+        is_watched=is_watched,
+        may_read=Right.read in rights,
+        may_write=Right.write in rights,
+        may_manage=Right.manage in rights,
+    )

@@ -1,0 +1,138 @@
+"""HTTP for the site itself: the description in its three forms, static files, what robots ask."""
+
+import asyncio
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+
+from hublet.core.dataclasses import dataclass
+from hublet.core.errors import NotFound
+from hublet.core.http.routers import Router
+from hublet.core.http.static_files import STATIC_FILES, Document, document_response
+from hublet.core.pages import PAGE_POLICY, THEME_COOKIE, THEMES, PageRouter, Templates
+from hublet.description import describe, to_json, to_markdown
+from hublet.description.outline import outline_of
+from hublet.login.auth import FormFields
+from hublet.login.browser import cookie_rules, safe_path
+from hublet.login.forms import check_origin
+from hublet.web.auth import Visit
+from hublet.web.pages import go_to
+
+router = Router()
+pages = PageRouter()
+_templates = Templates("hublet.web")
+
+_THEME_SECONDS = 365 * 86400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Documents:
+    openapi: Document
+    markdown: Document
+    docs: Document
+
+
+def _responses(media_type: str, schema: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+    headers = {
+        "ETag": {"description": "The version.", "required": True, "schema": {"type": "string"}},
+        "Cache-Control": {"required": True, "schema": {"type": "string"}},
+    }
+    return {
+        200: {"content": {media_type: {"schema": schema}}, "headers": headers},
+        304: {"description": "The version in `If-None-Match` is current.", "headers": headers},
+    }
+
+
+@router.get(
+    "/.well-known/openapi.json",
+    tags=["docs"],
+    summary="Get OpenAPI",
+    response_class=Response,
+    responses=_responses("application/json", {"type": "object"}),
+)
+async def get_openapi_json(request: Request) -> Response:
+    """Get this description as OpenAPI 3.1.0."""
+    return document_response(request, (await _documents_of(request.app)).openapi)
+
+
+@router.get(
+    "/.well-known/openapi.md",
+    tags=["docs"],
+    summary="Get Markdown",
+    response_class=Response,
+    responses=_responses("text/markdown", {"type": "string"}),
+)
+async def get_openapi_markdown(request: Request) -> Response:
+    """Get this description as Markdown, for people and agents."""
+    return document_response(request, (await _documents_of(request.app)).markdown)
+
+
+@router.get(
+    "/docs",
+    tags=["docs"],
+    summary="Get the reference page",
+    response_class=Response,
+    responses=_responses("text/html", {"type": "string"}),
+)
+async def get_docs_page(request: Request) -> Response:
+    """Get this description as a page for the browser."""
+    return document_response(request, (await _documents_of(request.app)).docs)
+
+
+@router.get("/static/{name}", include_in_schema=False)
+async def get_static_file(request: Request, name: str) -> Response:
+    if name not in STATIC_FILES:
+        raise NotFound(f"There is no file {name}.")
+    return document_response(request, STATIC_FILES[name])
+
+
+@router.get("/favicon.ico", include_in_schema=False)
+async def get_favicon(request: Request) -> Response:
+    return document_response(request, STATIC_FILES["icon.svg"])
+
+
+_ROBOTS = Document(
+    body=b"User-agent: *\nDisallow: /api/\nDisallow: /settings\nDisallow: /search\n",
+    media_type="text/plain",
+)
+
+
+@router.get("/robots.txt", include_in_schema=False)
+async def get_robots_txt(request: Request) -> Response:
+    return document_response(request, _ROBOTS)
+
+
+@pages.post("/settings/theme")
+async def set_theme(visit: Visit, form: FormFields) -> Response:
+    """Choose light, dark, or what the system says; everybody may, so the browser keeps it."""
+    check_origin(visit.request)
+    response = go_to(visit, safe_path(form.get("next")))
+    rules = cookie_rules(visit.hub.settings)
+    if (theme := form.get("theme")) in THEMES:
+        response.set_cookie(THEME_COOKIE, theme, max_age=_THEME_SECONDS, **rules)
+    else:
+        response.delete_cookie(THEME_COOKIE, **rules)
+    return response
+
+
+async def _documents_of(app: FastAPI) -> _Documents:
+    # The routes of an app do not change while it runs, so its first readers wait for all. It takes
+    # seconds, and others are served meanwhile.
+    if not hasattr(app.state, "documents"):
+        app.state.documents = asyncio.create_task(asyncio.to_thread(_render, app))
+    rendering: asyncio.Task[_Documents] = app.state.documents
+    return await asyncio.shield(rendering)
+
+
+def _render(app: FastAPI) -> _Documents:
+    description = describe(app, base_url=app.state.settings.base_url)
+    return _Documents(
+        openapi=Document(body=to_json(description), media_type="application/json"),
+        markdown=Document(body=to_markdown(description).encode(), media_type="text/markdown"),
+        docs=_page("docs.html", outline=outline_of(description)),
+    )
+
+
+def _page(template: str, **values: Any) -> Document:
+    body = _templates.render(template, **values)
+    return Document(body=body, media_type="text/html", policy=PAGE_POLICY)

@@ -1,0 +1,213 @@
+"""HTTP for the conversation of a thread: its page, and a form for each thing that can be done."""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+from fastapi import Query, Response
+
+from hublet.community import emoji
+from hublet.community.comment_schemas import EditComment, WriteComment
+from hublet.community.discussions import service
+from hublet.community.discussions.records import DiscussionRecord
+from hublet.community.discussions.schemas import ChangeTitle
+from hublet.community.emoji import ThreadInContext
+from hublet.community.threads import store as thread_store
+from hublet.community.threads.records import Emoji, ThreadStatus
+from hublet.core.database import Connection
+from hublet.core.errors import InvalidRequest
+from hublet.core.pages import PageRouter
+from hublet.login.auth import FormFields
+from hublet.repos.auth import PageRepo
+from hublet.repos.records import RepoAddress, Right
+from hublet.web.auth import PageVisit, SignedInVisit, Visit
+from hublet.web.threads import content, editor_routes, list_routes, pull_request_routes
+from hublet.web.threads.auth import THREAD, Number
+from hublet.web.threads.forms import REFUSALS, FormState, read_as, text_of
+from hublet.web.threads.pages import check_thread_form, finish, show_refusal, show_thread
+from hublet.web.threads.views import ThreadQuery
+
+router = PageRouter(prefix=THREAD)
+
+_Id = Annotated[str, Query(max_length=24)]
+# Does what a form asks for; returns the id of the comment to go to, if any.
+_Action = Callable[[Connection, DiscussionRecord], Awaitable[Any]]
+
+_STATUSES = {"close": ThreadStatus.closed, "open": ThreadStatus.open}
+
+
+@router.get("")
+async def get_thread_page(
+    visit: Visit,
+    repo: PageRepo,
+    num: Number,
+    entries: Annotated[str, Query(max_length=10)] = "",
+    edit: _Id = "",
+    quote: _Id = "",
+) -> Response:
+    query = ThreadQuery(is_whole=entries == "all", edit=edit, quote=quote)
+    return await show_thread(visit, repo, num, query=query)
+
+
+@router.post("/comment")
+async def add_comment(
+    visit: SignedInVisit, repo: PageRepo, num: Number, form: FormFields
+) -> Response:
+    """Comment, show how the comment would look, or comment and close or open the thread."""
+    discussion = await check_thread_form(visit, repo, num, form)
+    text = text_of(form, "comment")
+    if "preview" in form:
+        html = await content.render_text(text, discussion.repo, visit.hub)
+        state = FormState(name="comment", values={"comment": text}, preview=html)
+        return await show_thread(visit, repo, num, form=state)
+
+    async def act(conn: Connection, found: DiscussionRecord) -> str:
+        status = _STATUSES.get(form.get("then", ""))
+        if status is None:
+            asked = read_as(WriteComment, comment=text)
+            return (await service.comment(conn, visit.person, found, asked.comment)).id
+        message = read_as(WriteComment, comment=text).comment if text.strip() else None
+        return (await service.set_status(conn, visit.person, found, status, message=message)).id
+
+    state = FormState(name="comment", values={"comment": text})
+    return await _change(visit, repo, num, state, act)
+
+
+@router.post("/comment/{comment_id}/edit")
+async def edit_comment(
+    visit: SignedInVisit, repo: PageRepo, num: Number, comment_id: str, form: FormFields
+) -> Response:
+    discussion = await check_thread_form(visit, repo, num, form)
+    text = text_of(form, "content")
+    name = f"edit {comment_id}"
+    if "preview" in form:
+        html = await content.render_text(text, discussion.repo, visit.hub)
+        state = FormState(name=name, values={"content": text}, preview=html)
+        query = ThreadQuery(edit=comment_id)
+        return await show_thread(visit, repo, num, query=query, form=state)
+
+    async def act(conn: Connection, found: DiscussionRecord) -> str:
+        asked = read_as(EditComment, content=text)
+        return (await service.edit_comment(conn, visit.person, found, comment_id, asked.content)).id
+
+    return await _change(visit, repo, num, FormState(name=name, values={"content": text}), act)
+
+
+@router.post("/comment/{comment_id}/hide")
+async def hide_comment(
+    visit: SignedInVisit, repo: PageRepo, num: Number, comment_id: str, form: FormFields
+) -> Response:
+    await check_thread_form(visit, repo, num, form)
+
+    async def act(conn: Connection, found: DiscussionRecord) -> str:
+        return (await service.hide_comment(conn, visit.person, found, comment_id)).id
+
+    return await _change(visit, repo, num, FormState(name="thread"), act)
+
+
+@router.post("/comment/{comment_id}/react")
+async def react_to_comment(
+    visit: SignedInVisit, repo: PageRepo, num: Number, comment_id: str, form: FormFields
+) -> Response:
+    """Give an emoji, or take it back."""
+    await check_thread_form(visit, repo, num, form)
+
+    async def act(conn: Connection, found: DiscussionRecord) -> str:
+        place = ThreadInContext(thread=found.thread, context=service.context_of(found.repo))
+        reaction = _emoji_of(form.get("add") or form.get("remove", ""))
+        if "add" in form:
+            service.check_enabled(found.repo)
+            await emoji.add(conn, visit.person, place, comment_id, reaction)
+        else:
+            await emoji.remove(conn, visit.person, place, comment_id, reaction)
+        return comment_id
+
+    return await _change(visit, repo, num, FormState(name="thread"), act)
+
+
+def _emoji_of(name: str) -> Emoji:
+    try:
+        return Emoji(name)
+    except ValueError:
+        raise InvalidRequest(f"add must be one of {', '.join(Emoji)}.") from None
+
+
+@router.post("/title")
+async def rename_thread(
+    visit: SignedInVisit, repo: PageRepo, num: Number, form: FormFields
+) -> Response:
+    await check_thread_form(visit, repo, num, form)
+    title = form.get("title", "")
+
+    async def act(conn: Connection, found: DiscussionRecord) -> None:
+        asked = read_as(ChangeTitle, title=title)
+        await service.rename(conn, visit.person, found, asked.title)
+
+    return await _change(visit, repo, num, FormState(name="title", values={"title": title}), act)
+
+
+@router.post("/status")
+async def set_thread_status(
+    visit: SignedInVisit, repo: PageRepo, num: Number, form: FormFields
+) -> Response:
+    """Close or open a thread; opening a draft makes it ready."""
+    await check_thread_form(visit, repo, num, form)
+
+    async def act(conn: Connection, found: DiscussionRecord) -> str:
+        status = _STATUSES.get(form.get("status", ""))
+        if status is None:
+            raise InvalidRequest("status must be open or close.")
+        return (await service.set_status(conn, visit.person, found, status, message=None)).id
+
+    return await _change(visit, repo, num, FormState(name="thread"), act)
+
+
+@router.post("/pin")
+async def pin_thread(
+    visit: SignedInVisit, repo: PageRepo, num: Number, form: FormFields
+) -> Response:
+    await check_thread_form(visit, repo, num, form)
+
+    async def act(conn: Connection, found: DiscussionRecord) -> None:
+        await service.set_pinned(conn, visit.person, found, pinned=form.get("pinned") == "true")
+
+    return await _change(visit, repo, num, FormState(name="thread"), act, right=Right.write)
+
+
+@router.post("/ignore")
+async def mute_thread(
+    visit: SignedInVisit, repo: PageRepo, num: Number, form: FormFields
+) -> Response:
+    """Hear nothing more of a thread, or hear of it again."""
+    await check_thread_form(visit, repo, num, form)
+
+    async def act(conn: Connection, found: DiscussionRecord) -> None:
+        await thread_store.set_muted(
+            conn,
+            found.thread.id,
+            user_id=visit.person.user_id,
+            muted=form.get("ignore") == "true",
+        )
+
+    return await _change(visit, repo, num, FormState(name="thread"), act)
+
+
+async def _change(
+    visit: PageVisit,
+    repo: RepoAddress,
+    num: int,
+    state: FormState,
+    act: _Action,
+    *,
+    right: Right = Right.discuss,
+) -> Response:
+    """Do something in a thread, all or nothing; a refusal shows the form again."""
+    try:
+        async with visit.database.transaction() as conn:
+            found = await service.get_for_change(conn, visit.person, repo, num, right=right)
+            anchor = await act(conn, found)
+    except REFUSALS as error:
+        return await show_refusal(visit, repo, num, state, error)
+    return await finish(visit, repo, num, anchor=anchor or "")
+
+
+ROUTERS = (list_routes.router, router, editor_routes.router, pull_request_routes.router)

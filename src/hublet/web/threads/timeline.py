@@ -1,0 +1,200 @@
+"""Timeline of a thread: its comments and changes, in the order in which they came."""
+
+from collections.abc import Iterator, Sequence
+
+from markupsafe import Markup
+
+from hublet.community.discussions.records import (
+    DiscussionHistory,
+    DiscussionRecord,
+    DiscussionRights,
+)
+from hublet.community.discussions.view import PullRequestHeads, ThreadAudience
+from hublet.community.threads.records import (
+    Comment,
+    CommentRevision,
+    EmojiCount,
+    ThreadChange,
+    ThreadStatus,
+)
+from hublet.core.dataclasses import dataclass
+from hublet.core.hub import Hub
+from hublet.web.threads.content import EMOJI, place_of, render_markdown
+
+# A longer timeline shows its first comment and its newest entries; all of it has its own address.
+MAX_ENTRIES = 200
+
+_ICONS = {
+    "commit": "git-commit-horizontal",
+    "title-change": "pencil",
+    "pinning-change": "pin",
+}
+_STATUS_ICONS = {"closed": "circle-x", "merged": "git-merge", "open": "circle-dot"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReactionView:
+    name: str
+    character: str
+    count: int
+    # Names, for the title of the button.
+    users: str
+    is_mine: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentEntry:
+    id: str
+    author: str
+    comment: Comment
+    html: Markup
+    # What the author is to the thread: Author, Owner, or nothing.
+    role: str
+    reactions: Sequence[ReactionView]
+    # What it said before, oldest first.
+    versions: Sequence[CommentRevision]
+    hidden_by: str | None
+    # The comment that it answers, and who wrote that.
+    parent: tuple[str, str] | None
+    is_first: bool
+    may_edit: bool
+    may_hide: bool
+    is_comment: bool = True
+
+    @property
+    def free_emoji(self) -> list[tuple[str, str]]:
+        """Names and characters of the emoji that nobody gave yet."""
+        used = {each.name for each in self.reactions}
+        return [(str(name), shown) for name, shown in EMOJI.items() if str(name) not in used]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeEntry:
+    id: str
+    author: str
+    change: ThreadChange
+    icon: str
+    # Whether a status of open followed one of closed.
+    is_again: bool = False
+    is_comment: bool = False
+
+
+TimelineEntry = CommentEntry | ChangeEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadMaterial:
+    """All that a timeline is made of."""
+
+    hub: Hub
+    discussion: DiscussionRecord
+    history: DiscussionHistory
+    audience: ThreadAudience
+    rights: DiscussionRights
+    user_id: str | None
+    # Changes with all that the page shows.
+    version: int
+    # None for a mere discussion.
+    heads: PullRequestHeads | None
+
+
+def build(material: ThreadMaterial, *, is_whole: bool) -> tuple[list[TimelineEntry], int]:
+    """Return the entries, and how many were left out after the first. Blocks: it renders texts."""
+    history = material.history
+    events: list[Comment | ThreadChange] = [*history.comments, *_changes(material)]
+    events.sort(key=lambda each: (each.created_at, each.id))
+    cut = 0 if is_whole else max(0, len(events) - MAX_ENTRIES)
+    if cut:
+        events = [events[0], *events[cut:]]
+    return list(_entries(material, events)), max(0, cut - 1)
+
+
+def _changes(material: ThreadMaterial) -> Iterator[ThreadChange]:
+    """Yield the changes; the commit of a merge is named by the merge itself."""
+    merge_commit = material.discussion.thread.merge_commit_id
+    for change in material.history.changes:
+        if change.type != "commit" or change.data.get("oid") != merge_commit:
+            yield change
+
+
+def _entries(
+    material: ThreadMaterial, events: Sequence[Comment | ThreadChange]
+) -> Iterator[TimelineEntry]:
+    first = min((each.id for each in material.history.comments), default=None)
+    was_closed = False
+    for event in events:
+        if isinstance(event, Comment):
+            yield _comment(material, event, is_first=event.id == first)
+            continue
+        yield _change(material, event, is_again=was_closed)
+        was_closed = was_closed or event.data.get("status") == ThreadStatus.closed
+
+
+def _change(material: ThreadMaterial, change: ThreadChange, *, is_again: bool) -> ChangeEntry:
+    status = str(change.data.get("status", ""))
+    return ChangeEntry(
+        id=change.id,
+        author=name_in(material.history, change.author_id),
+        change=change,
+        icon=_ICONS.get(change.type) or _STATUS_ICONS.get(status, "circle-dot"),
+        is_again=is_again,
+    )
+
+
+def _comment(material: ThreadMaterial, comment: Comment, *, is_first: bool) -> CommentEntry:
+    history, rights, is_own = (
+        material.history,
+        material.rights,
+        comment.author_id == material.user_id,
+    )
+    is_shown = not comment.hidden
+    return CommentEntry(
+        id=comment.id,
+        author=name_in(history, comment.author_id),
+        comment=comment,
+        html=_html(material, comment),
+        role=_role(material.discussion, comment),
+        reactions=[
+            _reaction(material, comment, each) for each in history.emoji.get(comment.id, ())
+        ],
+        versions=history.versions.get(comment.id, ()) if is_shown else (),
+        hidden_by=name_in(history, comment.hidden_by) if comment.hidden_by else None,
+        parent=_parent(history, comment),
+        is_first=is_first,
+        may_edit=is_shown and is_own and rights.may_comment,
+        may_hide=is_shown and (rights.may_write or (is_own and rights.may_discuss)),
+    )
+
+
+def _html(material: ThreadMaterial, comment: Comment) -> Markup:
+    if comment.hidden:
+        return Markup()
+    place = place_of(material.discussion.repo, material.hub, anchor=comment.id)
+    return render_markdown(comment.raw, place)
+
+
+def _role(discussion: DiscussionRecord, comment: Comment) -> str:
+    if comment.author_id == discussion.repo.owner_id:
+        return "Owner"
+    return "Author" if comment.author_id == discussion.thread.author_id else ""
+
+
+def _reaction(material: ThreadMaterial, comment: Comment, emoji: EmojiCount) -> ReactionView:
+    return ReactionView(
+        name=str(emoji.reaction),
+        character=EMOJI[emoji.reaction],
+        count=emoji.count,
+        users=", ".join(emoji.users),
+        is_mine=(comment.id, emoji.reaction) in material.audience.given,
+    )
+
+
+def _parent(history: DiscussionHistory, comment: Comment) -> tuple[str, str] | None:
+    parent = next((each for each in history.comments if each.id == comment.parent_id), None)
+    return (parent.id, name_in(history, parent.author_id)) if parent else None
+
+
+def name_in(history: DiscussionHistory, account_id: str | None) -> str:
+    """Return the name of an account; those who are gone have none."""
+    account = history.accounts.get(account_id or "")
+    return account.name if account else "ghost"

@@ -1,0 +1,191 @@
+"""No printed link is dead: what clients, mails, webhooks and the API print opens in a browser."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import msgspec
+from huggingface_hub import Discussion, JobInfo
+from huggingface_hub._buckets import BucketUrl
+from huggingface_hub.hf_api import RepoUrl
+from huggingface_hub.utils._hf_uris import parse_hf_uri
+
+from hublet.core.database import Database
+from hublet.notifications.mail.links import unsubscribe_url
+from hublet.notifications.mail.sender import SETTINGS_PATH
+from hublet.notifications.preferences.switches import PreferenceKey
+from hublet.webhooks.triggers.payload import TRIGGER_EVENTS, trigger_of
+from login.login_pages import a_person, log_in
+from people import Headers, sign_in
+from repos.commits import file, header, ndjson
+from web.parsed_pages import HTML
+
+HUB = "http://hub.test"
+
+# Pages that are not built yet, by a pattern of their paths. Whoever builds one takes its line away.
+EXPECTED_LATER = {
+    "a job": r"/jobs/[^/]+/[^/]+",
+    "a collection": r"/collections/.+",
+    "a paper": r"/papers/[^/]+",
+    "a post": r"/posts/[^/]+/[^/]+",
+    "a blog": r"/blog/[^/]+/[^/]+",
+    "the settings of notifications": r"/settings/notifications",
+    "tokens, keys, webhooks": r"/settings/(tokens|keys|webhooks)",
+}
+# Addresses for programs and pictures, not for people.
+_NO_PAGES = re.compile(r"/(api|avatars|cas|uploads|oauth)/.*|.*/(resolve|info)/.*")
+
+
+def addresses_in(answer: Any) -> Iterator[str]:
+    """Yield what stands in JSON and is an address of this hub."""
+    if isinstance(answer, Mapping):
+        answer = list(answer.values())
+    if isinstance(answer, list | tuple):
+        for part in answer:
+            yield from addresses_in(part)
+    elif isinstance(answer, str) and answer.startswith(f"{HUB}/"):
+        yield answer
+
+
+async def fill(client: httpx2.AsyncClient, ada: Headers) -> list[Any]:
+    """Let ada use the API, as a client would, and return all that it answered."""
+    answers = []
+
+    async def post(path: str, **options: Any) -> Any:
+        response = await client.post(path, headers=ada, **options)
+        assert response.status_code == 200, response.text
+        answers.append(response.json())
+        return response.json()
+
+    for kind in ("model", "dataset", "space", "kernel", "bucket", "container"):
+        space = {"sdk": "static"} if kind == "space" else {}
+        await post("/api/repos/create", json={"name": "engine", "type": kind} | space)
+    notes = "/api/buckets/ada/engine/files/notes/a b.txt"
+    await client.put(notes, headers=ada, content=b"text")
+    for query in ("", "?create_pr=1"):
+        commit = ndjson(header(), file(f"src/train{query[:1]}.py", "import torch"))
+        await post(f"/api/models/ada/engine/commit/main{query}", content=commit)
+    for kind in ("model", "dataset"):
+        words = {"title": "Does it run?", "description": "On one card?"}
+        await post(f"/api/{kind}s/ada/engine/discussions", json=words)
+    await post("/api/models/ada/engine/discussions/2/comment", json={"comment": "Yes."})
+    return answers
+
+
+async def printed_by_the_client(client: httpx2.AsyncClient, ada: Headers) -> Iterator[str]:
+    """Return the addresses that the public client makes by itself, as its source has them."""
+    started = await client.post(
+        "/api/jobs/ada",
+        headers=ada,
+        json={
+            "dockerImage": "local",
+            "command": ["true"],
+            "flavor": "cpu-basic",
+            "environment": {},
+        },
+    )
+    job = started.json()
+    # The client itself is told the type, too (decision 0028).
+    job["owner"]["type"] = "user"
+    thread = Discussion(
+        title="Does it run?",
+        status="open",
+        num=1,
+        repo_id="ada/engine",
+        repo_type="dataset",
+        author="ada",
+        is_pull_request=False,
+        created_at=datetime(2026, 11, 17, tzinfo=UTC),
+        endpoint=HUB,
+    )
+    uris = (
+        "ada/engine",
+        "ada/engine@main",
+        "ada/engine@refs/pr/1",
+        "ada/engine/src/train.py",
+        "ada/engine@refs/pr/1/src/train.py",
+        "datasets/ada/engine",
+        "datasets/ada/engine@main",
+        "spaces/ada/engine",
+        "kernels/ada/engine",
+        "buckets/ada/engine",
+        "buckets/ada/engine/notes",
+        "buckets/ada/engine/notes/a b.txt",
+    )
+    return iter(
+        [
+            *(RepoUrl(f"{HUB}/{kind}ada/engine", endpoint=HUB) for kind in ("", "datasets/")),
+            BucketUrl(f"{HUB}/buckets/ada/engine", endpoint=HUB).url,
+            JobInfo(**job, endpoint=HUB).url,
+            f"{thread.url}#{'0' * 24}",
+            *(parse_hf_uri(f"hf://{uri}").to_url(endpoint=HUB) for uri in uris),
+            f"{HUB}/collections/ada/wheels-0123456789abcdef01234567",
+            *(f"{HUB}/settings/{page}" for page in ("tokens", "keys", "webhooks")),
+            f"{HUB}/device",
+        ]
+    )
+
+
+async def printed_by_mails(database: Database) -> Iterator[str]:
+    user = await a_person(database)
+    switch = next(iter(PreferenceKey))
+    return iter(
+        [
+            f"{HUB}{SETTINGS_PATH}",
+            unsubscribe_url(database.hub, user.id, switch),
+            f"{HUB}/ada/engine/discussions/2",
+            f"{HUB}/papers/2401.00001",
+            f"{HUB}/posts/ada/123456789",
+            f"{HUB}/blog/ada/wheels",
+        ]
+    )
+
+
+async def printed_by_webhooks(database: Database) -> Iterator[str]:
+    kinds = {event.kind: event for event in TRIGGER_EVENTS}
+    async with database.read() as conn:
+        rows = await conn.fetch_all("SELECT kind, body FROM outbox")
+    events = [
+        msgspec.json.decode(row["body"], type=kinds[row["kind"]])
+        for row in rows
+        if row["kind"] in kinds
+    ]
+    triggers = [trigger_of(event, HUB) for event in events]
+    return addresses_in([json.loads(each.payload) for each in triggers if each is not None])
+
+
+async def test_every_printed_address_opens_in_a_browser(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    await a_person(database)
+    ada = await sign_in(database, "ada")
+    found = {
+        *addresses_in(await fill(client, ada)),
+        *await printed_by_the_client(client, ada),
+        *await printed_by_mails(database),
+        *await printed_by_webhooks(database),
+        f"{HUB}/ada",
+    }
+    await log_in(client)
+
+    wrong = {}
+    reached = set()
+    for url in sorted(found):
+        path = urlsplit(url).path
+        if _NO_PAGES.fullmatch(path):
+            continue
+        later = next(
+            (what for what, each in EXPECTED_LATER.items() if re.fullmatch(each, path)), ""
+        )
+        reached.add(later)
+        response = await client.get(url.partition("#")[0], headers=HTML)
+        is_page = response.headers.get("content-type", "").startswith("text/html")
+        is_login = response.headers.get("location", "").startswith("/login")
+        if not (is_login or (is_page and response.status_code == (404 if later else 200))):
+            wrong[path] = (response.status_code, response.headers.get("content-type"), later)
+    assert wrong == {}
+    assert reached == {*EXPECTED_LATER, ""}
