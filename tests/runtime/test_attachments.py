@@ -1,6 +1,7 @@
 """Going into an attempt makes a process of the job: in its place, with its limits and its rights."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 from collections.abc import AsyncIterator
@@ -63,11 +64,20 @@ async def printed(job: Run, script: str) -> tuple[int, list[str]]:
     """Return the exit status of a script in the job, and what it prints."""
     visit = await sent(job, "/bin/sh", "-c", f"({script}) 2>&1")
     try:
-        code = await visit.ended()
-        os.set_blocking(visit.stdout, True)
-        return code, os.read(visit.stdout, 65536).decode().splitlines()
+        return await visit.ended(), (await all_of(visit.stdout)).decode().splitlines()
     finally:
         visit.close()
+
+
+async def all_of(descriptor: int) -> bytes:
+    """Read until everyone who could write has ended: a terminal brings its lines one by one."""
+    said = b""
+    os.set_blocking(descriptor, True)
+    # A terminal ends with an error (EIO), a pipe with nothing.
+    with contextlib.suppress(OSError):
+        while piece := await asyncio.to_thread(os.read, descriptor, 65536):
+            said += piece
+    return said
 
 
 @sandboxed
@@ -176,7 +186,7 @@ async def test_a_terminal_is_one_of_the_jobs_own(job: Run) -> None:
     visit = await sent(job, "sh", "-c", "tty; stty size", terminal=Terminal(size=(90, 30, 0, 0)))
     assert await visit.ended() == 0
 
-    said = os.read(visit.stdout, 4096).decode().split()
+    said = (await all_of(visit.stdout)).decode().split()
 
     visit.close()
     assert said == ["/dev/pts/0" if job.runner.name == "sandbox" else said[0], "30", "90"]

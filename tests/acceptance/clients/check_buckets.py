@@ -84,9 +84,9 @@ def test_what_is_in_a_bucket(api: HfApi, bucket: str) -> None:
     for path in ("a.txt", "sub/b.txt", "sub/deep/c.txt", "sub.txt"):
         put(bucket, path, path.encode())
 
-    top = list(api.list_bucket_tree(bucket))
-    below = list(api.list_bucket_tree(bucket, prefix="sub/"))
-    every = list(api.list_bucket_tree(bucket, recursive=True))
+    top = list(api.list_bucket_tree(bucket, recursive=False))
+    below = list(api.list_bucket_tree(bucket, prefix="sub/", recursive=False))
+    every = list(api.list_bucket_tree(bucket))
     [info] = api.get_bucket_paths_info(bucket, ["sub/b.txt", "sub", "nothing"])
 
     assert [found.path for found in top] == ["a.txt", "sub.txt", "sub"]
