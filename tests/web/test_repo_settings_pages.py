@@ -5,12 +5,12 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from hublet.accounts.records import Role
+from hublet.accounts.records import OrganizationPlan, Role
 from hublet.core import clock
 from hublet.core.database import Database
 from login.login_pages import a_person, form_token_of, log_in, notices_in
 from people import Headers, an_organization, sign_in
-from repositories import a_repo
+from repositories import a_repo, a_resource_group
 
 SETTINGS = "/ada/engine/settings"
 
@@ -162,3 +162,76 @@ async def test_who_may_not_manage_it_finds_no_settings(
 
     assert (await client.get(SETTINGS)).status_code in {403, 404}
     assert "Settings" not in (await client.get("/ada/engine")).text.partition("<main")[2]
+
+
+GROUP = "/analytical/engine/settings/resource-group"
+
+
+async def _a_repo_of_an_organization(
+    client: httpx2.AsyncClient, database: Database, plan: OrganizationPlan
+) -> tuple[Headers, str]:
+    """Return Ada, its administrator, and the id of a group that she can put the repository into."""
+    organization = await an_organization(
+        database, "analytical", plan=plan, members={"ada": Role.admin, "grace": Role.write}
+    )
+    group = await a_resource_group(database, organization, members={"grace": Role.write})
+    ada = await sign_in(database, "ada")
+    await a_repo(client, ada, "analytical/engine")
+    return ada, group.id
+
+
+async def test_an_administrator_puts_a_repository_into_a_group_and_out_of_it(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    _, group = await _a_repo_of_an_organization(client, database, OrganizationPlan.team)
+    page = GROUP.rpartition("/")[0]
+    api = "/api/models/analytical/engine/resource-group"
+
+    await send(client, page, GROUP, group=group)
+    assert (await client.get(api, headers=ada)).json()["resourceGroup"]["id"] == group
+    assert f'<option value="{group}" selected>rockets' in (await client.get(page)).text
+    await send(client, page, GROUP, group="")
+
+    assert (await client.get(api, headers=ada)).json() == {"resourceGroup": None}
+
+
+@pytest.mark.usefixtures("ada")
+async def test_a_group_of_somebody_else_is_none(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    await _a_repo_of_an_organization(client, database, OrganizationPlan.team)
+    other = await an_organization(database, "babbage", plan=OrganizationPlan.team)
+    group = await a_resource_group(database, other, "engines")
+
+    response = await send(client, GROUP.rpartition("/")[0], GROUP, group=group.id)
+
+    assert response.status_code == 422
+    assert group.id in notices_in(response)[0]
+    assert "engines" not in response.text.partition("<main")[2]
+
+
+async def test_only_administrators_change_the_group(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    await a_person(database, "grace")
+    _, group = await _a_repo_of_an_organization(client, database, OrganizationPlan.team)
+    await log_in(client, "grace")
+    page = await client.get(GROUP.rpartition("/")[0])
+    token = form_token_of(page, "/analytical/engine/settings/access")
+
+    response = await client.post(GROUP, data={"form_token": token, "group": group})
+
+    assert page.status_code == 200
+    assert "Resource group" not in page.text
+    assert response.status_code == 403
+
+
+@pytest.mark.usefixtures("ada")
+@pytest.mark.parametrize("name", ["ada/engine", "analytical/engine"])
+async def test_without_groups_there_is_nothing_to_choose(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, name: str
+) -> None:
+    await an_organization(database, "analytical", members={"ada": Role.admin})
+    await a_repo(client, ada, name)
+
+    assert "Resource group" not in (await client.get(f"/{name}/settings")).text

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from hublet.accounts.errors import RoleNeeded
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Actor, ResourceGroupRecord, Role
@@ -16,6 +17,9 @@ from hublet.repos.records import Repo, RepoAddress, Right, SettingsChange, Stora
 from hublet.repos.service import snapshot
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
+
+# Of an organization, to choose from.
+MOST_GROUPS = 1000
 
 
 async def update_settings(
@@ -109,6 +113,25 @@ async def set_resource_group(
     changed = replace(repo, resource_group_id=group_id)
     await _publish_update(conn, changed, {"resourceGroupId": group_id}, actor_id=caller.user_id)
     return group
+
+
+async def list_resource_groups(
+    conn: Reader, caller: Caller, repo: Repo
+) -> list[ResourceGroupRecord] | None:
+    """Return the groups that `set_resource_group` would take; None if it would refuse the caller."""
+    if not repo.owner.is_organization:
+        return None
+    try:
+        organization = await organizations.get_administered(
+            conn, repo.owner_name, user_id=caller.user_id
+        )
+    except RoleNeeded:
+        return None
+    if not organization.plan.has_resource_groups:
+        return []
+    return await resource_groups.list_visible(
+        conn, organization, user_id=caller.user_id, after="", limit=MOST_GROUPS
+    )
 
 
 async def get_storage(conn: Reader, caller: Caller, address: RepoAddress) -> StorageUsage:

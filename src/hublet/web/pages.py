@@ -5,16 +5,19 @@ import hmac
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import Request, Response
+from pydantic import ValidationError
 
 from hublet.core.database import Reader
-from hublet.core.errors import HubError
+from hublet.core.errors import Conflict, HubError, InvalidRequest, NotAllowed
 from hublet.core.http.conditional_requests import etag_of, has_version
+from hublet.core.http.validation import describe_problems
 from hublet.core.hub import Hub
 from hublet.core.pages import Frame, Templates, enter_page, error_page, page_response
 from hublet.core.paging import next_url
+from hublet.core.schema import Schema
 from hublet.login.auth import find_session
 from hublet.login.browser import cookie_rules
 from hublet.login.forms import frame_of
@@ -22,6 +25,11 @@ from hublet.notifications.inbox import service as inbox
 from hublet.web.auth import PageVisit
 
 _templates = Templates("hublet.web")
+
+# What a person can mend, or at least has to read beside what was typed.
+REFUSALS = (InvalidRequest, Conflict, NotAllowed)
+
+S = TypeVar("S", bound=Schema)
 
 # The tokens of forms differ each time, and a page that differs in nothing else is the same.
 _TOKENS = re.compile(rb'name="form_token" value="[0-9a-f]*"')
@@ -83,6 +91,15 @@ def go_to(visit: PageVisit, path: str, *, toast: str | None = None) -> Response:
         value = f"{text}.{_signature(visit.hub, text)}"
         response.set_cookie(_TOAST_COOKIE, value, max_age=60, **cookie_rules(visit.hub.settings))
     return response
+
+
+def read_as(schema: type[S], **values: object) -> S:
+    """Check fields of a form by the rules that the API has for them."""
+    try:
+        return schema.model_validate(values)
+    except ValidationError as error:
+        problems = [{**each, "loc": ("form", *each["loc"])} for each in error.errors()]
+        raise InvalidRequest(describe_problems(problems)) from None
 
 
 def _read_toast(visit: PageVisit) -> str | None:

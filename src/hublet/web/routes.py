@@ -10,7 +10,7 @@ from hublet.web.discovery import home_routes, list_routes, people_routes, search
 from hublet.web.files import commit_routes, feed_routes
 from hublet.web.files import routes as file_routes
 from hublet.web.pages import render_error_page
-from hublet.web.repos import creation_routes, gate_routes, settings_routes
+from hublet.web.repos import creation_routes, gate_routes, settings_routes, webhook_routes
 from hublet.web.repos import file_routes as bucket_routes
 from hublet.web.repos import routes as repo_routes
 from hublet.web.threads import routes as thread_routes
@@ -29,6 +29,7 @@ ROUTERS: tuple[Router, ...] = (
     repo_routes.router,
     gate_routes.router,
     settings_routes.router,
+    webhook_routes.router,
     file_routes.router,
     commit_routes.router,
     feed_routes.router,

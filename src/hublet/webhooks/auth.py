@@ -7,6 +7,7 @@ from fastapi import Depends, Path, Request
 
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Owner, OwnerType, Role
+from hublet.core.database import Reader
 from hublet.core.http import Db, Router
 from hublet.core.http.routers import mirror_routes
 from hublet.tokens.auth import WebhookManager, actor_of
@@ -32,6 +33,16 @@ def check_scope(caller: Caller, *, owner_id: str) -> None:
         raise ScopeNeeded([Scope.webhooks])
 
 
+async def access_to_organization(
+    request: Request, conn: Reader, caller: Caller, name: str
+) -> WebhookAccess:
+    """Return the access of an administrator to the organization's webhooks; refuse others."""
+    organization = await organizations.get_as(conn, name, user_id=caller.user_id, needed=Role.admin)
+    check_scope(caller, owner_id=organization.id)
+    owner = Owner(id=organization.id, name=organization.name, type=OwnerType.organization)
+    return WebhookAccess(owner=owner, caller=caller, actor=actor_of(request, caller))
+
+
 async def _access_to_own(request: Request, caller: WebhookManager) -> WebhookAccess:
     return access_to_own(request, caller)
 
@@ -41,12 +52,7 @@ async def _access_to_organization(
 ) -> WebhookAccess:
     # Not the connection of the route: a request that waits for a second one could wait for ever.
     async with database.read() as conn:
-        organization = await organizations.get_as(
-            conn, name, user_id=caller.user_id, needed=Role.admin
-        )
-    check_scope(caller, owner_id=organization.id)
-    owner = Owner(id=organization.id, name=organization.name, type=OwnerType.organization)
-    return WebhookAccess(owner=owner, caller=caller, actor=actor_of(request, caller))
+        return await access_to_organization(request, conn, caller, name)
 
 
 WebhookOwner = Annotated[WebhookAccess, Depends(_access_to_own)]

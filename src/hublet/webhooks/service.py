@@ -11,6 +11,7 @@ from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
 from hublet.core.ids import new_object_id
 from hublet.jobs import webhook_jobs
+from hublet.repos.records import Repo
 from hublet.tokens.delegations import Delegation
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Scope
@@ -39,6 +40,16 @@ MAX_SECRETS = 262_144
 
 async def list_of(conn: Reader, access: WebhookAccess) -> list[WebhookRecord]:
     return await store.list_of(conn, owner_id=access.owner.id)
+
+
+async def list_watching(conn: Reader, access: WebhookAccess, repo: Repo) -> list[WebhookRecord]:
+    """Return the owner's webhooks that watch a repository, by its own name or by its owner's."""
+    targets = {repo.id, repo.owner_id}
+    return [
+        webhook
+        for webhook in await list_of(conn, access)
+        if any(each.target in targets for each in webhook.watched)
+    ]
 
 
 async def get(conn: Reader, access: WebhookAccess, webhook_id: str) -> WebhookRecord:

@@ -1,9 +1,10 @@
-"""HTTP for the settings of a repository: who sees it, its gate, its name, its end."""
+"""HTTP for the settings of a repository: who sees it, its gate, its group, its name, its end."""
 
 from collections.abc import Awaitable, Callable
 
 from fastapi import Response
 
+from hublet.accounts.errors import ResourceGroupNotFound
 from hublet.core.database import Connection
 from hublet.core.errors import HubError
 from hublet.core.pages import PageRouter
@@ -14,6 +15,7 @@ from hublet.repos.auth import PAGE_REPO, PageRepo
 from hublet.repos.errors import InvalidRepo
 from hublet.repos.names import split_name
 from hublet.repos.records import Gated, Repo, RepoAddress, Right, SettingsChange, Visibility
+from hublet.tokens.auth import actor_of
 from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit
 from hublet.web.pages import go_to, render
 from hublet.web.repo_head import PURPOSE, RepoTab, get_head, path_of
@@ -36,6 +38,19 @@ async def change_access(visit: SignedInVisit, address: PageRepo, form: FormField
         return await settings.update_settings(conn, visit.person, repo, _change_of(form))
 
     return await _do(visit, address, form, change, toast="The settings are saved.")
+
+
+@router.post(f"{_SETTINGS}/resource-group")
+async def set_resource_group(visit: SignedInVisit, address: PageRepo, form: FormFields) -> Response:
+    """Put it into a resource group of its organization, or out of one."""
+
+    async def change(conn: Connection, repo: Repo) -> Repo:
+        actor = actor_of(visit.request, visit.person)
+        group_id = form.get("group") or None
+        await settings.set_resource_group(conn, actor, visit.person, repo, group_id)
+        return repo
+
+    return await _do(visit, address, form, change, toast="The resource group is saved.")
 
 
 @router.post(f"{_SETTINGS}/move")
@@ -85,7 +100,7 @@ async def _do(
             repo = await repos.get(conn, visit.person, address, Right.manage)
             visit.check(form, f"{PURPOSE} {repo.id}")
             changed = await change(conn, repo)
-    except InvalidRepo as error:
+    except (InvalidRepo, ResourceGroupNotFound) as error:
         return await _show(visit, address, typed=dict(form), problem=error)
     path = f"/{visit.person.user_name}" if changed is None else f"{path_of(changed)}/settings"
     return go_to(visit, path, toast=toast)
@@ -100,12 +115,14 @@ async def _show(
 ) -> Response:
     async with visit.database.read() as conn:
         head = await get_head(conn, visit, address, tab=RepoTab.settings, right=Right.manage)
+        groups = await settings.list_resource_groups(conn, visit.person, head.repo)
     return await render(
         visit,
         "repos/settings.html",
         frame=head.frame,
         status=200 if problem is None else 422,
         head=head,
+        groups=groups,
         typed=typed or {},
         problem=None if problem is None else problem.message,
     )

@@ -2,20 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TypeVar
 
 from markupsafe import Markup
-from pydantic import ValidationError
 
 from hublet.core.dataclasses import dataclass
-from hublet.core.errors import Conflict, HubError, InvalidRequest, NotAllowed
-from hublet.core.http.validation import describe_problems
-from hublet.core.schema import Schema
-
-# What a person can mend, or at least has to read beside what was typed.
-REFUSALS = (InvalidRequest, Conflict, NotAllowed)
-
-S = TypeVar("S", bound=Schema)
+from hublet.core.errors import HubError, NotAllowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +40,3 @@ def status_of(error: HubError) -> int:
 def text_of(form: Mapping[str, str], name: str) -> str:
     """Return a text as it was typed: browsers send line breaks as two characters."""
     return form.get(name, "").replace("\r\n", "\n")
-
-
-def read_as(schema: type[S], **values: object) -> S:
-    """Check fields of a form by the rules that the API has for them."""
-    try:
-        return schema.model_validate(values)
-    except ValidationError as error:
-        problems = [{**each, "loc": ("form", *each["loc"])} for each in error.errors()]
-        raise InvalidRequest(describe_problems(problems)) from None

@@ -20,9 +20,10 @@ from hublet.login.auth import FormFields
 from hublet.repos.auth import PageRepo
 from hublet.repos.records import RepoAddress, Right
 from hublet.web.auth import PageVisit, SignedInVisit, Visit
+from hublet.web.pages import REFUSALS, read_as
 from hublet.web.threads import content, editor_routes, list_routes, pull_request_routes
 from hublet.web.threads.auth import THREAD, Number
-from hublet.web.threads.forms import REFUSALS, FormState, read_as, text_of
+from hublet.web.threads.forms import FormState, text_of
 from hublet.web.threads.pages import check_thread_form, finish, show_refusal, show_thread
 from hublet.web.threads.views import ThreadQuery
 

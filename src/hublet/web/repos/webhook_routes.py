@@ -1,0 +1,187 @@
+"""HTTP for the webhooks that watch a repository: the viewer's own, and the organization's."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from fastapi import Response
+from pydantic import MISSING
+
+from hublet.accounts.errors import RoleNeeded
+from hublet.core.database import Connection, Reader
+from hublet.core.dataclasses import dataclass
+from hublet.core.errors import HubError, InvalidRequest
+from hublet.core.pages import PageRouter
+from hublet.login.auth import FormFields
+from hublet.repos import service as repos
+from hublet.repos.auth import PAGE_REPO, PageRepo
+from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit
+from hublet.web.pages import REFUSALS, go_to, read_as, render
+from hublet.web.repo_head import PURPOSE, RepoTab, get_head, path_of
+from hublet.webhooks import service as webhooks
+from hublet.webhooks.auth import access_to_organization, access_to_own
+from hublet.webhooks.records import Domain, WebhookAccess, WebhookRecord, WebhookState
+from hublet.webhooks.schemas import MAX_SECRET, CreateWebhook
+
+router = PageRouter()
+
+_WEBHOOKS = f"{PAGE_REPO}/settings/webhooks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookRow:
+    """A webhook in the list of a repository; its secret is not in it."""
+
+    webhook: WebhookRecord
+    # Whose webhook it is.
+    owner: str
+    # Whether it watches this repository by its own name, and how much else it watches.
+    is_direct: bool
+    others: int
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.webhook.state is WebhookState.enabled
+
+
+@router.get(_WEBHOOKS)
+async def get_webhooks_page(visit: SignedInVisit, address: PageRepo) -> Response:
+    return await _show(visit, address)
+
+
+@router.post(_WEBHOOKS)
+async def create_webhook(visit: FreshVisit, address: PageRepo, form: FormFields) -> Response:
+    """Add a webhook that posts to a URL when something happens in this repository."""
+
+    async def create(conn: Connection, access: WebhookAccess, repo: Repo) -> None:
+        request = read_as(
+            CreateWebhook,
+            url=form.get("url", "").strip(),
+            watched=[{"type": repo.type, "name": repo.full_name}],
+            domains=form.getlist("domains"),
+            secret=form.get("secret") or MISSING,
+        )
+        await webhooks.create(conn, access, request)
+
+    return await _do(visit, address, form, create, toast="The webhook is there.")
+
+
+@router.post(f"{_WEBHOOKS}/{{webhook_id}}/enable")
+async def enable_webhook(
+    visit: SignedInVisit, address: PageRepo, webhook_id: str, form: FormFields
+) -> Response:
+    async def enable(conn: Connection, access: WebhookAccess, _repo: Repo) -> None:
+        await webhooks.enable(conn, access, webhook_id)
+
+    return await _do(visit, address, form, enable, toast="The webhook is active.")
+
+
+@router.post(f"{_WEBHOOKS}/{{webhook_id}}/disable")
+async def disable_webhook(
+    visit: SignedInVisit, address: PageRepo, webhook_id: str, form: FormFields
+) -> Response:
+    async def disable(conn: Connection, access: WebhookAccess, _repo: Repo) -> None:
+        await webhooks.disable(conn, access, webhook_id)
+
+    return await _do(visit, address, form, disable, toast="The webhook is paused.")
+
+
+@router.post(f"{_WEBHOOKS}/{{webhook_id}}/delete")
+async def delete_webhook(
+    visit: FreshVisit, address: PageRepo, webhook_id: str, form: FormFields
+) -> Response:
+    async def delete(conn: Connection, access: WebhookAccess, _repo: Repo) -> None:
+        await webhooks.delete(conn, access, webhook_id)
+
+    return await _do(visit, address, form, delete, toast="The webhook is deleted.")
+
+
+async def _do(
+    visit: PageVisit,
+    address: RepoAddress,
+    form: FormFields,
+    change: Callable[[Connection, WebhookAccess, Repo], Awaitable[None]],
+    *,
+    toast: str,
+) -> Response:
+    try:
+        async with visit.database.transaction() as conn:
+            repo = await repos.get(conn, visit.person, address, Right.manage)
+            visit.check(form, f"{PURPOSE} {repo.id}")
+            access = await _get_access(conn, visit, repo, owner=form.get("owner", ""))
+            await change(conn, access, repo)
+    except REFUSALS as error:
+        return await _show(visit, address, form=form, problem=error)
+    return go_to(visit, f"{path_of(repo)}/settings/webhooks", toast=toast)
+
+
+async def _get_access(conn: Reader, visit: PageVisit, repo: Repo, *, owner: str) -> WebhookAccess:
+    """Return access to the webhooks of an owner: the viewer, or the repository's organization."""
+    if owner == visit.person.user_name:
+        return access_to_own(visit.request, visit.person)
+    if repo.owner.is_organization and owner == repo.owner_name:
+        return await access_to_organization(visit.request, conn, visit.person, owner)
+    raise InvalidRequest("owner must be you, or the organization that the repository belongs to.")
+
+
+async def _list_accesses(conn: Reader, visit: PageVisit, repo: Repo) -> list[WebhookAccess]:
+    found = [access_to_own(visit.request, visit.person)]
+    if repo.owner.is_organization:
+        with suppress(RoleNeeded):
+            found.append(await _get_access(conn, visit, repo, owner=repo.owner_name))
+    return found
+
+
+def _rows(access: WebhookAccess, found: Sequence[WebhookRecord], repo: Repo) -> list[WebhookRow]:
+    return [
+        WebhookRow(
+            webhook=each,
+            owner=access.owner.name,
+            is_direct=any(watched.target == repo.id for watched in each.watched),
+            others=sum(watched.target != repo.id for watched in each.watched),
+        )
+        for each in found
+    ]
+
+
+async def _show(
+    visit: PageVisit,
+    address: RepoAddress,
+    *,
+    form: FormFields | None = None,
+    problem: HubError | None = None,
+) -> Response:
+    async with visit.database.read() as conn:
+        head = await get_head(conn, visit, address, tab=RepoTab.settings, right=Right.manage)
+        accesses = await _list_accesses(conn, visit, head.repo)
+        rows = [
+            row
+            for access in accesses
+            for row in _rows(
+                access, await webhooks.list_watching(conn, access, head.repo), head.repo
+            )
+        ]
+    return await render(
+        visit,
+        "repos/webhooks.html",
+        frame=head.frame,
+        status=200 if problem is None else 422,
+        head=head,
+        rows=rows,
+        owners=[access.owner.name for access in accesses],
+        typed=_typed(form),
+        max_secret=MAX_SECRET,
+        problem=None if problem is None else problem.message,
+    )
+
+
+def _typed(form: FormFields | None) -> dict[str, Any]:
+    """Return what was typed, without the secret: it stands in no page."""
+    if form is None:
+        return {"owner": "", "url": "", "domains": list(Domain)}
+    return {
+        "owner": form.get("owner", ""),
+        "url": form.get("url", ""),
+        "domains": form.getlist("domains"),
+    }
