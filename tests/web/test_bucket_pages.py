@@ -83,6 +83,31 @@ async def test_a_picture_is_shown(client: httpx2.AsyncClient, ada: Headers) -> N
     assert other.all("img") == []
 
 
+async def test_a_text_is_shown_with_its_lines(
+    client: httpx2.AsyncClient, ada: Headers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(client, ada, "notes.txt", "weights.bin")
+    for path, content in (("a.py", b"# <b>\nimport os\n"), ("zero.txt", b"a\0b"), ("no.txt", b"")):
+        await client.put(f"/api/buckets/ada/box/files/{path}", headers=ada, content=content)
+
+    # The second time from the cache.
+    for _ in range(2):
+        page = await open_page(client, "/buckets/ada/box/tree/a.py")
+        lines = [row.all("td")[1].text for row in page.one("table", class_="lines").all("tr")]
+        assert lines == ["# <b>", "import os"]
+    for path, sentence in (
+        ("weights.bin", "Download it to see what is in it."),
+        ("zero.txt", "Download it to see what is in it."),
+        ("no.txt", "This file is empty."),
+    ):
+        other = await open_page(client, f"/buckets/ada/box/tree/{path}")
+        assert other.all("table", class_="lines") == []
+        assert sentence in other.text
+    monkeypatch.setattr("hublet.web.rendering.code.MAX_TEXT_BYTES", 3)
+    cut = await open_page(client, "/buckets/ada/box/tree/notes.txt")
+    assert "Only the first megabyte is shown." in cut.text
+
+
 async def test_many_files_come_page_by_page(client: httpx2.AsyncClient, ada: Headers) -> None:
     await a_repo(client, ada, "ada/box", type="bucket")
     lines = "".join(

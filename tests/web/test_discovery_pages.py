@@ -7,7 +7,8 @@ from hublet.accounts.records import Role
 from hublet.core.database import Database
 from login.login_pages import a_person, form_token_of, log_in
 from people import Headers, an_organization, sign_in
-from repositories import a_push, a_repo
+from repositories import a_push, a_repo, disable
+from web.parsed_pages import parse, submit
 from workers import drain
 
 BROWSER = {"Accept": "text/html"}
@@ -217,3 +218,111 @@ async def test_the_start_page_shows_what_is_mine_and_what_happened(
     assert "Does it weave? #1" in page
     assert "Inbox, 1 unread" in page
     assert public
+
+
+async def _follow(client: httpx2.AsyncClient, headers: Headers, name: str) -> None:
+    response = await client.post(f"/api/users/{name}/follow", headers=headers)
+    assert response.status_code == 200, response.text
+
+
+async def test_followers_and_followed_are_listed_without_disabled_people(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    grace, edith = await sign_in(database, "grace"), await sign_in(database, "edith")
+    for headers, name in ((ada, "grace"), (edith, "grace"), (grace, "ada")):
+        await _follow(client, headers, name)
+    await disable(database, "edith")
+
+    followers = parse(await client.get("/grace/followers", headers=BROWSER)).one("main")
+    following = parse(await client.get("/grace/following", headers=BROWSER)).one("main")
+
+    for page in (followers, following):
+        assert [each.text for each in page.all("a", class_="name")] == ["ada"]
+        assert [each.text for each in page.one("nav", class_="tabs").all("a")] == [
+            "Followers 1",
+            "Following 1",
+        ]
+    # Who is not signed in has no buttons.
+    assert followers.all("form") == []
+
+
+async def test_members_are_listed_with_their_roles(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    await an_organization(database, "analytical", members={"ada": Role.admin, "grace": Role.read})
+
+    page = parse(await client.get("/organizations/analytical/members", headers=BROWSER))
+    profile = (await client.get("/analytical")).text
+
+    rows = [row.text for row in page.one("ul", class_="found").all("li")]
+    assert rows == ["ada admin", "grace read"]
+    assert 'href="/organizations/analytical/members"' in profile
+
+
+async def test_a_row_follows_and_comes_back_to_its_list(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await an_organization(database, "analytical", members={"ada": Role.admin, "grace": Role.read})
+    await log_in(client, "ada")
+    path = "/organizations/analytical/members"
+
+    for follow, button in (("yes", "Unfollow"), ("no", "Follow")):
+        page = parse(await client.get(path, headers=BROWSER))
+        response = await submit(client, page, "/grace/follow", follow=follow)
+        assert (response.status_code, response.headers["location"]) == (303, path)
+        shown = parse(await client.get(path, headers=BROWSER))
+        # Nobody follows themselves: only Grace's row has a button.
+        assert [each.text for each in shown.one("ul", class_="found").all("button")] == [button]
+    assert ada
+
+
+async def test_a_form_leads_nowhere_else(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await a_person(database, "grace")
+    await log_in(client, "ada")
+    token = form_token_of(await client.get("/grace"), "/grace/follow")
+
+    response = await client.post(
+        "/grace/follow",
+        data={"form_token": token, "follow": "yes", "next": "https://evil.example.com/"},
+    )
+
+    assert response.headers["location"].startswith("/")
+    assert not response.headers["location"].startswith("//")
+    assert ada
+
+
+async def test_a_long_list_of_people_goes_on(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    await an_organization(
+        database, "analytical", members={f"member-{n:02}": Role.read for n in range(31)}
+    )
+
+    first = parse(await client.get("/organizations/analytical/members", headers=BROWSER))
+    last = parse(await client.get(first.one("a", rel="next").attributes["href"], headers=BROWSER))
+
+    names = [each.text for page in (first, last) for each in page.all("a", class_="name")]
+    assert len(first.all("a", class_="name")) == 30
+    assert sorted(names) == [f"member-{n:02}" for n in range(31)]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("/nobody/followers", id="nobody"),
+        pytest.param("/analytical/following", id="an organization follows nobody"),
+        pytest.param("/organizations/ada/members", id="a person has no members"),
+    ],
+)
+async def test_lists_that_are_not_there_look_like_nothing(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, path: str
+) -> None:
+    await an_organization(database, "analytical")
+
+    response = await client.get(path, headers=BROWSER)
+
+    assert response.status_code == 404
+    assert "<h1>Nothing here</h1>" in response.text
+    assert ada

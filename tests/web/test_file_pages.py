@@ -211,8 +211,8 @@ async def test_a_file_whose_content_never_came_says_so(
 async def test_a_large_text_is_cut_and_leads_to_the_rest(
     client: httpx2.AsyncClient, database: Database, ada: Headers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hublet.web.files.previews.MAX_TEXT_BYTES", 12)
-    monkeypatch.setattr("hublet.web.files.previews.MAX_LINES", 3)
+    monkeypatch.setattr("hublet.web.rendering.code.MAX_TEXT_BYTES", 12)
+    monkeypatch.setattr("hublet.web.rendering.code.MAX_SHOWN_LINES", 3)
     await a_repo_with(
         client,
         database,

@@ -1,5 +1,6 @@
 """The page of a repository: its card, its tags, how to use it, and who may see it."""
 
+import json
 from datetime import timedelta
 
 import httpx2
@@ -12,6 +13,7 @@ from hublet.repos import cards
 from hublet.repos.records import RepoType
 from login.login_pages import a_person, log_in
 from people import Headers, sign_in
+from repos.content import pointer, put
 from repositories import a_push, a_repo
 from web.parsed_pages import HTML, Element, parse, submit
 
@@ -418,3 +420,84 @@ async def test_to_look_at_a_picture_is_no_download(
     await app.state.downloads.flush()
 
     assert (await client.get("/api/models/ada/engine")).json()["downloads"] == 1
+
+
+def _weights(**shapes: tuple[str, list[int]]) -> bytes:
+    header = {
+        name: {"dtype": dtype, "shape": shape, "data_offsets": [0, 0]}
+        for name, (dtype, shape) in shapes.items()
+    }
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text
+
+
+_SMALL = _weights(a=("BF16", [1000, 1200]), b=("F32", [500]))
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param(
+            {"model.safetensors": _SMALL}, ["1.2 M", "BF16 1.2 M", "F32 500"], id="one file"
+        ),
+        pytest.param(
+            {f"model-0000{n}-of-00002.safetensors": _SMALL for n in (1, 2)},
+            ["2.4 M", "BF16 2.4 M", "F32 1 k"],
+            id="shards",
+        ),
+        pytest.param(
+            {
+                "model.safetensors": _SMALL,
+                "other.safetensors": _SMALL,
+                "fp16/model.safetensors": _SMALL,
+            },
+            ["1.2 M", "BF16 1.2 M", "F32 500"],
+            id="one beside others",
+        ),
+        pytest.param(
+            {"lora.safetensors": _SMALL}, ["1.2 M", "BF16 1.2 M", "F32 500"], id="the only one"
+        ),
+        pytest.param({"a.safetensors": _SMALL, "b.safetensors": _SMALL}, [], id="which of them?"),
+        pytest.param({"model.safetensors": b"xx"}, [], id="damaged"),
+        pytest.param({"model.safetensors": pointer(b"elsewhere")}, [], id="not uploaded"),
+    ],
+)
+async def test_the_card_counts_the_parameters_of_the_weights(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    files: dict[str, bytes],
+    expected: list[str],
+) -> None:
+    repo_id = await a_repo(client, ada, "ada/engine")
+    await put(database, repo_id, files)
+
+    # The second time from the cache.
+    for _ in range(2):
+        page = parse(await client.get("/ada/engine", headers=HTML))
+        found = page.all("section", class_="weights")
+        shown = [
+            line
+            for each in found
+            for line in (
+                each.one("div", class_="big").text.removesuffix(" parameters"),
+                *(
+                    f"{name.text} {count.text}"
+                    for name, count in zip(each.all("dt"), each.all("dd"), strict=True)
+                ),
+            )
+        ]
+        assert shown == expected
+
+
+async def test_the_weights_of_a_gated_model_are_for_who_passed(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    repo_id = await a_repo(client, ada, "ada/engine")
+    await put(database, repo_id, {"model.safetensors": _SMALL})
+    settings = "/api/models/ada/engine/settings"
+    assert (await client.put(settings, headers=ada, json={"gated": "auto"})).status_code == 200
+
+    page = parse(await client.get("/ada/engine", headers=HTML))
+
+    assert page.all("section", class_="weights") == []

@@ -143,7 +143,7 @@ async def test_the_organizations_are_for_its_administrators(
 
     assert URL not in shown.text
     assert "This needs the role admin" in notices_in(refused)[0]
-    assert (deleted.status_code, as_own.status_code) == (422, 404)
+    assert (deleted.status_code, as_own.status_code) == (403, 404)
     assert len((await client.get(theirs, headers=ada)).json()) == 1
 
 

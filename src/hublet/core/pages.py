@@ -169,6 +169,17 @@ def bytes_text(size: float) -> str:
     return f"{size:.3g} {_UNITS[unit]}"
 
 
+_COUNT_UNITS = ("", " k", " M", " B", " T")
+
+
+def count_text(count: float) -> str:
+    """Write a large number as people say it: `7.24 B`, in three digits."""
+    unit = 0
+    while count >= _ROUNDS_UP and unit < len(_COUNT_UNITS) - 1:
+        count, unit = count / 1000, unit + 1
+    return f"{count:.3g}{_COUNT_UNITS[unit]}"
+
+
 def _hue_of(name: str) -> int:
     """Return the number of the colour in which a name's initials are shown."""
     return zlib.crc32(name.casefold().encode()) % 12 + 1
@@ -199,6 +210,7 @@ class Templates:
         environment.filters |= {
             "ago": _ago_element,
             "bytes": bytes_text,
+            "count": count_text,
             "hue": _hue_of,
             "inline": _inline,
             "moment": _time_element,

@@ -93,6 +93,11 @@ def go_to(visit: PageVisit, path: str, *, toast: str | None = None) -> Response:
     return response
 
 
+def status_of(error: HubError) -> int:
+    """Return the status of a page that shows a form again."""
+    return error.status if isinstance(error, NotAllowed) else 422
+
+
 def read_as(schema: type[S], **values: object) -> S:
     """Check fields of a form by the rules that the API has for them."""
     try:

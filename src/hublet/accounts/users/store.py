@@ -313,6 +313,17 @@ async def list_followed_users(
     return [user_record(row) for row in rows]
 
 
+async def list_followed_among(
+    conn: Reader, *, follower_id: str, account_ids: Iterable[str]
+) -> set[str]:
+    """Return those of these accounts that a user follows."""
+    rows = await conn.fetch_all(
+        "SELECT account_id FROM follows WHERE follower_id = $1 AND account_id IN each($2)",
+        follower_id, json.dumps(list(account_ids)),
+    )  # fmt: skip
+    return {row["account_id"] for row in rows}
+
+
 async def find_avatar(conn: Reader, account_id: str) -> AccountAvatar | None:
     """Return an account with its uploaded image; the image of a disabled user is not shown."""
     row = await conn.fetch_one(

@@ -1,6 +1,7 @@
 """Downloads: the content of a file in git or in the storage, and its media type."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from mimetypes import MimeTypes
 from pathlib import PurePosixPath
@@ -12,6 +13,8 @@ from hublet.repos.errors import ContentMissing, EntryNotFound
 from hublet.repos.git import bare_repos, trees
 from hublet.repos.git.trees import LfsPointer
 from hublet.repos.xet.addresses import linked_headers, xet_headers
+from hublet.storage.contents import ContentSource
+from hublet.storage.object_store import open_store
 from hublet.storage.records import Content
 
 BINARY = "application/octet-stream"
@@ -105,3 +108,16 @@ async def lfs_headers(database: Database, file: StoredFile, content: Content) ->
 
 async def read_git_file(file: StoredFile) -> bytes:
     return await asyncio.to_thread(trees.read_blob, file.folder, file.entry.oid)
+
+
+async def open_file(
+    database: Database, revision: Revision, file: StoredFile
+) -> Callable[[int, int], bytes]:
+    """Return what reads a part of a file, wherever it lies; it blocks."""
+    if file.entry.lfs is None:
+        data = await read_git_file(file)
+        return lambda start, end: data[start:end]
+    stored = await get_file(database, revision, file.entry.path)
+    assert stored.content is not None  # noqa: S101 - of a file in LFS
+    source = ContentSource(open_store(database.hub.settings), stored.content)
+    return lambda start, end: b"".join(source.pieces(start, end))

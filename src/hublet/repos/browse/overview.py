@@ -1,6 +1,8 @@
 """Overview of a commit: the commit itself, its README.md, how many files it has and how large they are."""
 
 import asyncio
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -20,6 +22,10 @@ MOST_COUNTED = 2_000
 # Of a longer README.md only the beginning is shown.
 _LARGEST_README = 2_000_000
 _LONGEST_TITLE = 200
+MOST_SHARDS = 200
+_WEIGHTS = re.compile(r"[^/]+\.safetensors")
+_WHOLE_MODEL = "model.safetensors"
+_SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 # Commits never change, and an overview is small.
 _REMEMBERED = 4096
 
@@ -35,6 +41,8 @@ class RepoOverview:
     size: int
     # Whether there are more files than were counted.
     is_cut: bool
+    # The safetensors files that make up the model: one, or all its shards.
+    weights: tuple[GitEntry, ...] = ()
 
 
 async def get_overview(database: Database, repo: Repo) -> RepoOverview | None:
@@ -64,4 +72,16 @@ def _read_overview(folder: Path, sha: str) -> RepoOverview:
         files=len(files),
         size=sum(entry.size for entry in files),
         is_cut=len(found) > MOST_COUNTED,
+        weights=_weights_of(files),
     )
+
+
+def _weights_of(files: Sequence[GitEntry]) -> tuple[GitEntry, ...]:
+    """Return `model.safetensors`, or its shards, or the only file of the kind beside the card."""
+    found = {entry.path: entry for entry in files if _WEIGHTS.fullmatch(entry.path)}
+    if whole := found.get(_WHOLE_MODEL):
+        return (whole,)
+    shards = tuple(entry for path, entry in found.items() if _SHARD.fullmatch(path))
+    if shards:
+        return shards if len(shards) <= MOST_SHARDS else ()
+    return tuple(found.values()) if len(found) == 1 else ()

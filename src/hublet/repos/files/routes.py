@@ -16,7 +16,6 @@ from hublet.core.http.file_responses import (
 )
 from hublet.core.http.paging import PAGED_RESPONSES, Page
 from hublet.core.schema import Done
-from hublet.repos import blobs_store
 from hublet.repos import service as repos
 from hublet.repos.auth import (
     BUCKET,
@@ -43,8 +42,6 @@ from hublet.repos.files.schemas import (
 from hublet.repos.files.uploads import UNKNOWN_MEDIA_TYPE
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.xet.addresses import linked_headers, xet_headers
-from hublet.storage.contents import ContentSource
-from hublet.storage.object_store import open_store
 from hublet.tokens.auth import AnyCaller, MaybeCaller
 from hublet.tokens.records import Caller
 
@@ -120,13 +117,13 @@ async def _send(
     async with database.read() as conn:
         repo = await repos.get(conn, caller, address, Right.read)
         file = await service.get(conn, repo, path)
-        content = (await blobs_store.find_contents(conn, repo.id, [file.sha256]))[file.sha256]
+        source = await service.open_content(conn, repo, file)
         headers = linked_headers(sha256=file.sha256, size=file.size)
         if file.xet_hash is not None:
             headers |= await xet_headers(conn, repo, file.xet_hash)
     return file_info_response(request, headers) or await blob_response(
         request,
-        ContentSource(open_store(database.hub.settings), content),
+        source,
         size=file.size,
         etag=file.sha256,
         file_name=file.name,

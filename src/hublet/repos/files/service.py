@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from hublet.core.database import Connection, Reader
 from hublet.core.outbox import publish_many
 from hublet.events import RepoFilesUpdated, UpdatedFile
+from hublet.repos import blobs_store
 from hublet.repos.errors import (
     ConditionFailed,
     FileNotFound,
@@ -18,6 +19,8 @@ from hublet.repos.names import paths_above
 from hublet.repos.records import Repo
 from hublet.repos.service import snapshot
 from hublet.repos.usage import check_quota
+from hublet.storage.contents import ContentSource
+from hublet.storage.object_store import open_store
 from hublet.tokens.errors import TokenNeeded
 from hublet.tokens.records import Caller
 
@@ -37,6 +40,12 @@ async def get(conn: Reader, repo: Repo, path: str) -> File:
     if file is None:
         raise FileNotFound(path, full_name=repo.full_name)
     return file
+
+
+async def open_content(conn: Reader, repo: Repo, file: File) -> ContentSource:
+    """Return what reads the bytes of a file."""
+    found = await blobs_store.find_contents(conn, repo.id, [file.sha256])
+    return ContentSource(open_store(conn.hub.settings), found[file.sha256])
 
 
 async def list_tree(

@@ -1,25 +1,36 @@
 """HTTP for the pages of people and organizations, and for following them."""
 
+from collections.abc import Awaitable, Callable
+from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import Response
+from fastapi import Query, Response
 
 from hublet.accounts.errors import AccountNotFound, OrganizationNotFound, UserNotFound
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store as organization_store
-from hublet.accounts.records import Organization, User
+from hublet.accounts.records import Organization, Role, User
 from hublet.accounts.users import service as users
 from hublet.accounts.users import store as user_store
 from hublet.core.database import Reader
 from hublet.core.pages import PageRouter
+from hublet.core.paging import read_cursor, write_cursor
 from hublet.login.auth import FormFields
+from hublet.login.browser import safe_path
 from hublet.repos.auth import GitRepoKind
 from hublet.repos.browse import lists
 from hublet.repos.browse.records import ListOrder, RepoFilter
 from hublet.repos.records import RepoType
 from hublet.web.auth import PageVisit, SignedInVisit, Visit
-from hublet.web.discovery.views import ProfilePage, RepoRow, repo_row
-from hublet.web.pages import frame_for, go_to, render
+from hublet.web.discovery.views import (
+    PeoplePage,
+    PeopleTab,
+    PersonRow,
+    ProfilePage,
+    RepoRow,
+    repo_row,
+)
+from hublet.web.pages import frame_for, go_to, next_page_url, render
 
 router = PageRouter()
 # Before the pages of repositories, which have addresses of the same form.
@@ -27,7 +38,12 @@ lists_router = PageRouter()
 
 _MOST_REPOS = 12
 _MOST_PEOPLE = 30
+_PAGE_SIZE = 30
 _PURPOSE = "profile"
+
+_Cursor = Annotated[str, Query(max_length=200)]
+# A person in a list, and the role that they have there.
+_Found = tuple[User, Role | None]
 
 
 async def _find_account(conn: Reader, visit: PageVisit, name: str) -> User | Organization:
@@ -46,6 +62,104 @@ async def _find_account(conn: Reader, visit: PageVisit, name: str) -> User | Org
 async def get_list_of_owner(visit: Visit, name: str, kind: GitRepoKind) -> Response:
     """Lead to the list of all, filtered by its owner."""
     return go_to(visit, f"/{kind}?{urlencode({'author': name})}")
+
+
+@lists_router.get("/{name}/followers")
+async def get_followers_page(visit: Visit, name: str, cursor: _Cursor = "") -> Response:
+    """Show who follows a person or an organization."""
+
+    async def find(conn: Reader, account: User | Organization, after: str) -> list[_Found]:
+        found = await user_store.list_followers(
+            conn, account_id=account.id, after=after, limit=_PAGE_SIZE + 1
+        )
+        return [(user, None) for user in found]
+
+    return await _show_people(visit, name, PeopleTab.followers, find, cursor)
+
+
+@lists_router.get("/{name}/following")
+async def get_following_page(visit: Visit, name: str, cursor: _Cursor = "") -> Response:
+    """Show whom a person follows; an organization follows nobody."""
+
+    async def find(conn: Reader, account: User | Organization, after: str) -> list[_Found]:
+        if isinstance(account, Organization):
+            raise UserNotFound(name)
+        found = await user_store.list_followed_users(
+            conn, follower_id=account.id, after=after, limit=_PAGE_SIZE + 1
+        )
+        return [(user, None) for user in found]
+
+    return await _show_people(visit, name, PeopleTab.following, find, cursor)
+
+
+@lists_router.get("/organizations/{name}/members")
+async def get_members_page(visit: Visit, name: str, cursor: _Cursor = "") -> Response:
+    """Show who belongs to an organization, as what."""
+
+    async def find(conn: Reader, account: User | Organization, after: str) -> list[_Found]:
+        if isinstance(account, User):
+            raise OrganizationNotFound(name)
+        found = await organization_store.list_members(
+            conn, account.id, after=after, limit=_PAGE_SIZE + 1
+        )
+        return [(member.user, member.role) for member in found]
+
+    return await _show_people(visit, name, PeopleTab.members, find, cursor)
+
+
+async def _show_people(
+    visit: PageVisit,
+    name: str,
+    tab: PeopleTab,
+    find: Callable[[Reader, User | Organization, str], Awaitable[list[_Found]]],
+    cursor: str,
+) -> Response:
+    after = read_cursor(cursor) if cursor else ""
+    async with visit.database.read() as conn:
+        frame = await frame_for(visit, conn)
+        account = await _find_account(conn, visit, name)
+        found = await find(conn, account, after)
+        shown = found[:_PAGE_SIZE]
+        page = PeoplePage(
+            name=account.name,
+            tab=tab,
+            counts=await _count_people(conn, account),
+            rows=await _person_rows(conn, visit, shown),
+            next_url=(
+                next_page_url(visit, write_cursor(shown[-1][0].id))
+                if len(found) > len(shown)
+                else None
+            ),
+        )
+    return await render(visit, "discovery/people.html", frame=frame, page=page)
+
+
+async def _count_people(conn: Reader, account: User | Organization) -> dict[PeopleTab, int]:
+    followers = await user_store.count_followers(conn, account_id=account.id)
+    if isinstance(account, Organization):
+        members = await organization_store.count_members(conn, account.id)
+        return {PeopleTab.members: members, PeopleTab.followers: followers}
+    following = await user_store.count_followed_users(conn, follower_id=account.id)
+    return {PeopleTab.followers: followers, PeopleTab.following: following}
+
+
+async def _person_rows(conn: Reader, visit: PageVisit, found: list[_Found]) -> list[PersonRow]:
+    followed: set[str] = set()
+    if visit.caller is not None:
+        followed = await user_store.list_followed_among(
+            conn, follower_id=visit.caller.user_id, account_ids=[user.id for user, _ in found]
+        )
+    return [
+        PersonRow(
+            name=user.name,
+            fullname=user.fullname,
+            role=role,
+            is_following=user.id in followed,
+            may_follow=visit.caller is not None and user.id != visit.caller.user_id,
+            form_token=visit.form_token(f"{_PURPOSE} {user.id}"),
+        )
+        for user, role in found
+    ]
 
 
 @router.get("/{name}")
@@ -69,7 +183,7 @@ async def _profile(conn: Reader, visit: PageVisit, account: User | Organization)
             if type_.has_git and (rows := await _repos(conn, visit, account.name, type_))
         ],
         people=await _people(conn, account),
-        followers=await user_store.count_followers(conn, account_id=account.id),
+        counts=await _count_people(conn, account),
         is_following=await users.is_following(conn, viewer_id=viewer_id, account_id=account.id),
         is_own=account.id == viewer_id,
         form_token=visit.form_token(f"{_PURPOSE} {account.id}"),
@@ -102,4 +216,4 @@ async def change_following(visit: SignedInVisit, name: str, form: FormFields) ->
         visit.check(form, f"{_PURPOSE} {account.id}")
         change = users.follow if form.get("follow") == "yes" else users.unfollow
         await change(conn, follower_id=visit.person.user_id, account_id=account.id)
-    return go_to(visit, f"/{account.name}")
+    return go_to(visit, safe_path(form.get("next") or f"/{account.name}"))

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from hublet.accounts.records import Organization, User
 from hublet.community.threads.records import Thread
 from hublet.core.dataclasses import dataclass
+from hublet.core.pages import plural
 from hublet.jobs.records import JobRecord
 from hublet.repos.browse.taxonomy import tasks
 from hublet.repos.records import Repo, RepoType
@@ -200,6 +202,54 @@ class StartPage:
     popular: Mapping[RepoType, list[RepoRow]]
 
 
+class PeopleTab(StrEnum):
+    """Lists of people around a person or an organization."""
+
+    members = "members"
+    followers = "followers"
+    following = "following"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonRow:
+    """A person in a list, with the button that follows them."""
+
+    name: str
+    fullname: str
+    # In the organization whose members are listed.
+    role: str | None
+    is_following: bool
+    # Whether the viewer is somebody else, and signed in.
+    may_follow: bool
+    form_token: str
+
+
+def people_path(name: str, tab: PeopleTab) -> str:
+    """Return the address of a list of people; members have one that no repository can have."""
+    if tab is PeopleTab.members:
+        return f"/organizations/{quote(name)}/members"
+    return f"/{quote(name)}/{tab}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeoplePage:
+    """One of the lists of people around an account."""
+
+    name: str
+    tab: PeopleTab
+    # How many there are in each list that this account has.
+    counts: Mapping[PeopleTab, int]
+    rows: list[PersonRow]
+    next_url: str | None
+
+    @property
+    def tabs(self) -> list[tuple[str, str, str | None, int | None, bool]]:
+        return [
+            (people_path(self.name, tab), tab.capitalize(), None, count, tab is self.tab)
+            for tab, count in self.counts.items()
+        ]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfilePage:
     """A person or an organization: what they have here, and who belongs to them."""
@@ -211,7 +261,7 @@ class ProfilePage:
     sections: list[tuple[RepoType, list[RepoRow]]]
     # Members of an organization, or the organizations of a person.
     people: list[str]
-    followers: int
+    counts: Mapping[PeopleTab, int]
     is_following: bool | None
     # Whether it is the viewer's own page.
     is_own: bool
@@ -220,3 +270,15 @@ class ProfilePage:
     @property
     def path(self) -> str:
         return f"/{quote(self.name)}"
+
+    @property
+    def lists(self) -> list[tuple[str, str]]:
+        """The lists of people as links: the address, and the count in words."""
+        words = {PeopleTab.members: "member", PeopleTab.followers: "follower"}
+        return [
+            (
+                people_path(self.name, tab),
+                plural(count, words[tab]) if tab in words else f"{count:,} {tab}",
+            )
+            for tab, count in self.counts.items()
+        ]

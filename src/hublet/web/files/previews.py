@@ -7,30 +7,15 @@ from enum import StrEnum
 from markupsafe import Markup
 
 from hublet.core.dataclasses import dataclass
-from hublet.repos.browse import downloads
-from hublet.repos.browse.downloads import TEXT, safe_media_type
+from hublet.repos.browse.downloads import TEXT, open_file, safe_media_type
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.errors import ContentMissing
-from hublet.repos.git import trees
-from hublet.storage.contents import ContentSource
-from hublet.storage.object_store import open_store
 from hublet.web.files.auth import FilesVisit
 from hublet.web.files.folders import MAX_README_BYTES, cache_of, place_of, render_markdown
 from hublet.web.rendering import ByteReader, code, notebooks, tables, tensors
 from hublet.web.rendering.notebooks import NotebookPreview
 from hublet.web.rendering.tables import TablePreview
 from hublet.web.rendering.tensors import TensorPreview
-
-# A page shows so much of a text; the rest is behind the link to the file itself.
-MAX_TEXT_BYTES = 1 << 20
-MAX_LINES = 10_000
-# What is no text has a zero soon.
-_LOOKED_AT = 8000
-
-_ROWS_VERSION = f"rows-1 {code.VERSION}"
-_ROW = '<tr id="L{0}"><td class="ln"><a href="#L{0}">{0}</a></td><td class="code">{1}</td></tr>'
-
-_CUT = "<!-- cut -->"
 
 
 class PreviewKind(StrEnum):
@@ -119,7 +104,8 @@ async def _load(files: FilesVisit, file: StoredFile, kind: PreviewKind) -> FileP
         return FilePreview(kind=kind, body=await render_markdown(files, file.entry))
     if kind not in {PreviewKind.table, PreviewKind.notebook, PreviewKind.tensors}:
         return FilePreview(kind=kind)
-    drawn = await asyncio.to_thread(_draw, files, file, await _reader(files, file))
+    read = await open_file(files.visit.database, files.revision, file)
+    drawn = await asyncio.to_thread(_draw, files, file, read)
     if not drawn.refusal:
         return FilePreview(kind=kind, drawn=drawn)
     if _is_text(file):
@@ -146,44 +132,20 @@ def _draw(files: FilesVisit, file: StoredFile, read: ByteReader) -> DrawnContent
 async def _load_code(files: FilesVisit, file: StoredFile) -> FilePreview:
     """Load the lines of a text as rows, kept by what the file holds and what its name says."""
     name = file.entry.path.rpartition("/")[2]
-    key = f"{_ROWS_VERSION} {file.entry.oid} {name}"
+    key = f"{code.ROWS_VERSION} {file.entry.oid} {name}"
     cache, group = cache_of(files.visit), file.repo.id
     found = await asyncio.to_thread(cache.find, group, key)
     if found is None:
-        read = await _reader(files, file)
-        found = await asyncio.to_thread(_render_rows, read, file.entry.size, name)
-        if found is None:
+        read = await open_file(files.visit.database, files.revision, file)
+        made = await asyncio.to_thread(code.number_lines, read, file.entry.size, name)
+        if made is None:
             return FilePreview(kind=PreviewKind.nothing)
+        found = made.encode()
         await asyncio.to_thread(cache.put, group, key, found)
     rows = Markup(found.decode())  # noqa: S704 - rows of our own
-    count = rows.count("<tr id=")
     return FilePreview(
-        kind=PreviewKind.code, body=rows, line_count=count, note=_missing(file.entry.size, rows)
+        kind=PreviewKind.code,
+        body=rows,
+        line_count=code.count_lines(rows),
+        note=code.missing_of(file.entry.size, rows),
     )
-
-
-def _missing(size: int, rows: Markup) -> str:
-    if size > MAX_TEXT_BYTES:
-        return "Only the first megabyte is shown."
-    return f"Only the first {MAX_LINES:,} lines are shown." if rows.endswith(_CUT) else ""
-
-
-def _render_rows(read: ByteReader, size: int, name: str) -> bytes | None:
-    data = read(0, min(size, MAX_TEXT_BYTES))
-    if b"\0" in data[:_LOOKED_AT]:
-        return None
-    # A character may be cut at the end.
-    lines = code.highlight(data.decode(errors="replace"), name)
-    rows = [_ROW.format(number, line) for number, line in enumerate(lines[:MAX_LINES], 1)]
-    return "".join([*rows, _CUT if len(lines) > MAX_LINES else ""]).encode()
-
-
-async def _reader(files: FilesVisit, file: StoredFile) -> ByteReader:
-    """Return what reads a part of a file, wherever it lies; it blocks."""
-    if file.entry.lfs is None:
-        data = await asyncio.to_thread(trees.read_blob, file.folder, file.entry.oid)
-        return lambda start, end: data[start:end]
-    stored = await downloads.get_file(files.visit.database, files.revision, file.entry.path)
-    assert stored.content is not None  # noqa: S101 - of a file in LFS
-    source = ContentSource(open_store(files.visit.hub.settings), stored.content)
-    return lambda start, end: b"".join(source.pieces(start, end))

@@ -1,19 +1,26 @@
 """HTTP for the files of buckets and containers in the browser: folders, and single files."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import Query, Response
+from markupsafe import Markup
 
+from hublet.core.file_cache import cache_in
 from hublet.core.pages import PageRouter
 from hublet.repos.auth import BUCKET_PAGE, FilesRepo
+from hublet.repos.browse.downloads import TEXT, safe_media_type
 from hublet.repos.errors import FileNotFound
 from hublet.repos.files import service as files
+from hublet.repos.files.records import File
 from hublet.repos.names import MAX_PATH_BYTES
-from hublet.repos.records import RepoAddress, Right
+from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.storage.contents import ContentSource
 from hublet.web.auth import PageVisit, Visit
 from hublet.web.pages import render
+from hublet.web.rendering import code
 from hublet.web.repo_head import RepoTab, get_head
-from hublet.web.repos.views import file_page, folder_page
+from hublet.web.repos.views import file_page, folder_page, is_picture
 
 router = PageRouter()
 
@@ -44,12 +51,15 @@ async def _show(visit: PageVisit, address: RepoAddress, path: str, *, after: str
     async with visit.database.read() as conn:
         head = await get_head(conn, visit, address, tab=RepoTab.files, right=Right.read)
         file = await files.find(conn, head.repo, path)
+        content = None if file is None else await files.open_content(conn, head.repo, file)
         prefix = f"{path}/" if path else ""
         entries = await files.list_tree(
             conn, head.repo, prefix=prefix, after=after, limit=_ROWS + 1, recursive=False
         )
-    if file is not None:
-        page = file_page(head.repo, head.path, file)
+    if file is not None and content is not None:
+        rows = await _read_text(visit, head.repo, file, content)
+        note = "" if rows is None else code.missing_of(file.size, rows)
+        page = file_page(head.repo, head.path, file, rows=rows, note=note)
         return await render(visit, "repos/file.html", frame=head.frame, head=head, page=page)
     if path and not entries:
         raise FileNotFound(path, full_name=head.repo.full_name)
@@ -57,3 +67,24 @@ async def _show(visit: PageVisit, address: RepoAddress, path: str, *, after: str
         head.repo, head.path, path, entries, rows=_ROWS, base_url=visit.hub.settings.base_url
     )
     return await render(visit, "repos/folder.html", frame=head.frame, head=head, page=folder)
+
+
+async def _read_text(
+    visit: PageVisit, repo: Repo, file: File, content: ContentSource
+) -> Markup | None:
+    """Return the lines of a text, kept by what it holds and what its name says."""
+    if is_picture(file) or safe_media_type(file.path) != TEXT:
+        return None
+    cache = cache_in(visit.hub.settings.database.data_dir)
+    key = f"{code.ROWS_VERSION} {file.sha256} {file.name}"
+    kept = await asyncio.to_thread(cache.find, repo.id, key)
+    if kept is not None:
+        return Markup(kept.decode())  # noqa: S704 - rows of our own
+
+    def read(start: int, end: int) -> bytes:
+        return b"".join(content.pieces(start, end))
+
+    rows = await asyncio.to_thread(code.number_lines, read, file.size, file.name)
+    if rows is not None:
+        await asyncio.to_thread(cache.put, repo.id, key, rows.encode())
+    return rows

@@ -1,6 +1,8 @@
 """The card page of a repository: what it takes to show it, whoever looks."""
 
 import asyncio
+import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,11 +11,16 @@ from markupsafe import Markup
 
 from hublet.community.discussions import service as discussions
 from hublet.core.database import Reader
+from hublet.core.file_cache import cache_in
 from hublet.jobs import service as jobs
 from hublet.repos import download_counter, gating
+from hublet.repos import service as repos
+from hublet.repos.browse import downloads
 from hublet.repos.browse.overview import RepoOverview, get_overview, read_readme
+from hublet.repos.browse.records import Revision
+from hublet.repos.errors import ContentMissing
 from hublet.repos.gate_form import gate_form_of
-from hublet.repos.records import RepoAddress
+from hublet.repos.records import Repo, RepoAddress
 from hublet.web.auth import PageVisit
 from hublet.web.pages import render
 from hublet.web.readme_cache import render_readme
@@ -23,6 +30,7 @@ from hublet.web.repos.views import (
     CardSurroundings,
     GateBox,
     OpenItem,
+    WeightCount,
     card_page,
     download_plot,
     open_items,
@@ -58,6 +66,7 @@ async def show_card(
         readme=await _readme_of(visit, head, overview),
         overview=overview,
         around=around,
+        weights=await _count_weights(visit, head, overview),
     )
     status = _UNPROCESSABLE if problems else 200
     return await render(
@@ -116,3 +125,45 @@ async def _readme_of(
     return await render_readme(
         place, readme.oid, lambda: read_readme(visit.database, head.repo, readme)
     )
+
+
+async def _count_weights(
+    visit: PageVisit, head: RepoHead, overview: RepoOverview | None
+) -> WeightCount | None:
+    """Count the parameters of a model; kept by what its files hold. The gate guards them too."""
+    if overview is None or not overview.weights or not head.may_read:
+        return None
+    from hublet.web.rendering import tensors  # noqa: PLC0415 - by the first page that needs it
+
+    cache = cache_in(visit.hub.settings.database.data_dir)
+    key = " ".join((tensors.VERSION, *(each.oid for each in overview.weights)))
+    kept = await asyncio.to_thread(cache.find, head.repo.id, key)
+    if kept is not None:
+        by_dtype: dict[str, int] = json.loads(kept)
+    else:
+        try:
+            by_dtype = await _read_weights(visit, head.repo, overview)
+        except ContentMissing:
+            return None
+        await asyncio.to_thread(cache.put, head.repo.id, key, json.dumps(by_dtype).encode())
+    if not by_dtype:
+        return None
+    most_first = sorted(by_dtype.items(), key=lambda each: -each[1])
+    return WeightCount(parameters=sum(by_dtype.values()), by_dtype=tuple(most_first))
+
+
+async def _read_weights(visit: PageVisit, repo: Repo, overview: RepoOverview) -> dict[str, int]:
+    """Return the parameters by type in the headers of all files; none if one is damaged."""
+    from hublet.web.rendering import tensors  # noqa: PLC0415 - as above
+
+    folder = repos.git_folder(visit.database, repo.id)
+    revision = Revision(repo=repo, commit=overview.commit.id, folder=folder)
+    total: Counter[str] = Counter()
+    for entry in overview.weights:
+        file = await downloads.get_raw_file(revision, entry.path)
+        read = await downloads.open_file(visit.database, revision, file)
+        found = await asyncio.to_thread(tensors.preview_safetensors, read, size=entry.size)
+        if found.refusal:
+            return {}
+        total.update(dict(found.by_dtype))
+    return dict(total)

@@ -95,6 +95,15 @@ class GateBox:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WeightCount:
+    """How many parameters a model has, as the headers of its safetensors files say."""
+
+    parameters: int
+    # By type, the most first.
+    by_dtype: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CardSurroundings:
     """What stands around the README.md: all that the database knows."""
 
@@ -116,6 +125,7 @@ class CardPage:
     overview: RepoOverview | None
     files_text: str
     around: CardSurroundings
+    weights: WeightCount | None
 
 
 def card_page(
@@ -125,6 +135,7 @@ def card_page(
     readme: Markup | None,
     overview: RepoOverview | None,
     around: CardSurroundings,
+    weights: WeightCount | None = None,
 ) -> CardPage:
     chips = list(chips_of(repo))
     is_empty = readme is None and (overview is None or overview.files <= _FILES_OF_A_NEW_ONE)
@@ -138,6 +149,7 @@ def card_page(
         overview=overview,
         files_text=_files_text(overview),
         around=around,
+        weights=weights,
     )
 
 
@@ -236,6 +248,9 @@ class BucketFilePage:
     file: File
     download: str
     is_picture: bool
+    # The rows of a text, and what they leave out; None for what is no text.
+    rows: Markup | None
+    note: str
 
 
 def folder_page(
@@ -258,13 +273,21 @@ def folder_page(
     )
 
 
-def file_page(repo: Repo, repo_path: str, file: File) -> BucketFilePage:
+def is_picture(file: File) -> bool:
     media_type = (file.media_type or "").partition(";")[0].strip().lower()
+    return media_type in _PICTURES and file.size <= _LARGEST_PICTURE
+
+
+def file_page(
+    repo: Repo, repo_path: str, file: File, *, rows: Markup | None, note: str
+) -> BucketFilePage:
     return BucketFilePage(
         crumbs=_crumbs(repo.name, repo_path, file.path),
         file=file,
         download=f"{repo_path}/resolve/{quote(file.path)}",
-        is_picture=media_type in _PICTURES and file.size <= _LARGEST_PICTURE,
+        is_picture=is_picture(file),
+        rows=rows,
+        note=note,
     )
 
 

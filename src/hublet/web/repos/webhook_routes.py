@@ -17,7 +17,7 @@ from hublet.repos import service as repos
 from hublet.repos.auth import PAGE_REPO, PageRepo
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit
-from hublet.web.pages import REFUSALS, go_to, read_as, render
+from hublet.web.pages import REFUSALS, go_to, read_as, render, status_of
 from hublet.web.repo_head import PURPOSE, RepoTab, get_head, path_of
 from hublet.webhooks import service as webhooks
 from hublet.webhooks.auth import access_to_organization, access_to_own
@@ -166,7 +166,7 @@ async def _show(
         visit,
         "repos/webhooks.html",
         frame=head.frame,
-        status=200 if problem is None else 422,
+        status=200 if problem is None else status_of(problem),
         head=head,
         rows=rows,
         owners=[access.owner.name for access in accesses],

@@ -6,7 +6,6 @@ from dataclasses import field
 from markupsafe import Markup
 
 from hublet.core.dataclasses import dataclass
-from hublet.core.errors import HubError, NotAllowed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,11 +29,6 @@ class FormState:
 
 
 EMPTY = FormState()
-
-
-def status_of(error: HubError) -> int:
-    """Return the status of a page that shows a form again."""
-    return error.status if isinstance(error, NotAllowed) else 422
 
 
 def text_of(form: Mapping[str, str], name: str) -> str:

@@ -14,11 +14,11 @@ from hublet.repos import service as repos
 from hublet.repos.auth import PageRepo
 from hublet.repos.records import RepoAddress, Right
 from hublet.web.auth import PageVisit, SignedInVisit, Visit
-from hublet.web.pages import REFUSALS, go_to, read_as, render
+from hublet.web.pages import REFUSALS, go_to, read_as, render, status_of
 from hublet.web.repo_head import PURPOSE, RepoTab, get_head, path_of
 from hublet.web.threads import content
 from hublet.web.threads.auth import THREADS
-from hublet.web.threads.forms import EMPTY, FormState, status_of, text_of
+from hublet.web.threads.forms import EMPTY, FormState, text_of
 from hublet.web.threads.list_views import ListQuery, ListView, NewThreadView
 
 _MOST_PAGES = 100_000

@@ -13,10 +13,10 @@ from hublet.login.auth import FormFields
 from hublet.repos import service as repos
 from hublet.repos.records import RepoAddress, Right
 from hublet.web.auth import PageVisit
-from hublet.web.pages import go_to, render
+from hublet.web.pages import go_to, render, status_of
 from hublet.web.repo_head import PURPOSE, RepoHead, RepoTab, get_head, path_of
 from hublet.web.threads import timeline
-from hublet.web.threads.forms import EMPTY, FormState, status_of
+from hublet.web.threads.forms import EMPTY, FormState
 from hublet.web.threads.timeline import ThreadMaterial
 from hublet.web.threads.views import ThreadQuery, ThreadTab, ThreadView
 

@@ -16,11 +16,11 @@ from hublet.repos import service as repos
 from hublet.repos.auth import PageRepo
 from hublet.repos.records import RepoAddress, Right
 from hublet.web.auth import PageVisit, SignedInVisit, Visit
-from hublet.web.pages import REFUSALS, render
+from hublet.web.pages import REFUSALS, render, status_of
 from hublet.web.rendering.diffs import RenderedDiff, render_diff
 from hublet.web.threads.auth import THREAD, Number
 from hublet.web.threads.conflict_views import ConflictsView, SolutionForm, read_solution
-from hublet.web.threads.forms import FormState, status_of
+from hublet.web.threads.forms import FormState
 from hublet.web.threads.pages import check_thread_form, finish, load_thread, show_refusal
 from hublet.web.threads.views import ThreadQuery, ThreadTab, ThreadView
 
