@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 # The page brings its own script and style, so nothing else may run or load; nobody may frame it.
 # It may send its own forms.
 _POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src {pictures}; "
     "media-src 'self'; connect-src 'self'; frame-src 'none'; base-uri 'none'; "
     "frame-ancestors 'none'; form-action {targets}"
 )
+_PICTURES = "'self' data:"
 # For pages without forms.
-PAGE_POLICY = _POLICY.format(targets="'none'")
+PAGE_POLICY = _POLICY.format(targets="'none'", pictures=_PICTURES)
 
 THEME_COOKIE = "hublet_theme"
 THEMES = ("light", "dark")
@@ -50,20 +51,23 @@ def page_response(
     *,
     status: int = 200,
     forms_lead_to: str = "",
+    remote_images: bool = False,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Respond with a page that no cache keeps.
 
     Browsers hold a form to its policy across redirects: `forms_lead_to` names where else, beside
-    this hub, a form of the page may end, as the source of a policy.
+    this hub, a form of the page may end, as the source of a policy. With `remote_images`, pictures
+    may come from other sites.
     """
     targets = f"'self' {forms_lead_to}".strip()
+    pictures = f"{_PICTURES} https:" if remote_images else _PICTURES
     return Response(
         body,
         status_code=status,
         media_type="text/html",
         headers={
-            "Content-Security-Policy": _POLICY.format(targets=targets),
+            "Content-Security-Policy": _POLICY.format(targets=targets, pictures=pictures),
             "X-Frame-Options": "DENY",
             "Referrer-Policy": "same-origin",
             "Cache-Control": "no-store",

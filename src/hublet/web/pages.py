@@ -65,15 +65,17 @@ async def render(
             headers = {"Vary": "Cookie, Fragment", "Cache-Control": "no-store"}
             return page_response(block, status=status, headers=headers)
     body = await asyncio.to_thread(_templates.render, template, **values)
+    remote_images = visit.settings.pages.remote_images
     if status != 200 or toast:  # noqa: PLR2004 - HTTP
-        response = page_response(body, status=status)
+        response = page_response(body, status=status, remote_images=remote_images)
         if toast:
             response.delete_cookie(_TOAST_COOKIE, **cookie_rules(visit.hub.settings))
         return response
     etag = etag_of(_TOKENS.sub(b"", body))
     if has_version(request, etag):
         return Response(status_code=304, headers={**_KEPT, "ETag": etag})
-    return page_response(body, headers={**_KEPT, "ETag": etag})
+    headers = {**_KEPT, "ETag": etag}
+    return page_response(body, remote_images=remote_images, headers=headers)
 
 
 def next_page_url(visit: PageVisit, cursor: str) -> str:

@@ -216,6 +216,13 @@ class OAuthSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PageSettings:
+    remote_images: bool = setting(
+        False, FLAG, "Pictures of other sites in READMEs load, and tell those sites who reads."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     level: str = setting("info", LEVELS, "The least level that is written.")
     format: str = setting(
@@ -239,6 +246,7 @@ class Settings:
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     oauth: OAuthSettings = field(default_factory=OAuthSettings)
     jobs: JobSettings = field(default_factory=JobSettings)
+    pages: PageSettings = field(default_factory=PageSettings)
     logs: LogSettings = field(default_factory=LogSettings)
     # The file that was read, if any: jobs must not see it, because it may hold secrets.
     file: Path | None = field(default=None, compare=False)

@@ -115,11 +115,13 @@ async def render_markdown(files: FilesVisit, entry: GitEntry) -> Markup:
 
 def place_of(files: FilesVisit, path: str) -> MarkdownPlace:
     """Return where a file stands, for its relative links."""
+    settings = files.visit.settings
     return place_in_repo(
         files.head.path,
         revision=files.name,
         folder=path.rpartition("/")[0],
-        hub=files.visit.hub.settings.base_url,
+        hub=settings.base_url,
+        remote_images=settings.pages.remote_images,
     )
 
 

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from hublet.community.threads.mentions import MENTION
 from hublet.web.rendering.code import escape_line, highlight_language, make_visible
 from hublet.web.rendering.formulas import render_formula
-from hublet.web.rendering.links import MarkdownPlace, id_of, is_remote
+from hublet.web.rendering.links import MarkdownPlace, id_of, is_remote, is_shown
 
 # Of one text; what is beyond them stays as it was written.
 MAX_CODE_CHARACTERS = 200_000
@@ -123,7 +123,8 @@ class Decorator:
         if name in _MEDIA:
             return self._media(name, attributes)
         if name == "source":
-            return "" if self._is_refused(attributes.get("src", "")) else _write(name, attributes)
+            is_refused = self._is_refused(name, unescape(attributes.get("src", "")))
+            return "" if is_refused else _write(name, attributes)
         if name == "input":
             return _checkbox(attributes)
         self._open[name] += 1
@@ -177,7 +178,7 @@ class Decorator:
     def _media(self, name: str, attributes: Attributes) -> str:
         source, in_link = unescape(attributes.get("src", "")), self._open["a"] > 0
         alt = attributes.get("alt", "") or (_file_name(source) if in_link else "")
-        if self._is_refused(source):
+        if self._is_refused(name, source):
             return self._link_to_media(source, alt or _file_name(source), in_link=in_link)
         if name == "img":
             return _write(name, {**attributes, "alt": alt, "loading": "lazy"}) if source else alt
@@ -189,9 +190,11 @@ class Decorator:
             return f'<span class="pic">{label}</span>'
         return f'<a class="pic" href="{escape(source)}" rel="nofollow noopener">{label}</a>'
 
-    def _is_refused(self, source: str) -> bool:
-        is_shown = self._place.remote_images or not is_remote(source, self._place)
-        return bool(source) and not is_shown
+    def _is_refused(self, name: str, source: str) -> bool:
+        """Whether nothing is loaded from there; sound and video never are from other sites."""
+        if name == "img":
+            return bool(source) and not is_shown(source, self._place)
+        return bool(source) and is_remote(source, self._place)
 
     def _text(self, text: str) -> str:
         if not text or any(self._open[name] > 0 for name in _LINKLESS):

@@ -28,6 +28,7 @@ class MarkdownPlace:
     repo: str = ""
     revision: str = "main"
     folder: str = ""
+    # Whether pictures of other sites are shown; otherwise they are links.
     remote_images: bool = False
     # The level of the first heading, below the headings of the page.
     heading_level: int = 1
@@ -43,7 +44,12 @@ class MarkdownPlace:
 
 
 def place_in_repo(
-    repo: str, *, revision: str = "main", folder: str = "", hub: str = ""
+    repo: str,
+    *,
+    revision: str = "main",
+    folder: str = "",
+    hub: str = "",
+    remote_images: bool = False,
 ) -> MarkdownPlace:
     """Return the place of a file in a repository, with links to its threads and commits."""
     return MarkdownPlace(
@@ -51,6 +57,7 @@ def place_in_repo(
         repo=repo,
         revision=revision,
         folder=folder,
+        remote_images=remote_images,
         thread_address=f"{repo}/discussions/{{}}",
         commit_address=f"{repo}/commit/{{}}",
     )
@@ -80,6 +87,12 @@ def is_remote(address: str, place: MarkdownPlace) -> bool:
     if address.startswith("/") and not address.startswith("//"):
         return False
     return not (place.hub and address.startswith(place.hub.rstrip("/") + "/"))
+
+
+def is_shown(picture: str, place: MarkdownPlace) -> bool:
+    """Whether a page loads the picture at this address; the policy of pages says the same."""
+    is_allowed = place.remote_images and picture.lower().startswith("https:")
+    return is_allowed or not is_remote(picture, place)
 
 
 def id_of(name: str, place: MarkdownPlace) -> str:

@@ -11,7 +11,7 @@ from hublet.core.dataclasses import dataclass
 from hublet.web.rendering.links import (
     MarkdownPlace,
     id_of,
-    is_remote,
+    is_shown,
     link_address,
     source_address,
 )
@@ -148,10 +148,9 @@ def _known_classes(value: str) -> str | None:
 
 
 def _quiet_source(value: str, place: MarkdownPlace) -> str | None:
-    """Return a source that cannot become a link, so it must not be remote."""
+    """Return a picture that cannot become a link, so it must be one that is shown."""
     address = source_address(value, place)
-    is_shown = address and (place.remote_images or not is_remote(address, place))
-    return address if is_shown else None
+    return address if address and is_shown(address, place) else None
 
 
 def _source_set(value: str, place: MarkdownPlace) -> str | None:

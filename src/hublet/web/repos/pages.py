@@ -24,7 +24,7 @@ from hublet.repos.records import Repo, RepoAddress
 from hublet.web.auth import PageVisit
 from hublet.web.pages import render
 from hublet.web.readme_cache import render_readme
-from hublet.web.rendering.links import place_in_repo
+from hublet.web.rendering.links import MarkdownPlace, place_in_repo
 from hublet.web.repo_head import RepoHead, RepoTab, get_head
 from hublet.web.repos.views import (
     CardSurroundings,
@@ -109,7 +109,7 @@ async def _prompt_of(visit: PageVisit, head: RepoHead, gate: GateBox) -> Markup 
         return None
     from hublet.web.rendering import markdown  # noqa: PLC0415 - by the first page that needs it
 
-    place = place_in_repo(head.path, hub=visit.hub.settings.base_url)
+    place = _place_of(visit, head)
     return await asyncio.to_thread(
         markdown.render_comment, gate.form.prompt, replace(place, anchor="gate", heading_level=3)
     )
@@ -121,9 +121,15 @@ async def _readme_of(
     readme = overview.readme if overview else None
     if readme is None:
         return None
-    place = place_in_repo(head.path, hub=visit.hub.settings.base_url)
     return await render_readme(
-        place, readme.oid, lambda: read_readme(visit.database, head.repo, readme)
+        _place_of(visit, head), readme.oid, lambda: read_readme(visit.database, head.repo, readme)
+    )
+
+
+def _place_of(visit: PageVisit, head: RepoHead) -> MarkdownPlace:
+    settings = visit.settings
+    return place_in_repo(
+        head.path, hub=settings.base_url, remote_images=settings.pages.remote_images
     )
 
 

@@ -37,7 +37,10 @@ _render_kept = lru_cache(maxsize=_MOST_KEPT)(render_comment)
 
 def place_of(repo: Repo, hub: Hub, *, anchor: str = "") -> MarkdownPlace:
     """Return the place of a comment, for its links."""
-    place = place_in_repo(path_of(repo), hub=hub.settings.base_url)
+    settings = hub.settings
+    place = place_in_repo(
+        path_of(repo), hub=settings.base_url, remote_images=settings.pages.remote_images
+    )
     return replace(place, anchor=anchor, heading_level=3)
 
 

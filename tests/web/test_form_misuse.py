@@ -1,0 +1,313 @@
+"""Misuse of every form: each POST route of the pages is asked the same questions.
+
+The routes are those of the pages themselves: one that is new is asked too, and has to name here what
+stands for the parts of its path that no other route has.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import pytest
+
+from community.discussions import PATH, a_pull_request
+from hublet.core.config import Settings
+from hublet.core.database import Database
+from hublet.core.pages import PageRoute
+from hublet.login import sessions
+from hublet.login.forms import form_token
+from hublet.login.records import Session, Visitor
+from hublet.repos import attachments
+from hublet.web import auth
+from hublet.web.routes import ROUTERS
+from people import Headers, a_user, sign_in
+from repositories import a_repo
+from web.parsed_pages import HTML
+
+ROUTES = [route for router in ROUTERS for route in router.routes if isinstance(route, PageRoute)]
+POSTS = [route.path for route in ROUTES if "POST" in route.methods]
+GETS = {route.path for route in ROUTES if "GET" in route.methods}
+
+# Only the browser of who sends it keeps what it says, so it asks for no token and for no session.
+THEME = "/settings/theme"
+FORMS = [path for path in POSTS if path != THEME]
+
+# What only an owner may do with a public repository; the rest is for everybody who sees it.
+OWNERS_FORMS = re.compile(r".*/(settings/.*|merge|conflicts|pin|title|status|edit|hide)")
+
+# Would change something, wherever the form is taken.
+FIELDS = {
+    "add": "heart",
+    "comment": "Forged",
+    "confirm": "ada/engine",
+    "content": "Forged",
+    "description": "Forged",
+    "gated": "auto",
+    "ignore": "true",
+    "name": "forged",
+    "owner": "ada",
+    "pinned": "true",
+    "status": "close",
+    "title": "Forged",
+    "to": "ada/forged",
+    "type": "model",
+    "visibility": "private",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What stands in the addresses of somebody's things."""
+
+    repo: str
+    comment_id: str
+    person: str
+
+    def path_of(self, route: str) -> str:
+        parts = {
+            "{repo:page_repo}": self.repo,
+            "{num:int}": "1",
+            "{comment_id}": self.comment_id,
+            "{name}": self.person,
+        }
+        path = re.sub(r"\{.*?\}", lambda part: parts.get(part[0], part[0]), route)
+        assert "{" not in path, f"Name in `Place.path_of` what stands for a part of {path}."
+        return path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A browser with ada's session, her repository, and those of charles."""
+
+    client: httpx2.AsyncClient
+    database: Database
+    session: Session
+    own: Place
+    public: Place
+    private: Place
+
+    def token(self, purpose: str) -> str:
+        return form_token(self.database.hub, self.session, purpose)
+
+    async def post(self, path: str, token: str = "", **headers: str) -> httpx2.Response:
+        sent = HTML | {"Form-Token": token} | headers
+        return await self.client.post(path, data=FIELDS | {"form_token": token}, headers=sent)
+
+
+@pytest.fixture
+def purposes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The purposes for which forms are checked, as they come."""
+    found: list[str] = []
+    check = auth.check_form
+
+    def noting(request: Any, form: Any, session: Session, purpose: str) -> None:
+        found.append(purpose)
+        check(request, form, session, purpose)
+
+    monkeypatch.setattr(auth, "check_form", noting)
+    return found
+
+
+async def a_place(
+    client: httpx2.AsyncClient, headers: Headers, repo: str, *, private: bool = False
+) -> Place:
+    await a_repo(client, headers, repo, private=private)
+    address = await a_pull_request(client, headers, PATH.replace("ada/engine", repo))
+    details = (await client.get(address, headers=headers)).json()
+    owner = repo.partition("/")[0]
+    return Place(repo=repo, comment_id=details["events"][0]["id"], person=owner)
+
+
+@pytest.fixture
+async def scene(client: httpx2.AsyncClient, database: Database, ada: Headers) -> Scene:
+    charles = await sign_in(database, "charles")
+    own = await a_place(client, ada, "ada/engine")
+    public = await a_place(client, charles, "charles/public")
+    private = await a_place(client, charles, "charles/private", private=True)
+    user = await a_user(database, "ada")
+    async with database.transaction() as conn:
+        session, cookie = await sessions.begin(conn, user, Visitor(address="127.0.0.1", agent=None))
+    client.cookies.set("hublet_session", cookie)
+    return Scene(
+        client=client,
+        database=database,
+        session=session,
+        own=own,
+        public=public,
+        private=private,
+    )
+
+
+@pytest.fixture
+async def unchanged(scene: Scene, ada: Headers) -> Callable[[], Awaitable[None]]:
+    """Asserts that nothing of what forms could change has changed."""
+    addresses = [
+        f"/api/models/{place.repo}{path}"
+        for place in (scene.own, scene.public)
+        for path in ("", "/discussions", "/discussions/1")
+    ]
+    addresses += ["/api/models?author=ada", "/api/users/charles/overview"]
+
+    async def state() -> list[Any]:
+        return [(await scene.client.get(each, headers=ada)).json() for each in addresses]
+
+    before = await state()
+
+    async def check() -> None:
+        assert await state() == before
+
+    return check
+
+
+def test_every_form_is_a_page() -> None:
+    # Otherwise the questions below would not be asked of it.
+    others = [route for router in ROUTERS for route in router.routes if route not in ROUTES]
+    assert [route for route in others if getattr(route, "methods", set()) - {"GET", "HEAD"}] == []
+    assert all(route.methods <= {"GET", "POST"} for route in ROUTES)
+    assert len(POSTS) > 20
+
+
+def wrong_tokens(scene: Scene) -> Iterator[str]:
+    yield ""
+    yield "00" * 64
+    yield scene.token("sign out")
+    yield scene.token("repository of nobody")
+
+
+async def test_a_form_without_the_token_of_its_page_is_refused(
+    scene: Scene, purposes: list[str], unchanged: Callable[[], Awaitable[None]]
+) -> None:
+    taken = {}
+    for route in FORMS:
+        for token in wrong_tokens(scene):
+            purposes.clear()
+            response = await scene.post(scene.own.path_of(route), token)
+            is_page = response.headers["content-type"].startswith("text/html")
+            if (response.status_code, is_page, len(purposes)) != (403, True, 1):
+                taken[route, token] = response.status_code
+    assert taken == {}
+    await unchanged()
+
+
+async def test_a_form_of_another_site_is_refused(
+    scene: Scene, purposes: list[str], unchanged: Callable[[], Awaitable[None]]
+) -> None:
+    taken = {}
+    for route in POSTS:
+        path = scene.own.path_of(route)
+        purposes.clear()
+        await scene.post(path)
+        token = scene.token(purposes[0]) if route in FORMS else ""
+        for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}):
+            response = await scene.post(path, token, **headers)
+            if response.status_code != 403:
+                taken[route] = response.status_code
+    assert taken == {}
+    await unchanged()
+
+
+async def test_the_token_of_another_session_is_refused(
+    scene: Scene, purposes: list[str], unchanged: Callable[[], Awaitable[None]]
+) -> None:
+    user = await a_user(scene.database, "ada")
+    async with scene.database.transaction() as conn:
+        other, _ = await sessions.begin(conn, user, Visitor(address="127.0.0.1", agent=None))
+    taken = {}
+    for route in FORMS:
+        path = scene.own.path_of(route)
+        purposes.clear()
+        await scene.post(path)
+        token = form_token(scene.database.hub, other, purposes[0])
+        response = await scene.post(path, token)
+        if response.status_code != 403:
+            taken[route] = response.status_code
+    assert taken == {}
+    await unchanged()
+
+
+async def test_who_is_signed_out_is_sent_to_the_login(
+    scene: Scene, unchanged: Callable[[], Awaitable[None]]
+) -> None:
+    scene.client.cookies.clear()
+    taken = {}
+    for route in FORMS:
+        response = await scene.post(scene.own.path_of(route), scene.token("new repository"))
+        location = response.headers.get("location", "")
+        if response.status_code != 303 or not location.startswith("/login"):
+            taken[route] = response.status_code
+    assert taken == {}
+    await unchanged()
+
+
+async def test_a_link_does_nothing(scene: Scene, unchanged: Callable[[], Awaitable[None]]) -> None:
+    taken = {}
+    for route in set(POSTS) - GETS:
+        response = await scene.client.get(scene.own.path_of(route), headers=HTML, params=FIELDS)
+        if response.status_code not in {404, 405}:
+            taken[route] = response.status_code
+    assert taken == {}
+    for route in set(POSTS) & GETS:
+        await scene.client.get(scene.own.path_of(route), headers=HTML, params=FIELDS)
+    await unchanged()
+
+
+async def test_a_body_that_is_too_large_is_refused(
+    scene: Scene, settings: Settings, unchanged: Callable[[], Awaitable[None]]
+) -> None:
+    taken = {}
+    for route in POSTS:
+        limit = (
+            attachments.LARGEST if route.endswith("/attachments") else settings.limits.body_bytes
+        )
+        token = scene.token(f"repository {await repo_id_of(scene)}")
+        response = await scene.client.post(
+            scene.own.path_of(route),
+            content=b"x" * (limit + 1),
+            headers=HTML | {"Content-Type": "image/png", "Form-Token": token},
+        )
+        if response.status_code != 413:
+            taken[route] = response.status_code
+    assert taken == {}
+    await unchanged()
+
+
+async def repo_id_of(scene: Scene) -> str:
+    return str((await scene.client.get(f"/api/models/{scene.own.repo}")).json()["_id"])
+
+
+async def test_what_somebody_may_not_see_is_not_found(
+    scene: Scene, purposes: list[str], unchanged: Callable[[], Awaitable[None]]
+) -> None:
+    taken = {}
+    for route in [path for path in FORMS if "{repo:page_repo}" in path]:
+        hidden = await scene.post(scene.private.path_of(route))
+        absent = await scene.post(scene.private.path_of(route).replace("private", "nothing"))
+        if (hidden.status_code, absent.status_code) != (404, 404) or purposes:
+            taken[route] = hidden.status_code
+        assert masked(hidden) == masked(absent)
+    assert taken == {}
+    await unchanged()
+
+
+def masked(page: httpx2.Response) -> str:
+    """Return a page without the address that was asked for, and without its tokens."""
+    text = page.text.replace("private", "nothing")
+    return re.sub(r'value="[0-9a-f]{64,}"', "", text)
+
+
+async def test_what_belongs_to_others_stays_as_it_is(
+    scene: Scene, purposes: list[str], unchanged: Callable[[], Awaitable[None]]
+) -> None:
+    taken = {}
+    for route in filter(OWNERS_FORMS.fullmatch, FORMS):
+        path = scene.public.path_of(route)
+        purposes.clear()
+        await scene.post(path)
+        token = scene.token(purposes[0]) if purposes else ""
+        response = await scene.post(path, token)
+        if response.status_code not in {403, 404}:
+            taken[route] = response.status_code
+    assert taken == {}
+    await unchanged()
