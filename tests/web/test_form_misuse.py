@@ -35,7 +35,7 @@ THEME = "/settings/theme"
 FORMS = [path for path in POSTS if path != THEME]
 
 # What only an owner may do with a public repository; the rest is for everybody who sees it.
-OWNERS_FORMS = re.compile(r".*/(settings/.*|merge|conflicts|pin|title|status|edit|hide)")
+OWNERS_FORMS = re.compile(r".*/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide)")
 
 # Would change something, wherever the form is taken.
 FIELDS = {
@@ -71,6 +71,7 @@ class Place:
             "{num:int}": "1",
             "{comment_id}": self.comment_id,
             "{name}": self.person,
+            "{webhook_id}": "0" * 24,
         }
         path = re.sub(r"\{.*?\}", lambda part: parts.get(part[0], part[0]), route)
         assert "{" not in path, f"Name in `Place.path_of` what stands for a part of {path}."
