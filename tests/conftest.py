@@ -9,10 +9,12 @@ import os
 import pickle
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from fastapi import FastAPI
 
 from contract.checker import Contract
 from docker_engine import running_engine
+from hublet.accounts import passwords
 from hublet.app import create_application, with_edge
 from hublet.core import clock
 from hublet.core.config import LogSettings, Settings
@@ -34,7 +37,7 @@ from hublet.core.logs import configure
 from hublet.core.sealing import KeyRing
 from hublet.description import describe
 from patience import SOON_SECONDS
-from people import Headers, sign_in
+from people import WEAK_HASHER, Headers, sign_in
 from processes import Place
 
 ENGINES = ["sqlite", "postgresql"]
@@ -82,20 +85,33 @@ hypothesis.settings.load_profile("untimed")
 _patience = httpx2._config.DEFAULT_TIMEOUT_CONFIG  # noqa: SLF001 - each default is this one object
 _patience.connect = _patience.read = _patience.write = _patience.pool = SOON_SECONDS
 
+# It looks for this module at each request, which takes longer than many a response.
+if find_spec("sniffio") is None:
+    sys.modules["sniffio"] = None  # type: ignore[assignment]
+
 _numbers = itertools.count()
 _RING = KeyRing.new()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import, for `make test`, the files that it leaves out."""
+    return (config.option.markexpr == "not full" and _is_full(collection_path)) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as `full` what `make test` leaves out; see CONTRIBUTING.md."""
     walked: set[str] = set()
     for item in items:
-        name = item.path.relative_to(TESTS).as_posix()
-        if name.startswith(_FULL) or "browser" in name or _is_second_engine(item, name, walked):
+        if _is_full(item.path) or _is_second_engine(item, walked):
             item.add_marker(pytest.mark.full)
 
 
-def _is_second_engine(item: pytest.Item, name: str, walked: set[str]) -> bool:
+def _is_full(path: Path) -> bool:
+    name = path.relative_to(TESTS).as_posix()
+    return path.suffix == ".py" and (name.startswith(_FULL) or "browser" in name)
+
+
+def _is_second_engine(item: pytest.Item, walked: set[str]) -> bool:
     """Tell whether a test only repeats on PostgreSQL what it says of SQLite.
 
     The first test of each file does not, in its first variant: it walks through its API on both.
@@ -103,6 +119,7 @@ def _is_second_engine(item: pytest.Item, name: str, walked: set[str]) -> bool:
     parameters = getattr(item, "callspec", None)
     if parameters is None or "postgresql" not in parameters.params.values():
         return False
+    name = item.path.relative_to(TESTS).as_posix()
     if name.startswith(_BOTH_ENGINES) or re.search(r"store|lease|migration|postgresql", name):
         return False
     if name in walked:
@@ -287,6 +304,7 @@ async def database(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Async
     # takes a hundred times as long as one that does not.
     monkeypatch.setattr(sqlite, "SYNCHRONOUS", "OFF")
     monkeypatch.setattr(os, "fsync", lambda _: None)
+    monkeypatch.setattr(passwords, "_hasher", WEAK_HASHER)
     async with open_database(Hub(settings=settings, keys=_RING)) as database:
         yield database
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from argon2 import PasswordHasher
+
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, Organization, OrganizationPlan, Role, User
 from hublet.accounts.users import service as accounts
@@ -11,6 +13,9 @@ from hublet.tokens import service as tokens
 from hublet.tokens.records import Grants, Scope, TokenRole
 
 Headers = dict[str, str]
+
+# Strong hashes are tested with the passwords; elsewhere each would take as long as a whole test.
+WEAK_HASHER = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
 
 
 async def a_user(database: Database, name: str, *, is_admin: bool = False) -> User:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from argon2 import PasswordHasher
 
 from cli.hublet_command import Hublet, Outcome, location_flags
 from hublet.cli import main
 from hublet.core.config import Settings
+from people import WEAK_HASHER
 from processes import Place, Server, serving
 
 
@@ -24,9 +24,7 @@ def run(
     for name in [name for name in os.environ if name.startswith(("HUBLET_", "HF_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    # Strong hashes are tested elsewhere; here they would take a third of the time.
-    weak = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
-    monkeypatch.setattr("hublet.accounts.passwords._hasher", weak)
+    monkeypatch.setattr("hublet.accounts.passwords._hasher", WEAK_HASHER)
 
     def run(*arguments: str, stdin: str = "") -> Outcome:
         monkeypatch.setattr(sys, "argv", ["hublet", *arguments])

@@ -7,7 +7,7 @@ from threading import RLock
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from fastapi.routing import APIRoute, iter_route_contexts
+from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, compile_path
@@ -72,10 +72,10 @@ class FastRoute(DeferredRoute):
 def fast_handlers(routes: Sequence[BaseRoute]) -> dict[tuple[str, str], FastHandler]:
     """Return the handlers of fast routes by method and path."""
     return {
-        (method, context.original_route.path): context.original_route.endpoint
-        for context in iter_route_contexts(routes)
-        if isinstance(context.original_route, FastRoute)
-        for method in context.original_route.methods or ()
+        (method, route.path): route.endpoint
+        for route in routes
+        if isinstance(route, FastRoute)
+        for method in route.methods
     }
 
 
