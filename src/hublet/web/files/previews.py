@@ -14,8 +14,9 @@ from hublet.repos.errors import ContentMissing
 from hublet.repos.git import trees
 from hublet.storage.contents import ContentSource
 from hublet.storage.object_store import open_store
+from hublet.web.code_cache import CodeCache, split_lines
 from hublet.web.files.auth import FilesVisit
-from hublet.web.files.folders import MAX_README_BYTES, cache_of, place_of, render_markdown
+from hublet.web.files.folders import MAX_README_BYTES, place_of, render_markdown
 from hublet.web.rendering import ByteReader, code, notebooks, tables, tensors
 from hublet.web.rendering.notebooks import NotebookPreview
 from hublet.web.rendering.tables import TablePreview
@@ -27,10 +28,7 @@ MAX_LINES = 10_000
 # What is no text has a zero soon.
 _LOOKED_AT = 8000
 
-_ROWS_VERSION = f"rows-1 {code.VERSION}"
 _ROW = '<tr id="L{0}"><td class="ln"><a href="#L{0}">{0}</a></td><td class="code">{1}</td></tr>'
-
-_CUT = "<!-- cut -->"
 
 
 class PreviewKind(StrEnum):
@@ -74,20 +72,28 @@ class FilePreview:
     body: Markup | None = None
     drawn: DrawnContent | None = None
     line_count: int = 0
+    # Whether the colours of the rows are to be asked for.
+    is_waiting: bool = False
     # What is missing, as a sentence.
     note: str = ""
     # Whether there is a source beside what is drawn.
     has_source: bool = False
 
 
-async def load_preview(files: FilesVisit, file: StoredFile, *, as_code: bool) -> FilePreview:
-    """Load what can be shown of a file; `as_code` wants the source of what could be drawn."""
+async def load_preview(
+    files: FilesVisit, file: StoredFile, *, as_code: bool, with_colours: bool
+) -> FilePreview:
+    """Load what can be shown of a file; `as_code` wants the source of what could be drawn.
+
+    Colours of code that are not in the cache and take long come only if they are wanted.
+    """
     kind = _kind_of(file)
     has_source = kind in _WITH_SOURCE and _is_text(file)
     try:
         if as_code and has_source:
-            return replace(await _load_code(files, file), has_source=True)
-        return replace(await _load(files, file, kind), has_source=has_source)
+            kind = PreviewKind.code
+        preview = await _load(files, file, kind, with_colours=with_colours)
+        return replace(preview, has_source=has_source)
     except ContentMissing:
         return FilePreview(kind=PreviewKind.nothing, note="Its content was not uploaded yet.")
 
@@ -112,9 +118,11 @@ def _is_text(file: StoredFile) -> bool:
     return safe_media_type(file.entry.path) == TEXT
 
 
-async def _load(files: FilesVisit, file: StoredFile, kind: PreviewKind) -> FilePreview:
+async def _load(
+    files: FilesVisit, file: StoredFile, kind: PreviewKind, *, with_colours: bool
+) -> FilePreview:
     if kind is PreviewKind.code:
-        return await _load_code(files, file)
+        return await _load_code(files, file, with_colours=with_colours)
     if kind is PreviewKind.markdown:
         return FilePreview(kind=kind, body=await render_markdown(files, file.entry))
     if kind not in {PreviewKind.table, PreviewKind.notebook, PreviewKind.tensors}:
@@ -123,7 +131,8 @@ async def _load(files: FilesVisit, file: StoredFile, kind: PreviewKind) -> FileP
     if not drawn.refusal:
         return FilePreview(kind=kind, drawn=drawn)
     if _is_text(file):
-        return replace(await _load_code(files, file), note=drawn.refusal)
+        source = await _load_code(files, file, with_colours=with_colours)
+        return replace(source, note=drawn.refusal)
     return FilePreview(kind=PreviewKind.nothing, note=drawn.refusal)
 
 
@@ -143,39 +152,38 @@ def _draw(files: FilesVisit, file: StoredFile, read: ByteReader) -> DrawnContent
             return tables.preview_table(path, read(0, min(size, tables.MAX_BYTES)), size=size)
 
 
-async def _load_code(files: FilesVisit, file: StoredFile) -> FilePreview:
-    """Load the lines of a text as rows, kept by what the file holds and what its name says."""
-    name = file.entry.path.rpartition("/")[2]
-    key = f"{_ROWS_VERSION} {file.entry.oid} {name}"
-    cache, group = cache_of(files.visit), file.repo.id
-    found = await asyncio.to_thread(cache.find, group, key)
-    if found is None:
-        read = await _reader(files, file)
-        found = await asyncio.to_thread(_render_rows, read, file.entry.size, name)
-        if found is None:
-            return FilePreview(kind=PreviewKind.nothing)
-        await asyncio.to_thread(cache.put, group, key, found)
-    rows = Markup(found.decode())  # noqa: S704 - rows of our own
-    count = rows.count("<tr id=")
+async def _load_code(files: FilesVisit, file: StoredFile, *, with_colours: bool) -> FilePreview:
+    read = await _reader(files, file)
+    return await asyncio.to_thread(_render_code, files, file, read, with_colours=with_colours)
+
+
+def _render_code(
+    files: FilesVisit, file: StoredFile, read: ByteReader, *, with_colours: bool
+) -> FilePreview:
+    """Render the lines of a text as rows."""
+    size, name = file.entry.size, file.entry.path
+    data = read(0, min(size, MAX_TEXT_BYTES))
+    if b"\0" in data[:_LOOKED_AT]:
+        return FilePreview(kind=PreviewKind.nothing)
+    # A character may be cut at the end.
+    text = data.decode(errors="replace")
+    cache = CodeCache.of(files.visit.hub.settings, file.repo.id)
+    coloured = (cache.render if with_colours else cache.find)(text, name)
+    lines = code.plain_lines(text) if coloured is None else split_lines(coloured)
+    rows = [_ROW.format(number, line) for number, line in enumerate(lines[:MAX_LINES], 1)]
     return FilePreview(
-        kind=PreviewKind.code, body=rows, line_count=count, note=_missing(file.entry.size, rows)
+        kind=PreviewKind.code,
+        body=Markup("".join(rows)),  # noqa: S704 - rows of our own
+        line_count=len(rows),
+        is_waiting=coloured is None,
+        note=_missing(size, len(lines)),
     )
 
 
-def _missing(size: int, rows: Markup) -> str:
+def _missing(size: int, line_count: int) -> str:
     if size > MAX_TEXT_BYTES:
         return "Only the first megabyte is shown."
-    return f"Only the first {MAX_LINES:,} lines are shown." if rows.endswith(_CUT) else ""
-
-
-def _render_rows(read: ByteReader, size: int, name: str) -> bytes | None:
-    data = read(0, min(size, MAX_TEXT_BYTES))
-    if b"\0" in data[:_LOOKED_AT]:
-        return None
-    # A character may be cut at the end.
-    lines = code.highlight(data.decode(errors="replace"), name)
-    rows = [_ROW.format(number, line) for number, line in enumerate(lines[:MAX_LINES], 1)]
-    return "".join([*rows, _CUT if len(lines) > MAX_LINES else ""]).encode()
+    return f"Only the first {MAX_LINES:,} lines are shown." if line_count > MAX_LINES else ""
 
 
 async def _reader(files: FilesVisit, file: StoredFile) -> ByteReader:
