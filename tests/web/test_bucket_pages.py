@@ -103,7 +103,7 @@ async def test_a_text_is_shown_with_its_lines(
         other = await open_page(client, f"/buckets/ada/box/tree/{path}")
         assert other.all("table", class_="lines") == []
         assert sentence in other.text
-    monkeypatch.setattr("hublet.web.rendering.code.MAX_TEXT_BYTES", 3)
+    monkeypatch.setattr("hublet.web.code_cache.MAX_TEXT_BYTES", 3)
     cut = await open_page(client, "/buckets/ada/box/tree/notes.txt")
     assert "Only the first megabyte is shown." in cut.text
 

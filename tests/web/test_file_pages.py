@@ -11,6 +11,7 @@ import pytest
 from hublet.core.database import Database
 from hublet.repos.git import bare_repos
 from hublet.repos.reactions import remove_folder
+from hublet.web.rendering import code
 from people import Headers
 from repos.content import pointer, put, put_blob, sha256
 from repositories import a_ref, a_repo
@@ -37,6 +38,65 @@ async def test_code_has_numbered_lines_that_can_be_linked(
     assert page.links["2"] == "#L2"
     assert page.root.one("span", class_="k").text == "import"
     assert "3 lines" in page.text
+
+
+LONG = b"".join(b"step = %d  # <next>\n" % number for number in range(1000))
+
+
+async def test_long_code_comes_at_once_and_its_colours_later(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await a_repo_with(client, database, ada, {"a.py": LONG})
+
+    first = await get_page(client, f"{BLOB}/a.py")
+    part = await get_page(client, f"{BLOB}/a.py", Fragment="lines")
+    again = await get_page(client, f"{BLOB}/a.py")
+
+    assert "data-later" in first.root.one("div", id="lines").attributes
+    assert not first.root.all("span", class_="c")
+    assert len(part.root.all("span", class_="c")) == 1000
+    assert "data-later" not in again.root.one("div", id="lines").attributes
+    assert len(again.root.all("span", class_="c")) == 1000
+    assert lines_of(first) == lines_of(part) == lines_of(again) == LONG.decode().splitlines()
+
+
+async def test_colours_can_be_asked_for_without_a_script(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await a_repo_with(client, database, ada, {"a.py": LONG})
+    first = await get_page(client, f"{BLOB}/a.py")
+
+    page = await get_page(client, f"{BLOB}/a.py{first.links['Show colours']}")
+
+    assert len(page.root.all("span", class_="c")) == 1000
+    assert "Show colours" not in page.links
+
+
+async def test_text_without_colours_waits_for_none(
+    client: httpx2.AsyncClient, database: Database, ada: Headers
+) -> None:
+    await a_repo_with(client, database, ada, {"a.txt": LONG})
+
+    page = await get_page(client, f"{BLOB}/a.txt")
+
+    assert "data-later" not in page.root.one("div", id="lines").attributes
+
+
+async def test_a_file_is_coloured_once_for_all_its_pages(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, commit = await a_repo_with(client, database, ada, {"a.py": LONG})
+    await get_page(client, f"{BLOB}/a.py", Fragment="lines")
+    monkeypatch.setattr(code, "highlight", lambda text, _: code.plain_lines(text))
+
+    blame = await get_page(client, "/ada/engine/blame/main/a.py")
+    diff = await get_page(client, f"/ada/engine/commit/{commit}")
+
+    assert len(blame.root.all("span", class_="c")) == 1000
+    assert diff.root.all("span", class_="c")
 
 
 async def test_a_file_has_links_to_its_other_forms(
@@ -211,8 +271,8 @@ async def test_a_file_whose_content_never_came_says_so(
 async def test_a_large_text_is_cut_and_leads_to_the_rest(
     client: httpx2.AsyncClient, database: Database, ada: Headers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hublet.web.rendering.code.MAX_TEXT_BYTES", 12)
-    monkeypatch.setattr("hublet.web.rendering.code.MAX_SHOWN_LINES", 3)
+    monkeypatch.setattr("hublet.web.code_cache.MAX_TEXT_BYTES", 12)
+    monkeypatch.setattr("hublet.web.code_cache.MAX_LINES", 3)
     await a_repo_with(
         client,
         database,
@@ -334,7 +394,7 @@ async def test_a_page_of_a_file_is_sent_once(
 async def test_what_pages_keep_of_a_repository_goes_with_it(
     client: httpx2.AsyncClient, database: Database, ada: Headers
 ) -> None:
-    repo_id, _ = await a_repo_with(client, database, ada, {"a.py": b"secret = 1"})
+    repo_id, _ = await a_repo_with(client, database, ada, {"a.py": b"secret = 1\n" * 100})
     await get_page(client, f"{BLOB}/a.py")
     kept = database.hub.settings.database.data_dir / "cache" / repo_id
     assert list(kept.iterdir())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from browsers import chromium_browser, needs_chromium
 from patience import SOON_SECONDS
@@ -17,6 +17,7 @@ pytestmark = needs_chromium
 TOKEN = "hf_" + "a" * 34
 FILES = {
     "train.py": "".join(f"step = {number}\n" for number in range(1, 101)),
+    **{f"long-{name}.py": "step = 1  # next\n" * 2000 for name in ("a", "b", "c")},
     "many/README.md": "# Many\n\n<script>document.title = 'run'</script>",
     **{f"many/{number:02}.txt": f"text {number}\n" for number in range(25)},
 }
@@ -104,6 +105,52 @@ def test_the_script_loads_commits_marks_ranges_and_opens_files(page: Page, commi
     expect(last).not_to_have_attribute("open", "")
     last.locator("summary").click()
     expect(last.locator("tr.add")).to_have_count(100)
+
+
+@pytest.mark.parametrize("page", ["with script, wide"], indirect=True)
+def test_colours_that_come_later_move_and_unmark_nothing(page: Page, commit: str) -> None:
+    page.goto(f"{commit.partition('/commit/')[0]}/blob/main/long-a.py#L1500")
+    line = page.locator("#L1500")
+    before = line.bounding_box()
+
+    expect(page.locator("#lines[data-later]")).to_have_count(0)
+
+    expect(line.locator(".c")).to_have_text("# next")
+    expect(page.locator("tr:target")).to_have_id("L1500")
+    assert line.bounding_box() == before
+
+
+@pytest.mark.parametrize("page", ["with script, wide"], indirect=True)
+def test_colours_wait_for_the_end_of_a_selection(page: Page, commit: str) -> None:
+    held: list[Route] = []
+    page.route(
+        "**/long-b.py",
+        lambda route: held.append(route) if _is_of_lines(route.request) else route.continue_(),
+    )
+    with page.expect_request(_is_of_lines):
+        page.goto(f"{commit.partition('/commit/')[0]}/blob/main/long-b.py")
+    page.locator("#L1 .code").select_text()
+
+    with page.expect_request_finished(_is_of_lines):
+        held[0].continue_()
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+
+    assert page.evaluate("getSelection().toString()") == "step = 1  # next"
+    expect(page.locator("#L1 .c")).to_have_count(0)
+    page.evaluate("getSelection().removeAllRanges()")
+    expect(page.locator("#L1 .c")).to_have_count(1)
+
+
+def _is_of_lines(request: Request) -> bool:
+    return request.headers.get("fragment") == "lines"
+
+
+@pytest.mark.parametrize("page", ["without script, narrow"], indirect=True)
+def test_without_a_script_colours_are_a_link_away(page: Page, commit: str) -> None:
+    page.goto(f"{commit.partition('/commit/')[0]}/blob/main/long-c.py")
+    page.get_by_role("link", name="Show colours").click()
+
+    expect(page.locator("#L1 .c")).to_have_text("# next")
 
 
 def test_a_hostile_readme_runs_nothing_and_no_page_is_too_wide(page: Page, commit: str) -> None:

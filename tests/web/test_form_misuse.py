@@ -35,7 +35,9 @@ THEME = "/settings/theme"
 FORMS = [path for path in POSTS if path != THEME]
 
 # What only an owner may do with a public repository; the rest is for everybody who sees it.
-OWNERS_FORMS = re.compile(r".*/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide)")
+OWNERS_FORMS = re.compile(
+    r".*/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide)"
+)
 
 # Would change something, wherever the form is taken.
 FIELDS = {

@@ -1,10 +1,30 @@
-// Pages of files: last commits that come later, the filter of a menu, marked lines.
+// Pages of files: last commits and colours that come later, the filter of a menu, marked lines.
 // @ts-check
 
 /** Replace an element by the part of this page that has its name. @param {Element} place @param {string} url */
 async function load(place, url) {
   const response = await fetch(url, { headers: { Fragment: place.id } });
-  if (response.ok) place.outerHTML = await response.text();
+  if (!response.ok) return;
+  const html = await response.text();
+  if (place.id === "lines") colour(place, html);
+  else place.outerHTML = html;
+}
+
+/** Put colours into lines. Rows stay, and with them marks and focus; a selection is waited for. @param {Element} place @param {string} html */
+function colour(place, html) {
+  const selection = getSelection();
+  if (selection?.type === "Range" && selection.containsNode(place, true)) {
+    document.addEventListener("selectionchange", () => colour(place, html), { once: true });
+    return;
+  }
+  const coloured = document.createElement("template");
+  coloured.innerHTML = html;
+  const cells = coloured.content.querySelectorAll(".code");
+  place.querySelectorAll(".code").forEach((cell, at) => {
+    // The file may have changed since.
+    if (cells[at]?.textContent === cell.textContent) cell.replaceWith(cells[at]);
+  });
+  place.removeAttribute("data-later");
 }
 
 for (const place of document.querySelectorAll("[data-later]")) load(place, location.href);

@@ -15,6 +15,7 @@ from hublet.repos.errors import EntryNotFound
 from hublet.repos.git.diffs import CommitDiff
 from hublet.repos.git.history import CommitInfo
 from hublet.web.auth import PageVisit, Visit
+from hublet.web.code_cache import CodeCache
 from hublet.web.files import feeds
 from hublet.web.files.auth import (
     FeedVisit,
@@ -27,7 +28,6 @@ from hublet.web.files.feed_routes import find_commits_feed
 from hublet.web.files.links import FileLinks
 from hublet.web.files.views import blame_rows, commit_line, days_of
 from hublet.web.pages import render
-from hublet.web.rendering import code
 from hublet.web.rendering.diffs import RenderedDiff, render_diff
 from hublet.web.repo_head import RepoHead, RepoTab, get_head
 
@@ -126,7 +126,8 @@ async def _render_diff_page(
 ) -> Response:
     rendered: RenderedDiff | None = None
     if diff is not None:
-        rendered = await asyncio.to_thread(render_diff, diff)
+        cache = CodeCache.of(visit.hub.settings, head.repo.id)
+        rendered = await asyncio.to_thread(render_diff, diff, highlighter=cache.highlight_side)
     return await render(visit, template, frame=head.frame, head=head, diff=rendered, **values)
 
 
@@ -138,7 +139,8 @@ async def get_blame_page(files: RequestedFiles, address: RootRepo) -> Response:
     _, blame = await comparisons.blame(
         visit.database, visit.caller, address, files.name, files.path
     )
-    lines = await asyncio.to_thread(code.highlight, blame.text, files.path)
+    cache = CodeCache.of(visit.hub.settings, files.revision.repo.id)
+    lines = await asyncio.to_thread(cache.highlight, blame.text, files.path)
     return await render(
         visit,
         "files/blame.html",

@@ -10,9 +10,10 @@ from hublet.core.dataclasses import dataclass
 from hublet.repos.browse.downloads import TEXT, open_file, safe_media_type
 from hublet.repos.browse.records import StoredFile
 from hublet.repos.errors import ContentMissing
+from hublet.web.code_cache import CodeCache
 from hublet.web.files.auth import FilesVisit
-from hublet.web.files.folders import MAX_README_BYTES, cache_of, place_of, render_markdown
-from hublet.web.rendering import ByteReader, code, notebooks, tables, tensors
+from hublet.web.files.folders import MAX_README_BYTES, place_of, render_markdown
+from hublet.web.rendering import ByteReader, notebooks, tables, tensors
 from hublet.web.rendering.notebooks import NotebookPreview
 from hublet.web.rendering.tables import TablePreview
 from hublet.web.rendering.tensors import TensorPreview
@@ -59,20 +60,28 @@ class FilePreview:
     body: Markup | None = None
     drawn: DrawnContent | None = None
     line_count: int = 0
+    # Whether the colours of the rows are to be asked for.
+    is_waiting: bool = False
     # What is missing, as a sentence.
     note: str = ""
     # Whether there is a source beside what is drawn.
     has_source: bool = False
 
 
-async def load_preview(files: FilesVisit, file: StoredFile, *, as_code: bool) -> FilePreview:
-    """Load what can be shown of a file; `as_code` wants the source of what could be drawn."""
+async def load_preview(
+    files: FilesVisit, file: StoredFile, *, as_code: bool, with_colours: bool
+) -> FilePreview:
+    """Load what can be shown of a file; `as_code` wants the source of what could be drawn.
+
+    Colours of code that are not in the cache and take long come only if they are wanted.
+    """
     kind = _kind_of(file)
     has_source = kind in _WITH_SOURCE and _is_text(file)
     try:
         if as_code and has_source:
-            return replace(await _load_code(files, file), has_source=True)
-        return replace(await _load(files, file, kind), has_source=has_source)
+            kind = PreviewKind.code
+        preview = await _load(files, file, kind, with_colours=with_colours)
+        return replace(preview, has_source=has_source)
     except ContentMissing:
         return FilePreview(kind=PreviewKind.nothing, note="Its content was not uploaded yet.")
 
@@ -97,9 +106,11 @@ def _is_text(file: StoredFile) -> bool:
     return safe_media_type(file.entry.path) == TEXT
 
 
-async def _load(files: FilesVisit, file: StoredFile, kind: PreviewKind) -> FilePreview:
+async def _load(
+    files: FilesVisit, file: StoredFile, kind: PreviewKind, *, with_colours: bool
+) -> FilePreview:
     if kind is PreviewKind.code:
-        return await _load_code(files, file)
+        return await _load_code(files, file, with_colours=with_colours)
     if kind is PreviewKind.markdown:
         return FilePreview(kind=kind, body=await render_markdown(files, file.entry))
     if kind not in {PreviewKind.table, PreviewKind.notebook, PreviewKind.tensors}:
@@ -109,7 +120,8 @@ async def _load(files: FilesVisit, file: StoredFile, kind: PreviewKind) -> FileP
     if not drawn.refusal:
         return FilePreview(kind=kind, drawn=drawn)
     if _is_text(file):
-        return replace(await _load_code(files, file), note=drawn.refusal)
+        source = await _load_code(files, file, with_colours=with_colours)
+        return replace(source, note=drawn.refusal)
     return FilePreview(kind=PreviewKind.nothing, note=drawn.refusal)
 
 
@@ -129,23 +141,18 @@ def _draw(files: FilesVisit, file: StoredFile, read: ByteReader) -> DrawnContent
             return tables.preview_table(path, read(0, min(size, tables.MAX_BYTES)), size=size)
 
 
-async def _load_code(files: FilesVisit, file: StoredFile) -> FilePreview:
-    """Load the lines of a text as rows, kept by what the file holds and what its name says."""
-    name = file.entry.path.rpartition("/")[2]
-    key = f"{code.ROWS_VERSION} {file.entry.oid} {name}"
-    cache, group = cache_of(files.visit), file.repo.id
-    found = await asyncio.to_thread(cache.find, group, key)
+async def _load_code(files: FilesVisit, file: StoredFile, *, with_colours: bool) -> FilePreview:
+    read = await open_file(files.visit.database, files.revision, file)
+    cache = CodeCache.of(files.visit.settings, file.repo.id)
+    found = await asyncio.to_thread(
+        cache.number_lines, read, file.entry.size, file.entry.path, with_colours=with_colours
+    )
     if found is None:
-        read = await open_file(files.visit.database, files.revision, file)
-        made = await asyncio.to_thread(code.number_lines, read, file.entry.size, name)
-        if made is None:
-            return FilePreview(kind=PreviewKind.nothing)
-        found = made.encode()
-        await asyncio.to_thread(cache.put, group, key, found)
-    rows = Markup(found.decode())  # noqa: S704 - rows of our own
+        return FilePreview(kind=PreviewKind.nothing)
     return FilePreview(
         kind=PreviewKind.code,
-        body=rows,
-        line_count=code.count_lines(rows),
-        note=code.missing_of(file.entry.size, rows),
+        body=found.rows,
+        line_count=found.count,
+        is_waiting=not found.is_coloured,
+        note=found.note,
     )

@@ -42,21 +42,26 @@ async def get_tree_page(
 
 
 @router.get(ROOT_REPO + "/blob" + IN_REVISION)
-async def get_file_page(files: RequestedFiles, *, code: bool = False) -> Response:
+async def get_file_page(
+    files: RequestedFiles, *, code: bool = False, colours: bool = False
+) -> Response:
     if (elsewhere := await _other_kind(files, "directory")) is not None:
         return elsewhere
     if not files.head.may_read:
         return await render_gate(files)
     file = await downloads.get_raw_file(files.revision, files.path)
-    wanted = "fragment" in files.visit.request.headers
-    preview = await load_preview(files, file, as_code=code)
+    wanted = files.visit.request.headers.get("fragment")
+    with_colours = colours or wanted == "lines"
+    preview = None
+    if wanted != "latest":
+        preview = await load_preview(files, file, as_code=code, with_colours=with_colours)
     return await render(
         files.visit,
         "files/file.html",
         frame=files.head.frame,
         head=files.head,
         files=files,
-        file=await load_file_view(files, file, with_commit=wanted),
+        file=await load_file_view(files, file, with_commit=wanted == "latest"),
         preview=preview,
         as_code=code,
     )

@@ -11,25 +11,14 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from hublet.web.rendering import ByteReader
-
 VERSION = "code-1"
 
 # Above one of these, text stays without colours.
 MAX_CHARACTERS = 1_000_000
 MAX_LINES = 10_000
 MAX_LINE_CHARACTERS = 5_000
-
-# A page shows so much of a text; the rest is behind the link to the file itself.
-MAX_TEXT_BYTES = 1 << 20
-MAX_SHOWN_LINES = 10_000
-# What is no text has a zero soon.
-_LOOKED_AT = 8000
-
-# Of what `number_lines` returns.
-ROWS_VERSION = f"rows-1 {VERSION}"
-_ROW = '<tr id="L{0}"><td class="ln"><a href="#L{0}">{0}</a></td><td class="code">{1}</td></tr>'
-_CUT = "<!-- cut -->"
+# More than this takes longer than a page should (some 4 ms for each 1,000 characters).
+QUICK_CHARACTERS = 10_000
 
 # Controls have pictures of their own in Unicode; a tab is shown as one, a line feed ends the line.
 _PICTURES = {number: 0x2400 + number for number in range(32) if number not in {9, 10}}
@@ -66,32 +55,19 @@ _OWN_CHOICES = {"ipynb": "json", "m": "matlab", "sql": "sql"}
 
 def highlight(text: str, file_name: str) -> tuple[Markup, ...]:
     """Return the lines of a file, coloured by what its name says that it is."""
-    return _highlight(text, _class_for_file_name(file_name.rpartition("/")[2][:255]))
+    return _highlight(text, _class_for(file_name))
 
 
-def number_lines(read: ByteReader, size: int, file_name: str) -> Markup | None:
-    """Return a text as the rows of a table, a line each with its number; None for what is no text.
-
-    Of a long one only the beginning.
-    """
-    data = read(0, min(size, MAX_TEXT_BYTES))
-    if b"\0" in data[:_LOOKED_AT]:
-        return None
-    # A character may be cut at the end.
-    lines = highlight(data.decode(errors="replace"), file_name)
-    rows = [_ROW.format(number, line) for number, line in enumerate(lines[:MAX_SHOWN_LINES], 1)]
-    return Markup("".join([*rows, _CUT if len(lines) > MAX_SHOWN_LINES else ""]))  # noqa: S704 - lines are escaped
+def takes_long(text: str, file_name: str) -> bool:
+    """Tell whether a page had better come without the colours of a file, and they later."""
+    if len(text) <= QUICK_CHARACTERS or _class_for(file_name) is None:
+        return False
+    return not _is_too_much(text, text.split("\n"))
 
 
-def missing_of(size: int, rows: Markup) -> str:
-    """Return what the rows of a text of this size leave out, as a sentence."""
-    if size > MAX_TEXT_BYTES:
-        return "Only the first megabyte is shown."
-    return f"Only the first {MAX_SHOWN_LINES:,} lines are shown." if rows.endswith(_CUT) else ""
-
-
-def count_lines(rows: Markup) -> int:
-    return rows.count("<tr id=")
+def plain_lines(text: str) -> tuple[Markup, ...]:
+    """Return the same lines as `highlight`, without colours."""
+    return _highlight(text, None)
 
 
 def highlight_language(text: str, language: str) -> tuple[Markup, ...]:
@@ -115,14 +91,18 @@ def _highlight(text: str, lexer_class: Any) -> tuple[Markup, ...]:
     text = make_visible(text).removesuffix("\n") + "\n" if text else ""
     lines = text.split("\n")[:-1]
     if not lexer_class or not lines or _is_too_much(text, lines):
-        return tuple(escape_line(line) for line in lines)
+        return _escape_lines(text)
     try:
         tokens = list(lexer_class(stripnl=False, ensurenl=False).get_tokens(text))
     except Exception:  # noqa: BLE001 - a lexer that fails costs the colours, not the page
         tokens = []
     if "".join(value for _, value in tokens) != text:
-        return tuple(escape_line(line) for line in lines)
+        return _escape_lines(text)
     return tuple(map(Markup, _lines_of(_joined(tokens), has_hidden=bool(_HIDDEN.search(text)))))
+
+
+def _escape_lines(text: str) -> tuple[Markup, ...]:
+    return tuple(map(Markup, str(escape_line(text)).split("\n")[:-1]))
 
 
 def _is_too_much(text: str, lines: list[str]) -> bool:
@@ -178,6 +158,10 @@ def _class_of(kind: Any) -> str:
             return name
         names.pop()
     return ""
+
+
+def _class_for(file_name: str) -> Any:
+    return _class_for_file_name(file_name.rpartition("/")[2][:255])
 
 
 @lru_cache(maxsize=512)

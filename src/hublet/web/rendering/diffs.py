@@ -78,7 +78,7 @@ class RenderedDiff:
 
 
 def highlight_side(side: DiffSide) -> Sequence[Markup]:
-    """Return the lines of a whole file; a page may take them from its cache instead."""
+    """Return the lines of a whole file; pages take them from their cache instead."""
     return highlight(side.text or "", side.path)
 
 

@@ -4,9 +4,7 @@ import asyncio
 from typing import Annotated
 
 from fastapi import Query, Response
-from markupsafe import Markup
 
-from hublet.core.file_cache import cache_in
 from hublet.core.pages import PageRouter
 from hublet.repos.auth import BUCKET_PAGE, FilesRepo
 from hublet.repos.browse.downloads import TEXT, safe_media_type
@@ -17,8 +15,8 @@ from hublet.repos.names import MAX_PATH_BYTES
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.storage.contents import ContentSource
 from hublet.web.auth import PageVisit, Visit
+from hublet.web.code_cache import CodeCache, NumberedLines
 from hublet.web.pages import render
-from hublet.web.rendering import code
 from hublet.web.repo_head import RepoTab, get_head
 from hublet.web.repos.views import file_page, folder_page, is_picture
 
@@ -57,9 +55,8 @@ async def _show(visit: PageVisit, address: RepoAddress, path: str, *, after: str
             conn, head.repo, prefix=prefix, after=after, limit=_ROWS + 1, recursive=False
         )
     if file is not None and content is not None:
-        rows = await _read_text(visit, head.repo, file, content)
-        note = "" if rows is None else code.missing_of(file.size, rows)
-        page = file_page(head.repo, head.path, file, rows=rows, note=note)
+        text = await _read_text(visit, head.repo, file, content)
+        page = file_page(head.repo, head.path, file, text)
         return await render(visit, "repos/file.html", frame=head.frame, head=head, page=page)
     if path and not entries:
         raise FileNotFound(path, full_name=head.repo.full_name)
@@ -71,20 +68,14 @@ async def _show(visit: PageVisit, address: RepoAddress, path: str, *, after: str
 
 async def _read_text(
     visit: PageVisit, repo: Repo, file: File, content: ContentSource
-) -> Markup | None:
-    """Return the lines of a text, kept by what it holds and what its name says."""
+) -> NumberedLines | None:
     if is_picture(file) or safe_media_type(file.path) != TEXT:
         return None
-    cache = cache_in(visit.hub.settings.database.data_dir)
-    key = f"{code.ROWS_VERSION} {file.sha256} {file.name}"
-    kept = await asyncio.to_thread(cache.find, repo.id, key)
-    if kept is not None:
-        return Markup(kept.decode())  # noqa: S704 - rows of our own
 
     def read(start: int, end: int) -> bytes:
         return b"".join(content.pieces(start, end))
 
-    rows = await asyncio.to_thread(code.number_lines, read, file.size, file.name)
-    if rows is not None:
-        await asyncio.to_thread(cache.put, repo.id, key, rows.encode())
-    return rows
+    cache = CodeCache.of(visit.settings, repo.id)
+    return await asyncio.to_thread(
+        cache.number_lines, read, file.size, file.path, with_colours=True
+    )

@@ -17,6 +17,7 @@ from hublet.repos.browse.overview import MOST_COUNTED, RepoOverview
 from hublet.repos.files.records import File, FileOrFolder, Folder
 from hublet.repos.gate_form import GateForm
 from hublet.repos.records import GateRequest, Repo, RepoType
+from hublet.web.code_cache import NumberedLines
 from hublet.web.rendering.plots import spark_paths
 from hublet.web.repos.snippets import Snippet, first_steps_of, readme_command, usage_of
 
@@ -248,9 +249,8 @@ class BucketFilePage:
     file: File
     download: str
     is_picture: bool
-    # The rows of a text, and what they leave out; None for what is no text.
-    rows: Markup | None
-    note: str
+    # None for what is no text.
+    text: NumberedLines | None
 
 
 def folder_page(
@@ -278,16 +278,13 @@ def is_picture(file: File) -> bool:
     return media_type in _PICTURES and file.size <= _LARGEST_PICTURE
 
 
-def file_page(
-    repo: Repo, repo_path: str, file: File, *, rows: Markup | None, note: str
-) -> BucketFilePage:
+def file_page(repo: Repo, repo_path: str, file: File, text: NumberedLines | None) -> BucketFilePage:
     return BucketFilePage(
         crumbs=_crumbs(repo.name, repo_path, file.path),
         file=file,
         download=f"{repo_path}/resolve/{quote(file.path)}",
         is_picture=is_picture(file),
-        rows=rows,
-        note=note,
+        text=text,
     )
 
 

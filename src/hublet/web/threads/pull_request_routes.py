@@ -16,6 +16,7 @@ from hublet.repos import service as repos
 from hublet.repos.auth import PageRepo
 from hublet.repos.records import RepoAddress, Right
 from hublet.web.auth import PageVisit, SignedInVisit, Visit
+from hublet.web.code_cache import CodeCache
 from hublet.web.pages import REFUSALS, render, status_of
 from hublet.web.rendering.diffs import RenderedDiff, render_diff
 from hublet.web.threads.auth import THREAD, Number
@@ -66,7 +67,8 @@ async def get_files_page(
     folder = repos.git_folder(visit.database, view.head.repo.id)
     diff = None
     if view.state:
-        diff = await asyncio.to_thread(_render_files, folder, view.state.sides, file)
+        cache = CodeCache.of(visit.hub.settings, view.head.repo.id)
+        diff = await asyncio.to_thread(_render_files, folder, view.state.sides, file, cache)
     return await render(
         visit,
         "threads/files.html",
@@ -78,8 +80,9 @@ async def get_files_page(
     )
 
 
-def _render_files(folder: Path, sides: Sides, path: str) -> RenderedDiff:
-    return render_diff(comparison.diff_files(folder, sides, path=path))
+def _render_files(folder: Path, sides: Sides, path: str, cache: CodeCache) -> RenderedDiff:
+    diff = comparison.diff_files(folder, sides, path=path)
+    return render_diff(diff, highlighter=cache.highlight_side)
 
 
 @router.post("/merge")
