@@ -237,7 +237,8 @@ async def test_a_request_to_read_is_told_to_the_owner_and_its_answer_to_who_aske
             kind="access-requested",
             title="bob asks to read the model ada/engine",
             body="The model ada/engine is gated. bob waits for you, or for somebody else who "
-            "manages it, to accept or reject the request.",
+            "manages it, to accept or reject the request.\n\n"
+            "http://hub.test/ada/engine/settings/access-requests",
             mail=PreferenceKey.gated_user_access_request,
         )
     ]
@@ -245,7 +246,8 @@ async def test_a_request_to_read_is_told_to_the_owner_and_its_answer_to_who_aske
         ReceivedMessage(
             kind="access-accepted",
             title="You may read the model ada/engine",
-            body="Somebody who manages the model ada/engine gave you access to its content.",
+            body="Somebody who manages the model ada/engine gave you access to its content.\n\n"
+            "http://hub.test/ada/engine/tree/main",
             mail=PreferenceKey.gated_user_access_request,
         )
     ]
@@ -276,7 +278,7 @@ async def test_a_rejection_is_told_and_a_request_put_back_is_not(
             kind="access-rejected",
             title="Your request to read the model ada/engine was rejected",
             body="Somebody who manages the model ada/engine rejected your request; its content "
-            "stays closed to you.",
+            "stays closed to you.\n\nhttp://hub.test/ada/engine",
             mail=PreferenceKey.gated_user_access_request,
         )
     ]

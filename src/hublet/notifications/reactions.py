@@ -289,7 +289,11 @@ async def notify_access_requested(conn: Connection, event: AccessRequested) -> N
     recipients = set(await store.list_responsible(conn, event.repo.owner_id))
     if event.repo.resource_group_id is not None:
         recipients.update(await store.list_group_administrators(conn, event.repo.resource_group_id))
-    text = texts.access_requested(event.repo, requester=await _account_name(conn, event.user_id))
+    text = texts.access_requested(
+        event.repo,
+        requester=await _account_name(conn, event.user_id),
+        base_url=conn.hub.settings.base_url,
+    )
     key = PreferenceKey.gated_user_access_request
     await notify(conn, recipients, text, key=key, not_again_within=_DAY)
 
@@ -300,7 +304,8 @@ async def notify_access_decided(conn: Connection, event: AccessDecided) -> None:
     decided = decisions.get(event.status)
     if decided is not None:
         key = PreferenceKey.gated_user_access_request
-        await notify(conn, [event.user_id], decided(event.repo), key=key)
+        text = decided(event.repo, conn.hub.settings.base_url)
+        await notify(conn, [event.user_id], text, key=key)
 
 
 @reacts_to(MemberAdded)

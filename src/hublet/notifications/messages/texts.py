@@ -15,6 +15,7 @@ from hublet.events import (
     WebhookThrottled,
 )
 from hublet.notifications.records import MessageText
+from hublet.repos.records import RepoType
 
 _LONGEST_NAME = 100
 
@@ -165,29 +166,38 @@ def new_follower(*, follower: str) -> MessageText:
     )
 
 
-def access_requested(repo: RepoSnapshot, *, requester: str) -> MessageText:
+def access_requested(repo: RepoSnapshot, *, requester: str, base_url: str) -> MessageText:
     return MessageText(
         kind="access-requested",
         title=f"{requester} asks to read the {repo.type} {repo.name}",
-        body=f"The {repo.type} {repo.name} is gated. {requester} waits for you, or for somebody "
-        "else who manages it, to accept or reject the request.",
+        body=_paragraphs(
+            f"The {repo.type} {repo.name} is gated. {requester} waits for you, or for somebody "
+            "else who manages it, to accept or reject the request.",
+            f"{_url(repo, base_url)}/settings/access-requests",
+        ),
     )
 
 
-def access_accepted(repo: RepoSnapshot) -> MessageText:
+def access_accepted(repo: RepoSnapshot, base_url: str) -> MessageText:
     return MessageText(
         kind="access-accepted",
         title=f"You may read the {repo.type} {repo.name}",
-        body=f"Somebody who manages the {repo.type} {repo.name} gave you access to its content.",
+        body=_paragraphs(
+            f"Somebody who manages the {repo.type} {repo.name} gave you access to its content.",
+            f"{_url(repo, base_url)}/tree/main",
+        ),
     )
 
 
-def access_rejected(repo: RepoSnapshot) -> MessageText:
+def access_rejected(repo: RepoSnapshot, base_url: str) -> MessageText:
     return MessageText(
         kind="access-rejected",
         title=f"Your request to read the {repo.type} {repo.name} was rejected",
-        body=f"Somebody who manages the {repo.type} {repo.name} rejected your request; its "
-        "content stays closed to you.",
+        body=_paragraphs(
+            f"Somebody who manages the {repo.type} {repo.name} rejected your request; its "
+            "content stays closed to you.",
+            _url(repo, base_url),
+        ),
     )
 
 
@@ -211,6 +221,10 @@ def job_ended(event: JobEnded, *, owner: str) -> MessageText:
             "" if event.message is None else f"The reason: {clean_name(event.message)}.",
         ),
     )
+
+
+def _url(repo: RepoSnapshot, base_url: str) -> str:
+    return f"{base_url}/{RepoType(repo.type).prefix}{repo.name}"
 
 
 def _paragraphs(*parts: str) -> str:
