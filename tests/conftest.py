@@ -39,6 +39,7 @@ from hublet.description import describe
 from patience import SOON_SECONDS
 from people import WEAK_HASHER, Headers, sign_in
 from processes import Place
+from statements import Statements, note_statements
 
 ENGINES = ["sqlite", "postgresql"]
 # What `make test` leaves to `make test-full`: real clients, kills, generated requests, browsers, and
@@ -404,3 +405,9 @@ def real_time() -> Iterator[None]:
     """No test inherits a clock that another one moved."""
     yield
     clock.reset()
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> Statements:
+    """Notes the statements of a request; `begin` forgets those before."""
+    return note_statements(monkeypatch)

@@ -45,4 +45,4 @@ async def test_all_rights_are_those_that_one_may_have_one_by_one(
             if value is not None:
                 caller = await tokens.find_caller(conn, value)
             expected = {right for right in Right if await repos.may(conn, caller, found, right)}
-            assert await repos.list_rights(conn, caller, found) == expected, name
+            assert (await repos.get_viewer(conn, caller, found)).rights == expected, name

@@ -1,7 +1,5 @@
 """A private repository and one that does not exist: the same response after the same statements."""
 
-import asyncio
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +9,9 @@ import pytest
 from hublet.accounts.records import Role
 from hublet.core.config import Settings
 from hublet.core.database import Database
-from hublet.core.database.engine import Reader
 from people import Headers, an_organization, sign_in
 from repositories import a_push, a_repo, a_resource_group
+from statements import Statements
 
 # Of the same length, as a guess at a name would be.
 HIDDEN, MISSING = "secret", "absent"
@@ -97,46 +95,6 @@ _OF_ONE_RESPONSE = {"x-request-id", "ratelimit", "date"}
 def settings(settings: Settings) -> Settings:
     """Every request looks up its token: whether one is remembered depends on the time."""
     return replace(settings, tokens=replace(settings.tokens, cache_seconds=0))
-
-
-class Statements:
-    """The statements of one task: what runs in the background at its own times does not count."""
-
-    def __init__(self) -> None:
-        self.noted: list[str] = []
-        self._task: asyncio.Task[Any] | None = None
-
-    def begin(self) -> None:
-        self.noted = []
-        self._task = asyncio.current_task()
-
-    def note(self, sql: str) -> None:
-        if asyncio.current_task() is self._task:
-            self.noted.append(sql)
-
-
-@pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> Statements:
-    """Notes statements, whatever the engine, on their way to the database."""
-    statements = Statements()
-
-    def noting(method: Callable[..., Any]) -> Callable[..., Any]:
-        async def note(self: Reader, sql: str, *values: Any) -> Any:
-            statements.note(sql)
-            return await method(self, sql, *values)
-
-        return note
-
-    for kind in _kinds_of(Reader):
-        for name in {"fetch_all", "fetch_one", "execute", "claim"} & vars(kind).keys():
-            monkeypatch.setattr(kind, name, noting(vars(kind)[name]))
-    return statements
-
-
-def _kinds_of(kind: type) -> Iterator[type]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from _kinds_of(each)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from hublet.repos.git import bare_repos, history, trees
 from hublet.repos.records import MAIN
 from people import Headers, sign_in
 from repositories import a_repo
+from statements import Statements
 from web.parsed_pages import HTML, Element, parse
 from web.thread_scenes import (
     PAGES,
@@ -427,3 +428,46 @@ async def test_a_draft_becomes_ready(
 
     page = await open_page(client, f"{PAGES}/1")
     assert re.sub(r" just now$", "", events_of(page)[-1]) == "bob marked this as ready"
+
+
+async def test_the_ref_of_a_closed_one_is_deleted_and_its_page_stays(
+    client: httpx2.AsyncClient, database: Database, repo_id: str, change: str
+) -> None:
+    await enter(client, database, "ada")
+    early = await send(client, "delete-ref")
+    await send(client, "status", status="close")
+    assert "delete-ref" in (await client.get(change, headers=HTML)).text
+
+    done = await send(client, "delete-ref")
+
+    assert early.status_code == 422
+    assert done.status_code == 303
+    assert await sha_of(database, repo_id, "refs/pr/1") is None
+    page = (await client.get(change, headers=HTML)).text
+    assert "Add a file" in page
+    assert "delete-ref" not in page
+
+
+@pytest.mark.parametrize(("name", "most"), [("bob", 9), ("ada", 9), ("carol", 9), (None, 6)])
+async def test_a_page_takes_few_statements_however_long_the_thread_is(
+    client: httpx2.AsyncClient,
+    database: Database,
+    statements: Statements,
+    clash: str,
+    name: str | None,
+    most: int,
+) -> None:
+    for who in ("ada", "bob", "carol", "dora"):
+        await enter(client, database, who)
+        await send(client, "comment", comment=f"{who} was here, @ada")
+        comment_id = (await get_discussion(client, f"{PATH}/1"))["events"][-1]["id"]
+        await send(client, f"comment/{comment_id}/edit", content="Edited")
+        await send(client, f"comment/{comment_id}/react", add="heart")
+    client.cookies.clear()
+    await enter(client, database, name)
+
+    statements.begin()
+    await open_page(client, clash)
+
+    # One of them finds the session.
+    assert len(statements.noted) == most, "\n".join(statements.noted)

@@ -1,12 +1,14 @@
 """The page of a thread: its timeline, its forms, and what each person may do there."""
 
 import re
+from datetime import timedelta
 
 import httpx2
 import pytest
 
 from community.discussions import PATH, a_discussion, disable_discussions, history_of
 from hublet.accounts.records import Role
+from hublet.core import clock
 from hublet.core.database import Database
 from hublet.web.threads import timeline
 from people import Headers, an_organization, sign_in
@@ -96,8 +98,8 @@ RIGHTS = {
     None: set[str](),
     "carol": {"comment", "react", "ignore"},
     "bob": {"comment", "react", "ignore", "hide", "title"},
-    "wanda": {"comment", "react", "ignore", "hide", "title", "pin"},
-    "ada": {"comment", "react", "ignore", "hide", "title", "pin"},
+    "wanda": {"comment", "react", "ignore", "hide", "title", "pin", "delete"},
+    "ada": {"comment", "react", "ignore", "hide", "title", "pin", "delete"},
 }
 
 
@@ -124,6 +126,8 @@ async def test_each_person_finds_the_forms_of_what_they_may_do(
         pytest.param("status", {"status": "close"}, 403, id="close"),
         pytest.param("pin", {"pinned": "true"}, 403, id="pin"),
         pytest.param("merge", {}, 403, id="merge"),
+        pytest.param("delete", {}, 403, id="delete"),
+        pytest.param("delete-ref", {}, 403, id="delete the ref"),
         pytest.param("comment/{}/hide", {}, 403, id="hide"),
         pytest.param("comment/{}/edit", {"content": "Mine"}, 403, id="edit"),
         pytest.param("comment/{}/react", {"add": "heart"}, 303, id="react"),
@@ -287,6 +291,31 @@ async def test_a_thread_is_muted_and_heard_of_again(
     assert (await open_page(client, thread)).one("button", name="ignore").attributes[
         "value"
     ] == "true"
+
+
+async def test_a_thread_is_deleted_for_good(
+    client: httpx2.AsyncClient, database: Database, thread: str
+) -> None:
+    await enter(client, database, "ada")
+
+    response = await send(client, "delete")
+
+    assert (response.status_code, response.headers["location"]) == (303, PAGES)
+    assert "The discussion #1 is deleted." in (await client.get(PAGES, headers=HTML)).text
+    assert (await client.get(thread, headers=HTML)).status_code == 404
+
+
+async def test_deletion_needs_a_recent_login(
+    client: httpx2.AsyncClient, database: Database, thread: str
+) -> None:
+    await enter(client, database, "ada")
+    token = await token_of(client)
+    clock.move(timedelta(minutes=20))
+
+    for verb in ("delete", "delete-ref"):
+        response = await client.post(f"{thread}/{verb}", data={"form_token": token})
+        assert response.headers["location"].startswith("/login?next=")
+    assert (await client.get(thread, headers=HTML)).status_code == 200
 
 
 async def test_a_new_title_that_is_none_is_refused_where_it_was_typed(

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from hublet.community.threads.records import CommentEmoji, Emoji, EmojiCount, ThreadEmoji
 from hublet.core.clock import from_micros, to_micros
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Reader, Row
 
 # The position of each kind in the list of all, which decides between equal counts.
 _POSITION = {emoji: position for position, emoji in enumerate(Emoji)}
@@ -56,13 +56,26 @@ async def list_of(conn: Reader, comment_id: str, *, after: str, limit: int) -> l
     ]
 
 
-async def list_given(conn: Reader, thread_id: str, *, user_id: str) -> frozenset[tuple[str, Emoji]]:
-    """Return the emoji that a user gave in a thread, with the ids of the comments."""
+async def count_of_thread(
+    conn: Reader, thread_id: str, *, names: int, user_id: str
+) -> tuple[dict[str, list[EmojiCount]], frozenset[tuple[str, Emoji]]]:
+    """Return the counts of all comments of a thread, and the emoji that a user gave there."""
     rows = await conn.fetch_all(
-        "SELECT comment_id, reaction FROM comment_emoji WHERE thread_id = $1 AND user_id = $2",
-        thread_id, user_id,
+        """
+        SELECT e.comment_id, e.reaction, e.count, e.is_given, u.name FROM (
+            SELECT comment_id, reaction, user_id,
+                count(*) OVER (PARTITION BY comment_id, reaction) AS count,
+                max(CASE WHEN user_id = $3 THEN 1 ELSE 0 END)
+                    OVER (PARTITION BY comment_id, reaction) AS is_given,
+                row_number() OVER (PARTITION BY comment_id, reaction ORDER BY id) AS place
+            FROM comment_emoji WHERE thread_id = $1
+        ) e JOIN users u ON u.id = e.user_id
+        WHERE e.place <= $2 ORDER BY e.place
+        """,
+        thread_id, names, user_id,
     )  # fmt: skip
-    return frozenset((row["comment_id"], Emoji(row["reaction"])) for row in rows)
+    given = {(row["comment_id"], Emoji(row["reaction"])) for row in rows if row["is_given"]}
+    return _counts(rows), frozenset(given)
 
 
 async def count_of_comments(
@@ -81,6 +94,10 @@ async def count_of_comments(
         """,
         json.dumps(list(comment_ids)), names,
     )  # fmt: skip
+    return _counts(rows)
+
+
+def _counts(rows: Iterable[Row]) -> dict[str, list[EmojiCount]]:
     users: dict[tuple[str, str, int], list[str]] = {}
     for row in rows:
         users.setdefault((row["comment_id"], row["reaction"], row["count"]), []).append(row["name"])

@@ -32,10 +32,6 @@ async def watch(
     return await watches_store.list_watched(conn, user_id=user_id)
 
 
-async def is_watched(conn: Reader, target_id: str, *, user_id: str) -> bool:
-    return await watches_store.has_watch(conn, target_id, user_id=user_id)
-
-
 async def mute(
     conn: Connection,
     *,

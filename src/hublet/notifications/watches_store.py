@@ -58,11 +58,6 @@ async def list_watched(conn: Reader, *, user_id: str) -> list[SubscriptionEntry]
     return [_entry_record(row) for row in rows]
 
 
-async def has_watch(conn: Reader, target_id: str, *, user_id: str) -> bool:
-    sql = "SELECT 1 FROM watches WHERE user_id = $1 AND target_id = $2"
-    return await conn.fetch_one(sql, user_id, target_id) is not None
-
-
 async def count_watched(conn: Reader, *, user_id: str) -> int:
     count: int = await conn.fetch_value("SELECT count(*) FROM watches WHERE user_id = $1", user_id)
     return count

@@ -27,10 +27,6 @@ async def unlike(conn: Connection, caller: Caller, repo: Repo) -> None:
     await store.remove_like(conn, repo.id, user_id=caller.user_id)
 
 
-async def is_liked(conn: Reader, caller: Caller, repo: Repo) -> bool:
-    return await store.has_like(conn, repo.id, user_id=caller.user_id)
-
-
 async def list_of_user(conn: Reader, user_id: str, *, after: str, limit: int) -> list[UserLike]:
     before = _read_position(after) if after else _START
     return await store.list_likes_of(conn, user_id, before=before, limit=limit)

@@ -63,6 +63,14 @@ class Right(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepoViewer:
+    """What a caller may do with a repository, and whether they like it."""
+
+    rights: frozenset[Right]
+    is_liked: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repo:
     id: str
     type: RepoType

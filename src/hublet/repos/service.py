@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from hublet.accounts.names import name_key
+from hublet.accounts.records import Role
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.outbox import publish
 from hublet.core.queue import NewTask
@@ -16,7 +17,7 @@ from hublet.repos import access, store
 from hublet.repos.errors import AccessNotGranted, RepoMoved, RepoNotFound, RightNeeded
 from hublet.repos.git import bare_repos
 from hublet.repos.names import repo_name_key
-from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.records import Repo, RepoAddress, RepoViewer, Right
 from hublet.tokens.records import Caller, Scope
 
 REMOVE_FOLDER = "repos.remove-folder"
@@ -117,23 +118,26 @@ async def may(conn: Reader, caller: Caller | None, repo: Repo, right: Right) -> 
     return False
 
 
-async def list_rights(conn: Reader, caller: Caller | None, repo: Repo) -> frozenset[Right]:
+async def get_viewer(conn: Reader, caller: Caller | None, repo: Repo) -> RepoViewer:
     """Return all rights that the caller has: those for which `may` is true, with one look."""
     rights = {right for right in Right if access.is_open(repo, right)}
     if caller is None:
-        return frozenset(rights)
-    organization, group = await store.roles_of(conn, repo, user_id=caller.user_id)
-    role = access.role_in_repo(repo, organization=organization, group=group)
+        return RepoViewer(rights=frozenset(rights))
+    found = await store.find_viewer(conn, repo, user_id=caller.user_id)
+    role = access.role_in_repo(
+        repo,
+        organization=Role(found["organization"]) if found["organization"] else None,
+        group=Role(found["resource_group"]) if found["resource_group"] else None,
+    )
     reached = {right for right in Right if access.token_reaches(repo, caller, right)}
     rights |= {
         right for right in reached if access.may_as_member(repo, caller.user_id, role, right)
     }
     if Right.discuss in reached and access.is_open(repo, Right.see):
         rights.add(Right.discuss)
-    if Right.read not in rights and _may_pass_gate(repo, caller):
-        status = await store.access_status(conn, repo.id, user_id=caller.user_id)
-        rights |= {Right.read} if status == "accepted" else set()
-    return frozenset(rights)
+    if found["status"] == "accepted" and _may_pass_gate(repo, caller):
+        rights.add(Right.read)
+    return RepoViewer(rights=frozenset(rights), is_liked=found["liked_by"] is not None)
 
 
 async def may_user(conn: Reader, user_id: str, repo: Repo, right: Right) -> bool:

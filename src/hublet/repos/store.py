@@ -201,6 +201,24 @@ async def roles_of(conn: Reader, repo: Repo, *, user_id: str) -> tuple[Role | No
     return Role(row["organization"]), Role(row["resource_group"]) if row["resource_group"] else None
 
 
+async def find_viewer(conn: Reader, repo: Repo, *, user_id: str) -> Row:
+    """Return what a user has to do with a repository: both roles, a like, a request for access."""
+    row = await conn.fetch_one(
+        """
+        SELECT m.role AS organization, g.role AS resource_group, l.user_id AS liked_by, a.status
+        FROM (SELECT CAST($2 AS TEXT) AS user_id) v
+        LEFT JOIN memberships m ON m.organization_id = $1 AND m.user_id = v.user_id
+        LEFT JOIN resource_group_members g
+            ON g.user_id = m.user_id AND g.resource_group_id = $3
+        LEFT JOIN likes l ON l.repo_id = $4 AND l.user_id = v.user_id
+        LEFT JOIN access_requests a ON a.repo_id = $4 AND a.user_id = v.user_id
+        """,
+        repo.owner_id, user_id, repo.resource_group_id, repo.id,
+    )  # fmt: skip
+    assert row is not None  # noqa: S101 - there is always a user
+    return row
+
+
 async def list_roles(
     conn: Reader, repo: RepoSnapshot, *, user_ids: Iterable[str]
 ) -> dict[str, tuple[Role, Role | None]]:
@@ -300,11 +318,6 @@ async def remove_like(conn: Connection, repo_id: str, *, user_id: str) -> None:
     )
     if removed:
         await conn.execute("UPDATE repos SET likes = likes - 1 WHERE id = $1", repo_id)
-
-
-async def has_like(conn: Reader, repo_id: str, *, user_id: str) -> bool:
-    sql = "SELECT 1 FROM likes WHERE repo_id = $1 AND user_id = $2"
-    return await conn.fetch_one(sql, repo_id, user_id) is not None
 
 
 async def list_likers(

@@ -1,5 +1,6 @@
 """Head of every page of a repository: its name, its tabs, and what the viewer may do with it."""
 
+from dataclasses import replace
 from enum import StrEnum
 from urllib.parse import quote
 
@@ -7,8 +8,7 @@ from hublet.community.discussions import service as discussions
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.pages import Frame
-from hublet.notifications import watches
-from hublet.repos import likes
+from hublet.notifications.inbox import service as inbox
 from hublet.repos import service as repos
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.web.auth import PageVisit
@@ -41,9 +41,19 @@ class RepoHead:
     open_threads: int
     is_liked: bool
     is_watched: bool
-    may_read: bool
-    may_write: bool
-    may_manage: bool
+    rights: frozenset[Right]
+
+    @property
+    def may_read(self) -> bool:
+        return Right.read in self.rights
+
+    @property
+    def may_write(self) -> bool:
+        return Right.write in self.rights
+
+    @property
+    def may_manage(self) -> bool:
+        return Right.manage in self.rights
 
     @property
     def path(self) -> str:
@@ -87,22 +97,30 @@ async def get_head(
     conn: Reader, visit: PageVisit, address: RepoAddress, *, tab: RepoTab, right: Right = Right.see
 ) -> RepoHead:
     """Return the head of a repository that the viewer may see; otherwise it is not found."""
+    repo = await repos.get(conn, visit.caller, address, right)
+    open_threads = await discussions.count_open(conn, repo)
+    return await build_head(conn, visit, repo, tab=tab, open_threads=open_threads)
+
+
+async def build_head(
+    conn: Reader, visit: PageVisit, repo: Repo, *, tab: RepoTab, open_threads: int
+) -> RepoHead:
+    """Return the head of a repository that the viewer was found to be able to see."""
     caller = visit.caller
-    repo = await repos.get(conn, caller, address, right)
-    is_liked = caller is not None and await likes.is_liked(conn, caller, repo)
-    is_watched = caller is not None and await watches.is_watched(
-        conn, repo.id, user_id=caller.user_id
-    )
-    rights = await repos.list_rights(conn, caller, repo)
+    viewer = await repos.get_viewer(conn, caller, repo)
+    unread, is_watched = 0, False
+    if caller is not None:
+        unread, is_watched = await inbox.count_unread_and_find_watch(
+            conn, caller.user_id, repo_id=repo.id
+        )
+    frame = await frame_for(visit)
     return RepoHead(
         repo=repo,
-        frame=await frame_for(visit, conn),
+        frame=None if frame is None else replace(frame, unread=unread),
         tab=tab,
         form_token=visit.form_token(f"{PURPOSE} {repo.id}"),
-        open_threads=await discussions.count_open(conn, repo),
-        is_liked=is_liked,
+        open_threads=open_threads,
+        is_liked=viewer.is_liked,
         is_watched=is_watched,
-        may_read=Right.read in rights,
-        may_write=Right.write in rights,
-        may_manage=Right.manage in rights,
+        rights=viewer.rights,
     )

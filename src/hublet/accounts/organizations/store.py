@@ -247,10 +247,10 @@ async def find_accounts(conn: Reader, ids: Iterable[str | None]) -> dict[str, Ac
         """,
         msgspec.json.encode(known).decode(),
     )
-    return {row["id"]: _account_record(row) for row in rows}
+    return {row["id"]: account_record(row) for row in rows}
 
 
-def _account_record(row: Row) -> Account:
+def account_record(row: Row) -> Account:
     is_organization = row["type"] == OwnerType.organization
     return Account(
         id=row["id"],

@@ -10,10 +10,10 @@ from hublet.community.discussions import store
 from hublet.community.discussions.records import (
     CLOSED_STATUSES,
     MAX_TITLE,
-    OPEN_STATUSES,
     DiscussionRecord,
     NewDiscussion,
     PullRequestCommit,
+    is_open_pull_request_of,
 )
 from hublet.community.errors import (
     NotAPullRequest,
@@ -78,9 +78,7 @@ async def open_with_commit(
 async def is_author_of_open(conn: Reader, caller: Caller, repo: Repo, number: int) -> bool:
     """Tell whether a pull request is open and the caller is its author."""
     thread = await store.find(conn, repo.id, number)
-    if thread is None or not thread.is_pull_request:
-        return False
-    return thread.author_id == caller.user_id and thread.status in OPEN_STATUSES
+    return thread is not None and is_open_pull_request_of(thread, caller.user_id)
 
 
 register(opener=open_with_commit, check=is_author_of_open)
@@ -120,11 +118,6 @@ async def _move_ref(
     await refs.update_refs(
         conn, discussion.repo, RefTransaction(updates=(update,), actor_id=caller.user_id)
     )
-
-
-async def head_of(conn: Reader, discussion: DiscussionRecord) -> str | None:
-    """Return the last commit of a pull request, also after its ref was deleted."""
-    return discussion.last_head or await refs.find_sha(conn, discussion.repo, discussion.ref)
 
 
 async def add_commits(

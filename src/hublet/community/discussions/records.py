@@ -1,6 +1,7 @@
 """Records of discussions: threads with a number in a repository, and their views."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 
 from hublet.community.threads.records import (
@@ -64,6 +65,33 @@ class DiscussionRecord:
 
     def url(self, base_url: str) -> str:
         return f"{self.repo.url(base_url)}/discussions/{self.number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadPage:
+    """A thread, and what else its page shows of it and around it."""
+
+    thread: Thread
+    # Changes with all that the page shows.
+    version: int
+    # Whether the viewer wants to hear nothing of it.
+    is_muted: bool
+    # Of the repository's discussions and pull requests.
+    open_count: int
+    # Whether comments in other threads name it; not all of them are for everybody.
+    has_references: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadReference:
+    """A comment in another thread that names this one."""
+
+    comment_id: str
+    # The name of who wrote it.
+    author: str
+    # Where it was written.
+    thread: Thread
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +189,12 @@ class DiscussionRights:
     may_write: bool = False
     # Add commits to an open pull request: its author, and those who may write.
     may_push: bool = False
+
+
+def is_open_pull_request_of(thread: Thread, user_id: str) -> bool:
+    """Tell whether it is a pull request that is open, of this author."""
+    is_open = thread.is_pull_request and thread.status in OPEN_STATUSES
+    return is_open and thread.author_id == user_id
 
 
 def ref_of(number: int) -> str:

@@ -14,6 +14,8 @@ from hublet.community.discussions.records import (
     DiscussionRights,
     DiscussionSort,
     NewDiscussion,
+    ThreadPage,
+    is_open_pull_request_of,
 )
 from hublet.community.errors import (
     DiscussionNotFound,
@@ -26,6 +28,7 @@ from hublet.community.errors import (
 )
 from hublet.community.threads import service as threads
 from hublet.community.threads import store as thread_store
+from hublet.community.threads.mentions import referenced_threads
 from hublet.community.threads.records import (
     Comment,
     Thread,
@@ -36,11 +39,12 @@ from hublet.community.threads.records import (
 from hublet.community.threads.service import ThreadContext, ThreadDifference
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
+from hublet.core.errors import NotAllowed, NotFound
 from hublet.core.ids import new_object_id
 from hublet.repos import service as repos
-from hublet.repos.commits.pull_requests import may_push_to
-from hublet.repos.errors import RepoNotFound
-from hublet.repos.records import Repo, RepoAddress, Right
+from hublet.repos.commits.pull_requests import RIGHTS_TO_PROPOSE
+from hublet.repos.errors import RepoMoved, RepoNotFound
+from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.repos.refs import service as refs
 from hublet.tokens.records import Caller
 
@@ -108,16 +112,28 @@ async def check_author_or_writer(
         raise NotYourDiscussion(action)
 
 
-async def rights_of(
-    conn: Reader, caller: Caller | None, discussion: DiscussionRecord
+async def get_thread_page(
+    conn: Reader, caller: Caller | None, repo: Repo, number: int
+) -> ThreadPage:
+    user_id = "" if caller is None else caller.user_id
+    page = await store.find_page(conn, repo.id, number, user_id=user_id)
+    if page is None:
+        raise DiscussionNotFound(repo.full_name, number)
+    return page
+
+
+def rights_of(
+    caller: Caller | None, discussion: DiscussionRecord, rights: frozenset[Right]
 ) -> DiscussionRights:
-    """Return what the caller may do, by the rules that hold when it is done."""
+    """Return what the caller may do who has these rights, by the rules that hold when it is done."""
     repo, thread = discussion.repo, discussion.thread
-    if caller is None or not await repos.may(conn, caller, repo, Right.discuss):
+    if caller is None or Right.discuss not in rights:
         return DiscussionRights()
-    may_write = await repos.may(conn, caller, repo, Right.write)
+    may_write = Right.write in rights
     is_open = thread.is_pull_request and thread.status in OPEN_STATUSES
-    may_push = may_write or await may_push_to(conn, caller, repo, discussion.ref)
+    may_push = may_write or (
+        rights.issuperset(RIGHTS_TO_PROPOSE) and is_open_pull_request_of(thread, caller.user_id)
+    )
     return DiscussionRights(
         may_discuss=True,
         may_comment=not repo.discussions_disabled,
@@ -192,10 +208,13 @@ async def add(conn: Connection, caller: Caller, repo: Repo, new: NewDiscussion) 
         updated_at=at,
     )
     await thread_store.add(conn, thread)
-    await threads.open_thread(
+    comment = await threads.open_thread(
         conn, thread, context_of(repo), actor_id=caller.user_id, message=new.description
     )
-    return DiscussionRecord(repo=repo, thread=thread)
+    discussion = DiscussionRecord(repo=repo, thread=thread)
+    if comment is not None:
+        await _index_references(conn, caller, discussion, comment)
+    return discussion
 
 
 async def comment(
@@ -208,7 +227,7 @@ async def comment(
 ) -> Comment:
     """Answer in a discussion, whatever its status."""
     check_enabled(discussion.repo)
-    return await threads.add_comment(
+    comment = await threads.add_comment(
         conn,
         discussion.thread,
         context_of(discussion.repo),
@@ -216,6 +235,33 @@ async def comment(
         raw=text,
         parent_id=parent_id,
     )
+    await _index_references(conn, caller, discussion, comment)
+    return comment
+
+
+async def _index_references(
+    conn: Connection, caller: Caller, discussion: DiscussionRecord, comment: Comment
+) -> None:
+    """Store which other threads a comment names, of those that its author may see."""
+    named: set[str] = set()
+    for name, numbers in referenced_threads(comment.raw).items():
+        repo = await _find_named_repo(conn, caller, name) if name else discussion.repo
+        if repo is None:
+            continue
+        found = [await store.find(conn, repo.id, number) for number in numbers]
+        named.update(thread.id for thread in found if thread is not None)
+    await store.set_references(conn, comment.id, named - {discussion.thread.id})
+
+
+async def _find_named_repo(conn: Reader, caller: Caller, name: str) -> Repo | None:
+    *kind, namespace, last = name.split("/")
+    types = {each.plural: each for each in RepoType}
+    repo_type = types[kind[0]] if kind else RepoType.model
+    address = RepoAddress(type=repo_type, namespace=namespace, name=last)
+    try:
+        return await repos.get(conn, caller, address, Right.see)
+    except (NotFound, NotAllowed, RepoMoved):
+        return None
 
 
 async def edit_comment(
@@ -226,9 +272,11 @@ async def edit_comment(
     if comment.author_id != caller.user_id:
         raise NotYourComment("edit")
     context = context_of(discussion.repo)
-    return await threads.edit_comment(
+    edited = await threads.edit_comment(
         conn, discussion.thread, context, comment, actor_id=caller.user_id, raw=text
     )
+    await _index_references(conn, caller, discussion, edited)
+    return edited
 
 
 async def hide_comment(
@@ -239,6 +287,7 @@ async def hide_comment(
     is_own = comment.author_id == caller.user_id
     if not is_own and not await repos.may_user(conn, caller.user_id, discussion.repo, Right.write):
         raise NotYourComment("hide")
+    await store.set_references(conn, comment.id, ())
     return await threads.hide_comment(
         conn, discussion.thread, context_of(discussion.repo), comment, actor_id=caller.user_id
     )

@@ -1,12 +1,38 @@
 """SQL of discussions: their numbers, lists, commits and refs."""
 
 import json
+from collections.abc import Iterable
 
 from hublet.accounts.names import name_key
-from hublet.community.discussions.records import DiscussionFilters, DiscussionSort
-from hublet.community.threads.records import Thread, ThreadStatus
-from hublet.community.threads.store import THREAD_COLUMNS, like_pattern, thread_record
-from hublet.core.database import Connection, Reader
+from hublet.accounts.organizations.store import account_record
+from hublet.accounts.records import Account
+from hublet.community.discussions.records import (
+    OPEN_STATUSES,
+    DiscussionFilters,
+    DiscussionSort,
+    ThreadPage,
+    ThreadReference,
+)
+from hublet.community.threads.records import (
+    CommentRevision,
+    Participant,
+    Participation,
+    Thread,
+    ThreadChange,
+    ThreadEntries,
+    ThreadStatus,
+)
+from hublet.community.threads.store import (
+    COMMENT_COLUMNS,
+    THREAD_COLUMNS,
+    VERSION_COLUMNS,
+    comment_record,
+    like_pattern,
+    thread_record,
+    version_of,
+)
+from hublet.core.clock import from_micros
+from hublet.core.database import Connection, Reader, Row
 
 _FROM_MATCHING = """
     FROM threads t
@@ -44,6 +70,32 @@ async def find(conn: Reader, repo_id: str, number: int) -> Thread | None:
         number,
     )
     return thread_record(row) if row else None
+
+
+async def find_page(conn: Reader, repo_id: str, number: int, *, user_id: str) -> ThreadPage | None:
+    """Return a discussion with what its page shows besides, for a user or, without id, for nobody."""
+    row = await conn.fetch_one(
+        f"""
+        SELECT {THREAD_COLUMNS}, {VERSION_COLUMNS},
+            (SELECT count(*) FROM thread_mutes m
+             WHERE m.thread_id = t.id AND m.user_id = $3) AS mutes,
+            (SELECT count(*) FROM thread_references f WHERE f.thread_id = t.id) AS reference_count,
+            (SELECT count(*) FROM threads o
+             WHERE o.repo_id = t.repo_id AND o.status IN each($4)) AS open_count
+        FROM threads t LEFT JOIN repos r ON r.id = t.repo_id
+        WHERE t.repo_id = $1 AND t.number = $2
+        """,
+        repo_id, number, user_id, json.dumps(sorted(OPEN_STATUSES)),
+    )  # fmt: skip
+    if row is None:
+        return None
+    return ThreadPage(
+        thread=thread_record(row),
+        version=version_of(row),
+        is_muted=bool(row["mutes"]),
+        open_count=row["open_count"],
+        has_references=row["reference_count"] > 0,
+    )
 
 
 async def list_of(
@@ -95,3 +147,109 @@ async def lock_ref(conn: Connection, repo_id: str, *, ref: str, sha: str) -> boo
         "UPDATE repo_refs SET updated_at = updated_at WHERE repo_id = $1 AND name = $2 AND sha = $3",
         repo_id, ref, sha,
     ) == 1  # fmt: skip
+
+
+async def list_entries(conn: Reader, thread_id: str) -> ThreadEntries:
+    """Return the comments of a thread, their former texts and its changes, oldest first."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT 'comment' AS entry, 0 AS place, {COMMENT_COLUMNS} FROM comments c
+        WHERE c.thread_id = $1
+        UNION ALL
+        SELECT 'revision', v.number, c.id, c.thread_id, v.author_id, NULL, v.raw, FALSE, NULL,
+            v.written_at, NULL
+        FROM comments c JOIN comment_versions v ON v.comment_id = c.id WHERE c.thread_id = $1
+        UNION ALL
+        SELECT d.type, 0, d.id, d.thread_id, d.author_id, NULL, d.data, FALSE, NULL, d.created_at,
+            NULL
+        FROM thread_changes d WHERE d.thread_id = $1
+        ORDER BY id, place
+        """,
+        thread_id,
+    )
+    entries = ThreadEntries(comments=[], revisions={}, changes=[])
+    for row in rows:
+        if row["entry"] == "comment":
+            entries.comments.append(comment_record(row))
+        elif row["entry"] == "revision":
+            entries.revisions.setdefault(row["id"], []).append(_revision_record(row))
+        else:
+            entries.changes.append(_change_record(row))
+    return entries
+
+
+def _revision_record(row: Row) -> CommentRevision:
+    return CommentRevision(
+        author_id=row["author_id"], raw=row["raw"], written_at=from_micros(row["created_at"])
+    )
+
+
+def _change_record(row: Row) -> ThreadChange:
+    return ThreadChange(
+        id=row["id"],
+        thread_id=row["thread_id"],
+        type=row["entry"],
+        author_id=row["author_id"],
+        data=json.loads(row["raw"]),
+        created_at=from_micros(row["created_at"]),
+    )
+
+
+async def find_people(
+    conn: Reader, thread_id: str, account_ids: Iterable[str | None]
+) -> tuple[dict[str, Account], list[Participant]]:
+    """Return these accounts and all who take part, by id; and how they do, in this order."""
+    known = sorted({account_id for account_id in account_ids if account_id is not None})
+    rows = await conn.fetch_all(
+        """
+        SELECT u.id, u.name, u.fullname, u.type, p.since, p.opened, p.commented, p.changed,
+            p.mentioned
+        FROM thread_participants p JOIN users u ON u.id = p.user_id WHERE p.thread_id = $1
+        UNION ALL
+        SELECT id, name, fullname, type, NULL, FALSE, FALSE, FALSE, FALSE FROM users
+        WHERE id IN each($2)
+        UNION ALL
+        SELECT id, name, fullname, 'org', NULL, FALSE, FALSE, FALSE, FALSE FROM organizations
+        WHERE id IN each($2)
+        """,
+        thread_id, json.dumps(known),
+    )  # fmt: skip
+    active = sorted(
+        (row for row in rows if row["since"] is not None), key=lambda row: (row["since"], row["id"])
+    )
+    return {row["id"]: account_record(row) for row in rows}, [
+        Participant(user_id=row["id"], parts=frozenset(p for p in Participation if row[p]))
+        for row in active
+    ]
+
+
+async def set_references(conn: Connection, comment_id: str, thread_ids: Iterable[str]) -> None:
+    """Write which threads a comment names, in place of those before."""
+    await conn.execute("DELETE FROM thread_references WHERE comment_id = $1", comment_id)
+    await conn.execute_many(
+        "INSERT INTO thread_references (thread_id, comment_id) VALUES ($1, $2)",
+        [(thread_id, comment_id) for thread_id in thread_ids],
+    )
+
+
+async def list_references(conn: Reader, thread_id: str, *, limit: int) -> list[ThreadReference]:
+    """Return the comments that name a thread and are not hidden, oldest first."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {THREAD_COLUMNS}, c.id AS comment_id, c.created_at AS mentioned_at,
+            u.name AS author_name
+        FROM thread_references f JOIN comments c ON c.id = f.comment_id
+        JOIN threads t ON t.id = c.thread_id JOIN users u ON u.id = c.author_id
+        WHERE f.thread_id = $1 AND NOT c.hidden ORDER BY c.id LIMIT $2
+        """,
+        thread_id, limit,
+    )  # fmt: skip
+    return [
+        ThreadReference(
+            comment_id=row["comment_id"],
+            author=row["author_name"],
+            thread=thread_record(row),
+            created_at=from_micros(row["mentioned_at"]),
+        )
+        for row in rows
+    ]

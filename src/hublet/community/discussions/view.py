@@ -9,7 +9,7 @@ from pathlib import Path
 from hublet.accounts.organizations.store import find_accounts
 from hublet.community import emoji, emoji_store
 from hublet.community.comment_schemas import author_ids
-from hublet.community.discussions import comparison, pull_requests, service
+from hublet.community.discussions import comparison, service, store
 from hublet.community.discussions.comparison import Sides
 from hublet.community.discussions.conflicts import ConflictPlaces, list_places
 from hublet.community.discussions.records import (
@@ -18,19 +18,22 @@ from hublet.community.discussions.records import (
     DiscussionHistory,
     DiscussionRecord,
     DiscussionView,
+    ThreadReference,
 )
-from hublet.community.threads import store as thread_store
-from hublet.community.threads.records import Emoji, Participation
+from hublet.community.threads.records import Emoji, Participation, Thread, ThreadEntries
 from hublet.core.database import Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.repos import service as repos
+from hublet.repos.browse import lists
 from hublet.repos.errors import RevisionNotFound
-from hublet.repos.records import RepoAddress, Right
+from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.repos.refs import service as refs
 from hublet.tokens.records import Caller
 
 # States of pull requests that are kept; each is small.
 _MOST_STATES = 512
+# Comments that name a thread and are looked at.
+_MOST_REFERENCES = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,8 @@ class PullRequestHeads:
 
     base: str | None
     head: str | None
+    # Whether the ref of the pull request is still there.
+    has_ref: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,45 +95,70 @@ async def get(
 
 
 async def find_heads(conn: Reader, discussion: DiscussionRecord) -> PullRequestHeads:
+    found = await refs.find_shas(conn, discussion.repo, [discussion.base, discussion.ref])
+    ref = found.get(discussion.ref)
     return PullRequestHeads(
-        base=await refs.find_sha(conn, discussion.repo, discussion.base),
-        head=await pull_requests.head_of(conn, discussion),
+        base=found.get(discussion.base),
+        # Also after the ref was deleted.
+        head=discussion.last_head or ref,
+        has_ref=ref is not None,
     )
 
 
-async def load_audience(
-    conn: Reader, caller: Caller | None, discussion: DiscussionRecord
-) -> ThreadAudience:
+async def load_conversation(
+    conn: Reader, caller: Caller | None, discussion: DiscussionRecord, *, is_muted: bool
+) -> tuple[DiscussionHistory, ThreadAudience]:
+    """Return the history of a discussion and who takes part, with three statements."""
     thread = discussion.thread
-    active = [
-        each.user_id
-        for each in await thread_store.list_participants(conn, thread.id)
-        if each.parts != {Participation.mentioned}
-    ]
-    accounts = await find_accounts(conn, active)
+    entries = await store.list_entries(conn, thread.id)
+    counts, given = await emoji_store.count_of_thread(
+        conn, thread.id, names=emoji.MAX_NAMES, user_id="" if caller is None else caller.user_id
+    )
+    accounts, people = await store.find_people(conn, thread.id, _authors_of(thread, entries))
+    active = [each.user_id for each in people if each.parts != {Participation.mentioned}]
     # Mentions in the first text come before its author.
     active.sort(key=lambda user_id: user_id != thread.author_id)
-    names = [accounts[user_id].name for user_id in active if user_id in accounts]
-    if caller is None:
-        return ThreadAudience(participants=names)
-    return ThreadAudience(
-        participants=names,
-        is_muted=caller.user_id in await thread_store.list_muted(conn, thread.id),
-        given=await emoji_store.list_given(conn, thread.id, user_id=caller.user_id),
+    history = DiscussionHistory(
+        comments=entries.comments,
+        versions=entries.revisions,
+        emoji=counts,
+        changes=entries.changes,
+        accounts=accounts,
     )
+    names = [accounts[user_id].name for user_id in active]
+    return history, ThreadAudience(participants=names, is_muted=is_muted, given=given)
+
+
+async def load_references(
+    conn: Reader, caller: Caller | None, discussion: DiscussionRecord
+) -> list[tuple[ThreadReference, Repo]]:
+    """Return the first comment of each thread that names this one and that the caller may see."""
+    found = await store.list_references(conn, discussion.thread.id, limit=_MOST_REFERENCES)
+    first = {each.thread.id: each for each in reversed(found)}
+    own = {discussion.repo.id: discussion.repo}
+    others = {each.thread.repo_id or "" for each in found} - own.keys()
+    visible = own | await lists.list_visible(conn, caller, others)
+    return [
+        (each, visible[each.thread.repo_id])
+        for each in first.values()
+        if each.thread.repo_id in visible
+    ]
+
+
+def _authors_of(thread: Thread, entries: ThreadEntries) -> set[str | None]:
+    changed = {change.author_id for change in entries.changes}
+    return {*author_ids(entries.comments), *changed, thread.author_id}
 
 
 async def load_history(conn: Reader, discussion: DiscussionRecord) -> DiscussionHistory:
     thread = discussion.thread
-    comments = await thread_store.list_comments(conn, thread.id)
-    changes = await thread_store.list_changes(conn, thread.id)
-    authors = author_ids(comments) | {change.author_id for change in changes} | {thread.author_id}
+    entries = await store.list_entries(conn, thread.id)
     return DiscussionHistory(
-        comments=comments,
-        versions=await thread_store.list_revisions(conn, thread.id),
-        emoji=await emoji.counts_of(conn, comments),
-        changes=changes,
-        accounts=await find_accounts(conn, authors),
+        comments=entries.comments,
+        versions=entries.revisions,
+        emoji=await emoji.counts_of(conn, entries.comments),
+        changes=entries.changes,
+        accounts=await find_accounts(conn, _authors_of(thread, entries)),
     )
 
 

@@ -1,13 +1,16 @@
-"""Parser of mentions: `@name`, but not inside code, addresses or e-mail addresses.
+"""Parser of mentions, `@name`, and of references to threads, `#12`; not inside code or addresses.
 
 Every step takes time linear in the text, so that no text can keep the hub busy.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 # A limit on the notifications that one text can cause.
 MAX_MENTIONS = 50
+# And on the timelines in which it leaves an entry.
+MAX_REFERENCES = 20
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _TICKS = re.compile("`+")
@@ -22,11 +25,33 @@ MENTION = re.compile(
 )
 
 
+# `#12` in the same repository, `ada/engine#12` or `datasets/ada/numbers#12` in another one.
+_REFERENCE = re.compile(
+    r"(?<![\w&;/#\-])"
+    r"(?P<repo>(?:(?:datasets|spaces|kernels|buckets|containers)/)?"
+    r"[A-Za-z0-9][\w.\-]{0,95}/[A-Za-z0-9][\w.\-]{0,95})?"
+    r"#(?P<number>[1-9][0-9]{0,8})(?![\w\-])"
+)
+
+
+def referenced_threads(text: str) -> dict[str, list[int]]:
+    """Return the numbers of the threads that a text names, by repository; "" is its own one."""
+    found: dict[str, list[int]] = {}
+    for match in islice(_REFERENCE.finditer(_prose_of(text)), MAX_REFERENCES):
+        found.setdefault(match["repo"] or "", []).append(int(match["number"]))
+    return found
+
+
 def mentioned_names(text: str) -> list[str]:
     """Return each name that is mentioned, once, in the order of appearance, in lower case."""
-    prose = _strip_html_code(_strip_code_spans("\n".join(_prose_lines(text))))
+    prose = _prose_of(text)
     names = dict.fromkeys(match["name"].lower() for match in MENTION.finditer(prose))
     return list(names)[:MAX_MENTIONS]
+
+
+def _prose_of(text: str) -> str:
+    """Return a text without its code."""
+    return _strip_html_code(_strip_code_spans("\n".join(_prose_lines(text))))
 
 
 def _prose_lines(text: str) -> Iterator[str]:

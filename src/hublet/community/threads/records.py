@@ -144,5 +144,15 @@ class Participant:
     parts: frozenset[Participation]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadEntries:
+    """All that was written and changed in a thread, oldest first."""
+
+    comments: list[Comment]
+    # The former texts of comments, by comment.
+    revisions: dict[str, list[CommentRevision]]
+    changes: list[ThreadChange]
+
+
 # The accounts that a response shows, by id; one that is missing here is left out.
 Accounts = Mapping[str, Account]

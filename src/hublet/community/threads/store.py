@@ -3,6 +3,7 @@
 import json
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import msgspec
@@ -26,9 +27,21 @@ THREAD_COLUMNS = """
     t.status, t.pinned, t.base, t.merge_commit_id, t.paper_id, t.slug, t.body, t.details,
     t.comment_count, t.created_at, t.updated_at
 """
+# Beside those of the thread `t` and its repository `r`: what changes with all that its page shows.
+VERSION_COLUMNS = """
+    r.updated_at AS repo_updated_at,
+    (SELECT count(*) FROM comments c WHERE c.thread_id = t.id AND c.hidden) AS hidden_count,
+    (SELECT max(c.edited_at) FROM comments c WHERE c.thread_id = t.id) AS last_edited_at,
+    (SELECT count(*) FROM comment_emoji e WHERE e.thread_id = t.id) AS emoji_count,
+    (SELECT max(e.id) FROM comment_emoji e WHERE e.thread_id = t.id) AS last_emoji
+"""
+_VERSIONED = (
+    "id", "updated_at", "comment_count", "repo_updated_at", "hidden_count", "last_edited_at",
+    "emoji_count", "last_emoji",
+)  # fmt: skip
 # A list of blogs shows no texts, and they are long.
 _COLUMNS_WITHOUT_BODY = THREAD_COLUMNS.replace("t.body", "NULL AS body")
-_COMMENT_COLUMNS = """
+COMMENT_COLUMNS = """
     c.id, c.thread_id, c.author_id, c.parent_id, c.raw, c.hidden, c.hidden_by, c.created_at,
     c.edited_at
 """
@@ -152,10 +165,10 @@ async def add_comment(conn: Connection, comment: Comment) -> None:
 
 async def find_comment(conn: Reader, comment_id: str, *, thread_id: str) -> Comment | None:
     row = await conn.fetch_one(
-        f"SELECT {_COMMENT_COLUMNS} FROM comments c WHERE c.id = $1 AND c.thread_id = $2",
+        f"SELECT {COMMENT_COLUMNS} FROM comments c WHERE c.id = $1 AND c.thread_id = $2",
         comment_id, thread_id,
     )  # fmt: skip
-    return _comment_record(row) if row else None
+    return comment_record(row) if row else None
 
 
 async def list_comments(
@@ -163,12 +176,12 @@ async def list_comments(
 ) -> list[Comment]:
     rows = await conn.fetch_all(
         f"""
-        SELECT {_COMMENT_COLUMNS} FROM comments c WHERE c.thread_id = $1 AND c.id > $2
+        SELECT {COMMENT_COLUMNS} FROM comments c WHERE c.thread_id = $1 AND c.id > $2
         ORDER BY c.id LIMIT $3
         """,
         thread_id, after, limit,
     )  # fmt: skip
-    return [_comment_record(row) for row in rows]
+    return [comment_record(row) for row in rows]
 
 
 async def set_comment_text(conn: Connection, *, before: Comment, after: Comment) -> None:
@@ -331,21 +344,22 @@ async def versions_of(conn: Reader, thread_ids: Sequence[str]) -> dict[str, int]
     What git says of a pull request changes with the repository.
     """
     rows = await conn.fetch_all(
-        """
-        SELECT t.id, t.updated_at, t.comment_count, r.updated_at AS repo_updated_at,
-            (SELECT count(*) FROM comments c WHERE c.thread_id = t.id AND c.hidden) AS hidden,
-            (SELECT max(c.edited_at) FROM comments c WHERE c.thread_id = t.id) AS edited_at,
-            (SELECT count(*) FROM comment_emoji e WHERE e.thread_id = t.id) AS emoji,
-            (SELECT max(e.id) FROM comment_emoji e WHERE e.thread_id = t.id) AS last_emoji
+        f"""
+        SELECT t.id, t.updated_at, t.comment_count, {VERSION_COLUMNS}
         FROM threads t LEFT JOIN repos r ON r.id = t.repo_id WHERE t.id IN each($1)
         """,
         json.dumps(list(thread_ids)),
     )
-    return {row["id"]: zlib.crc32(repr(list(row)).encode()) for row in rows}
+    return {row["id"]: version_of(row) for row in rows}
+
+
+def version_of(row: Row) -> int:
+    """Return the version from the columns of a thread and those of `VERSION_COLUMNS`."""
+    return zlib.crc32(repr([row[name] for name in _VERSIONED]).encode())
 
 
 def thread_record(row: Row) -> Thread:
-    values: dict[str, Any] = dict(row)
+    values: dict[str, Any] = {field.name: row[field.name] for field in fields(Thread)}
     return Thread(
         **values
         | {
@@ -360,8 +374,8 @@ def thread_record(row: Row) -> Thread:
     )
 
 
-def _comment_record(row: Row) -> Comment:
-    values: dict[str, Any] = dict(row)
+def comment_record(row: Row) -> Comment:
+    values: dict[str, Any] = {field.name: row[field.name] for field in fields(Comment)}
     return Comment(
         **values
         | {

@@ -73,6 +73,25 @@ async def count_unread(conn: Reader, user_id: str) -> int:
     return found
 
 
+async def count_unread_and_find_watch(
+    conn: Reader, user_id: str, *, target_id: str
+) -> tuple[int, bool]:
+    """Return how many items are unread, and whether the user watches this target."""
+    counts, condition = _counts_query(user_id, Selection())
+    first = len(condition.values) + 1
+    row = await conn.fetch_one(
+        f"""
+        SELECT CAST(coalesce(sum(unread), 0) AS BIGINT) AS unread,
+            (SELECT count(*) FROM watches w
+             WHERE w.user_id = ${first} AND w.target_id = ${first + 1}) AS watches
+        FROM ({counts}) AS tallies
+        """,
+        *condition.values, user_id, target_id,
+    )  # fmt: skip
+    assert row is not None  # noqa: S101 - a sum always has a row
+    return row["unread"], bool(row["watches"])
+
+
 def _counts_query(user_id: str, selection: Selection) -> tuple[str, Condition]:
     """Return the query that counts the items, read or not: stored counts, less what is newer."""
     if selection.threads is not None:

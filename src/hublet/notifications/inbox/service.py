@@ -78,6 +78,13 @@ async def count_unread(conn: Reader, user_id: str) -> int:
     return await read_store.count_unread(conn, user_id)
 
 
+async def count_unread_and_find_watch(
+    conn: Reader, user_id: str, *, repo_id: str
+) -> tuple[int, bool]:
+    """Return what `count_unread` does, and whether the user watches a repository."""
+    return await read_store.count_unread_and_find_watch(conn, user_id, target_id=repo_id)
+
+
 async def select(conn: Reader, user_id: str, filters: Filters) -> Selection:
     """Return the selection of the filters. A name that nobody has, or a hidden one, selects none."""
     selection = Selection(least=_LEAST[filters.mention], unread=filters.readStatus == "unread")

@@ -1,6 +1,7 @@
 """Lists of repositories, with only those that the caller may see, and the cursors of their pages."""
 
 import re
+from collections.abc import Collection
 
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Role
@@ -78,6 +79,16 @@ async def reach_of(conn: Reader, caller: Caller | None) -> Reach | None:
     if caller is None:
         return None
     return access.private_reach_of(caller, await store.roles_of_user(conn, caller.user_id))
+
+
+async def list_visible(
+    conn: Reader, caller: Caller | None, repo_ids: Collection[str]
+) -> dict[str, Repo]:
+    """Return those of these repositories that the caller may see, by id."""
+    if not repo_ids:
+        return {}
+    found = await store.list_visible(conn, repo_ids, await reach_of(conn, caller))
+    return {repo.id: repo for repo in found}
 
 
 async def get_owner_id(conn: Reader, caller: Caller, organization: str | None) -> str:

@@ -18,7 +18,7 @@ from hublet.tokens.records import Caller
 _REF = re.compile(r"refs/pr/([1-9][0-9]{0,17})")
 
 # Interface 5.3: whoever proposes a change must be able to discuss the repository and to read it.
-_RIGHTS_TO_PROPOSE = (Right.read, Right.discuss)
+RIGHTS_TO_PROPOSE = (Right.read, Right.discuss)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +69,13 @@ def is_pull_request_ref(ref: str) -> bool:
 
 async def check_proposal(conn: Reader, caller: Caller, repo: Repo) -> None:
     """Refuse, with the reason, a caller who may not propose changes to a repository."""
-    for right in _RIGHTS_TO_PROPOSE:
+    for right in RIGHTS_TO_PROPOSE:
         await repos.check(conn, caller, repo, right)
 
 
 async def may_propose(conn: Reader, caller: Caller, repo: Repo) -> bool:
     """Tell whether the caller may open pull requests and push to their own."""
-    for right in _RIGHTS_TO_PROPOSE:
+    for right in RIGHTS_TO_PROPOSE:
         if not await repos.may(conn, caller, repo, right):
             return False
     return True

@@ -17,6 +17,15 @@ async def find(conn: Reader, repo_id: str, name: str) -> str | None:
     return sha
 
 
+async def find_many(conn: Reader, repo_id: str, names: Iterable[str]) -> dict[str, str]:
+    """Return the commits that these refs point to, by name; one that is not there is left out."""
+    rows = await conn.fetch_all(
+        "SELECT name, sha FROM repo_refs WHERE repo_id = $1 AND name IN each($2)",
+        repo_id, json.dumps(list(names)),
+    )  # fmt: skip
+    return {row["name"]: row["sha"] for row in rows}
+
+
 async def list_of(conn: Reader, repo_id: str) -> list[Ref]:
     rows = await conn.fetch_all(
         "SELECT name, sha FROM repo_refs WHERE repo_id = $1 ORDER BY name", repo_id

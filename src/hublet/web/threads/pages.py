@@ -7,14 +7,13 @@ from fastapi import Response
 from hublet.community.discussions import service as discussions
 from hublet.community.discussions import view as details
 from hublet.community.discussions.records import DiscussionRecord
-from hublet.community.threads import store as thread_store
 from hublet.core.errors import HubError
 from hublet.login.auth import FormFields
 from hublet.repos import service as repos
 from hublet.repos.records import RepoAddress, Right
 from hublet.web.auth import PageVisit
 from hublet.web.pages import go_to, render, status_of
-from hublet.web.repo_head import PURPOSE, RepoHead, RepoTab, get_head, path_of
+from hublet.web.repo_head import PURPOSE, RepoHead, RepoTab, build_head, path_of
 from hublet.web.threads import timeline
 from hublet.web.threads.forms import EMPTY, FormState
 from hublet.web.threads.timeline import ThreadMaterial
@@ -31,19 +30,31 @@ async def load_thread(
 ) -> ThreadView:
     """Read a thread that the viewer may see, with all that its page shows."""
     async with visit.database.read() as conn:
-        head = await get_head(conn, visit, address, tab=RepoTab.threads)
-        discussion = await discussions.get_in_repo(conn, head.repo, number)
-        thread = discussion.thread
-        versions = await thread_store.versions_of(conn, [thread.id])
+        repo = await repos.get(conn, visit.caller, address, Right.see)
+        page = await discussions.get_thread_page(conn, visit.caller, repo, number)
+        head = await build_head(
+            conn, visit, repo, tab=RepoTab.threads, open_threads=page.open_count
+        )
+        discussion = DiscussionRecord(repo=repo, thread=page.thread)
+        history, audience = await details.load_conversation(
+            conn, visit.caller, discussion, is_muted=page.is_muted
+        )
+        references = (
+            await details.load_references(conn, visit.caller, discussion)
+            if page.has_references
+            else []
+        )
+        is_pull_request = page.thread.is_pull_request
         material = ThreadMaterial(
             hub=visit.hub,
             discussion=discussion,
-            history=await details.load_history(conn, discussion),
-            audience=await details.load_audience(conn, visit.caller, discussion),
-            rights=await discussions.rights_of(conn, visit.caller, discussion),
+            history=history,
+            references=references,
+            audience=audience,
+            rights=discussions.rights_of(visit.caller, discussion, head.rights),
             user_id=visit.caller.user_id if visit.caller else None,
-            version=versions.get(thread.id, 0),
-            heads=await details.find_heads(conn, discussion) if thread.is_pull_request else None,
+            version=page.version,
+            heads=await details.find_heads(conn, discussion) if is_pull_request else None,
         )
     return await asyncio.to_thread(_build, visit, head, material, query or ThreadQuery(), form)
 
@@ -72,6 +83,7 @@ def _build(
         query=query,
         form=form,
         version=material.version,
+        has_ref=heads is not None and heads.has_ref,
     )
 
 

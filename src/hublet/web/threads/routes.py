@@ -7,7 +7,7 @@ from fastapi import Query, Response
 
 from hublet.community import emoji
 from hublet.community.comment_schemas import EditComment, WriteComment
-from hublet.community.discussions import service
+from hublet.community.discussions import pull_requests, service
 from hublet.community.discussions.records import DiscussionRecord
 from hublet.community.discussions.schemas import ChangeTitle
 from hublet.community.emoji import ThreadInContext
@@ -19,8 +19,9 @@ from hublet.core.pages import PageRouter
 from hublet.login.auth import FormFields
 from hublet.repos.auth import PageRepo
 from hublet.repos.records import RepoAddress, Right
-from hublet.web.auth import PageVisit, SignedInVisit, Visit
-from hublet.web.pages import REFUSALS, read_as
+from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit, Visit
+from hublet.web.pages import REFUSALS, go_to, read_as
+from hublet.web.repo_head import path_of
 from hublet.web.threads import content, editor_routes, list_routes, pull_request_routes
 from hublet.web.threads.auth import THREAD, Number
 from hublet.web.threads.forms import FormState, text_of
@@ -190,6 +191,33 @@ async def mute_thread(
         )
 
     return await _change(visit, repo, num, FormState(name="thread"), act)
+
+
+@router.post("/delete")
+async def delete_thread(
+    visit: FreshVisit, repo: PageRepo, num: Number, form: FormFields
+) -> Response:
+    """Delete a thread with its comments; a pull request's ref goes with it."""
+    discussion = await check_thread_form(visit, repo, num, form)
+    try:
+        async with visit.database.transaction() as conn:
+            found = await service.get_for_change(conn, visit.person, repo, num, right=Right.write)
+            await pull_requests.delete(conn, visit.person, found)
+    except REFUSALS as error:
+        return await show_refusal(visit, repo, num, FormState(name="thread"), error)
+    path = f"{path_of(discussion.repo)}/discussions"
+    return go_to(visit, path, toast=f"The {discussion.noun} #{num} is deleted.")
+
+
+@router.post("/delete-ref")
+async def delete_ref(visit: FreshVisit, repo: PageRepo, num: Number, form: FormFields) -> Response:
+    """Delete the ref of a pull request that is closed or merged; its page stays."""
+    await check_thread_form(visit, repo, num, form)
+
+    async def act(conn: Connection, found: DiscussionRecord) -> None:
+        await pull_requests.delete_ref(conn, visit.person, found)
+
+    return await _change(visit, repo, num, FormState(name="thread"), act, right=Right.write)
 
 
 async def _change(

@@ -1,6 +1,7 @@
 """Timeline of a thread: its comments and changes, in the order in which they came."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from markupsafe import Markup
 
@@ -8,6 +9,7 @@ from hublet.community.discussions.records import (
     DiscussionHistory,
     DiscussionRecord,
     DiscussionRights,
+    ThreadReference,
 )
 from hublet.community.discussions.view import PullRequestHeads, ThreadAudience
 from hublet.community.threads.records import (
@@ -19,6 +21,8 @@ from hublet.community.threads.records import (
 )
 from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
+from hublet.repos.records import Repo
+from hublet.web.repo_head import path_of
 from hublet.web.threads.content import EMOJI, place_of, render_markdown
 
 # A longer timeline shows its first comment and its newest entries; all of it has its own address.
@@ -79,7 +83,22 @@ class ChangeEntry:
     is_comment: bool = False
 
 
-TimelineEntry = CommentEntry | ChangeEntry
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceEntry:
+    """Somebody named this thread in another one, which the viewer may see."""
+
+    id: str
+    author: str
+    title: str
+    # How it is called from here: `#12`, or with its repository.
+    name: str
+    href: str
+    created_at: datetime
+    icon: str
+    is_comment: bool = False
+
+
+TimelineEntry = CommentEntry | ChangeEntry | ReferenceEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +108,8 @@ class ThreadMaterial:
     hub: Hub
     discussion: DiscussionRecord
     history: DiscussionHistory
+    # Where this thread is named, as far as the viewer may see it.
+    references: Sequence[tuple[ThreadReference, Repo]]
     audience: ThreadAudience
     rights: DiscussionRights
     user_id: str | None
@@ -101,7 +122,12 @@ class ThreadMaterial:
 def build(material: ThreadMaterial, *, is_whole: bool) -> tuple[list[TimelineEntry], int]:
     """Return the entries, and how many were left out after the first. Blocks: it renders texts."""
     history = material.history
-    events: list[Comment | ThreadChange] = [*history.comments, *_changes(material)]
+    references = [_reference(material, *each) for each in material.references]
+    events: list[Comment | ThreadChange | ReferenceEntry] = [
+        *history.comments,
+        *_changes(material),
+        *references,
+    ]
     events.sort(key=lambda each: (each.created_at, each.id))
     cut = 0 if is_whole else max(0, len(events) - MAX_ENTRIES)
     if cut:
@@ -118,7 +144,7 @@ def _changes(material: ThreadMaterial) -> Iterator[ThreadChange]:
 
 
 def _entries(
-    material: ThreadMaterial, events: Sequence[Comment | ThreadChange]
+    material: ThreadMaterial, events: Sequence[Comment | ThreadChange | ReferenceEntry]
 ) -> Iterator[TimelineEntry]:
     first = min((each.id for each in material.history.comments), default=None)
     was_closed = False
@@ -126,8 +152,24 @@ def _entries(
         if isinstance(event, Comment):
             yield _comment(material, event, is_first=event.id == first)
             continue
+        if isinstance(event, ReferenceEntry):
+            yield event
+            continue
         yield _change(material, event, is_again=was_closed)
         was_closed = was_closed or event.data.get("status") == ThreadStatus.closed
+
+
+def _reference(material: ThreadMaterial, reference: ThreadReference, repo: Repo) -> ReferenceEntry:
+    thread, is_here = reference.thread, repo.id == material.discussion.repo.id
+    return ReferenceEntry(
+        id=reference.comment_id,
+        author=reference.author,
+        title=thread.title,
+        name=f"#{thread.number}" if is_here else f"{repo.full_name}#{thread.number}",
+        href=f"{path_of(repo)}/discussions/{thread.number}#{reference.comment_id}",
+        created_at=reference.created_at,
+        icon="git-pull-request" if thread.is_pull_request else "message-square",
+    )
 
 
 def _change(material: ThreadMaterial, change: ThreadChange, *, is_again: bool) -> ChangeEntry:

@@ -53,6 +53,8 @@ class ThreadView:
     form: FormState
     # Changes with all that the page shows.
     version: int
+    # Whether it is a pull request whose ref is still there.
+    has_ref: bool
 
     @property
     def path(self) -> str:
