@@ -119,7 +119,7 @@ async def _load(files: FilesVisit, file: StoredFile, kind: PreviewKind) -> FileP
         return FilePreview(kind=kind, body=await render_markdown(files, file.entry))
     if kind not in {PreviewKind.table, PreviewKind.notebook, PreviewKind.tensors}:
         return FilePreview(kind=kind)
-    drawn = await asyncio.to_thread(_draw, files, file, await _reader(files, file))
+    drawn = await asyncio.to_thread(_draw, files, file, await open_reader(files, file))
     if not drawn.refusal:
         return FilePreview(kind=kind, drawn=drawn)
     if _is_text(file):
@@ -150,7 +150,7 @@ async def _load_code(files: FilesVisit, file: StoredFile) -> FilePreview:
     cache, group = cache_of(files.visit), file.repo.id
     found = await asyncio.to_thread(cache.find, group, key)
     if found is None:
-        read = await _reader(files, file)
+        read = await open_reader(files, file)
         found = await asyncio.to_thread(_render_rows, read, file.entry.size, name)
         if found is None:
             return FilePreview(kind=PreviewKind.nothing)
@@ -178,7 +178,7 @@ def _render_rows(read: ByteReader, size: int, name: str) -> bytes | None:
     return "".join([*rows, _CUT if len(lines) > MAX_LINES else ""]).encode()
 
 
-async def _reader(files: FilesVisit, file: StoredFile) -> ByteReader:
+async def open_reader(files: FilesVisit, file: StoredFile) -> ByteReader:
     """Return what reads a part of a file, wherever it lies; it blocks."""
     if file.entry.lfs is None:
         data = await asyncio.to_thread(trees.read_blob, file.folder, file.entry.oid)
