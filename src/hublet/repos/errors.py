@@ -15,7 +15,7 @@ HubError
 │   ├── FileNotFound, ObjectNotFound, OwnerNotFound, AccessRequestNotFound, AttachmentNotFound
 │   └── CasEntryNotFound
 ├── Conflict        409
-│   └── RepoExists, RefExists, RefConflict, RefChanged, PathTakenInBucket
+│   └── RepoExists, RefExists, RefConflict, RefChanged, PathChanged, PathTakenInBucket
 ├── TooLarge        413
 │   └── CommitTooLarge, BatchTooLarge, RequestTooLarge
 ├── Unavailable     503
@@ -125,10 +125,8 @@ class AccessNotGranted(NotAllowed):
     code = "GatedRepo"
 
     def __init__(self, type: str, full_name: str, reason: str) -> None:  # noqa: A002 - as elsewhere
-        super().__init__(
-            f"Access to {type} {full_name} is restricted and you are not in the authorized list: "
-            f"{reason}"
-        )
+        where = f"Access to {type} {full_name} is restricted"
+        super().__init__(f"{where} and you are not in the authorized list: {reason}")
 
 
 class InvalidAccessRequest(InvalidRequest):
@@ -230,6 +228,13 @@ class ParentMoved(HubError):
         )
 
 
+class PathChanged(Conflict):
+    """A file is no longer, or not yet, what its editor saw."""
+
+    def __init__(self, path: str, change: str) -> None:
+        super().__init__(f"{path}: {change} since the page was opened.")
+
+
 class PathTakenInTree(InvalidRequest):
     """A file cannot be where a folder is, nor a folder where a file is."""
 
@@ -316,14 +321,10 @@ class BatchFailed(HubError):
     status = 422
 
     def __init__(self, failures: Mapping[str, str], *, of: int) -> None:
+        failed = [{"path": path, "error": error} for path, error in failures.items()]
         super().__init__(
             "No operation of the batch can be done, so nothing was changed.",
-            extra={
-                "success": False,
-                "processed": of,
-                "succeeded": 0,
-                "failed": [{"path": path, "error": error} for path, error in failures.items()],
-            },
+            extra={"success": False, "processed": of, "succeeded": 0, "failed": failed},
         )
 
 

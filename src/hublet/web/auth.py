@@ -1,9 +1,9 @@
 """Who looks at a page, as types that a route names: anybody, somebody signed in, or just now."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import Depends, Request
-from starlette.datastructures import ImmutableMultiDict
 
 from hublet.core.config import Settings
 from hublet.core.database import Database
@@ -50,7 +50,7 @@ class PageVisit:
         """Return the token of a form; who is not signed in has no form to send."""
         return "" if self.session is None else form_token(self.hub, self.session, purpose)
 
-    def check(self, form: ImmutableMultiDict[str, str], purpose: str) -> None:
+    def check(self, form: Mapping[str, str], purpose: str) -> None:
         """Refuse a form that did not come from this person's own page."""
         assert self.session is not None  # noqa: S101 - by the type of the visit
         check_form(self.request, form, self.session, purpose)

@@ -7,7 +7,7 @@ from hublet.core.http.error_responses import set_error_page
 from hublet.core.http.routers import Router
 from hublet.web import site_routes
 from hublet.web.discovery import home_routes, list_routes, people_routes, search_routes
-from hublet.web.files import commit_routes, feed_routes, ref_routes
+from hublet.web.files import commit_routes, edit_routes, feed_routes, ref_routes
 from hublet.web.files import routes as file_routes
 from hublet.web.pages import render_error_page
 from hublet.web.repos import creation_routes, gate_routes, settings_routes, webhook_routes
@@ -32,6 +32,7 @@ ROUTERS: tuple[Router, ...] = (
     webhook_routes.router,
     file_routes.router,
     commit_routes.router,
+    edit_routes.router,
     feed_routes.router,
     ref_routes.router,
     *thread_routes.ROUTERS,

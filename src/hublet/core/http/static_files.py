@@ -17,6 +17,7 @@ _MEDIA_TYPES = {
     "files.js": "text/javascript",
     "hublet.css": "text/css",
     "hublet.js": "text/javascript",
+    "editor.js": "text/javascript",
     "threads.js": "text/javascript",
     "icon.svg": "image/svg+xml",
     "icons.svg": "image/svg+xml",

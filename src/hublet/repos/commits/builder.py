@@ -7,12 +7,12 @@ import pygit2
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
 from hublet.repos.commits.intake import CommitRequest
-from hublet.repos.errors import ParentMoved
+from hublet.repos.errors import InvalidCommit, ParentMoved, PathChanged
 from hublet.repos.git import bare_repos
 from hublet.repos.git.object_writer import ObjectWriter
 from hublet.repos.git.objects import CommitDraft, commit_data, email_of
 from hublet.repos.git.tree_changes import AppliedChanges, apply_changes
-from hublet.repos.git.trees import get_commit
+from hublet.repos.git.trees import find_item, get_commit
 
 # How far back a repeated commit is searched for, when others followed it.
 _MOST_COMMITS_SEARCHED = 100
@@ -72,6 +72,8 @@ class CommitBuilder:
         return self._commit(applied)
 
     def _apply(self, base: pygit2.Commit) -> AppliedChanges:
+        for path, expected in self._request.expected.items():
+            _check_unchanged(base.tree, path, expected)
         return apply_changes(self._repository, base.tree, self._request.changes, self._writer)
 
     def _commit(self, applied: AppliedChanges) -> BuiltCommit:
@@ -104,3 +106,13 @@ class CommitBuilder:
         except HubError:
             return False
         return applied.tree == str(commit.tree_id)
+
+
+def _check_unchanged(tree: pygit2.Tree, path: str, expected: str | None) -> None:
+    item = find_item(tree, path)
+    if expected == (None if item is None else str(item.id)):
+        return
+    if expected is None:
+        kind = "folder" if isinstance(item, pygit2.Tree) else "file"
+        raise InvalidCommit(f"{path}: there is a {kind} of this name already.")
+    raise PathChanged(path, "it was deleted" if item is None else "it was changed")

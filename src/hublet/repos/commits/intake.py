@@ -4,6 +4,7 @@ Small content becomes git objects, content that is too large for git becomes blo
 is visible before the refs move. Everything here blocks on the disk.
 """
 
+from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
@@ -44,6 +45,10 @@ class CommitRequest:
     blobs: tuple[Blob, ...]
     # Files that were uploaded through LFS before; whether they were is not checked yet.
     lfs_files: tuple[AddLfsFile, ...]
+    # What the branch must have at these paths: the id of an object, or None for nothing.
+    expected: Mapping[str, str | None] = field(default_factory=dict)
+    # Whether a pull request may be opened that changes nothing.
+    may_be_empty: bool = True
 
 
 @dataclass(slots=True)
@@ -71,12 +76,15 @@ class _SeenPaths:
 
 
 class CommitIntake:
-    """Feed it the body of a request, then `finish`; `close` in any case."""
+    """Feed it the body of a request, then `finish`; `close` in any case.
+
+    Operations that come without a body are given to `take`, and then there is `complete`.
+    """
 
     def __init__(self, *, store: ObjectStore, folder: Path, largest_file: int) -> None:
         self.writer = ObjectWriter(folder)
         self._store = store
-        self._parser = CommitParser(store, self._take_operation, largest_file=largest_file)
+        self._parser = CommitParser(store, self.take, largest_file=largest_file)
         self._changes = TreeChanges()
         self._attributes: bytes | None = None
         self._blobs: list[Blob] = []
@@ -87,7 +95,9 @@ class CommitIntake:
         self._parser.feed(data)
 
     def finish(self) -> CommitRequest:
-        header = self._parser.finish()
+        return self.complete(self._parser.finish())
+
+    def complete(self, header: CommitHeader) -> CommitRequest:
         # Files in a deleted folder are deleted with it; a folder may be deleted like a file.
         files = self._changes.deleted_files
         deleted = self._changes.deleted_folders | files
@@ -103,7 +113,8 @@ class CommitIntake:
         self._parser.close()
         self.writer.discard()
 
-    def _take_operation(self, operation: Operation) -> None:
+    def take(self, operation: Operation) -> None:
+        """Check an operation, and write its content; the content is closed."""
         try:
             self._apply(operation)
         finally:
@@ -113,9 +124,9 @@ class CommitIntake:
     def _apply(self, operation: Operation) -> None:
         _check_path(operation.path)
         match operation:
-            case AddFile(path=path, content=content):
+            case AddFile(path=path, content=content, is_lfs=is_lfs):
                 self._seen.add(path)
-                self._put(path, content)
+                self._put(path, content, is_lfs=is_lfs)
             case AddLfsFile(path=path):
                 self._seen.add(path)
                 self._lfs_files.append(operation)
@@ -126,8 +137,8 @@ class CommitIntake:
                 self._seen.delete(path)
                 self._changes.deleted_folders.add(path)
 
-    def _put(self, path: str, content: FileContent) -> None:
-        if content.size > LARGEST_IN_GIT:
+    def _put(self, path: str, content: FileContent, *, is_lfs: bool) -> None:
+        if is_lfs or content.size > LARGEST_IN_GIT:
             self._changes.puts[path] = self._put_blob(content)
             return
         data = content.read_all()

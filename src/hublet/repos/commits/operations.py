@@ -41,6 +41,14 @@ class FileContent:
         """Return everything; only for what is known to be small."""
         return bytes(self._memory) if self.spool is None else self.spool.read_all()
 
+    def sample(self, size: int) -> bytes:
+        """Return the first bytes."""
+        if self.spool is None:
+            return bytes(self._memory[:size])
+        self.spool.flush()
+        with self.spool.path.open("rb") as file:
+            return file.read(size)
+
     def spooled(self) -> Spool:
         """Return the bytes in a spool; those in memory are written to one."""
         if self.spool is None:
@@ -99,6 +107,8 @@ class CommitHeader:
 class AddFile:
     path: str
     content: FileContent
+    # Whether git holds a pointer to it, whatever its size.
+    is_lfs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,3 +139,5 @@ class CommitResult:
     oid: str
     url: str
     pull_request_url: str | None = None
+    # False: the branch had all of it already.
+    is_new: bool = True

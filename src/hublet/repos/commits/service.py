@@ -6,7 +6,7 @@ is lost.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -53,12 +53,23 @@ class _CommitOutcome:
     repo: Repo
     oid: str
     pull_request_url: str | None = None
+    is_new: bool = True
 
 
 async def commit(
     database: Database, caller: Caller, address: CommitAddress, body: AsyncIterator[bytes]
 ) -> CommitResult:
     """Make the commit that a body describes; without changes, return the head of the branch."""
+    return await commit_with(database, caller, address, lambda intake: _read_body(intake, body))
+
+
+async def commit_with(
+    database: Database,
+    caller: Caller,
+    address: CommitAddress,
+    read: Callable[[CommitIntake], Awaitable[CommitRequest]],
+) -> CommitResult:
+    """Make the commit that `read` brings to an intake."""
     async with database.read() as conn:
         target = await get_target(conn, caller, address)
     settings = database.hub.settings
@@ -69,7 +80,7 @@ async def commit(
         largest_file=settings.limits.file_bytes,
     )
     try:
-        request = await _read_body(intake, body)
+        request = await read(intake)
         await _write_pointers(database, target.repo, intake, request)
         attempts = _CommitAttempts(database, caller, address, intake, request)
         outcome = await attempts.run(folder)
@@ -82,7 +93,12 @@ async def commit(
     finally:
         await asyncio.to_thread(intake.close)
     url = f"{outcome.repo.url(settings.base_url)}/commit/{outcome.oid}"
-    return CommitResult(oid=outcome.oid, url=url, pull_request_url=outcome.pull_request_url)
+    return CommitResult(
+        oid=outcome.oid,
+        url=url,
+        pull_request_url=outcome.pull_request_url,
+        is_new=outcome.is_new,
+    )
 
 
 async def _read_body(intake: CommitIntake, body: AsyncIterator[bytes]) -> CommitRequest:
@@ -171,7 +187,7 @@ class _CommitAttempts:
                 target = await get_target(conn, self._caller, self._address)
             built, card = await asyncio.to_thread(self._build, folder, target)
             if not built.is_new:
-                return _CommitOutcome(repo=target.repo, oid=built.oid)
+                return _CommitOutcome(repo=target.repo, oid=built.oid, is_new=False)
             try:
                 async with self._database.transaction() as conn:
                     return await self._move(conn, target, built, card)
@@ -184,8 +200,9 @@ class _CommitAttempts:
             author=self._caller.user_name, at=now(), message=self._request.header.message
         )
         base = CommitBase(folder=folder, revision=self._address.revision, head=target.head)
+        may_be_empty = self._address.create_pr and self._request.may_be_empty
         built = CommitBuilder(
-            base, self._request, draft, self._intake.writer, may_be_empty=self._address.create_pr
+            base, self._request, draft, self._intake.writer, may_be_empty=may_be_empty
         ).build()
         to_main = built.is_new and target.ref == MAIN and not self._address.create_pr
         return built, read_card(folder, built.oid, target.repo.type) if to_main else None

@@ -12,11 +12,13 @@ from hublet.repos.auth import RootRepo
 from hublet.repos.browse.auth import revision_and_path
 from hublet.repos.browse.records import Revision
 from hublet.repos.browse.revisions import read_tree_cursor
+from hublet.repos.commits import edits
+from hublet.repos.commits.edits import NO_WAY, EditWays
 from hublet.repos.errors import RevisionNotFound
 from hublet.repos.records import HEADS, TAGS, RepoAddress
 from hublet.repos.refs import service as refs
 from hublet.tokens.auth import MaybeCaller
-from hublet.web.auth import PageVisit, Visit
+from hublet.web.auth import PageVisit, SignedInVisit, Visit
 from hublet.web.files.links import FileLinks
 from hublet.web.pages import render
 from hublet.web.repo_head import RepoHead, RepoTab, get_head
@@ -37,6 +39,12 @@ class FilesVisit:
     path: str
     branches: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    # How the viewer may change files here.
+    ways: EditWays = NO_WAY
+
+    @property
+    def address(self) -> RepoAddress:
+        return self.head.repo.address
 
     @property
     def links(self) -> FileLinks:
@@ -66,6 +74,7 @@ async def open_files(
         limit = MOST_IN_MENU if head.may_read else 0
         branches = await refs.list_names(conn, repo, HEADS, limit=limit)
         tags = await refs.list_names(conn, repo, TAGS, limit=limit)
+        ways = await edits.find_ways(conn, visit.caller, repo, name)
     if sha is None:
         raise RevisionNotFound(name)
     folder = repos.git_folder(visit.database, repo.id)
@@ -77,6 +86,7 @@ async def open_files(
         path=path,
         branches=branches,
         tags=tags,
+        ways=ways,
     )
 
 
@@ -86,6 +96,19 @@ async def _files_visit(visit: Visit, address: RootRepo, rest: str) -> FilesVisit
 
 
 RequestedFiles = Annotated[FilesVisit, Depends(_files_visit)]
+
+
+async def _edit_visit(visit: SignedInVisit, address: RootRepo, rest: str) -> FilesVisit:
+    name, path = revision_and_path(visit.request, rest)
+    files = await open_files(visit, address, name, path)
+    if not files.ways:
+        async with visit.database.read() as conn:
+            await edits.get_ways(conn, visit.person, files.head.repo, name)
+    return files
+
+
+# Somebody who may change files in this revision, or propose it.
+RequestedEdit = Annotated[FilesVisit, Depends(_edit_visit)]
 
 
 async def _feed_visit(visit: Visit, caller: MaybeCaller) -> PageVisit:

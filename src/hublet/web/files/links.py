@@ -24,6 +24,18 @@ class FileLinks:
     def blame(self, path: str) -> str:
         return self._address("blame", path)
 
+    def edit(self, path: str) -> str:
+        return self._address("edit", path)
+
+    def new(self, folder: str = "") -> str:
+        return self._address("new", folder)
+
+    def delete(self, path: str) -> str:
+        return self._address("delete", path)
+
+    def upload(self, folder: str = "") -> str:
+        return self._address("upload", folder)
+
     def raw(self, path: str) -> str:
         return self._address("raw", path)
 

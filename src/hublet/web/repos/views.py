@@ -237,6 +237,8 @@ class BucketFolderPage:
     rows: Sequence[BucketRow]
     # The address of the next page; None behind the last one.
     older: str | None
+    # Where files are uploaded into this folder.
+    upload: str
     usage: Sequence[Snippet]
     # Only for an empty repository.
     first_steps: Sequence[Snippet]
@@ -267,6 +269,7 @@ def folder_page(
         crumbs=_crumbs(repo.name, repo_path, path),
         rows=[_bucket_row(repo_path, entry) for entry in shown],
         older=f"?{urlencode({'after': _bucket_position(shown[-1])})}" if more else None,
+        upload=f"{repo_path}/upload/{quote(path)}" if path else f"{repo_path}/upload",
         usage=usage_of(repo, base_url),
         first_steps=() if repo.total_files else first_steps_of(repo, base_url),
         files_text=plural(repo.total_files, "file"),
