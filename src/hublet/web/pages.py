@@ -20,6 +20,7 @@ from hublet.login.browser import cookie_rules
 from hublet.login.forms import frame_of
 from hublet.notifications.inbox import service as inbox
 from hublet.web.auth import PageVisit
+from hublet.web.rendering.feeds import MEDIA_TYPE, Feed, render_feed
 
 _templates = Templates("hublet.web")
 
@@ -66,6 +67,19 @@ async def render(
     if has_version(request, etag):
         return Response(status_code=304, headers={**_KEPT, "ETag": etag})
     return page_response(body, headers={**_KEPT, "ETag": etag})
+
+
+async def send_feed(visit: PageVisit, feed: Feed) -> Response:
+    """Answer with a feed, or say that it is the one that the reader has."""
+    body = await asyncio.to_thread(render_feed, feed)
+    headers = {
+        "ETag": etag_of(body),
+        "Cache-Control": "private, no-cache",
+        "Vary": "Cookie, Authorization",
+    }
+    if has_version(visit.request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type=MEDIA_TYPE, headers=headers)
 
 
 def next_page_url(visit: PageVisit, cursor: str) -> str:

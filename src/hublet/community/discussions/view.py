@@ -20,7 +20,7 @@ from hublet.community.discussions.records import (
     DiscussionView,
 )
 from hublet.community.threads import store as thread_store
-from hublet.community.threads.records import Emoji, Participation
+from hublet.community.threads.records import Emoji, Participation, Thread
 from hublet.core.database import Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.repos import service as repos
@@ -43,7 +43,7 @@ class PullRequestHeads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadAudience:
-    """Who takes part in a discussion, and what the caller has to do with it."""
+    """Who takes part in a thread, and what the caller has to do with it."""
 
     # Names, the author first, then as they came; who was only mentioned is left out.
     participants: Sequence[str]
@@ -72,7 +72,7 @@ async def get(
 ) -> DiscussionView:
     async with database.read() as conn:
         discussion = await service.get(conn, caller, address, number)
-        history = await load_history(conn, discussion)
+        history = await load_history(conn, discussion.thread)
         if not discussion.thread.is_pull_request:
             return DiscussionView(discussion=discussion, history=history)
         may_read_files = await repos.may(conn, caller, discussion.repo, Right.read)
@@ -96,10 +96,7 @@ async def find_heads(conn: Reader, discussion: DiscussionRecord) -> PullRequestH
     )
 
 
-async def load_audience(
-    conn: Reader, caller: Caller | None, discussion: DiscussionRecord
-) -> ThreadAudience:
-    thread = discussion.thread
+async def load_audience(conn: Reader, caller: Caller | None, thread: Thread) -> ThreadAudience:
     active = [
         each.user_id
         for each in await thread_store.list_participants(conn, thread.id)
@@ -118,8 +115,8 @@ async def load_audience(
     )
 
 
-async def load_history(conn: Reader, discussion: DiscussionRecord) -> DiscussionHistory:
-    thread = discussion.thread
+async def load_history(conn: Reader, thread: Thread) -> DiscussionHistory:
+    """Return the comments and changes of a thread of any kind."""
     comments = await thread_store.list_comments(conn, thread.id)
     changes = await thread_store.list_changes(conn, thread.id)
     authors = author_ids(comments) | {change.author_id for change in changes} | {thread.author_id}

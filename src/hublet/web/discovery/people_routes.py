@@ -10,6 +10,7 @@ from hublet.accounts.organizations import store as organization_store
 from hublet.accounts.records import Organization, User
 from hublet.accounts.users import service as users
 from hublet.accounts.users import store as user_store
+from hublet.community.threads.records import ThreadKind
 from hublet.core.database import Reader
 from hublet.core.pages import PageRouter
 from hublet.login.auth import FormFields
@@ -20,6 +21,7 @@ from hublet.repos.records import RepoType
 from hublet.web.auth import PageVisit, SignedInVisit, Visit
 from hublet.web.discovery.views import ProfilePage, RepoRow, repo_row
 from hublet.web.pages import frame_for, go_to, render
+from hublet.web.publications import FOLDERS, list_rows
 
 router = PageRouter()
 # Before the pages of repositories, which have addresses of the same form.
@@ -27,6 +29,7 @@ lists_router = PageRouter()
 
 _MOST_REPOS = 12
 _MOST_PEOPLE = 30
+_MOST_PUBLICATIONS = 5
 _PURPOSE = "profile"
 
 
@@ -67,6 +70,11 @@ async def _profile(conn: Reader, visit: PageVisit, account: User | Organization)
             (type_, rows)
             for type_ in RepoType
             if type_.has_git and (rows := await _repos(conn, visit, account.name, type_))
+        ],
+        publications=[
+            (title, f"/{FOLDERS[kind]}", newest)
+            for kind, title in ((ThreadKind.post, "Posts"), (ThreadKind.blog, "Blog"))
+            if (newest := await list_rows(conn, kind, owner=account.name, limit=_MOST_PUBLICATIONS))
         ],
         people=await _people(conn, account),
         followers=await user_store.count_followers(conn, account_id=account.id),

@@ -7,10 +7,14 @@ from typing import TypeVar
 from markupsafe import Markup
 from pydantic import ValidationError
 
+from hublet.community.threads.records import Emoji
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import Conflict, HubError, InvalidRequest, NotAllowed
 from hublet.core.http.validation import describe_problems
 from hublet.core.schema import Schema
+
+# Forms of papers, posts and blogs share one purpose: whose they are is asked of the service.
+PUBLIC_PURPOSE = "public thread"
 
 # What a person can mend, or at least has to read beside what was typed.
 REFUSALS = (InvalidRequest, Conflict, NotAllowed)
@@ -49,6 +53,14 @@ def status_of(error: HubError) -> int:
 def text_of(form: Mapping[str, str], name: str) -> str:
     """Return a text as it was typed: browsers send line breaks as two characters."""
     return form.get(name, "").replace("\r\n", "\n")
+
+
+def emoji_of(form: Mapping[str, str]) -> Emoji:
+    """Return the emoji that a form gives or takes back."""
+    try:
+        return Emoji(form.get("add") or form.get("remove", ""))
+    except ValueError:
+        raise InvalidRequest(f"add must be one of {', '.join(Emoji)}.") from None
 
 
 def read_as(schema: type[S], **values: object) -> S:

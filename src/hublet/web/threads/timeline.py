@@ -4,21 +4,20 @@ from collections.abc import Iterator, Sequence
 
 from markupsafe import Markup
 
-from hublet.community.discussions.records import (
-    DiscussionHistory,
-    DiscussionRecord,
-    DiscussionRights,
-)
+from hublet.community.discussions.records import DiscussionHistory, DiscussionRights
 from hublet.community.discussions.view import PullRequestHeads, ThreadAudience
 from hublet.community.threads.records import (
     Comment,
     CommentRevision,
     EmojiCount,
+    PublicThreadRights,
+    Thread,
     ThreadChange,
     ThreadStatus,
 )
 from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
+from hublet.repos.records import Repo
 from hublet.web.threads.content import EMOJI, place_of, render_markdown
 
 # A longer timeline shows its first comment and its newest entries; all of it has its own address.
@@ -87,15 +86,17 @@ class ThreadMaterial:
     """All that a timeline is made of."""
 
     hub: Hub
-    discussion: DiscussionRecord
+    thread: Thread
+    # None for a paper, post or blog, whose text is no comment.
+    repo: Repo | None
     history: DiscussionHistory
     audience: ThreadAudience
-    rights: DiscussionRights
+    rights: DiscussionRights | PublicThreadRights
     user_id: str | None
     # Changes with all that the page shows.
     version: int
-    # None for a mere discussion.
-    heads: PullRequestHeads | None
+    # None for what is no pull request.
+    heads: PullRequestHeads | None = None
 
 
 def build(material: ThreadMaterial, *, is_whole: bool) -> tuple[list[TimelineEntry], int]:
@@ -111,7 +112,7 @@ def build(material: ThreadMaterial, *, is_whole: bool) -> tuple[list[TimelineEnt
 
 def _changes(material: ThreadMaterial) -> Iterator[ThreadChange]:
     """Yield the changes; the commit of a merge is named by the merge itself."""
-    merge_commit = material.discussion.thread.merge_commit_id
+    merge_commit = material.thread.merge_commit_id
     for change in material.history.changes:
         if change.type != "commit" or change.data.get("oid") != merge_commit:
             yield change
@@ -120,7 +121,8 @@ def _changes(material: ThreadMaterial) -> Iterator[ThreadChange]:
 def _entries(
     material: ThreadMaterial, events: Sequence[Comment | ThreadChange]
 ) -> Iterator[TimelineEntry]:
-    first = min((each.id for each in material.history.comments), default=None)
+    ids = [each.id for each in material.history.comments] if material.repo else []
+    first = min(ids, default=None)
     was_closed = False
     for event in events:
         if isinstance(event, Comment):
@@ -153,7 +155,7 @@ def _comment(material: ThreadMaterial, comment: Comment, *, is_first: bool) -> C
         author=name_in(history, comment.author_id),
         comment=comment,
         html=_html(material, comment),
-        role=_role(material.discussion, comment),
+        role=_role(material, comment),
         reactions=[
             _reaction(material, comment, each) for each in history.emoji.get(comment.id, ())
         ],
@@ -169,14 +171,14 @@ def _comment(material: ThreadMaterial, comment: Comment, *, is_first: bool) -> C
 def _html(material: ThreadMaterial, comment: Comment) -> Markup:
     if comment.hidden:
         return Markup()
-    place = place_of(material.discussion.repo, material.hub, anchor=comment.id)
+    place = place_of(material.repo, material.hub, anchor=comment.id)
     return render_markdown(comment.raw, place)
 
 
-def _role(discussion: DiscussionRecord, comment: Comment) -> str:
-    if comment.author_id == discussion.repo.owner_id:
+def _role(material: ThreadMaterial, comment: Comment) -> str:
+    if material.repo is not None and comment.author_id == material.repo.owner_id:
         return "Owner"
-    return "Author" if comment.author_id == discussion.thread.author_id else ""
+    return "Author" if comment.author_id == material.thread.author_id else ""
 
 
 def _reaction(material: ThreadMaterial, comment: Comment, emoji: EmojiCount) -> ReactionView:
