@@ -611,3 +611,26 @@ async def test_a_form_that_a_script_sends_gets_the_live_part(
     part = parse(response)
     assert [each.text for each in part.one("ol", id="timeline").all("div", class_="md")] == ["Yes."]
     assert part.all("html") == []
+
+
+async def test_a_page_that_a_browser_has_already_keeps_its_policy(
+    client: httpx2.AsyncClient,
+) -> None:
+    first = await client.get("/papers", headers=HTML)
+
+    again = await client.get("/papers", headers={"If-None-Match": first.headers["etag"], **HTML})
+
+    policy = "content-security-policy"
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers[policy] == first.headers[policy]
+    assert "script-src 'self'" in again.headers[policy]
+
+
+async def test_a_row_shows_plain_words(client: httpx2.AsyncClient, ada: Headers) -> None:
+    text = "# We **trained** [it](https://example.com)\n\n- on `snake_case`\n\n```python\nx\n```"
+    await client.post("/api/posts", headers=ada, json={"content": text})
+
+    row = (await open_page(client, "/posts")).one("ul", class_="found")
+
+    assert row.one("a", class_="name").text == "We trained it"
+    assert row.one("p", class_="excerpt").text == "on snake_case x"

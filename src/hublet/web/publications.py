@@ -14,8 +14,8 @@ from hublet.core.dataclasses import dataclass
 FOLDERS = {ThreadKind.paper: "papers", ThreadKind.post: "posts", ThreadKind.blog: "blog"}
 
 _MAX_EXCERPT = 240
-# What Markdown writes around words, and the addresses of links.
-_MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`~#>|]+")
+# What Markdown writes around words and before lines, and the addresses of links.
+_MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|^```.*$|^\s*(?:[-+>]|#+)\s+|[*`~|]+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,10 @@ class PublicationRow:
     # The organization that owns it, if that is not the author.
     organization: str | None = None
     excerpt: str = ""
+
+    @property
+    def title(self) -> str:
+        return plain_title(self.thread)
 
 
 def publication_path(thread: Thread, accounts: Accounts) -> str:
@@ -76,6 +80,12 @@ def text_below_title(thread: Thread) -> str:
     text = (thread.body or "").strip()
     first, _, rest = text.partition("\n")
     return rest if " ".join(first.split()) == thread.title else text
+
+
+def plain_title(thread: Thread) -> str:
+    """Return the title; without marks of Markdown if it is the first line of the text."""
+    text = (thread.body or "").strip()
+    return excerpt_of(thread.title) if text_below_title(thread) != text else thread.title
 
 
 def excerpt_of(text: str) -> str:

@@ -249,8 +249,8 @@ class PaperListView:
 
     query: DailyPapersQuery
     period: PaperPeriod
-    # Papers with the names of those who submitted them.
-    rows: Sequence[tuple[PaperRecord, str]]
+    # Papers, the names of those who submitted them, and the beginnings of their abstracts.
+    rows: Sequence[tuple[PaperRecord, str, str]]
     # Whether there may be more on the next page.
     is_full: bool
 

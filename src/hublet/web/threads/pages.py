@@ -33,7 +33,7 @@ from hublet.web.threads.auth import PublicAddress, owns
 from hublet.web.threads.forms import EMPTY, PUBLIC_PURPOSE, FormState, status_of
 from hublet.web.threads.timeline import ThreadMaterial
 from hublet.web.threads.views import (
-    PaperFacts,
+    PaperView,
     PublicHead,
     PublicThreadView,
     ThreadQuery,
@@ -176,7 +176,7 @@ async def _load_public(
             user_id=visit.caller.user_id if visit.caller else None,
             version=(await thread_store.versions_of(conn, [thread.id])).get(thread.id, 0),
         )
-        facts = await _paper_facts(conn, visit, address) if thread.paper_id else None
+        paper = await _load_paper(conn, visit, address) if thread.paper_id else None
         frame = await frame_for(visit, conn)
     entries, cut = await asyncio.to_thread(timeline.build, material, is_whole=query.is_whole)
     is_own = thread.owner_id == thread.author_id
@@ -188,7 +188,7 @@ async def _load_public(
         html=await _render_body(visit, thread),
         author=name_of(thread.author_id, accounts),
         organization=None if is_own else name_of(thread.owner_id, accounts),
-        facts=facts,
+        paper=paper,
         audience=material.audience,
         entries=entries,
         cut=cut,
@@ -203,12 +203,12 @@ async def rights_in(conn: Reader, visit: PageVisit, thread: Thread) -> PublicThr
     return comments.rights_of(visit.caller, thread, owns_thread=is_owner)
 
 
-async def _paper_facts(conn: Reader, visit: PageVisit, address: PublicAddress) -> PaperFacts:
+async def _load_paper(conn: Reader, visit: PageVisit, address: PublicAddress) -> PaperView:
     paper = await papers.get(conn, address.slug)
     accounts = await find_accounts(conn, [paper.submitter_id])
     caller = visit.caller
-    return PaperFacts(
-        paper=paper,
+    return PaperView(
+        record=paper,
         submitter=name_of(paper.submitter_id, accounts),
         is_upvoted=caller is not None
         and await paper_store.has_voted(conn, paper.thread.id, user_id=caller.user_id),

@@ -28,6 +28,7 @@ from hublet.web.publications import (
     FOLDERS,
     PublicationRow,
     accounts_of,
+    excerpt_of,
     list_rows,
     name_of,
     publication_path,
@@ -90,7 +91,10 @@ async def list_papers_page(  # noqa: PLR0913 - these are the parameters of the A
     view = PaperListView(
         query=query,
         period=period,
-        rows=[(paper, name_of(paper.submitter_id, accounts)) for paper in found],
+        rows=[
+            (paper, name_of(paper.submitter_id, accounts), excerpt_of(paper.summary))
+            for paper in found
+        ],
         is_full=len(found) == _PAGE_SIZE,
     )
     return await render(visit, "threads/papers.html", frame=frame, view=view)

@@ -13,7 +13,7 @@ from hublet.community.threads.records import PublicThreadRights, Thread, ThreadK
 from hublet.core.dataclasses import dataclass
 from hublet.core.pages import Frame
 from hublet.repos.records import HEADS, Repo
-from hublet.web.publications import FOLDERS, text_below_title
+from hublet.web.publications import FOLDERS, plain_title, text_below_title
 from hublet.web.repo_head import RepoHead
 from hublet.web.threads.forms import FormState
 from hublet.web.threads.list_views import Badge, badge_of
@@ -192,10 +192,10 @@ class PublicHead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PaperFacts:
+class PaperView:
     """What only a paper has."""
 
-    paper: PaperRecord
+    record: PaperRecord
     submitter: str
     is_upvoted: bool
     # Models, datasets and Spaces that name it among their tags.
@@ -214,7 +214,7 @@ class PublicThreadView(ConversationView):
     author: str
     # The owner of a blog, if that is not the author.
     organization: str | None = None
-    facts: PaperFacts | None = None
+    paper: PaperView | None = None
 
     # Where comments can be closed there is another button beside "Comment".
     next_status: str = ""
@@ -223,6 +223,10 @@ class PublicThreadView(ConversationView):
     @property
     def noun(self) -> str:
         return str(self.thread.kind)
+
+    @property
+    def title(self) -> str:
+        return plain_title(self.thread)
 
     @property
     def folder(self) -> str:
