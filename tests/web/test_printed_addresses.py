@@ -14,7 +14,11 @@ from huggingface_hub._buckets import BucketUrl
 from huggingface_hub.hf_api import RepoUrl
 from huggingface_hub.utils._hf_uris import parse_hf_uri
 
+from community.public_threads import KINDS, a_comment, a_thread
+from hublet.community.threads.records import ThreadKind
+from hublet.community.threads.store import list_comments, list_newest
 from hublet.core.database import Database
+from hublet.notifications.mail.activity import find_location
 from hublet.notifications.mail.links import unsubscribe_url
 from hublet.notifications.mail.sender import SETTINGS_PATH
 from hublet.notifications.preferences.switches import PreferenceKey
@@ -30,9 +34,6 @@ HUB = "http://hub.test"
 EXPECTED_LATER = {
     "a job": r"/jobs/[^/]+/[^/]+",
     "a collection": r"/collections/.+",
-    "a paper": r"/papers/[^/]+",
-    "a post": r"/posts/[^/]+/[^/]+",
-    "a blog": r"/blog/[^/]+/[^/]+",
     "the settings of notifications": r"/settings/notifications",
     "tokens, keys, webhooks": r"/settings/(tokens|keys|webhooks)",
 }
@@ -130,17 +131,31 @@ async def printed_by_the_client(client: httpx2.AsyncClient, ada: Headers) -> Ite
     )
 
 
-async def printed_by_mails(database: Database) -> Iterator[str]:
+async def printed_by_mails(client: httpx2.AsyncClient, database: Database) -> Iterator[str]:
+    """Return the addresses of mails; those of papers, posts and blogs as the mails write them."""
     user = await a_person(database)
+    ada, bob = await sign_in(database, "ada"), await sign_in(database, "bob")
+    for kind in KINDS:
+        await a_comment(client, bob, await a_thread(client, ada, kind))
+    async with database.read() as conn:
+        threads = [
+            each
+            for kind in (ThreadKind.paper, ThreadKind.post, ThreadKind.blog)
+            for each in await list_newest(conn, kind, owner="", limit=5)
+        ]
+        places = [await find_location(conn, each, reader_id=user.id) for each in threads]
+        comments = [(await list_comments(conn, each.id))[0].id for each in threads]
+    found = [
+        f"{place.url}#{anchor}" for place, anchor in zip(places, comments, strict=True) if place
+    ]
+    assert len(found) == len(KINDS)
     switch = next(iter(PreferenceKey))
     return iter(
         [
             f"{HUB}{SETTINGS_PATH}",
             unsubscribe_url(database.hub, user.id, switch),
             f"{HUB}/ada/engine/discussions/2",
-            f"{HUB}/papers/2401.00001",
-            f"{HUB}/posts/ada/123456789",
-            f"{HUB}/blog/ada/wheels",
+            *found,
         ]
     )
 
@@ -166,7 +181,7 @@ async def test_every_printed_address_opens_in_a_browser(
     found = {
         *addresses_in(await fill(client, ada)),
         *await printed_by_the_client(client, ada),
-        *await printed_by_mails(database),
+        *await printed_by_mails(client, database),
         *await printed_by_webhooks(database),
         f"{HUB}/ada",
     }
@@ -183,6 +198,9 @@ async def test_every_printed_address_opens_in_a_browser(
         )
         reached.add(later)
         response = await client.get(url.partition("#")[0], headers=HTML)
+        anchor = url.partition("#")[2]
+        if path.startswith(("/papers/", "/posts/", "/blog/")):
+            assert f'id="{anchor}"' in response.text, url
         is_page = response.headers.get("content-type", "").startswith("text/html")
         is_login = response.headers.get("location", "").startswith("/login")
         if not (is_login or (is_page and response.status_code == (404 if later else 200))):

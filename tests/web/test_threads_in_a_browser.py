@@ -186,3 +186,34 @@ def test_a_comment_is_written_with_help(
     first.get_by_text("React to the comment of charles").locator("..").click()
     first.get_by_role("button", name="heart").click()
     expect(first.get_by_role("button", name="heart, 1")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_post_is_published_and_talked_about(
+    browser: BrowserContext, people: dict[str, httpx2.Client], *, has_script: bool
+) -> None:
+    page = open_as(browser, "ada", "/posts/new")
+    page.get_by_label("What is new?").fill("We **trained** a model.\n\nWhat do you think?")
+    page.get_by_role("button", name="Publish").click()
+    expect(page.locator("article strong")).to_have_text("trained")
+    path = page.url.partition("/posts/")[2]
+    api = f"/api/posts/{path}"
+    said = people["charles"].post(f"{api}/comment", json={"comment": "Does it scale?"})
+
+    if not has_script:
+        page.reload()
+    comment = page.locator(f"[id='{said.json()['newMessage']['id']}']")
+    expect(comment).to_contain_text("Does it scale?")
+    comment.get_by_text("What to do with the comment of charles").locator("..").click()
+    comment.get_by_role("link", name="Answer it").click()
+    expect(page.locator("#comment")).to_contain_text("You answer what charles wrote.")
+    page.get_by_label("Your comment").fill("It does.")
+    page.get_by_role("button", name="Comment", exact=True).click()
+    expect(page.locator("article").last).to_contain_text("ada answered charles")
+    # What is written next answers nobody.
+    expect(page.locator("#comment")).not_to_contain_text("You answer")
+    page.get_by_label("Your comment").fill("And it is quick.")
+    page.get_by_role("button", name="Comment", exact=True).click()
+    expect(page.locator("article").last).to_contain_text("And it is quick.")
+    expect(page.locator("article").last).not_to_contain_text("answered")
+    if has_script:
+        assert_fits(page)

@@ -8,7 +8,7 @@ from hublet.community.comment_schemas import CommentEvent, NewComment, UpdatedCo
 from hublet.community.errors import CannotReplyToHidden, NotYourComment, ThreadNotFound
 from hublet.community.threads import service as threads
 from hublet.community.threads import store
-from hublet.community.threads.records import Comment, Thread
+from hublet.community.threads.records import Comment, PublicThreadRights, Thread, ThreadKind
 from hublet.community.threads.service import ThreadContext
 from hublet.core.database import Connection, Reader
 from hublet.tokens.errors import ScopeNeeded
@@ -21,6 +21,21 @@ async def _everybody_may_read(_conn: Reader, _user_id: str) -> bool:
 
 # Papers, posts and blogs are public: every user who is mentioned in one may read it.
 PUBLIC_CONTEXT = ThreadContext(may_read=_everybody_may_read)
+
+
+def rights_of(caller: Caller | None, thread: Thread, *, owns_thread: bool) -> PublicThreadRights:
+    """Return what the caller may do, by the rules that hold when it is done."""
+    if caller is None:
+        return PublicThreadRights()
+    may_comment = caller.may(Scope.write_discussions, on=thread.owner_id or "")
+    is_administrator = is_hub_administrator(caller)
+    return PublicThreadRights(
+        may_discuss=may_comment,
+        may_comment=may_comment,
+        may_write=may_comment and (owns_thread or is_administrator),
+        may_edit=owns_thread and thread.kind is ThreadKind.blog,
+        may_delete=owns_thread or is_administrator,
+    )
 
 
 async def lock_thread(conn: Connection, thread: Thread) -> Thread:

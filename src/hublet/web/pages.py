@@ -23,6 +23,7 @@ from hublet.login.browser import cookie_rules
 from hublet.login.forms import frame_of
 from hublet.notifications.inbox import service as inbox
 from hublet.web.auth import PageVisit
+from hublet.web.rendering.feeds import MEDIA_TYPE, Feed, render_feed
 
 _templates = Templates("hublet.web")
 
@@ -72,10 +73,27 @@ async def render(
             response.delete_cookie(_TOAST_COOKIE, **cookie_rules(visit.hub.settings))
         return response
     etag = etag_of(_TOKENS.sub(b"", body))
-    if has_version(request, etag):
-        return Response(status_code=304, headers={**_KEPT, "ETag": etag})
-    headers = {**_KEPT, "ETag": etag}
-    return page_response(body, remote_images=remote_images, headers=headers)
+    is_known = has_version(request, etag)
+    # Also what a browser has already needs the policy: it takes the one that came last.
+    return page_response(
+        b"" if is_known else body,
+        status=304 if is_known else 200,
+        remote_images=remote_images,
+        headers={**_KEPT, "ETag": etag},
+    )
+
+
+async def send_feed(visit: PageVisit, feed: Feed) -> Response:
+    """Answer with a feed, or say that it is the one that the reader has."""
+    body = await asyncio.to_thread(render_feed, feed)
+    headers = {
+        "ETag": etag_of(body),
+        "Cache-Control": "private, no-cache",
+        "Vary": "Cookie, Authorization",
+    }
+    if has_version(visit.request, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type=MEDIA_TYPE, headers=headers)
 
 
 def next_page_url(visit: PageVisit, cursor: str) -> str:

@@ -61,6 +61,11 @@ class RepoHead:
         return path_of(self.repo)
 
     @property
+    def editor_path(self) -> str:
+        """Where scripts ask for previews and names, and bring files."""
+        return f"{self.path}/discussions"
+
+    @property
     def tabs(self) -> list[tuple[str, str, str, int | None, bool]]:
         """The tabs as `ui.tabs` takes them."""
         found = [

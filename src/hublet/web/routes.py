@@ -24,6 +24,7 @@ ROUTERS: tuple[Router, ...] = (
     search_routes.router,
     creation_routes.router,
     list_routes.router,
+    *thread_routes.PUBLIC_ROUTERS,
     people_routes.lists_router,
     bucket_routes.router,
     repo_routes.router,

@@ -148,7 +148,7 @@ class PullRequestDiff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscussionHistory:
-    """The comments and changes of a discussion, and the accounts that made them."""
+    """The comments and changes of a thread, and the accounts that made them."""
 
     comments: Sequence[Comment]
     versions: Mapping[str, Sequence[CommentRevision]]

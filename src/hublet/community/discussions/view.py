@@ -48,7 +48,7 @@ class PullRequestHeads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadAudience:
-    """Who takes part in a discussion, and what the caller has to do with it."""
+    """Who takes part in a thread, and what the caller has to do with it."""
 
     # Names, the author first, then as they came; who was only mentioned is left out.
     participants: Sequence[str]
@@ -77,7 +77,7 @@ async def get(
 ) -> DiscussionView:
     async with database.read() as conn:
         discussion = await service.get(conn, caller, address, number)
-        history = await load_history(conn, discussion)
+        history = await load_history(conn, discussion.thread)
         if not discussion.thread.is_pull_request:
             return DiscussionView(discussion=discussion, history=history)
         may_read_files = await repos.may(conn, caller, discussion.repo, Right.read)
@@ -106,10 +106,9 @@ async def find_heads(conn: Reader, discussion: DiscussionRecord) -> PullRequestH
 
 
 async def load_conversation(
-    conn: Reader, caller: Caller | None, discussion: DiscussionRecord, *, is_muted: bool
+    conn: Reader, caller: Caller | None, thread: Thread, *, is_muted: bool
 ) -> tuple[DiscussionHistory, ThreadAudience]:
-    """Return the history of a discussion and who takes part, with three statements."""
-    thread = discussion.thread
+    """Return the history of a thread of any kind and who takes part, with three statements."""
     entries = await store.list_entries(conn, thread.id)
     counts, given = await emoji_store.count_of_thread(
         conn, thread.id, names=emoji.MAX_NAMES, user_id="" if caller is None else caller.user_id
@@ -150,8 +149,7 @@ def _authors_of(thread: Thread, entries: ThreadEntries) -> set[str | None]:
     return {*author_ids(entries.comments), *changed, thread.author_id}
 
 
-async def load_history(conn: Reader, discussion: DiscussionRecord) -> DiscussionHistory:
-    thread = discussion.thread
+async def load_history(conn: Reader, thread: Thread) -> DiscussionHistory:
     entries = await store.list_entries(conn, thread.id)
     return DiscussionHistory(
         comments=entries.comments,

@@ -1,11 +1,14 @@
 """Records of papers."""
 
+import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from hublet.community.threads.records import Thread
 from hublet.core.dataclasses import dataclass
+
+ARXIV_ID = re.compile(r"[0-9]{4}\.[0-9]{4,5}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,10 @@ class PaperRecord:
     def id(self) -> str:
         """The id in its address: arXiv's, or one of its own."""
         return self.thread.paper_id or ""
+
+    @property
+    def is_on_arxiv(self) -> bool:
+        return ARXIV_ID.fullmatch(self.id) is not None
 
     @property
     def summary(self) -> str:

@@ -11,9 +11,15 @@ from hublet.community.comments import (
     lock_thread,
     lock_thread_as_writer,
 )
-from hublet.community.errors import CannotSubmitFor, InvalidPaper, PaperExists, ThreadNotFound
+from hublet.community.errors import (
+    CannotSubmitFor,
+    InvalidPaper,
+    NotYourThread,
+    PaperExists,
+    ThreadNotFound,
+)
 from hublet.community.papers import store
-from hublet.community.papers.records import NewPaper, PaperRecord
+from hublet.community.papers.records import ARXIV_ID, NewPaper, PaperRecord
 from hublet.community.threads import service as threads
 from hublet.community.threads import store as threads_store
 from hublet.community.threads.records import Participation, Thread, ThreadKind
@@ -25,7 +31,6 @@ from hublet.tokens.records import Caller
 # Words that stand at this place in addresses of the API, or may stand there one day.
 _RESERVED_IDS = frozenset({"claim", "daily", "index", "list", "new", "search", "trending"})
 
-_ARXIV_ID = re.compile(r"[0-9]{4}\.[0-9]{4,5}")
 _OWN_ID = re.compile(r"(?=.{3,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 _EARLIEST_PUBLICATION = datetime(1900, 1, 1, tzinfo=UTC)
@@ -35,7 +40,7 @@ _MAX_AHEAD = timedelta(days=1)
 
 def check_id(paper_id: str) -> None:
     """Refuse an id that is no arXiv id and none of this hub's own form."""
-    if _ARXIV_ID.fullmatch(paper_id) is None and _OWN_ID.fullmatch(paper_id) is None:
+    if ARXIV_ID.fullmatch(paper_id) is None and _OWN_ID.fullmatch(paper_id) is None:
         raise InvalidPaper(
             "A paper's id is an arXiv id such as 2401.12345, without its version, or 3 to 64 "
             "lower-case letters, digits and single hyphens that start with a letter."
@@ -94,10 +99,18 @@ async def get(conn: Reader, paper_id: str) -> PaperRecord:
     return paper
 
 
-async def delete(conn: Connection, administrator: Caller, paper: PaperRecord) -> None:
-    """Delete a paper with its comments and the votes for it."""
+async def find_by_thread(conn: Reader, thread_id: str) -> PaperRecord | None:
+    """Return the paper whose thread has this id: the inbox names papers so."""
+    thread = await threads_store.find(conn, thread_id)
+    return await store.find(conn, thread.paper_id) if thread and thread.paper_id else None
+
+
+async def delete(conn: Connection, caller: Caller, paper: PaperRecord) -> None:
+    """Delete a paper with its comments and the votes for it; only hub administrators can."""
+    if not is_hub_administrator(caller):
+        raise NotYourThread("delete", "paper")
     thread = await lock_thread(conn, paper.thread)
-    await threads.delete(conn, thread, PUBLIC_CONTEXT, actor_id=administrator.user_id)
+    await threads.delete(conn, thread, PUBLIC_CONTEXT, actor_id=caller.user_id)
 
 
 async def vote(conn: Connection, caller: Caller, paper: PaperRecord, *, voted: bool) -> PaperRecord:

@@ -104,6 +104,13 @@ async def set_vote(conn: Connection, thread_id: str, *, user_id: str, voted: boo
     )
 
 
+async def has_voted(conn: Reader, thread_id: str, *, user_id: str) -> bool:
+    found = await conn.fetch_value(
+        "SELECT count(*) FROM paper_votes WHERE thread_id = $1 AND user_id = $2", thread_id, user_id
+    )
+    return bool(found)
+
+
 def _paper_record(row: Row) -> PaperRecord:
     values: dict[str, Any] = dict(row)
     return PaperRecord(

@@ -154,5 +154,19 @@ class ThreadEntries:
     changes: list[ThreadChange]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicThreadRights:
+    """What a caller may do with a paper, post or blog; every service checks it again."""
+
+    # React and mute it.
+    may_discuss: bool = False
+    # Comment, answer, and edit or hide one's own comments.
+    may_comment: bool = False
+    # Hide comments of others.
+    may_write: bool = False
+    may_edit: bool = False
+    may_delete: bool = False
+
+
 # The accounts that a response shows, by id; one that is missing here is left out.
 Accounts = Mapping[str, Account]

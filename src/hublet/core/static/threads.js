@@ -188,6 +188,7 @@ document.addEventListener("submit", async (event) => {
   if (response.ok) {
     for (const area of form.querySelectorAll("textarea")) (area.value = ""), (area.hidden = false);
     form.querySelector(".drawn")?.setAttribute("hidden", "");
+    form.querySelector("[data-once]")?.remove();
   }
   apply(await response.text());
 });

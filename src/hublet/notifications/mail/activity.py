@@ -63,7 +63,7 @@ async def write_thread_mail(conn: Reader, mail: QueuedMail) -> MailContent | Non
     thread = await threads.find(conn, mail.about)
     if thread is None:
         return None
-    place = await _find_location(conn, thread, reader_id=mail.user_id)
+    place = await find_location(conn, thread, reader_id=mail.user_id)
     if place is None:
         return None
     activity = await list_activity(conn, thread, mail.events)
@@ -79,7 +79,8 @@ async def write_thread_mail(conn: Reader, mail: QueuedMail) -> MailContent | Non
     )
 
 
-async def _find_location(conn: Reader, thread: Thread, *, reader_id: str) -> ThreadLocation | None:
+async def find_location(conn: Reader, thread: Thread, *, reader_id: str) -> ThreadLocation | None:
+    """Return where a thread is; None for who may not see it."""
     base_url = conn.hub.settings.base_url
     if thread.repo_id is not None:
         repo = await repo_rows.find(conn, thread.repo_id)

@@ -66,7 +66,7 @@ async def find_ways(conn: Reader, caller: Caller | None, repo: Repo, revision: s
     ref = _ref_of(repo, revision)
     if caller is None or not await _is_branch(conn, repo, ref):
         return NO_WAY
-    rights = await repos.list_rights(conn, caller, repo)
+    rights = (await repos.get_viewer(conn, caller, repo)).rights
     if is_pull_request_ref(ref):
         may = Right.write in rights or await may_push_to(conn, caller, repo, ref)
         return EditWays(may_commit=may)

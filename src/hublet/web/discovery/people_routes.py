@@ -12,6 +12,7 @@ from hublet.accounts.organizations import store as organization_store
 from hublet.accounts.records import Organization, Role, User
 from hublet.accounts.users import service as users
 from hublet.accounts.users import store as user_store
+from hublet.community.threads.records import ThreadKind
 from hublet.core.database import Reader
 from hublet.core.pages import PageRouter
 from hublet.core.paging import read_cursor, write_cursor
@@ -31,6 +32,7 @@ from hublet.web.discovery.views import (
     repo_row,
 )
 from hublet.web.pages import frame_for, go_to, next_page_url, render
+from hublet.web.publications import FOLDERS, list_rows
 
 router = PageRouter()
 # Before the pages of repositories, which have addresses of the same form.
@@ -39,6 +41,7 @@ lists_router = PageRouter()
 _MOST_REPOS = 12
 _MOST_PEOPLE = 30
 _PAGE_SIZE = 30
+_MOST_PUBLICATIONS = 5
 _PURPOSE = "profile"
 
 _Cursor = Annotated[str, Query(max_length=200)]
@@ -181,6 +184,11 @@ async def _profile(conn: Reader, visit: PageVisit, account: User | Organization)
             (type_, rows)
             for type_ in RepoType
             if type_.has_git and (rows := await _repos(conn, visit, account.name, type_))
+        ],
+        publications=[
+            (title, f"/{FOLDERS[kind]}", newest)
+            for kind, title in ((ThreadKind.post, "Posts"), (ThreadKind.blog, "Blog"))
+            if (newest := await list_rows(conn, kind, owner=account.name, limit=_MOST_PUBLICATIONS))
         ],
         people=await _people(conn, account),
         counts=await _count_people(conn, account),

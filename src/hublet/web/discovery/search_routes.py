@@ -1,16 +1,20 @@
 """HTTP for the search page, and for suggestions while somebody types."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import Query, Response
 from starlette.responses import JSONResponse
 
+from hublet.community.threads.records import Thread
+from hublet.core.database import Reader
 from hublet.core.pages import PageRouter
 from hublet.search import service as search
-from hublet.search.records import SearchKind, SearchPage, SearchQuery
+from hublet.search.records import SearchHit, SearchKind, SearchPage, SearchQuery
 from hublet.web.auth import Visit
-from hublet.web.discovery.views import ResultPage, found_row, result_tabs, search_url
+from hublet.web.discovery.views import FoundRow, ResultPage, found_row, result_tabs, search_url
 from hublet.web.pages import frame_for, render
+from hublet.web.publications import accounts_of
 
 router = PageRouter()
 
@@ -32,10 +36,11 @@ async def get_search_page(
     async with visit.database.read() as conn:
         frame = await frame_for(visit, conn)
         found = await search.search(conn, visit.caller, query) if text else SearchPage(counts={})
+        rows = await _rows(conn, found.hits)
     page = ResultPage(
         text=text,
         kind=type_,
-        rows=[found_row(hit) for hit in found.hits],
+        rows=rows,
         tabs=result_tabs(text, type_, found.counts),
         next_url=search_url(text, type_, found.next_cursor) if found.next_cursor else None,
         suggestion=found.suggestion,
@@ -52,6 +57,12 @@ async def list_suggestions(visit: Visit, q: _Text = "") -> Response:
         hits = (
             await search.suggest(conn, visit.caller, text, limit=_MOST_SUGGESTIONS) if text else []
         )
-    rows = [found_row(hit) for hit in hits]
+        rows = await _rows(conn, hits)
     body = [{"kind": row.kind, "title": row.title, "path": row.path} for row in rows]
     return JSONResponse(body, headers={"Cache-Control": "private, no-store", "Vary": "Cookie"})
+
+
+async def _rows(conn: Reader, hits: Sequence[SearchHit]) -> list[FoundRow]:
+    threads = [hit.target for hit in hits if isinstance(hit.target, Thread)]
+    accounts = await accounts_of(conn, threads)
+    return [found_row(hit, accounts) for hit in hits]

@@ -7,13 +7,14 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from hublet.accounts.records import Organization, User
-from hublet.community.threads.records import Thread
+from hublet.community.threads.records import Accounts
 from hublet.core.dataclasses import dataclass
 from hublet.core.pages import plural
 from hublet.jobs.records import JobRecord
 from hublet.repos.browse.taxonomy import tasks
 from hublet.repos.records import Repo, RepoType
 from hublet.search.records import SearchHit, SearchKind
+from hublet.web.publications import PublicationRow, publication_path
 from hublet.web.repo_head import path_of
 
 # How lists are sorted: the value in the address, as in the API, and what a person reads.
@@ -34,7 +35,7 @@ _KIND_TITLES = {
     SearchKind.organization: "Organizations",
     SearchKind.paper: "Papers",
     SearchKind.post: "Posts",
-    SearchKind.blog: "Articles",
+    SearchKind.blog: "Blogs",
 }
 
 
@@ -94,7 +95,8 @@ class FoundRow:
     row: RepoRow | None = None
 
 
-def found_row(hit: SearchHit) -> FoundRow:
+def found_row(hit: SearchHit, accounts: Accounts) -> FoundRow:
+    """Return the row of a hit; the owners of posts and blogs are among the accounts."""
     target = hit.target
     if isinstance(target, Repo):
         row = repo_row(target)
@@ -108,13 +110,7 @@ def found_row(hit: SearchHit) -> FoundRow:
             path=f"/{quote(target.name)}",
             about=target.fullname if target.fullname != target.name else None,
         )
-    return FoundRow(kind=hit.kind, title=target.title, path=_thread_path(hit.kind, target))
-
-
-def _thread_path(kind: SearchKind, thread: Thread) -> str:
-    if kind is SearchKind.paper:
-        return f"/papers/{quote(thread.paper_id or '')}"
-    return f"/{'posts' if kind is SearchKind.post else 'blog'}/{thread.slug or thread.id}"
+    return FoundRow(kind=hit.kind, title=target.title, path=publication_path(target, accounts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +255,8 @@ class ProfilePage:
     is_organization: bool
     # Repositories by type, those that the viewer may see, the newest first.
     sections: list[tuple[RepoType, list[RepoRow]]]
+    # Posts and blogs, the newest first: where all of them are, and these.
+    publications: list[tuple[str, str, list[PublicationRow]]]
     # Members of an organization, or the organizations of a person.
     people: list[str]
     counts: Mapping[PeopleTab, int]

@@ -6,7 +6,6 @@ from fastapi import Response
 
 from hublet.community.discussions import service as discussions
 from hublet.community.discussions.records import DiscussionFilters
-from hublet.core.http.conditional_requests import etag_of, has_version
 from hublet.core.pages import PageRouter
 from hublet.repos import service as repos
 from hublet.repos.auth import ROOT_REPO, RootRepo
@@ -20,7 +19,7 @@ from hublet.web.auth import PageVisit
 from hublet.web.files.auth import FeedVisit
 from hublet.web.files.feeds import MAX_ENTRIES, FeedWriter
 from hublet.web.files.links import FileLinks
-from hublet.web.rendering.feeds import MEDIA_TYPE, Feed, render_feed
+from hublet.web.pages import send_feed
 from hublet.web.repo_head import path_of
 
 router = PageRouter()
@@ -41,7 +40,7 @@ async def find_commits_feed(visit: PageVisit, address: RepoAddress, name: str) -
     folder = repos.git_folder(visit.database, repo.id)
     place = Revision(repo=repo, commit=sha, folder=folder)
     commits = await revisions.list_commits(place, skip=0, limit=MAX_ENTRIES)
-    return await _send(visit, _writer(visit, repo, revision).commits(commits))
+    return await send_feed(visit, _writer(visit, repo, revision).commits(commits))
 
 
 @router.get(ROOT_REPO + "/tags.atom")
@@ -53,7 +52,7 @@ async def get_tags_feed(visit: FeedVisit, address: RootRepo) -> Response:
     folder = repos.git_folder(visit.database, repo.id)
     commits = await asyncio.to_thread(history.describe_all, folder, [tag.sha for tag in tags])
     named = zip([tag.name.removeprefix(TAGS) for tag in tags], commits, strict=True)
-    return await _send(visit, _writer(visit, repo).releases(named))
+    return await send_feed(visit, _writer(visit, repo).releases(named))
 
 
 @router.get(ROOT_REPO + "/discussions.atom")
@@ -63,21 +62,9 @@ async def get_discussions_feed(visit: FeedVisit, address: RootRepo) -> Response:
         page = await discussions.get_page(
             conn, visit.caller, repo.address, DiscussionFilters(), number=0
         )
-    return await _send(visit, _writer(visit, repo).discussions(page))
+    return await send_feed(visit, _writer(visit, repo).discussions(page))
 
 
 def _writer(visit: PageVisit, repo: Repo, revision: str = "main") -> FeedWriter:
     links = FileLinks(repo=path_of(repo), revision=revision)
     return FeedWriter(repo=repo, base_url=visit.hub.settings.base_url, links=links)
-
-
-async def _send(visit: PageVisit, feed: Feed) -> Response:
-    body = await asyncio.to_thread(render_feed, feed)
-    headers = {
-        "ETag": etag_of(body),
-        "Cache-Control": "private, no-cache",
-        "Vary": "Cookie, Authorization",
-    }
-    if has_version(visit.request, headers["ETag"]):
-        return Response(status_code=304, headers=headers)
-    return Response(body, media_type=MEDIA_TYPE, headers=headers)

@@ -35,11 +35,13 @@ _LONGEST_KEPT = 8192
 _render_kept = lru_cache(maxsize=_MOST_KEPT)(render_comment)
 
 
-def place_of(repo: Repo, hub: Hub, *, anchor: str = "") -> MarkdownPlace:
-    """Return the place of a comment, for its links."""
-    settings = hub.settings
-    place = place_in_repo(
-        path_of(repo), hub=settings.base_url, remote_images=settings.pages.remote_images
+def place_of(repo: Repo | None, hub: Hub, *, anchor: str = "") -> MarkdownPlace:
+    """Return the place of a comment, for its links; papers, posts and blogs have no repository."""
+    base_url, remote_images = hub.settings.base_url, hub.settings.pages.remote_images
+    place = (
+        MarkdownPlace(hub=base_url, remote_images=remote_images)
+        if repo is None
+        else place_in_repo(path_of(repo), hub=base_url, remote_images=remote_images)
     )
     return replace(place, anchor=anchor, heading_level=3)
 
@@ -49,6 +51,6 @@ def render_markdown(text: str, place: MarkdownPlace) -> Markup:
     return (_render_kept if len(text) <= _LONGEST_KEPT else render_comment)(text, place)
 
 
-async def render_text(text: str, repo: Repo, hub: Hub) -> Markup:
+async def render_text(text: str, repo: Repo | None, hub: Hub) -> Markup:
     """Return what somebody is about to send, as HTML."""
     return await asyncio.to_thread(render_markdown, text, place_of(repo, hub, anchor="preview"))

@@ -1,5 +1,6 @@
 """HTTP for what a script asks of a thread: previews, names, attachments, and whether it changed."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from starlette.datastructures import ImmutableMultiDict
 from hublet.community.discussions import service as discussions
 from hublet.community.threads.store import suggest_users
 from hublet.core.errors import AuthenticationNeeded
-from hublet.core.http.event_streams import EventStream, LastEventId
+from hublet.core.http.event_streams import CheckAccess, EventStream, LastEventId
 from hublet.core.http.exchange import allow_streaming, exchange_of
 from hublet.core.pages import PageRouter, page_response
 from hublet.login.auth import FormFields, find_session
@@ -22,22 +23,40 @@ from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.web.auth import PageVisit, SignedInVisit, Visit
 from hublet.web.repo_head import PURPOSE
 from hublet.web.threads import content
-from hublet.web.threads.auth import THREAD, THREADS, Number
+from hublet.web.threads.auth import (
+    PUBLIC_THREAD,
+    THREAD,
+    THREADS,
+    Number,
+    PublicThreadAddress,
+)
+from hublet.web.threads.forms import PUBLIC_PURPOSE, text_of
 from hublet.web.threads.stream import ThreadWatcher, listen
 
 _MOST_NAMES = 8
 
 router = PageRouter()
+# Papers, posts and blogs have one editor: what it does hangs on nothing that they are about.
+public_router = PageRouter()
 
 allow_streaming("POST", "/.+/discussions/attachments")
+allow_streaming("POST", "/posts/attachments")
 
 
 @router.post(f"{THREADS}/preview")
 async def preview_text(visit: SignedInVisit, address: PageRepo, form: FormFields) -> Response:
     """Show a text as it will look."""
     repo = await _check_script(visit, address, Right.see)
-    text = form.get("text", "").replace("\r\n", "\n")
+    text = text_of(form, "text")
     return page_response((await content.render_text(text, repo, visit.hub)).encode())
+
+
+@public_router.post("/posts/preview")
+async def preview_public_text(visit: SignedInVisit, form: FormFields) -> Response:
+    """Show a text of no repository as it will look."""
+    _check_token(visit, PUBLIC_PURPOSE)
+    html = await content.render_text(text_of(form, "text"), None, visit.hub)
+    return page_response(html.encode())
 
 
 @router.get(f"{THREADS}/mentions")
@@ -48,6 +67,19 @@ async def suggest_names(
     async with visit.database.read() as conn:
         repo = await repos.get(conn, visit.caller, address, Right.see)
         names = await suggest_users(conn, q, thread_repo_id=repo.id, limit=_MOST_NAMES)
+    return _list_names(names)
+
+
+@public_router.get("/posts/mentions")
+async def suggest_public_names(
+    visit: SignedInVisit, q: Annotated[str, Query(max_length=42)] = ""
+) -> Response:
+    async with visit.database.read() as conn:
+        names = await suggest_users(conn, q, thread_repo_id="", limit=_MOST_NAMES)
+    return _list_names(names)
+
+
+def _list_names(names: Iterable[str]) -> Response:
     items = Markup().join(
         Markup('<li><button type="button">{}</button></li>').format(name) for name in names
     )
@@ -59,6 +91,16 @@ async def add_attachment(request: Request, visit: SignedInVisit, address: PageRe
     """Take a file for a text; the answer is its address. The same rules as for `/uploads`."""
     repo = await _check_script(visit, address, Right.discuss)
     discussions.check_enabled(repo)
+    return await _attach(request, visit)
+
+
+@public_router.post("/posts/attachments")
+async def add_public_attachment(request: Request, visit: SignedInVisit) -> Response:
+    _check_token(visit, PUBLIC_PURPOSE)
+    return await _attach(request, visit)
+
+
+async def _attach(request: Request, visit: PageVisit) -> Response:
     media_type = attachments.check_media_type(request.headers.get("content-type", ""))
     added = await attachments.add(visit.database, visit.person, media_type, body_of(request))
     return page_response(f"{visit.hub.settings.base_url}/uploads/{added.name}".encode())
@@ -68,9 +110,13 @@ async def _check_script(visit: PageVisit, address: RepoAddress, right: Right) ->
     """Return the repository of a request that a script of the viewer's own page sent."""
     async with visit.database.read() as conn:
         repo = await repos.get(conn, visit.caller, address, right)
-    token = visit.request.headers.get("form-token", "")
-    visit.check(ImmutableMultiDict({FIELD: token}), f"{PURPOSE} {repo.id}")
+    _check_token(visit, f"{PURPOSE} {repo.id}")
     return repo
+
+
+def _check_token(visit: PageVisit, purpose: str) -> None:
+    token = visit.request.headers.get("form-token", "")
+    visit.check(ImmutableMultiDict({FIELD: token}), purpose)
 
 
 @router.get(f"{THREAD}/events")
@@ -82,24 +128,47 @@ async def stream_thread(
     last_event_id: LastEventId = None,
 ) -> Response:
     """Say whenever the thread changes; whoever may see its page may listen."""
-    request = visit.request
     async with visit.database.read() as conn:
         found = await discussions.get(conn, visit.caller, address, num)
+    shown = since if last_event_id is None else int(last_event_id)
+
+    async def check() -> None:
+        async with visit.database.read() as conn:
+            await discussions.get(conn, visit.caller, address, num)
+
+    return _stream(visit, found.thread.id, shown, check)
+
+
+@public_router.get(f"{PUBLIC_THREAD}/events")
+async def stream_public_thread(
+    visit: Visit,
+    address: PublicThreadAddress,
+    since: Annotated[int, Query(ge=0, le=2**32)] = 0,
+    last_event_id: LastEventId = None,
+) -> Response:
+    """Say whenever a paper, post or blog changes."""
+    async with visit.database.read() as conn:
+        thread = await address.find(conn)
+    shown = since if last_event_id is None else int(last_event_id)
+
+    async def check() -> None:
+        async with visit.database.read() as conn:
+            await address.find(conn)
+
+    return _stream(visit, thread.id, shown, check)
+
+
+def _stream(visit: PageVisit, thread_id: str, since: int, check: CheckAccess) -> Response:
+    """Return the events of a thread since a version, as long as `check` lets the viewer."""
+    request = visit.request
     watcher: ThreadWatcher = request.app.state.thread_watcher
     viewer = visit.caller.user_id if visit.caller else exchange_of(request).address
     watcher.check_room(viewer)
-    events = partial(
-        listen,
-        watcher,
-        found.thread.id,
-        viewer=viewer,
-        since=since if last_event_id is None else int(last_event_id),
-    )
-    return EventStream(request, events, check_access=partial(_check_access, visit, address, num))
+    events = partial(listen, watcher, thread_id, viewer=viewer, since=since)
+    return EventStream(request, events, check_access=partial(_check_access, visit, check))
 
 
-async def _check_access(visit: PageVisit, address: RepoAddress, number: int) -> None:
+async def _check_access(visit: PageVisit, check: CheckAccess) -> None:
     if visit.session is not None and await find_session(visit.request) is None:
         raise AuthenticationNeeded("The session has ended.")
-    async with visit.database.read() as conn:
-        await discussions.get(conn, visit.caller, address, number)
+    await check()

@@ -5,7 +5,12 @@ from dataclasses import field
 
 from markupsafe import Markup
 
+from hublet.community.threads.records import Emoji
 from hublet.core.dataclasses import dataclass
+from hublet.core.errors import InvalidRequest
+
+# Forms of papers, posts and blogs share one purpose: whose they are is asked of the service.
+PUBLIC_PURPOSE = "public thread"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,3 +39,11 @@ EMPTY = FormState()
 def text_of(form: Mapping[str, str], name: str) -> str:
     """Return a text as it was typed: browsers send line breaks as two characters."""
     return form.get(name, "").replace("\r\n", "\n")
+
+
+def emoji_of(form: Mapping[str, str]) -> Emoji:
+    """Return the emoji that a form gives or takes back."""
+    try:
+        return Emoji(form.get("add") or form.get("remove", ""))
+    except ValueError:
+        raise InvalidRequest(f"add must be one of {', '.join(Emoji)}.") from None

@@ -1,9 +1,9 @@
 """HTTP for the conversation of a thread: its page, and a form for each thing that can be done."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Query, Response
+from fastapi import Response
 
 from hublet.community import emoji
 from hublet.community.comment_schemas import EditComment, WriteComment
@@ -12,7 +12,7 @@ from hublet.community.discussions.records import DiscussionRecord
 from hublet.community.discussions.schemas import ChangeTitle
 from hublet.community.emoji import ThreadInContext
 from hublet.community.threads import store as thread_store
-from hublet.community.threads.records import Emoji, ThreadStatus
+from hublet.community.threads.records import ThreadStatus
 from hublet.core.database import Connection
 from hublet.core.errors import InvalidRequest
 from hublet.core.pages import PageRouter
@@ -22,15 +22,21 @@ from hublet.repos.records import RepoAddress, Right
 from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit, Visit
 from hublet.web.pages import REFUSALS, go_to, read_as
 from hublet.web.repo_head import path_of
-from hublet.web.threads import content, editor_routes, list_routes, pull_request_routes
-from hublet.web.threads.auth import THREAD, Number
-from hublet.web.threads.forms import FormState, text_of
+from hublet.web.threads import (
+    content,
+    editor_routes,
+    list_routes,
+    public_routes,
+    publication_routes,
+    pull_request_routes,
+)
+from hublet.web.threads.auth import THREAD, Number, RequestedThreadQuery
+from hublet.web.threads.forms import FormState, emoji_of, text_of
 from hublet.web.threads.pages import check_thread_form, finish, show_refusal, show_thread
 from hublet.web.threads.views import ThreadQuery
 
 router = PageRouter(prefix=THREAD)
 
-_Id = Annotated[str, Query(max_length=24)]
 # Does what a form asks for; returns the id of the comment to go to, if any.
 _Action = Callable[[Connection, DiscussionRecord], Awaitable[Any]]
 
@@ -42,11 +48,8 @@ async def get_thread_page(
     visit: Visit,
     repo: PageRepo,
     num: Number,
-    entries: Annotated[str, Query(max_length=10)] = "",
-    edit: _Id = "",
-    quote: _Id = "",
+    query: RequestedThreadQuery,
 ) -> Response:
-    query = ThreadQuery(is_whole=entries == "all", edit=edit, quote=quote)
     return await show_thread(visit, repo, num, query=query)
 
 
@@ -54,23 +57,27 @@ async def get_thread_page(
 async def add_comment(
     visit: SignedInVisit, repo: PageRepo, num: Number, form: FormFields
 ) -> Response:
-    """Comment, show how the comment would look, or comment and close or open the thread."""
+    """Comment, answer, show how it would look, or comment and close or open the thread."""
     discussion = await check_thread_form(visit, repo, num, form)
-    text = text_of(form, "comment")
+    text, parent_id = text_of(form, "comment"), form.get("reply_to", "")
+    values = {"comment": text, "reply_to": parent_id}
     if "preview" in form:
         html = await content.render_text(text, discussion.repo, visit.hub)
-        state = FormState(name="comment", values={"comment": text}, preview=html)
+        state = FormState(name="comment", values=values, preview=html)
         return await show_thread(visit, repo, num, form=state)
 
     async def act(conn: Connection, found: DiscussionRecord) -> str:
         status = _STATUSES.get(form.get("then", ""))
         if status is None:
             asked = read_as(WriteComment, comment=text)
-            return (await service.comment(conn, visit.person, found, asked.comment)).id
+            written = await service.comment(
+                conn, visit.person, found, asked.comment, parent_id=parent_id or None
+            )
+            return written.id
         message = read_as(WriteComment, comment=text).comment if text.strip() else None
         return (await service.set_status(conn, visit.person, found, status, message=message)).id
 
-    state = FormState(name="comment", values={"comment": text})
+    state = FormState(name="comment", values=values)
     return await _change(visit, repo, num, state, act)
 
 
@@ -115,7 +122,7 @@ async def react_to_comment(
 
     async def act(conn: Connection, found: DiscussionRecord) -> str:
         place = ThreadInContext(thread=found.thread, context=service.context_of(found.repo))
-        reaction = _emoji_of(form.get("add") or form.get("remove", ""))
+        reaction = emoji_of(form)
         if "add" in form:
             service.check_enabled(found.repo)
             await emoji.add(conn, visit.person, place, comment_id, reaction)
@@ -124,13 +131,6 @@ async def react_to_comment(
         return comment_id
 
     return await _change(visit, repo, num, FormState(name="thread"), act)
-
-
-def _emoji_of(name: str) -> Emoji:
-    try:
-        return Emoji(name)
-    except ValueError:
-        raise InvalidRequest(f"add must be one of {', '.join(Emoji)}.") from None
 
 
 @router.post("/title")
@@ -239,4 +239,11 @@ async def _change(
     return await finish(visit, repo, num, anchor=anchor or "")
 
 
-ROUTERS = (list_routes.router, router, editor_routes.router, pull_request_routes.router)
+# Papers, posts and blogs: their addresses have a fixed first word.
+PUBLIC_ROUTERS = (publication_routes.router, editor_routes.public_router, public_routes.router)
+ROUTERS = (
+    list_routes.router,
+    router,
+    editor_routes.router,
+    pull_request_routes.router,
+)

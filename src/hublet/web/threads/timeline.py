@@ -7,7 +7,6 @@ from markupsafe import Markup
 
 from hublet.community.discussions.records import (
     DiscussionHistory,
-    DiscussionRecord,
     DiscussionRights,
     ThreadReference,
 )
@@ -16,6 +15,8 @@ from hublet.community.threads.records import (
     Comment,
     CommentRevision,
     EmojiCount,
+    PublicThreadRights,
+    Thread,
     ThreadChange,
     ThreadStatus,
 )
@@ -106,17 +107,19 @@ class ThreadMaterial:
     """All that a timeline is made of."""
 
     hub: Hub
-    discussion: DiscussionRecord
+    thread: Thread
+    # None for a paper, post or blog, whose text is no comment.
+    repo: Repo | None
     history: DiscussionHistory
     # Where this thread is named, as far as the viewer may see it.
     references: Sequence[tuple[ThreadReference, Repo]]
     audience: ThreadAudience
-    rights: DiscussionRights
+    rights: DiscussionRights | PublicThreadRights
     user_id: str | None
     # Changes with all that the page shows.
     version: int
-    # None for a mere discussion.
-    heads: PullRequestHeads | None
+    # None for what is no pull request.
+    heads: PullRequestHeads | None = None
 
 
 def build(material: ThreadMaterial, *, is_whole: bool) -> tuple[list[TimelineEntry], int]:
@@ -137,7 +140,7 @@ def build(material: ThreadMaterial, *, is_whole: bool) -> tuple[list[TimelineEnt
 
 def _changes(material: ThreadMaterial) -> Iterator[ThreadChange]:
     """Yield the changes; the commit of a merge is named by the merge itself."""
-    merge_commit = material.discussion.thread.merge_commit_id
+    merge_commit = material.thread.merge_commit_id
     for change in material.history.changes:
         if change.type != "commit" or change.data.get("oid") != merge_commit:
             yield change
@@ -146,7 +149,8 @@ def _changes(material: ThreadMaterial) -> Iterator[ThreadChange]:
 def _entries(
     material: ThreadMaterial, events: Sequence[Comment | ThreadChange | ReferenceEntry]
 ) -> Iterator[TimelineEntry]:
-    first = min((each.id for each in material.history.comments), default=None)
+    ids = [each.id for each in material.history.comments] if material.repo else []
+    first = min(ids, default=None)
     was_closed = False
     for event in events:
         if isinstance(event, Comment):
@@ -160,7 +164,7 @@ def _entries(
 
 
 def _reference(material: ThreadMaterial, reference: ThreadReference, repo: Repo) -> ReferenceEntry:
-    thread, is_here = reference.thread, repo.id == material.discussion.repo.id
+    thread, is_here = reference.thread, material.repo is not None and repo.id == material.repo.id
     return ReferenceEntry(
         id=reference.comment_id,
         author=reference.author,
@@ -195,7 +199,7 @@ def _comment(material: ThreadMaterial, comment: Comment, *, is_first: bool) -> C
         author=name_in(history, comment.author_id),
         comment=comment,
         html=_html(material, comment),
-        role=_role(material.discussion, comment),
+        role=_role(material, comment),
         reactions=[
             _reaction(material, comment, each) for each in history.emoji.get(comment.id, ())
         ],
@@ -211,14 +215,14 @@ def _comment(material: ThreadMaterial, comment: Comment, *, is_first: bool) -> C
 def _html(material: ThreadMaterial, comment: Comment) -> Markup:
     if comment.hidden:
         return Markup()
-    place = place_of(material.discussion.repo, material.hub, anchor=comment.id)
+    place = place_of(material.repo, material.hub, anchor=comment.id)
     return render_markdown(comment.raw, place)
 
 
-def _role(discussion: DiscussionRecord, comment: Comment) -> str:
-    if comment.author_id == discussion.repo.owner_id:
+def _role(material: ThreadMaterial, comment: Comment) -> str:
+    if material.repo is not None and comment.author_id == material.repo.owner_id:
         return "Owner"
-    return "Author" if comment.author_id == discussion.thread.author_id else ""
+    return "Author" if comment.author_id == material.thread.author_id else ""
 
 
 def _reaction(material: ThreadMaterial, comment: Comment, emoji: EmojiCount) -> ReactionView:

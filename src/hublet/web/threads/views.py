@@ -4,11 +4,16 @@ import shlex
 from collections.abc import Sequence
 from enum import StrEnum
 
+from markupsafe import Markup
+
 from hublet.community.discussions.records import OPEN_STATUSES, DiscussionRecord, DiscussionRights
 from hublet.community.discussions.view import PullRequestState, ThreadAudience
-from hublet.community.threads.records import ThreadStatus
+from hublet.community.papers.records import PaperRecord
+from hublet.community.threads.records import PublicThreadRights, Thread, ThreadKind, ThreadStatus
 from hublet.core.dataclasses import dataclass
-from hublet.repos.records import HEADS
+from hublet.core.pages import Frame
+from hublet.repos.records import HEADS, Repo
+from hublet.web.publications import FOLDERS, plain_title, text_below_title
 from hublet.web.repo_head import RepoHead
 from hublet.web.threads.forms import FormState
 from hublet.web.threads.list_views import Badge, badge_of
@@ -29,32 +34,79 @@ class ThreadQuery:
 
     tab: ThreadTab = ThreadTab.conversation
     is_whole: bool = False
-    # The comment whose text is edited, and the one that is quoted.
+    # The comment whose text is edited, the one that is quoted, and the one that is answered.
     edit: str = ""
     quote: str = ""
+    reply: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadView:
+class ConversationView:
+    """The comments of a thread of any kind, and the forms beside them."""
+
+    audience: ThreadAudience
+    entries: Sequence[TimelineEntry]
+    # How many entries are left out.
+    cut: int
+    query: ThreadQuery
+    form: FormState
+    # Changes with all that the page shows.
+    version: int
+
+    @property
+    def comment_text(self) -> str:
+        """What stands in the field for a new comment."""
+        quoted = self._find_comment(self.query.quote)
+        lines = quoted.comment.raw.splitlines() if quoted else []
+        quotation = "".join(f"> {line}\n" for line in lines) + "\n" if lines else ""
+        return self.form.typed("comment", "comment", quotation)
+
+    @property
+    def answered(self) -> CommentEntry | None:
+        """The comment that a new one would answer."""
+        return self._find_comment(self.form.typed("comment", "reply_to", self.query.reply))
+
+    def _find_comment(self, comment_id: str) -> CommentEntry | None:
+        return next(
+            (
+                each
+                for each in self.entries
+                if isinstance(each, CommentEntry)
+                and each.id == comment_id
+                and not each.comment.hidden
+            ),
+            None,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadView(ConversationView):
     """What the templates of a thread take as `view`."""
 
     head: RepoHead
     base_url: str
     discussion: DiscussionRecord
     rights: DiscussionRights
-    audience: ThreadAudience
     author: str
-    entries: Sequence[TimelineEntry]
-    # How many entries are left out.
-    cut: int
     # None for a mere discussion, and where commits are gone.
     state: PullRequestState | None
-    query: ThreadQuery
-    form: FormState
-    # Changes with all that the page shows.
-    version: int
     # Whether it is a pull request whose ref is still there.
     has_ref: bool
+
+    @property
+    def noun(self) -> str:
+        return self.discussion.noun
+
+    @property
+    def is_disabled(self) -> bool:
+        return self.head.repo.discussions_disabled
+
+    @property
+    def next_status(self) -> str:
+        """What the button beside "Comment" does: close it, open it again, or nothing."""
+        if not self.rights.may_change or self.discussion.thread.status is ThreadStatus.merged:
+            return ""
+        return "close" if self.is_open else "open"
 
     @property
     def path(self) -> str:
@@ -131,21 +183,59 @@ class ThreadView:
             f"hf download {repo.full_name}{kind} \\\n  --revision {self.discussion.ref}"
         )
 
-    @property
-    def comment_text(self) -> str:
-        """What stands in the field for a new comment."""
-        return self.form.typed("comment", "comment", self._quotation)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicHead:
+    """What forms of papers, posts and blogs take where those of a repository take its head."""
+
+    frame: Frame | None
+    form_token: str
+    editor_path: str = "/posts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaperView:
+    """What only a paper has."""
+
+    record: PaperRecord
+    submitter: str
+    is_upvoted: bool
+    # Models, datasets and Spaces that name it among their tags.
+    repos: Sequence[tuple[Repo, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicThreadView(ConversationView):
+    """What the template of a paper, post or blog takes as `view`."""
+
+    head: PublicHead
+    thread: Thread
+    path: str
+    rights: PublicThreadRights
+    html: Markup
+    author: str
+    # The owner of a blog, if that is not the author.
+    organization: str | None = None
+    paper: PaperView | None = None
+
+    # Where comments can be closed there is another button beside "Comment".
+    next_status: str = ""
+    is_disabled: bool = False
 
     @property
-    def _quotation(self) -> str:
-        quoted = next(
-            (
-                each.comment.raw
-                for each in self.entries
-                if isinstance(each, CommentEntry)
-                and each.id == self.query.quote
-                and not each.comment.hidden
-            ),
-            "",
-        )
-        return "".join(f"> {line}\n" for line in quoted.splitlines()) + "\n" if quoted else ""
+    def noun(self) -> str:
+        return str(self.thread.kind)
+
+    @property
+    def title(self) -> str:
+        return plain_title(self.thread)
+
+    @property
+    def folder(self) -> str:
+        return FOLDERS[self.thread.kind]
+
+    @property
+    def is_titled(self) -> bool:
+        """Whether the title is more than the first line of the text below it."""
+        text = (self.thread.body or "").strip()
+        return self.thread.kind is not ThreadKind.post or text_below_title(self.thread) == text
