@@ -1,5 +1,5 @@
--- Which comments name another thread, as in #12 or ada/engine#12, for the timeline of the thread that
--- is named. Comments from before have no rows here.
+-- Threads that comments name, as in #12 or ada/engine#12, for the timeline of the thread named.
+-- Comments from before have no rows here.
 
 CREATE TABLE thread_references (
     -- The thread that is named.
