@@ -208,7 +208,10 @@ def _settings(data_dir: Path, url: str | None = None) -> Settings:
     return replace(
         settings,
         server=replace(settings.server, base_url="http://hub.test", port=80),
-        database=replace(settings.database, data_dir=data_dir, url=url, pool_size=4),
+        # To connect may take longer than the default's five seconds on a busy machine.
+        database=replace(
+            settings.database, data_dir=data_dir, url=url, pool_size=4, busy_timeout_seconds=30
+        ),
         worker=replace(settings.worker, poll_seconds=0.05),
         # The same on every machine, with bubblewrap or without.
         jobs=replace(settings.jobs, runner="process"),

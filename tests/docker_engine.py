@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from patience import SOON_SECONDS
 from processes import wait_until
 
 # What names an engine that runs already; it has to know the image.
 VARIABLE = "HUBLET_TEST_DOCKER"
 IMAGE = os.environ.get("HUBLET_TEST_DOCKER_IMAGE", "busybox")
 
-_START_SECONDS = 60.0
-_STOP_SECONDS = 30.0
+_START_SECONDS = _STOP_SECONDS = SOON_SECONDS
 
 
 @contextmanager

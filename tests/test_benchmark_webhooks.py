@@ -27,6 +27,7 @@ from benchmarks.webhook_scene import a_push, a_repo, until
 from benchmarks.workbench import Workbench, workbench
 
 from hublet.webhooks.triggers.payload import render_body, trigger_of
+from patience import SOON_SECONDS
 
 REQUEST = b"POST /hook HTTP/1.1\r\nWebhook-Id: abc\r\nContent-Length: 3\r\n\r\n{ }"
 
@@ -47,7 +48,9 @@ def test_a_request_is_read_to_its_end(received: bytes, read: tuple[int, str] | N
 
 @contextmanager
 def asking(sink: Sink, endpoint: int) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", sink.ports[endpoint]), timeout=5) as connection:
+    with socket.create_connection(
+        ("127.0.0.1", sink.ports[endpoint]), timeout=SOON_SECONDS
+    ) as connection:
         yield connection
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from patience import SOON_SECONDS
 from processes import Place, serving, wait_until
 from receiver.scripts import Script, running_script
 
 SECRET = "whsec_c3RlYW0gYW5kIGNvYWwsIGNvYWwgYW5kIHN0ZWFt"
-SECONDS = 30.0
 ROOT = Path(__file__).parents[2]
 # `make` installs the public library there, with gradio.
 WITH_GRADIO = ROOT / ".venv" / "clients" / "receiver" / "bin" / "python"
@@ -67,7 +67,7 @@ def tried(client: httpx2.Client, webhook_id: str, *, count: int) -> list[dict[st
     def found() -> list[dict[str, Any]]:
         return [each for each in _ok(client.get(path)) if "status" in each]
 
-    wait_until(lambda: len(found()) >= count, seconds=SECONDS)
+    wait_until(lambda: len(found()) >= count, seconds=SOON_SECONDS)
     return [_ok(client.get(f"{path}/{each['id']}")) for each in reversed(found())]
 
 
@@ -120,7 +120,7 @@ def test_what_was_answered_first_is_handled_once_also_when_it_is_replayed(
         open_discussion(client)
         [delivery] = tried(client, webhook_id, count=1)
         replayed = client.post(f"/api/settings/webhooks/{webhook_id}/replay/{delivery['id']}")
-        wait_until(lambda: len(heard(folder)) == 1, seconds=SECONDS)
+        wait_until(lambda: len(heard(folder)) == 1, seconds=SOON_SECONDS)
         assert receiver.stop() == 0
 
     assert delivery["status"] == 202

@@ -10,9 +10,8 @@ import pytest
 
 from cli.hublet_command import Hublet, Outcome
 from cli.listeners import listening, wait_for_count
+from patience import SOON_SECONDS
 from processes import Server, wait_until
-
-SECONDS = 10
 
 _numbers = itertools.count()
 
@@ -72,7 +71,7 @@ def told(inbox: Hublet, server: Server, repo: str, *titles: str) -> None:
         discuss(server, repo, title)
     wait_until(
         lambda: {item["discussion"]["title"] for item in items(inbox, "-n", "99")} >= set(titles),
-        seconds=SECONDS,
+        seconds=SOON_SECONDS,
     )
 
 

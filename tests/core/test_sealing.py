@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hublet.core.sealing import Key, KeyRing, KeyRingError, SealBroken
+from patience import SOON_SECONDS
 
 OLD = bytes(range(32))
 NEW = bytes(range(100, 132))
@@ -232,7 +233,7 @@ def test_processes_that_start_at_once_end_with_the_same_ring(
 
     def draw_together() -> KeyRing:
         # All have found no file by now, and none has written one.
-        together.wait(timeout=10)
+        together.wait(timeout=SOON_SECONDS)
         return draw()
 
     monkeypatch.setattr(KeyRing, "new", draw_together)

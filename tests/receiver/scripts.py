@@ -12,10 +12,11 @@ from pathlib import Path
 
 import httpx2
 
+from patience import SOON_SECONDS
 from processes import wait_until
 from receiver.deliveries import BODY
 
-_SECONDS = 30.0
+_SECONDS = SOON_SECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from hublet.receiver import WebhookPayload, WebhooksServer
+from patience import SOON_SECONDS
 from receiver.asgi_exchange import Exchange
 from receiver.deliveries import BODY, JSON, PAYLOAD, a_payload, get, post, signed
 
@@ -342,12 +343,12 @@ async def test_a_slow_handler_is_answered_for_and_goes_on(
 
     @server.add_webhook
     async def asynchronous(payload: WebhookPayload) -> None:
-        await asyncio.to_thread(gate.wait, 30)
+        await asyncio.to_thread(gate.wait, SOON_SECONDS)
         ended.append("asynchronous")
 
     @server.add_webhook
     def in_a_thread(payload: WebhookPayload) -> None:
-        gate.wait(30)
+        gate.wait(SOON_SECONDS)
         ended.append("in_a_thread")
 
     exchange = Exchange(server, f"/webhooks/{name}", WITH_SECRET, _pieces(BODY))

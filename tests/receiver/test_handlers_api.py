@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from hublet.receiver import WebhookPayload, WebhooksServer
+from patience import SOON_SECONDS
 from receiver.deliveries import BODY, JSON, PAYLOAD, post
 
 
@@ -351,7 +352,7 @@ async def test_a_handler_that_blocks_holds_nobody_up(server: WebhooksServer) -> 
 
     @server.add_webhook
     def waits(payload: WebhookPayload) -> bool:
-        return held.wait(5)
+        return held.wait(SOON_SECONDS)
 
     @server.add_webhook
     async def frees(payload: WebhookPayload) -> None:

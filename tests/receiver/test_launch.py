@@ -14,6 +14,7 @@ import pytest
 
 from hublet.receiver import WebhookPayload, WebhooksServer
 from hublet.receiver.spool_store import SpoolStore
+from patience import SOON_SECONDS
 from processes import wait_until
 from receiver.deliveries import BODY, JSON
 
@@ -48,7 +49,7 @@ def deliver(server: WebhooksServer) -> Any:
         data=BODY,
         headers=JSON | {"x-webhook-secret": "coal"},
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=SOON_SECONDS) as answer:
         return json.load(answer)
 
 
@@ -82,7 +83,7 @@ def test_a_webhook_can_be_added_while_it_serves(server: WebhooksServer) -> None:
         data=BODY,
         headers=JSON | {"x-webhook-secret": "coal"},
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=SOON_SECONDS) as answer:
         assert json.load(answer) == "later"
 
 
@@ -92,7 +93,7 @@ def test_a_closed_server_is_gone_and_can_be_launched_again(server: WebhooksServe
     server.close()
 
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=5)
+        socket.create_connection(("127.0.0.1", port), timeout=SOON_SECONDS)
     launch(server, server_port=port)
     assert deliver(server) == "ada/engine"
 
@@ -111,11 +112,11 @@ def test_closing_what_was_never_launched_does_nothing(server: WebhooksServer) ->
 def test_a_launch_that_blocks_ends_with_close(server: WebhooksServer) -> None:
     blocked = threading.Thread(target=server.launch, kwargs={"server_port": 0, "quiet": True})
     blocked.start()
-    wait_until(lambda: server.local_url is not None, seconds=30)
+    wait_until(lambda: server.local_url is not None, seconds=SOON_SECONDS)
     assert blocked.is_alive()
 
     server.close()
-    blocked.join(30)
+    blocked.join(SOON_SECONDS)
 
     assert not blocked.is_alive()
 
@@ -231,7 +232,7 @@ def is_alive(server: WebhooksServer) -> bool:
 
 
 def assert_it_stops(server: WebhooksServer) -> None:
-    wait_until(lambda: not is_alive(server), seconds=30)
+    wait_until(lambda: not is_alive(server), seconds=SOON_SECONDS)
 
 
 def test_it_stops_when_nothing_comes_for_long_enough(
@@ -282,8 +283,8 @@ def test_the_idle_time_begins_when_work_from_the_spool_has_ended(
 
     launch(server, server_port=0)
     deliver(server)
-    assert ended.wait(30)
-    wait_until(lambda: not server._application.is_busy, seconds=30)  # noqa: SLF001 - as above
+    assert ended.wait(SOON_SECONDS)
+    wait_until(lambda: not server._application.is_busy, seconds=SOON_SECONDS)  # noqa: SLF001 - as above
     movable_time.seconds += 50
     time.sleep(SOME_LOOKS_SECONDS)
     assert is_alive(server)
@@ -310,8 +311,8 @@ def test_a_server_whose_spool_has_a_delivery_to_retry_is_not_idle(
 
     launch(server, server_port=0)
     deliver(server)
-    wait_until(lambda: len(attempts) == 2, seconds=30)
-    wait_until(lambda: not server._application.is_busy, seconds=30)  # noqa: SLF001 - as above
+    wait_until(lambda: len(attempts) == 2, seconds=SOON_SECONDS)
+    wait_until(lambda: not server._application.is_busy, seconds=SOON_SECONDS)  # noqa: SLF001 - as above
     movable_time.seconds += IDLE_SECONDS
     assert_it_stops(server)
 
@@ -351,5 +352,5 @@ def test_behind_a_proxy_the_page_tells_the_address_there(server: WebhooksServer,
     launch(server, server_port=0, root_path=root)
 
     assert deliver(server) == "ada/engine"
-    with urllib.request.urlopen(f"{server.local_url}/", timeout=10) as page:
+    with urllib.request.urlopen(f"{server.local_url}/", timeout=SOON_SECONDS) as page:
         assert f"POST {server.local_url}/proxied/webhooks/hear<" in page.read().decode()

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from huggingface_hub import webhook_endpoint as theirs
 
+from patience import SOON_SECONDS
 from processes import wait_until
 from receiver.deliveries import JSON, a_payload, signed
 from receiver.scripts import Script, running_script
@@ -179,7 +180,7 @@ def test_an_endpoint_can_be_launched_by_hand(tmp_path: Path) -> None:
 def test_the_same_path_twice_fails_and_nothing_serves(tmp_path: Path) -> None:
     text = ENDPOINTS + "\nwebhook_endpoint('/blocks')(blocks)\n"
     with running_script(text, tmp_path) as script:
-        assert script.popen.wait(30) == 1
+        assert script.popen.wait(SOON_SECONDS) == 1
 
     assert "ValueError: Webhook /webhooks/blocks already exists." in script.said
     assert "ready to use" not in script.said

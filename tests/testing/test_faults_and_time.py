@@ -9,11 +9,12 @@ import pytest
 from huggingface_hub import HfApi
 
 from hublet.testing import Hub, Receiver
+from patience import SOON_SECONDS
 
 
 @pytest.fixture
 def http(hub: Hub) -> Iterator[httpx2.Client]:
-    with httpx2.Client(base_url=hub.url, trust_env=False, timeout=30) as http:
+    with httpx2.Client(base_url=hub.url, trust_env=False, timeout=SOON_SECONDS) as http:
         yield http
 
 

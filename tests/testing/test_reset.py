@@ -13,6 +13,7 @@ from huggingface_hub import HfApi
 
 from hublet.core import clock
 from hublet.testing import Hub, HubProcess, Receiver
+from patience import SOON_SECONDS
 
 
 def soon(is_so: Callable[[], bool], *, seconds: float = 20.0) -> bool:
@@ -94,7 +95,7 @@ def test_a_request_under_way_is_broken_off(hub: Hub) -> None:
     answers: list[httpx2.Response] = []
 
     def ask() -> None:
-        answers.append(httpx2.get(f"{hub.url}/healthz", trust_env=False, timeout=30))
+        answers.append(httpx2.get(f"{hub.url}/healthz", trust_env=False, timeout=SOON_SECONDS))
 
     asking = threading.Thread(target=ask)
     asking.start()

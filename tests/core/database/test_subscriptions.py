@@ -111,7 +111,7 @@ async def test_a_busy_process_hears_of_the_others_too(
         await asyncio.sleep(0.05)
         await wake(other, "notes")
 
-        assert await bell.wait(timeout=2)
+        assert await bell.wait(timeout=SOON_SECONDS)
         for writer in writers:
             writer.cancel()
         await asyncio.gather(*writers, return_exceptions=True)

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from hublet.core.outgoing.resolver import Resolver
+from patience import SOON_SECONDS
 
 
 async def test_a_real_lookup_finds_this_machine() -> None:
@@ -23,7 +24,7 @@ class SlowNames:
 
     def __call__(self, *_arguments: object, **_options: object) -> list[object]:
         self.asked += 1
-        self.gone_on.wait(10)
+        self.gone_on.wait(SOON_SECONDS)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("8.8.8.8", 0))] * 2
 
 

@@ -75,7 +75,7 @@ def fast_handlers(routes: Sequence[BaseRoute]) -> dict[tuple[str, str], FastHand
         (method, route.path): route.endpoint
         for route in routes
         if isinstance(route, FastRoute)
-        for method in route.methods
+        for method in route.methods or ()
     }
 
 
