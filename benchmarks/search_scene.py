@@ -79,12 +79,17 @@ async def _finish(conn: Connection, *, copies: int, different: int, is_clustered
     if is_clustered:
         await conn.execute(f"{entries} ORDER BY 1, 2, 3, 4")
     else:
-        await conn.execute("SET LOCAL maintenance_work_mem = '1GB'")
-        await conn.execute("ALTER TABLE search_words DROP CONSTRAINT search_words_pkey")
-        await conn.execute(entries)
-        await conn.execute("ALTER TABLE search_words ADD PRIMARY KEY (scope, word, rank, number)")
+        # A migration may take its time; another statement may not.
+        await conn.apply(
+            f"""
+            SET LOCAL maintenance_work_mem = '1GB';
+            ALTER TABLE search_words DROP CONSTRAINT search_words_pkey;
+            {entries};
+            ALTER TABLE search_words ADD PRIMARY KEY (scope, word, rank, number);
+            """
+        )
     await conn.execute("DROP TABLE unsorted_words")
-    await conn.execute("ANALYZE")
+    await conn.apply("ANALYZE;")
 
 
 def _vocabulary(chance: random.Random) -> list[str]:
