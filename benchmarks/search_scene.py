@@ -57,25 +57,39 @@ async def load(database: Database, *, repos: int) -> SearchScene:
         made += size
     async with database.transaction() as conn:
         with conn.in_bulk():
-            await _finish(conn, copies=repos // different, different=different)
+            await _finish(
+                conn,
+                copies=repos // different,
+                different=different,
+                is_clustered=database.kind == "sqlite",
+            )
     return SearchScene(reader_id=ids[0], vocabulary=vocabulary)
 
 
-async def _finish(conn: Connection, *, copies: int, different: int) -> None:
-    """Add the copies, and all entries in their order."""
+async def _finish(conn: Connection, *, copies: int, different: int, is_clustered: bool) -> None:
+    """Add the copies, and all entries in the order of the tree that holds them, or before there is one."""
     for copy in range(1, copies):
         await _add_copies(conn, copy, different)
     numbers = ", ".join(f"({copy})" for copy in range(copies))
-    await conn.execute(
-        f"""
+    entries = f"""
         INSERT INTO search_words
-        SELECT scope, word, rank, number - copies.column1 * $1
-        FROM unsorted_words CROSS JOIN (VALUES {numbers}) AS copies ORDER BY 1, 2, 3, 4
-        """,
-        different,
-    )
+        SELECT scope, word, rank, number - copies.column1 * {different}
+        FROM unsorted_words CROSS JOIN (VALUES {numbers}) AS copies
+    """
+    if is_clustered:
+        await conn.execute(f"{entries} ORDER BY 1, 2, 3, 4")
+    else:
+        # A migration may take its time; another statement may not.
+        await conn.apply(
+            f"""
+            SET LOCAL maintenance_work_mem = '1GB';
+            ALTER TABLE search_words DROP CONSTRAINT search_words_pkey;
+            {entries};
+            ALTER TABLE search_words ADD PRIMARY KEY (scope, word, rank, number);
+            """
+        )
     await conn.execute("DROP TABLE unsorted_words")
-    await conn.execute("ANALYZE")
+    await conn.apply("ANALYZE;")
 
 
 def _vocabulary(chance: random.Random) -> list[str]:

@@ -22,6 +22,8 @@ _SERVER_TIME = Goal(aim=25, more_is_better=False, of="ours")
 _FIRST_VISIT = Goal(aim=100, more_is_better=False, of="ours")
 _REPO = "engine"
 _PAGE = f"/{OWNER}/{_REPO}"
+_THREAD = f"{_PAGE}/discussions/1"
+_COMMENTS = 20
 _BROWSER = {"accept": "text/html", "accept-encoding": "gzip"}
 _KILOBYTE = 1000
 _STATIC = re.compile(rb'(?:href|src)="(/static/[^"#]+)')
@@ -60,7 +62,7 @@ datasets: [ada/numbers]
 
 
 def measure(bench: Workbench) -> Iterator[Row]:
-    """Repository page: p50 and p99 of its server time, its processor time, a first visit."""
+    """Repository and thread page: p50 and p99 of server time, processor time; a first visit."""
     site = bench.site("SQLite")
     token, cookie = run_loop(_populate(site.settings()))
     signed_in = _BROWSER | {"cookie": f"{SESSION_COOKIE}={cookie}"}
@@ -68,16 +70,18 @@ def measure(bench: Workbench) -> Iterator[Row]:
         account = Account(hub=hub, token=token)
         _fill(account)
         readers = {"signed in": signed_in, "not signed in": _BROWSER}
-        for headers in readers.values():
-            _open(hub.port, headers)
+        asked = {f"repository page, {name}": (_PAGE, headers) for name, headers in readers.items()}
+        asked["thread page, signed in"] = (_THREAD, signed_in)
+        for path, headers in asked.values():
+            _open(hub.port, headers, path)
         targets = [
             LoadTarget(
                 name=name,
                 process_id=hub.child.id,
                 port=hub.port,
-                request=request_bytes("GET", _PAGE, headers=headers),
+                request=request_bytes("GET", path, headers=headers),
             )
-            for name, headers in readers.items()
+            for name, (path, headers) in asked.items()
         ]
         rounds = alternate(
             targets,
@@ -90,13 +94,13 @@ def measure(bench: Workbench) -> Iterator[Row]:
             latencies = merged(each.latencies for each in taken)
             for share, word in ((0.5, "p50"), (0.99, "p99")):
                 yield Row(
-                    subject=f"repository page, {name}, {word}",
+                    subject=f"{name}, {word}",
                     unit="ms",
                     ours=percentile(latencies, share),
                     goal=_SERVER_TIME,
                 )
             yield Row(
-                subject=f"repository page, {name}, processor time",
+                subject=f"{name}, processor time",
                 unit="ms",
                 ours=sum(each.cpu_micros for each in taken) / len(taken) / 1000,
                 goal=_SERVER_TIME,
@@ -119,16 +123,19 @@ def _fill(account: Account) -> None:
     account.create_repo(_REPO)
     files = {f"src/part-{number:02}.py": b"import torch\n" for number in range(60)}
     account.commit(_REPO, commit_body({"README.md": _CARD.encode(), **files}))
+    path = f"/api/models/{OWNER}/{_REPO}/discussions"
     for number in range(8):
         body = {"title": f"Does it run on {number} cards?", "description": "Please."}
-        path = f"/api/models/{OWNER}/{_REPO}/discussions"
         account.send("POST", path, json.dumps(body).encode())
+    for number in range(_COMMENTS):
+        body = {"comment": f"It does on **{number}** of them, see `src/part-{number:02}.py`."}
+        account.send("POST", f"{path}/1/comment", json.dumps(body).encode())
 
 
-def _open(port: int, headers: dict[str, str]) -> bytes:
-    status, body = fetch(port, _PAGE, headers)
+def _open(port: int, headers: dict[str, str], path: str = _PAGE) -> bytes:
+    status, body = fetch(port, path, headers)
     if status != 200:
-        raise Spoiled(f"{_PAGE} answered {status}.")
+        raise Spoiled(f"{path} answered {status}.")
     return body
 
 

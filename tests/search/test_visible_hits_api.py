@@ -7,6 +7,7 @@ from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import OPERATOR, OrganizationPlan, Role
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Database
+from hublet.search import store
 from hublet.tokens import service as tokens
 from hublet.tokens.records import Grants, Scope, ScopedGrant, TokenRole
 from people import Headers, a_user, an_organization, sign_in
@@ -141,6 +142,23 @@ async def test_a_token_finds_what_it_created_among_much_that_it_did_not(
     assert set(await names(client, "tide", app)) == PUBLIC | {"ada/tide-app"}
     assert set(await names(client, "tide", app, limit=1)) == {"ada/tide-app"}
     assert set(await names(client, "tide", other)) == PUBLIC
+
+
+async def test_what_is_one_s_own_is_found_among_much_that_is_public(
+    client: httpx2.AsyncClient, database: Database, ada: Headers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MOST_CANDIDATES", 5)
+    monkeypatch.setattr(store, "_MOST_PUBLIC", 3)
+    await a_repo(client, ada, "ada/deep-engine", private=True)
+    bob = await sign_in(database, "bob")
+    for number in range(6):
+        await a_repo(client, bob, f"bob/deep-engine-{number}")
+    await in_step(database)
+
+    found = await names(client, "deep engine", ada)
+
+    assert "ada/deep-engine" in found
+    assert len(found) == 4
 
 
 async def test_a_former_member_finds_nothing_inside(

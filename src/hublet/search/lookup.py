@@ -32,6 +32,8 @@ from hublet.search.records import (
 from hublet.search.store import WordQuery
 from hublet.tokens.records import Caller
 
+# With fewer hits, a mistyped word is looked for.
+FEW = 3
 # How many documents are looked at until a page is full, in steps: the first is nearly always enough.
 _FURTHER_STEPS = (500, 1500)
 
@@ -69,7 +71,9 @@ class Lookup:
     async def with_words(self, conn: Reader, found: tuple[str, ...]) -> "Lookup":
         """Return the same lookup for other words."""
         counted = dict.fromkeys([*found, words.joined(found)]) if found else {}
-        counts = await store.count_words(conn, self.scopes, list(counted))
+        # Of one word it matters only whether there are a few; of several, which is the rarest.
+        most = store.MOST_CANDIDATES if len(found) > 1 else FEW
+        counts = await store.count_words(conn, self.scopes, list(counted), most=most)
         return replace(self, words=found, counts=counts)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hublet.core.database import Reader
 from hublet.core.paging import InvalidCursor, read_cursor, write_cursor
 from hublet.search import store, words
-from hublet.search.lookup import Lookup, load, prepare, scan
+from hublet.search.lookup import FEW, Lookup, load, prepare, scan
 from hublet.search.records import (
     Candidate,
     IndexPosition,
@@ -21,8 +21,6 @@ from hublet.tokens.records import Caller
 
 # Counts stop here: nobody needs the exact number of a million.
 MOST_COUNTED = 101
-# With fewer hits, a mistyped word is looked for.
-_FEW = 3
 _MOST_CORRECTIONS = 8
 _OF_EACH_KIND = 3
 _CURSOR = re.compile(r"(c?):(-?\d{1,6}):(-?\d{1,18})")
@@ -41,7 +39,7 @@ async def _first_page(conn: Reader, lookup: Lookup, query: SearchQuery) -> Searc
     wanted = max(MOST_COUNTED, query.limit + 1)
     found, suggestion = await _scan_kinds(conn, lookup, wanted=wanted), ""
     is_corrected = False
-    if _total(found) < _FEW and (corrected := await _correct(conn, lookup)) is not None:
+    if _total(found) < FEW and (corrected := await _correct(conn, lookup)) is not None:
         better = await _scan_kinds(conn, corrected, wanted=wanted)
         # A word that finds nothing for this caller may be of what they must not know of.
         if _total(better) > _total(found):
@@ -137,7 +135,7 @@ async def _correct(conn: Reader, lookup: Lookup) -> Lookup | None:
     scopes = [scope for some in lookup.scopes.values() for scope in some]
     corrected = []
     for word in lookup.words:
-        rare = sum(counts[word] for counts in lookup.counts.values()) < _FEW
+        rare = sum(counts[word] for counts in lookup.counts.values()) < FEW
         mistyped = rare and words.is_correctable(word)
         corrected.append(await _correct_word(conn, scopes, word) if mistyped else word)
     if tuple(corrected) == lookup.words:

@@ -2,7 +2,7 @@
 
 Every list of the index is read in its own order and to a limit, whatever the hub has: scopes of others
 are not looked up at all. A query of several words reads the list of the rarest one, at most
-`MOST_CANDIDATES` of it, and looks for the others in the documents.
+`MOST_CANDIDATES` of a kind, and looks for the others in the documents.
 """
 
 import json
@@ -15,6 +15,9 @@ from hublet.search import words
 from hublet.search.records import Candidate, IndexPosition, SearchKind
 
 MOST_CANDIDATES = 400
+# So many of these are public; the scopes of a caller share the rest.
+_MOST_PUBLIC = 300
+_FEWEST_OF_A_SCOPE = 10
 _MOST_SIMILAR = 200
 # Scopes whose lists are read one by one: SQLite allows 500 in a statement, PostgreSQL plans each.
 _MOST_LISTS = 40
@@ -47,7 +50,9 @@ class _Parameters:
 class _ListBounds:
     """What the lists of a statement have in common, as it stands in SQL."""
 
+    # Conditions, each with how many entries are looked at when there are several words.
     scopes: Sequence[str]
+    shares: Sequence[str]
     position: str
     most: str
 
@@ -61,6 +66,7 @@ async def list_candidates(
     values = _Parameters()
     bounds = _ListBounds(
         scopes=_scope_conditions(values, scopes),
+        shares=_shares(scopes),
         position=f"({values.put(after.rank)}, {values.put(after.number)})",
         most=values.put(limit),
     )
@@ -87,17 +93,37 @@ def _scope_conditions(values: _Parameters, scopes: Sequence[str]) -> list[str]:
     return conditions
 
 
+def _shares(scopes: Sequence[str]) -> list[str]:
+    """Return how many entries each list of `_scope_conditions` gives.
+
+    As SQL: a parameter would need a place in every list, and PostgreSQL must know its type.
+    """
+    public = sum(len(scope) == 1 for scope in scopes)
+    lists = min(len(scopes), _MOST_LISTS + 1)
+    own = (MOST_CANDIDATES - _MOST_PUBLIC) // max(lists - public, 1)
+    shares = [_MOST_PUBLIC] * public + [max(own, _FEWEST_OF_A_SCOPE)] * (lists - public)
+    return [str(share) for share in shares]
+
+
 def _matches(values: _Parameters, bounds: _ListBounds, query: WordQuery) -> str:
     conditions = [_has_word(values, word) for word in query.others]
     if query.others:
-        # No parameter: not every list has a place for it, and PostgreSQL must know its type.
-        bounds = replace(bounds, most=str(MOST_CANDIDATES))
         whole = values.put(f"% {query.whole} %")
         conditions.append(f"d.names NOT LIKE {whole} AND d.words NOT LIKE {whole}")
+        lists = [
+            _best_of_scope(values, replace(bounds, most=most), scope, query.driver)
+            for scope, most in zip(bounds.scopes, bounds.shares, strict=True)
+        ]
+        return _documents(" UNION ALL ".join(lists), conditions)
     lists = [
         each for scope in bounds.scopes for each in _lists(values, bounds, scope, query.driver)
     ]
-    return _documents(lists, conditions)
+    return _documents(_best(lists, bounds.most))
+
+
+def _best_of_scope(values: _Parameters, bounds: _ListBounds, scope: str, word: str) -> str:
+    """Return the best entries of one scope, so that those of others do not crowd them out."""
+    return _best(_lists(values, bounds, scope, word), bounds.most)
 
 
 def _has_word(values: _Parameters, word: str) -> str:
@@ -109,12 +135,22 @@ def _has_word(values: _Parameters, word: str) -> str:
 
 
 def _exact_matches(values: _Parameters, bounds: _ListBounds, word: str) -> str:
-    return _documents([_list(values, bounds, scope, word) for scope in bounds.scopes])
+    lists = [_list(values, bounds, scope, word) for scope in bounds.scopes]
+    return _documents(_best(lists, bounds.most))
 
 
-def _documents(lists: Iterable[str], conditions: Iterable[str] = ()) -> str:
+def _best(lists: Sequence[str], most: str) -> str:
+    """Return the best entries of several lists: no document is read for one that is not shown."""
     return f"""
-        SELECT {_COLUMNS} FROM ({" UNION ALL ".join(lists)}) AS c
+        SELECT * FROM (
+            SELECT * FROM ({" UNION ALL ".join(lists)}) AS entries ORDER BY 1, 2 LIMIT {most}
+        ) AS best
+    """
+
+
+def _documents(entries: str, conditions: Iterable[str] = ()) -> str:
+    return f"""
+        SELECT {_COLUMNS} FROM ({entries}) AS c
         JOIN search_documents d ON {" AND ".join(["d.number = c.number", *conditions])}
     """
 

@@ -46,19 +46,22 @@ class CodeCache:
 
     def find(self, text: str, file_name: str) -> str | None:
         """Return what `render` does if it is known, or soon done."""
-        if code.takes_long(text, file_name):
-            return self._find(_key(text, file_name))
-        return self.render(text, file_name)
+        return self._render(text, file_name, waits=False)
 
     def render(self, text: str, file_name: str) -> str:
         """Return the coloured lines as HTML, a line feed behind each."""
+        return self._render(text, file_name, waits=True) or ""
+
+    def _render(self, text: str, file_name: str, *, waits: bool) -> str | None:
         if len(text) < _MIN_CHARACTERS:
-            return join_lines(code.highlight(text, file_name))
+            return _joined(code.highlight(text, file_name))
         key = _key(text, file_name)
-        html = self._find(key)
-        if html is None:
-            html = join_lines(code.highlight(text, file_name))
-            self.entries.put(self.repo_id, key, html.encode())
+        if (known := self.entries.find(self.repo_id, key)) is not None:
+            return known.decode()
+        if not waits and code.takes_long(text, file_name):
+            return None
+        html = _joined(code.highlight(text, file_name))
+        self.entries.put(self.repo_id, key, html.encode())
         return html
 
     def number_lines(
@@ -89,10 +92,6 @@ class CodeCache:
     def highlight_side(self, side: DiffSide) -> Sequence[Markup]:
         return self.highlight(side.text or "", side.path)
 
-    def _find(self, key: str) -> str | None:
-        found = self.entries.find(self.repo_id, key)
-        return None if found is None else found.decode()
-
 
 def _left_out(size: int, line_count: int) -> str:
     if size > MAX_TEXT_BYTES:
@@ -100,7 +99,7 @@ def _left_out(size: int, line_count: int) -> str:
     return f"Only the first {MAX_LINES:,} lines are shown." if line_count > MAX_LINES else ""
 
 
-def join_lines(lines: Iterable[str]) -> str:
+def _joined(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
