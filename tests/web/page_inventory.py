@@ -419,7 +419,7 @@ def _threads(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
     numbers["question"] = str(
         _answer(charles.post(f"/api/{repo}/discussions", json=question))["num"]
     )
-    for who, text in ((ada, "It does: 15 GB."), (charles, "Thank you. :tada:\n\n```sh\nmake\n```")):
+    for who, text in ((ada, "Please say which layers."), (charles, "All.\n\n```sh\nmake\n```")):
         for name in ("question", "conflict"):
             path = f"/api/{repo}/discussions/{numbers[name]}/comment"
             _answer(who.post(path, json={"comment": text}))
