@@ -419,10 +419,9 @@ def _threads(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
     numbers["question"] = str(
         _answer(charles.post(f"/api/{repo}/discussions", json=question))["num"]
     )
-    for who, text in ((ada, "Please say which layers."), (charles, "All.\n\n```sh\nmake\n```")):
-        for name in ("question", "conflict"):
-            path = f"/api/{repo}/discussions/{numbers[name]}/comment"
-            _answer(who.post(path, json={"comment": text}))
+    for who, text in ((ada, "It does, with 15 GB."), (charles, "Thank you.\n\n```sh\nmake\n```")):
+        path = f"/api/{repo}/discussions/{numbers['question']}/comment"
+        _answer(who.post(path, json={"comment": text}))
     return numbers
 
 
