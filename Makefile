@@ -52,6 +52,9 @@ bench: $(VENV)/.dev ## Measure, and print ratios to a ceiling or a peer
 docs: $(VENV)/.dev ## Write the generated pages of docs/ anew
 	$(BIN)/python -m hublet.events.documentation > docs/events.md
 
+pictures: $(VENV)/.dev ## Write the pictures of all pages in docs/images anew (needs chromium)
+	PYTHONPATH=tests:. $(BIN)/python -m web.page_pictures
+
 clean: ## Remove the environment and caches (the data folder stays)
 	rm -rf $(VENV) $(JAVASCRIPT)/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
 
@@ -91,4 +94,4 @@ $(VENV)/.clients: Makefile $(JAVASCRIPT)/package.json | $(VENV)/.dev
 	@$(NPM) install --silent --no-audit --no-fund --no-package-lock --prefix $(JAVASCRIPT)
 	@touch $@
 
-.PHONY: help serve test test-full test-rest test-again check format acceptance bench docs clean
+.PHONY: help serve test test-full test-rest test-again check format acceptance bench docs pictures clean

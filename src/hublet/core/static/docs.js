@@ -21,7 +21,8 @@ function filter() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.key === "/" && document.activeElement !== box && !event.ctrlKey && !event.metaKey) {
+  const isKey = event.key === "/" && !event.ctrlKey && !event.metaKey && document.activeElement !== box;
+  if (isKey && localStorage.getItem("keys") !== "off") {
     event.preventDefault();
     box.focus();
   }

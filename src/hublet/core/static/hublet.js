@@ -14,14 +14,23 @@ document.addEventListener("click", async (event) => {
   button.classList.add("copied");
 });
 
+// Single keys: a list of them, in which they can be switched off for this browser (WCAG 2.1.4).
+const keys = /** @type {HTMLDialogElement | null} */ (one("#keys"));
+const keysWork = /** @type {HTMLInputElement | null} */ (one("#keys-work"));
+const showKeys = () => {
+  if (keysWork) keysWork.checked = localStorage.getItem("keys") !== "off";
+  keys?.showModal();
+};
+one("[data-keys]")?.addEventListener("click", showKeys);
+keysWork?.addEventListener("change", () => localStorage.setItem("keys", keysWork.checked ? "on" : "off"));
 document.addEventListener("keydown", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || keys?.open) return;
   if (target.closest("input, textarea, select, [contenteditable]")) return;
-  if (event.key === "/") {
-    event.preventDefault();
-    one("#q")?.focus();
-  }
+  if (!["/", "?"].includes(event.key) || localStorage.getItem("keys") === "off") return;
+  event.preventDefault();
+  if (event.key === "/") one("#q")?.focus();
+  else showKeys();
 });
 
 // A menu closes by a click beside it, and by Escape.
