@@ -128,8 +128,11 @@ def _paragraphs(text: str) -> Markup:
 
 def _time_element(value: datetime) -> Markup:
     """Show a time to the minute; the script turns it into the reader's own."""
-    text = value.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return Markup('<time datetime="{}">{}</time>').format(wire(value), text)
+    return Markup('<time datetime="{}">{}</time>').format(wire(value), _utc_text(value))
+
+
+def _utc_text(value: datetime) -> str:
+    return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 _AGES = (
@@ -152,8 +155,9 @@ def age_of(value: datetime, *, at: datetime | None = None) -> str:
 
 
 def _ago_element(value: datetime) -> Markup:
-    """Show a time as an age; the script keeps it in step, and has the exact one as a title."""
-    return Markup('<time datetime="{}" data-ago>{}</time>').format(wire(value), age_of(value))
+    """Show a time as an age, with the exact one as a title; the script keeps both in step."""
+    html = Markup('<time datetime="{}" title="{}" data-ago>{}</time>')
+    return html.format(wire(value), _utc_text(value), age_of(value))
 
 
 def plural(count: int, word: str, words: str | None = None) -> str:

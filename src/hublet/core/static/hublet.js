@@ -84,9 +84,13 @@ document.addEventListener("submit", async (event) => {
   }
   const place = document.getElementById(name);
   if (!place) return;
+  // Whoever pressed a button by keyboard is at the same one afterwards.
+  const position = [...place.querySelectorAll("button")].indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
   place.outerHTML = await response.text();
   const fresh = document.getElementById(name);
-  if (fresh) localTimes(fresh);
+  if (!fresh) return;
+  localTimes(fresh);
+  fresh.querySelectorAll("button")[position]?.focus();
 });
 
 // Suggestions below the search box: arrows choose, Enter opens, Escape closes.

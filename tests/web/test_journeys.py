@@ -1,0 +1,433 @@
+"""Journeys of people who never saw the hub, in a real Chromium.
+
+Each is gone in four ways: with script, without, on a phone, and by keyboard alone.
+"""
+
+import email.policy
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from email.parser import BytesParser
+from functools import cache
+from pathlib import Path
+
+import httpx2
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from acceptance.client_versions import ENVIRONMENTS, VERSIONS
+from browsers import WAYS, Person, Way, chromium_browser, needs_chromium
+from patience import SOON_SECONDS
+from processes import Place, Server, clean_environment, serving, wait_until
+from repos.commits import file, header, ndjson
+
+pytestmark = [needs_chromium, pytest.mark.full]
+
+PASSWORD = "correct horse battery"
+PROGRAM = "".join(f"step = {number}\n" for number in range(1, 41))
+GATED = """---
+extra_gated_fields:
+  Company: text
+  I agree: checkbox
+---
+# Calculator
+"""
+# The smallest picture there is.
+PICTURE = bytes.fromhex(
+    "47494638396101000100800000000000ffffff21f90401000000002c00000000010001000002024401003b"
+)
+# What nobody may learn of the private repository, wherever they look.
+SECRETS = ("Steam secret", "boiler", "dot.gif", "Leaky valve")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place(folder=tmp_path_factory.mktemp("journeys"))
+
+
+@pytest.fixture(scope="module")
+def server(place: Place) -> Iterator[Server]:
+    with serving(place, variables={"HUBLET_MAIL_DELAY_SECONDS": "0"}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def owner(server: Server) -> Iterator[httpx2.Client]:
+    """The client of the administrator, who owns what others look for."""
+    with server.client(server.token) as client:
+        for way in WAYS:
+            name, address = name_of(way), f"{name_of(way)}@people.example"
+            body = {"name": name, "password": PASSWORD, "email": address}
+            made = client.post("/api/admin/users", json=body)
+            assert made.status_code == 200, made.text
+        yield client
+
+
+def name_of(way: Way) -> str:
+    """Return the person who goes this way: each is new to everything."""
+    return f"grace-{way}"
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with chromium_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(params=WAYS, ids=str)
+def way(request: pytest.FixtureRequest) -> Way:
+    found: Way = request.param
+    return found
+
+
+@pytest.fixture
+def new_person(chromium: Browser, server: Server, way: Way) -> Iterator[Callable[[], Person]]:
+    """Makes people, each with a browser that knows nobody; its complaints fail the test."""
+    complaints: list[str] = []
+    contexts: list[BrowserContext] = []
+
+    def make() -> Person:
+        context = chromium.new_context(
+            base_url=server.address,
+            java_script_enabled=way.has_script,
+            viewport={"width": way.width, "height": 844},
+        )
+        contexts.append(context)
+        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=server.address)
+        context.on("console", lambda message: complaints.append(message.text))
+        context.on("weberror", lambda error: complaints.append(str(error.error)))
+        return Person(context, way)
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert [text for text in complaints if not re.search(r"status of 4\d\d", text)] == []
+
+
+@pytest.fixture
+def person(new_person: Callable[[], Person]) -> Person:
+    return new_person()
+
+
+def commit(client: httpx2.Client, repo: str, *files: tuple[str, str | bytes]) -> None:
+    lines = ndjson(header(), *(file(path, content) for path, content in files))
+    done = client.post(f"/api/models/{repo}/commit/main", content=lines)
+    assert done.status_code == 200, done.text
+
+
+def run_client(script: str, folder: Path, token: str | None, address: str) -> str:
+    """Run a script of the shell with the public client, as its readers would."""
+    variables = {
+        "HF_ENDPOINT": address,
+        "HF_HOME": str(folder / "client"),
+        "HF_HUB_DISABLE_UPDATE_CHECK": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "PATH": f"{ENVIRONMENTS / VERSIONS[-1] / 'bin'}:/usr/bin:/bin",
+        **({} if token is None else {"HF_TOKEN": token}),
+    }
+    ended = subprocess.run(
+        ["/bin/bash", "-ec", script],
+        cwd=folder,
+        env=clean_environment(variables),
+        capture_output=True,
+        text=True,
+        timeout=SOON_SECONDS,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture(scope="module")
+def printed_url(
+    owner: httpx2.Client, server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The address that `hf upload` prints, after it made the repository of a model."""
+    folder = tmp_path_factory.mktemp("upload")
+    (folder / "engine").mkdir()
+    (folder / "engine" / "train.py").write_text(PROGRAM)
+    (folder / "engine" / "README.md").write_text("---\nlicense: mit\n---\n# Engine\n")
+    printed = run_client("hf upload admin/engine engine .", folder, server.token, server.address)
+    [url] = re.findall(r"http\S+/commit/[0-9a-f]{40}", printed)
+    return str(url)
+
+
+def test_from_the_terminal_to_a_line(
+    person: Person, new_person: Callable[[], Person], printed_url: str
+) -> None:
+    page = person.page
+    page.goto(printed_url)
+    expect(page.locator("tr.add", has_text="step = 40")).to_be_visible()
+    person.expect_fit()
+    person.press(page.get_by_role("link", name="Browse files here"))
+    expect(page).to_have_url(re.compile("/tree/[0-9a-f]{40}$"))
+    person.press(page.get_by_role("link", name="train.py", exact=True))
+    expect(page).to_have_url(re.compile(r"/train\.py$"))
+    expect(page.locator("#L40")).to_contain_text("step = 40")
+    person.expect_fit()
+    person.press(page.get_by_role("link", name="12", exact=True))
+    expect(page).to_have_url(re.compile(r"/train\.py#L12$"))
+
+    colleague = new_person()
+    colleague.page.goto(page.url)
+    marked = colleague.page.locator("tr:target")
+    expect(marked).to_contain_text("step = 12")
+    expect(marked).to_be_in_viewport()
+    assert background_of(colleague.page, "#L12") != background_of(colleague.page, "#L13")
+
+
+def background_of(page: Page, line: str) -> str:
+    cell = page.locator(f"{line} td.code")
+    return str(cell.evaluate("element => getComputedStyle(element).backgroundColor"))
+
+
+def test_find_and_use_a_model(
+    person: Person, printed_url: str, server: Server, run_snippet: Callable[[str], str]
+) -> None:
+    page, way = person.page, person.way
+    wait_for_search(server)
+    page.goto("/")
+    field = page.get_by_label("Search models, datasets, people")
+    if way.has_script and way.width > 390:
+        page.keyboard.press("/")
+        expect(field).to_be_focused()
+        page.keyboard.type("eng")
+    else:
+        person.write(field, "eng")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/search\?q=eng$"))
+    person.press(page.locator("main").get_by_role("link", name="admin/engine"))
+    expect(page).to_have_url(re.compile("/admin/engine$"))
+    expect(page.locator("article.md")).to_contain_text("Engine")
+    person.expect_fit()
+
+    assert "train.py" in run_snippet(copied_snippet(person))
+
+    acts = page.locator("#acts")
+    person.press(acts.get_by_role("link", name="Like"))
+    person.sign_in(name_of(way), PASSWORD)
+    expect(page).to_have_url(re.compile("/admin/engine$"))
+    person.press(acts.get_by_role("button", name="Like"))
+    liked = acts.get_by_role("button", name="Liked")
+    expect(liked).to_be_visible()
+    if way.by_keyboard:
+        # The part of the page is new; whoever pressed the button is still there.
+        expect(liked).to_be_focused()
+
+
+def wait_for_search(server: Server) -> None:
+    with server.client() as client:
+        wait_until(
+            lambda: "admin/engine" in client.get("/search", params={"q": "eng"}).text,
+            seconds=SOON_SECONDS,
+        )
+
+
+def copied_snippet(person: Person) -> str:
+    """Return what is in the clipboard then, or what one would have marked without script."""
+    box = person.page.locator("details.way[open] .boxed")
+    button = box.get_by_role("button", name="Copy")
+    if not person.way.has_script:
+        expect(button).to_be_hidden()
+        return box.locator("code").inner_text()
+    person.press(button)
+    expect(box.get_by_role("button", name="Copied")).to_be_visible()
+    return str(person.page.evaluate("navigator.clipboard.readText()"))
+
+
+@pytest.fixture(scope="module")
+def run_snippet(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Runs a snippet of a page with the public client, and lists what it brought."""
+    folder = tmp_path_factory.mktemp("download")
+
+    @cache
+    def run(snippet: str) -> str:
+        brought = run_client(snippet, folder, None, server.address)
+        return run_client(f"ls {brought.split()[-1]}", folder, None, server.address)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def gated(owner: httpx2.Client) -> str:
+    owner.post("/api/repos/create", json={"name": "calculator"}).raise_for_status()
+    commit(owner, "admin/calculator", ("README.md", GATED), ("weights.txt", "42"))
+    settings = {"gated": "manual"}
+    owner.put("/api/models/admin/calculator/settings", json=settings).raise_for_status()
+    return "/admin/calculator"
+
+
+def test_a_gate_from_the_link_to_the_files(
+    new_person: Callable[[], Person],
+    owner: httpx2.Client,
+    server: Server,
+    place: Place,
+    gated: str,
+    way: Way,
+) -> None:
+    stranger, name = new_person(), name_of(way)
+    page = stranger.page
+    page.goto(gated)
+    expect(page.locator("article.md")).to_contain_text("Calculator")
+    expect(page.locator("#gate")).to_contain_text("What is asked: Company, I agree.")
+    stranger.press(page.get_by_role("link", name="Sign in to ask"))
+    stranger.sign_in(name, PASSWORD)
+    expect(page).to_have_url(re.compile(f"{gated}$"))
+    stranger.write(page.get_by_label("Company"), "Navy")
+    stranger.check(page.get_by_label("I agree"))
+    stranger.press(page.get_by_role("button", name="Ask for access"))
+    expect(page.locator("#gate")).to_contain_text("admin has not decided yet.")
+    stranger.expect_fit()
+
+    wait_until(
+        lambda: f"{name} asks to read the model admin/calculator" in inbox_of(owner),
+        seconds=SOON_SECONDS,
+    )
+    decide(new_person(), server, gated, name)
+
+    link = link_in_mail(place, to=f"{name}@people.example", subject="You may read")
+    page.goto(link)
+    stranger.press(page.get_by_role("link", name="weights.txt", exact=True))
+    expect(page.locator("td.code")).to_have_text("42")
+
+
+def inbox_of(client: httpx2.Client) -> list[str]:
+    """Return the titles of the hub's own messages in an inbox."""
+    items = client.get("/api/notifications").json()["notifications"]
+    return [item["post"]["title"] for item in items if "post" in item]
+
+
+def decide(keeper: Person, server: Server, repo: str, name: str) -> None:
+    """Let the owner accept a request, by way of the settings."""
+    assert server.user is not None
+    assert server.password is not None
+    page = keeper.page
+    page.goto(f"{repo}/settings")
+    keeper.sign_in(server.user, server.password)
+    keeper.press(page.get_by_role("link", name="Who asked"))
+    request = page.get_by_role("article").filter(
+        has=page.get_by_role("link", name=name, exact=True)
+    )
+    expect(request).to_contain_text("Navy")
+    keeper.expect_fit()
+    keeper.press(request.get_by_role("button", name="Accept"))
+    expect(page.get_by_role("status")).to_contain_text("The request is accepted.")
+
+
+def link_in_mail(place: Place, *, to: str, subject: str) -> str:
+    """Wait for a mail, and return the address in it."""
+    links: list[str] = []
+
+    def is_there() -> bool:
+        for path in (place.data_dir / "mail").rglob("*"):
+            if path.is_file():
+                mail = BytesParser(policy=email.policy.default).parsebytes(path.read_bytes())
+                if to in str(mail["To"]) and subject in str(mail["Subject"]):
+                    body = mail.get_body(("plain",))
+                    assert body is not None
+                    links[:] = re.findall(r"^http\S+/tree/\S+$", body.get_content(), re.MULTILINE)
+        return bool(links)
+
+    wait_until(is_there, seconds=SOON_SECONDS)
+    return links[0]
+
+
+@pytest.fixture(scope="module")
+def private_paths(owner: httpx2.Client) -> dict[str, tuple[str, str]]:
+    """Addresses of private things of an organization, each with one where nothing is."""
+    owner.post("/api/organizations", json={"name": "steam"}).raise_for_status()
+    for way in WAYS:
+        path = f"/api/organizations/steam/members/{name_of(way)}"
+        owner.put(path, json={"role": "read"}).raise_for_status()
+    body = {"name": "boiler", "organization": "steam", "private": True}
+    owner.post("/api/repos/create", json=body).raise_for_status()
+    readme = "# Steam secret\n\n![A dot](dot.gif)\n"
+    commit(owner, "steam/boiler", ("README.md", readme), ("dot.gif", PICTURE))
+    thread = {"title": "Leaky valve", "description": "It is hot."}
+    owner.post("/api/models/steam/boiler/discussions", json=thread).raise_for_status()
+    hook = {
+        "url": "https://hooks.example/boiler",
+        "watched": [{"type": "org", "name": "steam"}],
+        "domains": ["repo"],
+    }
+    webhook = owner.post("/api/settings/webhooks", json=hook).raise_for_status().json()["webhook"]
+    return {
+        "repository": ("/steam/boiler", "/steam/nothing"),
+        "file": ("/steam/boiler/blob/main/dot.gif", "/steam/nothing/blob/main/dot.gif"),
+        "picture": ("/steam/boiler/resolve/main/dot.gif", "/steam/nothing/resolve/main/dot.gif"),
+        "thread": ("/steam/boiler/discussions/1", "/steam/nothing/discussions/1"),
+        "job": (f"/jobs/steam/{job_of(owner)}", f"/jobs/steam/{'f' * 24}"),
+        "webhook": (f"/settings/webhooks/{webhook['id']}", f"/settings/webhooks/{'f' * 24}"),
+    }
+
+
+def job_of(owner: httpx2.Client) -> str:
+    body = {
+        "dockerImage": "boiler",
+        "command": ["true"],
+        "arguments": [],
+        "environment": {},
+        "flavor": "cpu-basic",
+    }
+    made = owner.post("/api/jobs/steam", json=body)
+    assert made.status_code == 200, made.text
+    return str(made.json()["id"])
+
+
+@pytest.fixture(scope="module")
+def anonymous(server: Server) -> Iterator[httpx2.Client]:
+    with server.client() as client:
+        client.headers["Accept"] = "text/html"
+        yield client
+
+
+def masked(page: httpx2.Response, path: str) -> str:
+    """Return an answer without what must differ: its address, and what is random."""
+    text = page.text.replace(path, "PATH").replace(path.replace("/", "%2F"), "PATH")
+    return re.sub(r'(?<=name="form_token" value=")[0-9a-f]+', "TOKEN", text)
+
+
+@pytest.mark.parametrize("what", ["repository", "file", "picture", "thread", "job", "webhook"])
+def test_private_and_absent_are_one_page(
+    anonymous: httpx2.Client, private_paths: dict[str, tuple[str, str]], what: str
+) -> None:
+    private, absent = private_paths[what]
+    hidden, nothing = (anonymous.get(path) for path in (private, absent))
+
+    assert masked(hidden, private) == masked(nothing, absent)
+    assert hidden.status_code == nothing.status_code
+    volatile = {"x-request-id", "date", "content-length", "etag", "location"}
+    kept = [
+        {name: value for name, value in each.headers.items() if name not in volatile}
+        for each in (hidden, nothing)
+    ]
+    limits = re.compile("ratelimit", re.IGNORECASE)
+    assert {n: v for n, v in kept[0].items() if not limits.search(n)} == {
+        n: v for n, v in kept[1].items() if not limits.search(n)
+    }
+    if what in {"repository", "file", "picture", "thread"}:
+        assert hidden.status_code == 404
+        assert ">Sign in</a>" in hidden.text
+    text = masked(hidden, private)
+    assert [secret for secret in SECRETS if secret in text] == []
+
+
+def test_private_stays_private_and_readers_see_its_pictures(
+    person: Person, private_paths: dict[str, tuple[str, str]]
+) -> None:
+    page = person.page
+    for path, _ in list(private_paths.values())[:4]:
+        page.goto(path)
+        expect(page.get_by_role("heading", name="Nothing here")).to_be_visible()
+        expect(page.locator("body")).not_to_contain_text("Steam secret")
+        person.expect_fit()
+
+    repo, _ = private_paths["repository"]
+    page.goto(repo)
+    person.press(page.locator("main").get_by_role("link", name="Sign in"))
+    person.sign_in(name_of(person.way), PASSWORD)
+    expect(page).to_have_url(re.compile(f"{repo}$"))
+    expect(page.get_by_role("heading", name="Steam secret")).to_be_visible()
+    picture = page.get_by_role("img", name="A dot")
+    expect(picture).to_be_visible()
+    expect(picture).to_have_js_property("naturalWidth", 1)
