@@ -1,9 +1,9 @@
 """Quick search: the request of the public service turned into a query, and its result."""
 
 from hublet.core.database import Reader
+from hublet.core.errors import InvalidRequest
 from hublet.repos.browse import store as lists_store
 from hublet.search import service
-from hublet.search.errors import UnsupportedFilter
 from hublet.search.records import SearchFilters, SearchKind, SearchQuery, SearchSection
 from hublet.search.schemas import QUICK_KINDS, QuickSearchRequest
 from hublet.tokens.records import Caller
@@ -46,12 +46,17 @@ async def _filters(
 
 
 def _check_supported(request: QuickSearchRequest) -> None:
-    if "granted_access" in request.reposFilter:
-        raise UnsupportedFilter("reposFilter", "granted_access")
-    if "unwatched" in request.orgsFilter:
-        raise UnsupportedFilter("orgsFilter", "unwatched")
-    if len(request.pipelines) > 1:
-        raise UnsupportedFilter("pipelines", "more than one")
+    """Refuse what this hub does not know: a list that ignores a filter would be wrong."""
+    unsupported = {
+        "reposFilter: this hub cannot filter by granted_access.": (
+            "granted_access" in request.reposFilter
+        ),
+        "orgsFilter: this hub cannot filter by unwatched.": "unwatched" in request.orgsFilter,
+        "pipelines: this hub cannot filter by more than one.": len(request.pipelines) > 1,
+    }
+    for sentence, is_asked in unsupported.items():
+        if is_asked:
+            raise InvalidRequest(sentence)
 
 
 def _tags(request: QuickSearchRequest) -> dict[SearchKind, tuple[str, ...]]:
