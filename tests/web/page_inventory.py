@@ -57,6 +57,19 @@ PAGES = (
     _page("person", "/ada"),
     _page("another person", "/charles"),
     _page("organization", "/analytical"),
+    _page("followers", "/ada/followers"),
+    _page("following", "/charles/following"),
+    _page("members", "/organizations/analytical/members"),
+    _page("papers", "/papers"),
+    _page("paper", "/papers/{paper}"),
+    _page("new paper", "/papers/new"),
+    _page("posts", "/posts"),
+    _page("post", "/posts/ada/{post}"),
+    _page("new post", "/posts/new"),
+    _page("blogs", "/blog"),
+    _page("blog", "/blog/ada/{blog}"),
+    _page("new blog", "/blog/new"),
+    _page("blog, edited", "/blog/ada/{blog}/edit"),
     # Repositories.
     _page("model", "/ada/engine-7b"),
     _page("dataset", "/datasets/ada/numbers"),
@@ -68,6 +81,8 @@ PAGES = (
     _page("container", "/containers/ada/loom"),
     _page("empty model", "/ada/empty"),
     _page("empty model, a reader", "/ada/empty", who="charles"),
+    _page("upload to a bucket", "/buckets/ada/box/upload/data"),
+    _page("deletion in a bucket", "/buckets/ada/box/delete/data/notes.txt"),
     _page("empty bucket", "/buckets/ada/empty-box"),
     _page("gated model, a reader", "/ada/gated", who="charles"),
     _page("gated files, a reader", "/ada/gated/tree/main", who="charles"),
@@ -75,6 +90,7 @@ PAGES = (
     _page("new dataset", "/new-dataset"),
     _page("settings of a model", "/ada/engine-7b/settings"),
     _page("settings of a gated model", "/ada/gated/settings"),
+    _page("webhooks of a model", "/ada/engine-7b/settings/webhooks"),
     _page("requests for access", "/ada/gated/settings/access-requests"),
     # Files.
     _page("files", "/ada/engine-7b/tree/main"),
@@ -93,6 +109,13 @@ PAGES = (
     _page("commits of a file", "/ada/engine-7b/commits/main/config.json"),
     _page("commit", "/ada/engine-7b/commit/{commit}"),
     _page("compare", "/ada/engine-7b/compare/{first_commit}...main"),
+    _page("branches and tags", "/ada/engine-7b/branches"),
+    _page("editor", "/ada/engine-7b/edit/main/src/train.py"),
+    _page("editor, a reader", "/ada/engine-7b/edit/main/README.md", who="charles"),
+    _page("editor of what is no text", "/ada/engine-7b/edit/main/weights.bin"),
+    _page("new file", "/ada/engine-7b/new/main/src"),
+    _page("upload", "/ada/engine-7b/upload/main"),
+    _page("deletion", "/ada/engine-7b/delete/main/results.csv"),
     # Threads.
     _page("threads", "/ada/engine-7b/discussions"),
     _page("threads, none", "/datasets/ada/numbers/discussions"),
@@ -144,7 +167,11 @@ def seeded_hub(place: Place) -> Iterator[SeededHub]:
     with serving(place) as server:
         clients = {name: _person(server, place, name) for name in ("ada", "charles")}
         _organization(server)
-        values = _repositories(clients["ada"], clients["charles"]) | _apps(server, clients["ada"])
+        values = {
+            **_repositories(clients["ada"], clients["charles"]),
+            **_publications(clients["ada"], clients["charles"]),
+            **_apps(server, clients["ada"]),
+        }
         _break_folders(place, values["broken"])
         cookies = {name: _signed_in(server, name) for name in clients}
         yield SeededHub(address=server.address, values=values, cookies={None: {}, **cookies})
@@ -389,6 +416,10 @@ def _repositories(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
     _create(ada, "broken")
     _commit(ada, "models/ada/broken", {"a.txt": "a"}, "Add a file")
     threads = _threads(ada, charles)
+    watched = [{"type": "model", "name": "ada/engine-7b"}]
+    webhook = {"url": "https://ci.example/hook", "watched": watched, "domains": ["repo"]}
+    _answer(ada.post("/api/settings/webhooks", json=webhook))
+    _answer(ada.post("/api/models/ada/engine-7b/tag/main", json={"tag": "v1"}))
     last = _commit(ada, "models/ada/engine-7b", {"config.json": _config(layers=40)}, "More layers")
     return threads | {
         "broken": _answer(ada.get("/api/models/ada/broken"))["_id"],
@@ -423,6 +454,24 @@ def _threads(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
         path = f"/api/{repo}/discussions/{numbers['question']}/comment"
         _answer(who.post(path, json={"comment": text}))
     return numbers
+
+
+def _publications(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
+    """Publish a paper, a post and a blog with a comment each; return what names them."""
+    notes = {
+        "arxivId": "2401.12345",
+        "title": "Notes on the Engine",
+        "summary": "It weaves algebraic patterns.",
+        "authors": ["Ada Lovelace", "Luigi Menabrea"],
+    }
+    text = {"title": "How the engine weaves", "content": "As the loom does, with **cards**."}
+    paper = _answer(ada.post("/api/papers/index", json=notes))["id"]
+    post = _answer(ada.post("/api/posts", json=text))["slug"]
+    blog = _answer(ada.post("/api/blog", json=text))["slug"]
+    for path in (f"papers/{paper}", f"posts/ada/{post}", f"blog/ada/{blog}"):
+        _answer(charles.post(f"/api/{path}/comment", json={"comment": "I agree, @ada."}))
+    _answer(charles.post("/api/users/ada/follow"))
+    return {"paper": paper, "post": post, "blog": blog}
 
 
 def _apps(server: Server, ada: httpx2.Client) -> dict[str, str]:

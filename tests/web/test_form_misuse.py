@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from community.discussions import PATH, a_pull_request
+from community.public_threads import a_comment, a_thread
 from hublet.core.config import Settings
 from hublet.core.database import Database
 from hublet.core.pages import PageRoute
@@ -22,6 +23,7 @@ from hublet.login.records import Session, Visitor
 from hublet.repos import attachments
 from hublet.web import auth
 from hublet.web.routes import ROUTERS
+from hublet.web.uploads import MOST_FIELD_BYTES
 from people import Headers, a_user, sign_in
 from repositories import a_repo
 from web.parsed_pages import HTML
@@ -36,8 +38,11 @@ FORMS = [path for path in POSTS if path != THEME]
 
 # What only an owner may do with a public repository; the rest is for everybody who sees it.
 OWNERS_FORMS = re.compile(
-    r".*/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide)"
+    r"/(containers|buckets)/.*"
+    r"|.*/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide|delete|delete-ref)"
 )
+# Forms with files, or with the text of one: their bodies are read piece by piece.
+WITH_FILES = re.compile(r"/\{repo:repo\}/(edit|new|upload)/.*|/(containers|buckets)/.*/upload")
 
 # Would change something, wherever the form is taken.
 FIELDS = {
@@ -66,13 +71,24 @@ class Place:
     repo: str
     comment_id: str
     person: str
+    # The slug of a blog, and a comment on it.
+    blog: str
+    blog_comment_id: str
 
     def path_of(self, route: str) -> str:
         parts = {
             "{repo:page_repo}": self.repo,
+            "{repo:repo}": self.repo,
+            "{rest:revision}": "main/README.md",
             "{num:int}": "1",
-            "{comment_id}": self.comment_id,
+            "{comment_id}": self.blog_comment_id if "public" in route else self.comment_id,
+            "{folder:public_folder}": "blog",
+            "{place:public_place}": f"blog/{self.person}",
+            "{slug}": self.blog,
+            # A bucket or container is called as its owner.
+            "{namespace}": self.person,
             "{name}": self.person,
+            "{path:path}": "notes.txt",
             "{webhook_id}": "0" * 24,
         }
         path = re.sub(r"\{.*?\}", lambda part: parts.get(part[0], part[0]), route)
@@ -94,9 +110,11 @@ class Scene:
     def token(self, purpose: str) -> str:
         return form_token(self.database.hub, self.session, purpose)
 
-    async def post(self, path: str, token: str = "", **headers: str) -> httpx2.Response:
+    async def post(self, route: str, path: str, token: str = "", **headers: str) -> httpx2.Response:
         sent = HTML | {"Form-Token": token} | headers
-        return await self.client.post(path, data=FIELDS | {"form_token": token}, headers=sent)
+        files = {"files": ("forged.txt", b"Forged")} if WITH_FILES.fullmatch(route) else None
+        fields = FIELDS | {"form_token": token}
+        return await self.client.post(path, data=fields, files=files, headers=sent)
 
 
 @pytest.fixture
@@ -120,7 +138,20 @@ async def a_place(
     address = await a_pull_request(client, headers, PATH.replace("ada/engine", repo))
     details = (await client.get(address, headers=headers)).json()
     owner = repo.partition("/")[0]
-    return Place(repo=repo, comment_id=details["events"][0]["id"], person=owner)
+    blog = await a_thread(client, headers, "blog")
+    for kind in ("bucket", "container"):
+        box = {"name": owner, "type": kind}
+        await client.post("/api/repos/create", headers=headers, json=box)
+        await client.put(
+            f"/api/{kind}s/{owner}/{owner}/files/notes.txt", headers=headers, content=b""
+        )
+    return Place(
+        repo=repo,
+        comment_id=details["events"][0]["id"],
+        person=owner,
+        blog=blog.rpartition("/")[2],
+        blog_comment_id=await a_comment(client, headers, blog),
+    )
 
 
 @pytest.fixture
@@ -186,7 +217,7 @@ async def test_a_form_without_the_token_of_its_page_is_refused(
     for route in FORMS:
         for token in wrong_tokens(scene):
             purposes.clear()
-            response = await scene.post(scene.own.path_of(route), token)
+            response = await scene.post(route, scene.own.path_of(route), token)
             is_page = response.headers["content-type"].startswith("text/html")
             if (response.status_code, is_page, len(purposes)) != (403, True, 1):
                 taken[route, token] = response.status_code
@@ -201,10 +232,10 @@ async def test_a_form_of_another_site_is_refused(
     for route in POSTS:
         path = scene.own.path_of(route)
         purposes.clear()
-        await scene.post(path)
+        await scene.post(route, path)
         token = scene.token(purposes[0]) if route in FORMS else ""
         for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}):
-            response = await scene.post(path, token, **headers)
+            response = await scene.post(route, path, token, **headers)
             if response.status_code != 403:
                 taken[route] = response.status_code
     assert taken == {}
@@ -221,9 +252,9 @@ async def test_the_token_of_another_session_is_refused(
     for route in FORMS:
         path = scene.own.path_of(route)
         purposes.clear()
-        await scene.post(path)
+        await scene.post(route, path)
         token = form_token(scene.database.hub, other, purposes[0])
-        response = await scene.post(path, token)
+        response = await scene.post(route, path, token)
         if response.status_code != 403:
             taken[route] = response.status_code
     assert taken == {}
@@ -236,7 +267,7 @@ async def test_who_is_signed_out_is_sent_to_the_login(
     scene.client.cookies.clear()
     taken = {}
     for route in FORMS:
-        response = await scene.post(scene.own.path_of(route), scene.token("new repository"))
+        response = await scene.post(route, scene.own.path_of(route), scene.token("new repository"))
         location = response.headers.get("location", "")
         if response.status_code != 303 or not location.startswith("/login"):
             taken[route] = response.status_code
@@ -257,36 +288,43 @@ async def test_a_link_does_nothing(scene: Scene, unchanged: Callable[[], Awaitab
 
 
 async def test_a_body_that_is_too_large_is_refused(
-    scene: Scene, settings: Settings, unchanged: Callable[[], Awaitable[None]]
+    scene: Scene,
+    settings: Settings,
+    purposes: list[str],
+    unchanged: Callable[[], Awaitable[None]],
 ) -> None:
     taken = {}
     for route in POSTS:
-        limit = (
-            attachments.LARGEST if route.endswith("/attachments") else settings.limits.body_bytes
-        )
-        token = scene.token(f"repository {await repo_id_of(scene)}")
-        response = await scene.client.post(
-            scene.own.path_of(route),
-            content=b"x" * (limit + 1),
-            headers=HTML | {"Content-Type": "image/png", "Form-Token": token},
-        )
+        path = scene.own.path_of(route)
+        purposes.clear()
+        await scene.post(route, path)
+        token = scene.token(purposes[0]) if purposes else ""
+        if WITH_FILES.fullmatch(route):
+            fields = {"form_token": token, "text": "x" * (MOST_FIELD_BYTES + 1)}
+            files = {"files": ("a", b"")}
+            response = await scene.client.post(path, data=fields, files=files, headers=HTML)
+        else:
+            is_file = route.endswith("/attachments")
+            limit = attachments.LARGEST if is_file else settings.limits.body_bytes
+            response = await scene.client.post(
+                path,
+                content=b"x" * (limit + 1),
+                headers=HTML | {"Content-Type": "image/png", "Form-Token": token},
+            )
         if response.status_code != 413:
             taken[route] = response.status_code
     assert taken == {}
     await unchanged()
 
 
-async def repo_id_of(scene: Scene) -> str:
-    return str((await scene.client.get(f"/api/models/{scene.own.repo}")).json()["_id"])
-
-
 async def test_what_somebody_may_not_see_is_not_found(
     scene: Scene, purposes: list[str], unchanged: Callable[[], Awaitable[None]]
 ) -> None:
     taken = {}
-    for route in [path for path in FORMS if "{repo:page_repo}" in path]:
-        hidden = await scene.post(scene.private.path_of(route))
-        absent = await scene.post(scene.private.path_of(route).replace("private", "nothing"))
+    for route in [path for path in FORMS if "{repo:" in path]:
+        hidden = await scene.post(route, scene.private.path_of(route))
+        nowhere = scene.private.path_of(route).replace("private", "nothing")
+        absent = await scene.post(route, nowhere)
         if (hidden.status_code, absent.status_code) != (404, 404) or purposes:
             taken[route] = hidden.status_code
         assert masked(hidden) == masked(absent)
@@ -307,9 +345,9 @@ async def test_what_belongs_to_others_stays_as_it_is(
     for route in filter(OWNERS_FORMS.fullmatch, FORMS):
         path = scene.public.path_of(route)
         purposes.clear()
-        await scene.post(path)
+        await scene.post(route, path)
         token = scene.token(purposes[0]) if purposes else ""
-        response = await scene.post(path, token)
+        response = await scene.post(route, path, token)
         if response.status_code not in {403, 404}:
             taken[route] = response.status_code
     assert taken == {}
