@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, Page, Request, Route
+from playwright.sync_api import Browser, Dialog, Page, Request, Route
 
 from browsers import chromium_browser, needs_chromium
 from processes import Place, Server, serving
@@ -57,11 +57,15 @@ class Watch:
     def start(self) -> None:
         page = self.page
         page.add_init_script(_WATCH)
-        page.on("dialog", lambda dialog: (self.harm.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", self._dismiss)
         page.on("console", lambda message: self._console(message.text))
         page.on("pageerror", lambda error: self.harm.append(str(error)))
         page.on("popup", lambda popup: self.harm.append(f"popup {popup.url}"))
         page.on("request", self._note_request)
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self.harm.append(dialog.message)
+        dialog.dismiss()
 
     def _console(self, text: str) -> None:
         if not re.search(r"status of 4\d\d", text):

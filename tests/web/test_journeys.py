@@ -325,7 +325,7 @@ def link_in_mail(place: Place, *, to: str, subject: str) -> str:
                 if to in str(mail["To"]) and subject in str(mail["Subject"]):
                     body = mail.get_body(("plain",))
                     assert body is not None
-                    links[:] = re.findall(r"^http\S+/tree/\S+$", body.get_content(), re.MULTILINE)
+                    links[:] = re.findall(r"^http\S+/tree/\S+", body.get_content(), re.MULTILINE)
         return bool(links)
 
     wait_until(is_there, seconds=SOON_SECONDS)
