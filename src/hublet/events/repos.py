@@ -6,11 +6,10 @@ from hublet.core.outbox import Event
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepoSnapshot:
-    """A repository as it was when something happened to it: names and visibility may change."""
+    """A repository as it was when something happened to it; `name` is owner/name."""
 
     id: str
     type: str
-    # In the form owner/name.
     name: str
     owner_id: str
     private: bool
@@ -30,10 +29,9 @@ class UpdatedRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatedFile:
-    """A file of a bucket or container that was added (or replaced) or deleted."""
+    """A file of a bucket or container; its `action` is "add" (or replace) or "delete"."""
 
     path: str
-    # Either "add" or "delete".
     action: str
     sha256: str | None = None
     # The file hash of Xet, unless the content was not cut yet.

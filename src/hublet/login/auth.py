@@ -1,5 +1,4 @@
-"""Authentication of pages, as types that a route names: the session in the cookie, the visitor,
-the form.
+"""Authentication of pages, as types that a route names: session, visitor, form.
 
 Only pages read the cookie. The API accepts bearer tokens alone, so no other site can use it through
 a person's browser.

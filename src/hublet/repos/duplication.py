@@ -1,8 +1,7 @@
 """Duplication of a repository: branches, tags, their history and large files, under a new name.
 
-Git writes a pack with all that the branches and tags reach into a folder that nobody knows yet.
-Then one transaction makes the copy visible. A process that dies before leaves a folder without a
-repository, which pruning removes.
+Git writes a pack of all that branches and tags reach into a folder that nobody knows yet, then one
+transaction makes the copy visible. Pruning removes the folder of a process that dies before.
 """
 
 import asyncio

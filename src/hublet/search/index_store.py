@@ -62,8 +62,7 @@ async def update(conn: Connection, number: int, document: SearchDocument) -> Non
     await conn.execute(
         """
         UPDATE search_documents SET scope = $2, heat = $3, text_version = $4, names = $5,
-            words = $6
-        WHERE number = $1
+            words = $6 WHERE number = $1
         """,
         number, document.scope, document.heat, document.text_version, *_lines(document),
     )  # fmt: skip

@@ -111,12 +111,11 @@ async def build_head(
     conn: Reader, visit: PageVisit, repo: Repo, *, tab: RepoTab, open_threads: int
 ) -> RepoHead:
     """Return the head of a repository that the viewer was found to be able to see."""
-    caller = visit.caller
-    viewer = await repos.get_viewer(conn, caller, repo)
+    viewer = await repos.get_viewer(conn, visit.caller, repo)
     unread, is_watched = 0, False
-    if caller is not None:
+    if visit.caller is not None:
         unread, is_watched = await inbox.count_unread_and_find_watch(
-            conn, caller.user_id, repo_id=repo.id
+            conn, visit.caller.user_id, repo_id=repo.id
         )
     frame = await frame_for(visit)
     return RepoHead(
