@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from email.parser import BytesParser
 from functools import cache
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -18,7 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from acceptance.client_versions import ENVIRONMENTS, VERSIONS
 from browsers import WAYS, Person, Way, chromium_browser, needs_chromium
 from patience import SOON_SECONDS
-from processes import Place, Server, clean_environment, serving, wait_until
+from processes import Place, Server, clean_environment, run_hublet, serving, wait_until
 from repos.commits import file, header, ndjson
 
 pytestmark = [needs_chromium, pytest.mark.full]
@@ -109,9 +110,16 @@ def person(new_person: Callable[[], Person]) -> Person:
     return new_person()
 
 
-def commit(client: httpx2.Client, repo: str, *files: tuple[str, str | bytes]) -> None:
+def commit(
+    client: httpx2.Client,
+    repo: str,
+    *files: tuple[str, str | bytes],
+    to: str = "main",
+    **query: str,
+) -> None:
     lines = ndjson(header(), *(file(path, content) for path, content in files))
-    done = client.post(f"/api/models/{repo}/commit/main", content=lines)
+    path = f"/api/models/{repo}/commit/{quote(to, safe='')}"
+    done = client.post(path, content=lines, params=query)
     assert done.status_code == 200, done.text
 
 
@@ -285,7 +293,7 @@ def test_a_gate_from_the_link_to_the_files(
     )
     decide(new_person(), server, gated, name)
 
-    link = link_in_mail(place, to=f"{name}@people.example", subject="You may read")
+    link = link_in_mail(place, to=name, subject="You may read", link=r"http\S+/tree/\S+")
     page.goto(link)
     stranger.press(page.get_by_role("link", name="weights.txt", exact=True))
     expect(page.locator("td.code")).to_have_text("42")
@@ -314,22 +322,67 @@ def decide(keeper: Person, server: Server, repo: str, name: str) -> None:
     expect(page.get_by_role("status")).to_contain_text("The request is accepted.")
 
 
-def link_in_mail(place: Place, *, to: str, subject: str) -> str:
-    """Wait for a mail, and return the address in it."""
+def link_in_mail(place: Place, *, to: str, subject: str, link: str) -> str:
+    """Wait for a mail to a person, and return the address in it that looks so."""
     links: list[str] = []
 
     def is_there() -> bool:
         for path in (place.data_dir / "mail").rglob("*"):
             if path.is_file():
                 mail = BytesParser(policy=email.policy.default).parsebytes(path.read_bytes())
-                if to in str(mail["To"]) and subject in str(mail["Subject"]):
+                if f"{to}@" in str(mail["To"]) and subject in str(mail["Subject"]):
                     body = mail.get_body(("plain",))
                     assert body is not None
-                    links[:] = re.findall(r"^http\S+/tree/\S+", body.get_content(), re.MULTILINE)
+                    links[:] = re.findall(link, body.get_content())
         return bool(links)
 
     wait_until(is_there, seconds=SOON_SECONDS)
     return links[0]
+
+
+def test_review_and_merge(
+    person: Person, owner: httpx2.Client, server: Server, place: Place, way: Way
+) -> None:
+    name, page = name_of(way), person.page
+    with server.client(token_of(place, name)) as client:
+        client.post("/api/repos/create", json={"name": "loom"}).raise_for_status()
+        repo = f"{name}/loom"
+        commit(client, repo, ("notes.txt", "one\ntwo\nthree\n"))
+        commit(owner, repo, ("notes.txt", "one\nTWO\nthree\n"), create_pr="1")
+        commit(client, repo, ("notes.txt", "one\n2\nthree\n"))
+    thread = rf"http\S+/{repo}/discussions/\d+"
+    page.goto(link_in_mail(place, to=name, subject=repo, link=thread))
+    person.press(page.locator("main").get_by_role("link", name="sign in"))
+    person.sign_in(name, PASSWORD)
+    expect(page).to_have_url(re.compile(thread))
+    person.write(page.get_by_label("Your comment"), "Could you bring it up to date, @admin?")
+    person.press(page.get_by_role("button", name="Comment", exact=True))
+    expect(page.locator("article").last).to_contain_text("Could you bring it up")
+    expect(page.locator("article").last.get_by_role("link", name="@admin")).to_be_visible()
+    box = page.locator("#merge-box")
+    expect(box).to_contain_text("1 file changed on both sides")
+    expect(box).to_contain_text("line 2")
+    person.expect_fit()
+
+    # What is pushed and said elsewhere appears by itself where there is script.
+    discussion = f"/api/models/{repo}/discussions/1/comment"
+    owner.post(discussion, json={"comment": "Soon."}).raise_for_status()
+    commit(owner, repo, ("notes.txt", "one\n2\nthree\n"), to="refs/pr/1")
+
+    if not way.has_script:
+        page.reload()
+    expect(page.locator("article").last).to_contain_text("Soon.")
+    expect(box).to_contain_text("No conflicts with main")
+    person.press(page.get_by_role("button", name="Merge", exact=True))
+    expect(page.locator("#timeline li").last).to_contain_text(f"{name} merged this as")
+    expect(page.locator("#thread-state")).to_contain_text("Merged")
+
+
+def token_of(place: Place, name: str) -> str:
+    made = run_hublet("token", "create", name, *place.flags, folder=place.folder)
+    assert made.returncode == 0, made.stderr
+    [token] = re.findall(r"hf_\w+", made.stdout)
+    return str(token)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Review and merge in a real Chromium: with script and without, wide and at 390 pixels."""
+"""Conflicts, comments and posts in a real Chromium: with script and without, and at 390 pixels."""
 
 import base64
 import json
@@ -117,33 +117,6 @@ def open_as(browser: BrowserContext, name: str, path: str) -> Page:
 
 def assert_fits(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth") is True
-
-
-def test_review_and_merge(
-    browser: BrowserContext, people: dict[str, httpx2.Client], repo: str, *, has_script: bool
-) -> None:
-    page = open_as(browser, "ada", f"/{repo}/discussions/1")
-    page.get_by_label("Your comment").fill("Could you bring it up to date, @charles?")
-    page.get_by_role("button", name="Comment", exact=True).click()
-    expect(page.locator("article").last).to_contain_text("Could you bring it up")
-    expect(page.locator("article").last.get_by_role("link", name="@charles")).to_be_visible()
-    box = page.locator("#merge-box")
-    expect(box).to_contain_text("1 file changed on both sides")
-    expect(box).to_contain_text("line 2")
-    if has_script:
-        assert_fits(page)
-
-    # What charles pushes; the page notices by itself.
-    people["ada"].post(f"/api/models/{repo}/discussions/1/comment", json={"comment": "Soon."})
-    post_commit(people["charles"], repo, "refs/pr/1", "one\n2\nthree\n")
-
-    if not has_script:
-        page.reload()
-    expect(page.locator("article").last).to_contain_text("Soon.")
-    expect(box).to_contain_text("No conflicts with main")
-    page.get_by_role("button", name="Merge", exact=True).click()
-    expect(page.locator("#timeline li").last).to_contain_text("ada merged this as")
-    expect(page.locator("#thread-state")).to_contain_text("Merged")
 
 
 def test_a_conflict_is_solved_in_the_browser(
