@@ -17,10 +17,12 @@ pytestmark = needs_chromium
 TOKEN = "hf_" + "a" * 34
 FILES = {
     "train.py": "".join(f"step = {number}\n" for number in range(1, 101)),
-    **{f"long-{name}.py": "step = 1  # next\n" * 2000 for name in ("a", "b", "c")},
     "many/README.md": "# Many\n\n<script>document.title = 'run'</script>",
     **{f"many/{number:02}.txt": f"text {number}\n" for number in range(25)},
 }
+
+# In a commit of their own: once a diff has shown them, their colours are known.
+LONG_FILES = {f"long-{name}.py": "step = 1  # next\n" * 2000 for name in ("a", "b", "c")}
 
 
 @pytest.fixture(scope="module")
@@ -43,16 +45,21 @@ def commit(server: Server, place: Place) -> str:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with httpx2.Client(base_url=server.address, headers=headers, timeout=SOON_SECONDS) as client:
         client.post("/api/repos/create", json={"name": "ada/engine"}).raise_for_status()
-        lines: list[dict[str, object]] = [{"key": "header", "value": {"summary": "Add files"}}]
-        for path, text in FILES.items():
-            content = base64.b64encode(text.encode()).decode()
-            value = {"path": path, "content": content, "encoding": "base64"}
-            lines.append({"key": "file", "value": value})
-        response = client.post(
-            "/api/models/ada/engine/commit/main",
-            content="\n".join(map(json.dumps, lines)),
-            headers={"Content-Type": "application/x-ndjson"},
-        )
+        post_commit(client, LONG_FILES)
+        return post_commit(client, FILES)
+
+
+def post_commit(client: httpx2.Client, files: dict[str, str]) -> str:
+    lines: list[dict[str, object]] = [{"key": "header", "value": {"summary": "Add files"}}]
+    for path, text in files.items():
+        content = base64.b64encode(text.encode()).decode()
+        value = {"path": path, "content": content, "encoding": "base64"}
+        lines.append({"key": "file", "value": value})
+    response = client.post(
+        "/api/models/ada/engine/commit/main",
+        content="\n".join(map(json.dumps, lines)),
+        headers={"Content-Type": "application/x-ndjson"},
+    )
     return str(response.raise_for_status().json()["commitUrl"])
 
 
