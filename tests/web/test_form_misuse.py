@@ -182,6 +182,11 @@ async def unchanged(scene: Scene, ada: Headers) -> Callable[[], Awaitable[None]]
         for place in (scene.own, scene.public)
         for path in ("", "/discussions", "/discussions/1")
     ]
+    for place in (scene.own, scene.public):
+        addresses += [f"/api/blog/{place.person}/{place.blog}{path}" for path in ("", "/comments")]
+        addresses += [
+            f"/api/{kind}/{place.person}/{place.person}/tree" for kind in ("buckets", "containers")
+        ]
     addresses += ["/api/models?author=ada", "/api/users/charles/overview"]
 
     async def state() -> list[Any]:
