@@ -131,7 +131,7 @@ def test_no_module_outgrows_a_reader() -> None:
 
 def test_files_are_few_and_full() -> None:
     # Fewer, fuller files: a story that one person reads in one go should need few of them.
-    assert len(FILES) <= 815
+    assert len(FILES) <= 860
     assert 90 <= median(lines_of(path) for path in MODULES) <= 130
 
 
