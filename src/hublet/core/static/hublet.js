@@ -219,6 +219,8 @@ function listen() {
     refresh();
   });
   stream.addEventListener("unread", (event) => showUnread(Number(event.data)));
+  // A page may have events of its own in the same stream.
+  document.dispatchEvent(new CustomEvent("stream", { detail: stream }));
 }
 if (live) {
   listen();
