@@ -36,13 +36,20 @@ PAGE_POLICY = _POLICY.format(targets="'none'", pictures=_PICTURES)
 THEME_COOKIE = "hublet_theme"
 THEMES = ("light", "dark")
 
-# The pages of the settings, in the order of their navigation.
+# The pages of a person's settings, in the order of their navigation.
 SETTINGS_PAGES = (
-    ("/settings/sessions", "Sessions"),
+    ("/settings/profile", "Profile"),
+    ("/settings/account", "Account"),
+    ("/settings/notifications", "Notifications"),
+    ("/settings/tokens", "Access tokens"),
+    ("/settings/keys", "SSH keys"),
+    ("/settings/webhooks", "Webhooks"),
     ("/settings/password", "Password"),
     ("/settings/passkeys", "Passkeys"),
-    ("/settings/applications", "Applications"),
+    ("/settings/sessions", "Sessions"),
     ("/settings/connected-applications", "Connected applications"),
+    ("/settings/applications", "Applications"),
+    ("/settings/mcp", "MCP"),
 )
 
 
@@ -77,14 +84,28 @@ def page_response(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Navigation:
+    """Pages that belong together, such as all settings: a list of links at the side of each."""
+
+    # What they are, for who hears the page: `Settings of analytical`.
+    label: str
+    # Their paths and titles, in order.
+    pages: tuple[tuple[str, str], ...]
+    # The path of the one that is shown.
+    current: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
     """Head of a page for a signed-in user; `page.html` takes it as `frame`."""
 
     user_name: str
     # For the button that signs out.
     sign_out_token: str
-    # The path of the settings page that is shown; None on pages that are no settings.
-    current: str | None = None
+    # Whether the menu leads to the administration of the hub.
+    is_operator: bool = False
+    # The pages beside this one; most pages have none.
+    navigation: Navigation | None = None
     # How many notifications are unread; pages that do not know leave it to the script.
     unread: int = 0
 
@@ -227,7 +248,6 @@ class Templates:
         }
         environment.globals |= {
             "page_request": _page_request.get,
-            "settings_pages": SETTINGS_PAGES,
             "static_url": static_url,
             "version": hublet.__version__,
         }

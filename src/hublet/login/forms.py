@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from hublet.core.hub import Hub
 from hublet.core.ids import random_bytes
-from hublet.core.pages import Frame
+from hublet.core.pages import SETTINGS_PAGES, Frame, Navigation
 from hublet.login.errors import ForeignForm, StaleForm
 from hublet.login.records import Session
 
@@ -90,8 +90,12 @@ def frame_of(hub: Hub, session: Session | None, *, current: str | None = None) -
     """Return the `frame` of the template `page.html`; `current` is the path of a settings page."""
     if session is None:
         return None
+    navigation = None
+    if current is not None:
+        navigation = Navigation(label="Settings", pages=SETTINGS_PAGES, current=current)
     return Frame(
         user_name=session.user_name,
         sign_out_token=form_token(hub, session, SIGN_OUT_PURPOSE),
-        current=current,
+        is_operator=session.is_admin,
+        navigation=navigation,
     )

@@ -39,9 +39,14 @@ _TOAST_COOKIE = "hublet_toast"
 _KEPT = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
 
 
-async def frame_for(visit: PageVisit, conn: Reader | None = None) -> Frame | None:
-    """Return the head of a page for whoever looks; with a connection it says what is unread."""
-    frame = frame_of(visit.hub, visit.session)
+async def frame_for(
+    visit: PageVisit, conn: Reader | None = None, *, current: str | None = None
+) -> Frame | None:
+    """Return the head of a page for whoever looks; with a connection it says what is unread.
+
+    `current` is the path of a page of the person's settings, which has the others beside it.
+    """
+    frame = frame_of(visit.hub, visit.session, current=current)
     if frame is None or visit.caller is None or conn is None:
         return frame
     return replace(frame, unread=await inbox.count_unread(conn, visit.caller.user_id))
