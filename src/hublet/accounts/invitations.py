@@ -175,7 +175,9 @@ async def _is_of_hub(conn: Reader, invitation: Invitation) -> bool:
 async def _record(conn: Connection, actor: Actor, action: str, invitation: Invitation) -> None:
     """Write to the audit log of the organization; the hub has none, so its log has the line."""
     if invitation.organization_id is None:
-        log.info(action, invitation_id=invitation.id, actor=actor.name)
+        # A command says itself what it did.
+        if actor.id is not None:
+            log.info(action, invitation_id=invitation.id, actor=actor.name)
         return
     details = {"invitation": invitation.id, "role": invitation.role}
     await audit.record(

@@ -65,6 +65,12 @@ async def find_ssh_key(conn: Reader, key_id: str, *, user_id: str) -> UserSshKey
     return _ssh_key_record(row) if row else None
 
 
+async def set_ssh_key_used(conn: Connection, fingerprint: str) -> None:
+    await conn.execute(
+        "UPDATE ssh_keys SET last_used_at = $1 WHERE fingerprint = $2", micros(), fingerprint
+    )
+
+
 async def remove_ssh_key(conn: Connection, key_id: str) -> None:
     await conn.execute("DELETE FROM ssh_keys WHERE id = $1", key_id)
 
