@@ -40,8 +40,10 @@ thread.updated:notifications.notify_of_change
 user.created:scim.queue_invitations_of_new_user
 user.disabled:notifications.notify_account_disabled
 user.email-added:notifications.request_verification
+user.email-verified:notifications.notify_email_verified
 user.email-verified:scim.queue_invitations_of_verified_email
 user.followed:notifications.notify_new_follower
+user.password-changed:notifications.notify_password_changed
 webhook.failing:notifications.notify_webhook_failing
 webhook.recovered:notifications.notify_webhook_recovered
 webhook.suspended:notifications.notify_webhook_suspended

@@ -235,7 +235,7 @@ async def test_who_is_signed_in_is_not_asked_unless_the_address_says_so(
 
 @pytest.mark.parametrize(
     ("path", "leads_to"),
-    [("/settings", START), ("/.well-known/change-password", "/settings/password")],
+    [("/settings", "/settings/profile"), ("/.well-known/change-password", "/settings/password")],
 )
 async def test_short_addresses_lead_to_the_settings(
     client: httpx2.AsyncClient, path: str, leads_to: str

@@ -40,6 +40,11 @@ PAGES = (
     # Who is not signed in.
     _page("start page, signed out", "/", who=None),
     _page("login", "/login", who=None),
+    _page("sign-up, closed", "/join", who=None, status=403),
+    _page("forgotten password", "/forgot-password", who=None),
+    _page("new password", "/reset-password/{reset}", who=None),
+    _page("new password, link used", "/reset-password/nothing", who=None, status=404),
+    _page("invitation", "/invitations/{invitation}", who=None),
     _page("API reference", "/docs", who=None),
     _page("model, signed out", "/ada/engine-7b", who=None),
     _page("thread, signed out", "/ada/engine-7b/discussions/{question}", who=None),
@@ -128,6 +133,14 @@ PAGES = (
     _page("pull request", "/ada/engine-7b/discussions/{ready}"),
     _page("merged pull request", "/ada/engine-7b/discussions/{merged}"),
     # Settings, and what apps ask.
+    _page("profile", "/settings/profile"),
+    _page("account", "/settings/account"),
+    _page("tokens", "/settings/tokens"),
+    _page("no tokens", "/settings/tokens", who="charles"),
+    _page("new token", "/settings/tokens/new?name=ci&scopes=jobs&owner=analytical"),
+    _page("SSH keys", "/settings/keys"),
+    _page("MCP", "/settings/mcp"),
+    _page("invitation, signed in", "/invitations/{invitation}", who="charles"),
     _page("sessions", "/settings/sessions"),
     _page("password", "/settings/password"),
     _page("passkeys", "/settings/passkeys"),
@@ -171,6 +184,7 @@ def seeded_hub(place: Place) -> Iterator[SeededHub]:
             **_repositories(clients["ada"], clients["charles"]),
             **_publications(clients["ada"], clients["charles"]),
             **_apps(server, clients["ada"]),
+            **_account(server, place, clients["ada"]),
         }
         _break_folders(place, values["broken"])
         cookies = {name: _signed_in(server, name) for name in clients}
@@ -493,4 +507,25 @@ def _apps(server: Server, ada: httpx2.Client) -> dict[str, str]:
         "app": app["clientId"],
         "authorization": urlencode(query),
         "user_code": device["user_code"],
+    }
+
+
+_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKlD5fs7LCSzTvhFSEBwaFX6JVN5Rm+6oFZmgOaBYVDw ada"
+
+
+def _account(server: Server, place: Place, ada: httpx2.Client) -> dict[str, str]:
+    """Give ada addresses, a key and tokens; return links that are used without a login."""
+    for address in ("ada@example.com", "work@example.com"):
+        _answer(ada.post("/api/settings/emails", json={"email": address}))
+    _answer(ada.post("/api/settings/ssh-keys", json={"title": "laptop", "key": _KEY}))
+    scoped = [{"owner": "analytical", "scopes": ["jobs", "webhooks"]}]
+    token = {"name": "nightly", "role": "fineGrained", "scopes": ["read-repos"], "scoped": scoped}
+    _answer(ada.post("/api/settings/tokens", json=token))
+    with server.client(server.token) as administrator:
+        invited = _answer(administrator.post("/api/admin/invitations", json={}))
+    made = run_hublet("user", "reset-link", "charles", *place.flags, folder=place.folder)
+    assert made.returncode == 0, made.stderr
+    return {
+        "invitation": invited["link"].rpartition("/")[2],
+        "reset": made.stdout.strip().rpartition("/")[2],
     }

@@ -32,14 +32,21 @@ ROUTES = [route for router in ROUTERS for route in router.routes if isinstance(r
 POSTS = [route.path for route in ROUTES if "POST" in route.methods]
 GETS = {route.path for route in ROUTES if "GET" in route.methods}
 
-# Only the browser of who sends it keeps what it says, so it asks for no token and for no session.
-THEME = "/settings/theme"
-FORMS = [path for path in POSTS if path != THEME]
+# No session is needed, so there is no token that could be bound to one: the origin is checked alone.
+# The first is kept by the browser of who sends it; the others are the ways into an account.
+WITHOUT_SESSION = {
+    "/settings/theme",
+    "/join",
+    "/forgot-password",
+    "/reset-password/{token}",
+    "/invitations/{token}/join",
+}
+FORMS = [path for path in POSTS if path not in WITHOUT_SESSION]
 
 # What only an owner may do with a public repository; the rest is for everybody who sees it.
 OWNERS_FORMS = re.compile(
     r"/(containers|buckets)/.*"
-    r"|.*/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide|delete|delete-ref)"
+    r"|/.+/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide|delete|delete-ref)"
 )
 # Forms with files, or with the text of one: their bodies are read piece by piece.
 WITH_FILES = re.compile(r"/\{repo:repo\}/(edit|new|upload)/.*|/(containers|buckets)/.*/upload")
@@ -51,6 +58,13 @@ FIELDS = {
     "confirm": "ada/engine",
     "content": "Forged",
     "description": "Forged",
+    "email": "forged@example.com",
+    "fullname": "Forged",
+    "key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKlD5fs7LCSzTvhFSEBwaFX6JVN5Rm+6oFZmgOaBYVDw",
+    "expires": "0",
+    "password": "correct horse",
+    "role": "write",
+    "tools": "forged",
     "gated": "auto",
     "ignore": "true",
     "name": "forged",
@@ -90,6 +104,11 @@ class Place:
             "{name}": self.person,
             "{path:path}": "notes.txt",
             "{webhook_id}": "0" * 24,
+            "{email_id}": "0" * 24,
+            "{token_id}": "0" * 24,
+            "{key_id}": "0" * 24,
+            # Of an invitation, or of a link to a new password.
+            "{token}": "a" * 43,
         }
         path = re.sub(r"\{.*?\}", lambda part: parts.get(part[0], part[0]), route)
         assert "{" not in path, f"Name in `Place.path_of` what stands for a part of {path}."
@@ -187,10 +206,19 @@ async def unchanged(scene: Scene, ada: Headers) -> Callable[[], Awaitable[None]]
         addresses += [
             f"/api/{kind}/{place.person}/{place.person}/tree" for kind in ("buckets", "containers")
         ]
-    addresses += ["/api/models?author=ada", "/api/users/charles/overview"]
+    addresses += [
+        "/api/models?author=ada",
+        "/api/users/charles/overview",
+        "/api/users/forged/overview",
+    ]
+    addresses += [
+        f"/api/settings/{each}" for each in ("profile", "emails", "tokens", "ssh-keys", "mcp")
+    ]
 
-    async def state() -> list[Any]:
-        return [(await scene.client.get(each, headers=ada)).json() for each in addresses]
+    async def state() -> list[str]:
+        # Asking is a use of the token, and nothing else.
+        answers = [(await scene.client.get(each, headers=ada)).text for each in addresses]
+        return [re.sub(r',"lastUsedAt":"[^"]*"', "", each) for each in answers]
 
     before = await state()
 

@@ -26,7 +26,15 @@ _EXPRESSION = re.compile(r"{[{%#].*?[}%#]}", re.DOTALL)
 _INLINE = re.compile(r"<[^>]*?\s(?:style|on[a-z]+)=[^>]*|<style|<script(?![^>]*\ssrc=)")
 _TRUST = re.compile(r"\|\s*safe\b|autoescape")
 # Nobody is signed in yet, or nothing of the person's is changed: these look at the origin alone.
-_WITHOUT_TOKEN = {"/login", "/login/passkey", "/settings/theme"}
+_WITHOUT_TOKEN = {
+    "/login",
+    "/login/passkey",
+    "/settings/theme",
+    "/join",
+    "/forgot-password",
+    "/reset-password/{{ token }}",
+    "/invitations/{{ token }}/join",
+}
 
 MOST_SCRIPT = 8_000
 MOST_ON_A_FIRST_VISIT = 100_000

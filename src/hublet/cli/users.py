@@ -25,7 +25,7 @@ _FromStdin = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    users = new_group("Add, list, disable and enable users.")
+    users = new_group("Add, invite, list, disable and enable users.")
     add_change_command(
         users, "add", add,
         example="hublet user add ada --email ada@example.com --admin",
@@ -34,6 +34,10 @@ def register(app: typer.Typer) -> None:
     add_change_command(users, "disable", disable, example="hublet user disable ada")
     add_change_command(users, "enable", enable, example="hublet user enable ada")
     add_change_command(users, "password", set_password, example="hublet user password ada")
+    add_change_command(users, "reset-link", make_reset_link, example="hublet user reset-link ada")
+    add_change_command(
+        users, "invite", invite, example="hublet user invite --organization analytical --role write"
+    )
     app.add_typer(users, name="user")
 
 
@@ -127,6 +131,53 @@ async def set_password(
     await service.set_password(conn, user, chosen)
     return _password_result(
         user, chosen if given is None else None, message=f"{user.name} has a new password."
+    )
+
+
+async def make_reset_link(conn: "Connection", name: _Name) -> CommandResult:
+    """Print a link that lets a user choose a new password, once and within an hour."""
+    from hublet.accounts.users import service
+    from hublet.login import password_resets
+
+    user = await service.get_user(conn, name)
+    link = await password_resets.create_link(conn, user)
+    return CommandResult(
+        data={"id": user.id, "name": user.name, "link": link},
+        text=link,
+        message=f"Send this to {user.name}. It works once, within an hour.",
+    )
+
+
+async def invite(
+    conn: "Connection",
+    organization: Annotated[
+        str | None, typer.Option(metavar="NAME", help="An organization to join as well.")
+    ] = None,
+    role: Annotated[
+        str, typer.Option(metavar="ROLE", help="The role there: read, contributor, write, admin.")
+    ] = "read",
+    email: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Mail it there, if the hub sends mails.")
+    ] = None,
+) -> CommandResult:
+    """Print a link that lets somebody create an account, once and within 7 days."""
+    from hublet.accounts import invitations
+    from hublet.accounts.organizations import service
+    from hublet.accounts.records import OPERATOR, Role
+
+    if role not in set(Role):
+        raise typer.BadParameter("One of read, contributor, write, admin.", param_hint="--role")
+    invitation, link = await invitations.create(
+        conn,
+        OPERATOR,
+        organization=None if organization is None else await service.get(conn, organization),
+        role=Role(role),
+        email=email,
+    )
+    return CommandResult(
+        data={"id": invitation.id, "link": link},
+        text=link,
+        message="Send this to one person. It works once, within 7 days.",
     )
 
 

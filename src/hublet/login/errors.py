@@ -5,6 +5,7 @@ NotAllowed                 403
 ├── ForeignForm
 ├── StaleForm
 ├── LoginRefused
+├── SignUpClosed
 ├── PasswordRefused
 └── PasskeyRefused
 InvalidRequest             400
@@ -15,6 +16,7 @@ InvalidRequest             400
 └── PasskeysUnavailable
 NotFound                   404
 ├── SessionNotFound
+├── ResetLinkBroken
 └── PasskeyNotFound
 TooManyRequests            429
 └── TooManyAttempts
@@ -64,6 +66,21 @@ class LoginRefused(NotAllowed):
             "The name or the password is wrong. After too many wrong ones, the right one is refused "
             "for a while, too."
         )
+
+
+class SignUpClosed(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__(
+            "Accounts of this hub are for people who were invited. "
+            "Ask an administrator for an invitation."
+        )
+
+
+class ResetLinkBroken(NotFound):
+    """The same for a link that never was, was used or replaced, or is too old."""
+
+    def __init__(self) -> None:
+        super().__init__("This link does not work any more. Ask for another one.")
 
 
 class PasswordRefused(NotAllowed):

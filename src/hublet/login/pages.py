@@ -7,6 +7,7 @@ from hublet.core.pages import Templates
 from hublet.login.browser import browser_of, safe_path
 from hublet.login.forms import form_token, frame_of
 from hublet.login.records import Session
+from hublet.login.sign_up import is_open
 from hublet.login.webauthn import is_available
 
 _templates = Templates("hublet.login")
@@ -19,15 +20,19 @@ def login_page(
     *,
     name: str = "",
     message: str | None = None,
+    changed: bool = False,
 ) -> bytes:
+    """Render the login; `changed` says that a new password was just set."""
     return _templates.render(
         "login.html",
+        changed=changed,
         frame=frame_of(hub, session),
         known=session.user_name if session else None,
         name=name,
         message=message,
         next=safe_path(next_path),
         passkeys=is_available(hub.settings),
+        sign_up=is_open(hub.settings),
     )
 
 

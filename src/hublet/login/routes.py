@@ -23,7 +23,7 @@ from hublet.login.auth import (
     drop_session_cookie,
     set_session_cookie,
 )
-from hublet.login.browser import CHALLENGE_COOKIE, START_PATH, cookie_name, cookie_rules, safe_path
+from hublet.login.browser import CHALLENGE_COOKIE, cookie_name, cookie_rules, safe_path
 from hublet.login.errors import PasskeysUnavailable, PasswordsDiffer
 from hublet.login.forms import SIGN_OUT_PURPOSE, check_form, check_origin
 from hublet.login.pages import login_page, logout_page, settings_page, welcome_page
@@ -53,11 +53,12 @@ async def show_login(
     session: MaybeSession,
     next_path: Annotated[str | None, Query(alias="next")] = None,
     again: Annotated[bool, Query()] = False,  # noqa: FBT002 - part of the address
+    changed: Annotated[bool, Query()] = False,  # noqa: FBT002 - part of the address
 ) -> Response:
     """Ask who it is; a person who is signed in is asked only when the address says `again`."""
     if session is not None and not again:
         return _see_other(safe_path(next_path))
-    return page_response(login_page(database.hub, session, next_path))
+    return page_response(login_page(database.hub, session, next_path, changed=changed))
 
 
 @router.post("/login")
@@ -103,7 +104,7 @@ async def sign_out(
 
 @router.get("/settings")
 async def show_settings() -> Response:
-    return _see_other(START_PATH)
+    return _see_other("/settings/profile")
 
 
 @router.get("/.well-known/change-password")

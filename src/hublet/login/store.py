@@ -1,10 +1,14 @@
-"""SQL of sessions, of passkeys, and of the users who sign in; of cookies only digests are stored."""
+"""SQL of sessions, passkeys, password resets, and the users who sign in.
+
+Of cookies and links only digests are stored.
+"""
 
 import json
 from collections.abc import Sequence
 from datetime import datetime
 
 from hublet.accounts.names import email_key, name_key
+from hublet.accounts.records import User
 from hublet.accounts.users.store import USER_COLUMNS, user_record
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
@@ -197,3 +201,49 @@ def _passkey_record(row: Row) -> Passkey:
         created_at=from_micros(row["created_at"]),
         last_used_at=from_micros(row["last_used_at"]) if row["last_used_at"] else None,
     )
+
+
+async def put_password_reset(
+    conn: Connection, user_id: str, *, digest: str, expires_at: datetime
+) -> None:
+    """Store the link of a user in place of the one before."""
+    await conn.execute(
+        """
+        INSERT INTO password_resets (user_id, digest, expires_at) VALUES ($1, $2, $3)
+        ON CONFLICT (user_id) DO UPDATE SET
+            digest = excluded.digest, expires_at = excluded.expires_at
+        """,
+        user_id, digest, to_micros(expires_at),
+    )  # fmt: skip
+
+
+async def find_reset_candidate(
+    conn: Reader, email: str, *, known_since: datetime
+) -> Candidate | None:
+    """Return the user of an address that was verified before this moment, or of a newer account."""
+    row = await conn.fetch_one(
+        f"""
+        SELECT {USER_COLUMNS}, u.password_hash FROM emails e JOIN users u ON u.id = e.user_id
+        WHERE e.address_key = $1 AND e.verified_at IS NOT NULL
+          AND (e.verified_at <= $2 OR u.created_at > $2)
+        """,
+        email_key(email), to_micros(known_since),
+    )  # fmt: skip
+    return Candidate(user=user_record(row), password_hash=row["password_hash"]) if row else None
+
+
+async def find_password_reset(conn: Reader, digests: Sequence[str]) -> User | None:
+    """Return the user of a link that has not expired."""
+    row = await conn.fetch_one(
+        f"""
+        SELECT {USER_COLUMNS} FROM password_resets r JOIN users u ON u.id = r.user_id
+        WHERE r.digest IN each($1) AND r.expires_at > $2
+        """,
+        json.dumps(list(digests)), micros(),
+    )  # fmt: skip
+    return user_record(row) if row else None
+
+
+async def remove_password_reset(conn: Connection, user_id: str) -> bool:
+    """Remove the link of a user; False when there is none."""
+    return await conn.execute("DELETE FROM password_resets WHERE user_id = $1", user_id) == 1

@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from hublet.accounts.invitations import SEND_INVITATION, InvitationMail
+from hublet.accounts.settings import emails
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.outbox import reacts_to
 from hublet.core.queue import NewTask, add, handles, handles_slowly
@@ -16,10 +18,12 @@ from hublet.events import (
     CommentUpdated,
     CredentialRevoked,
     EmailAdded,
+    EmailVerified,
     JobEnded,
     MemberAdded,
     MemberRemoved,
     MemberRoleChanged,
+    PasswordChanged,
     RepoConfigUpdated,
     RepoContentUpdated,
     RepoDeleted,
@@ -36,6 +40,8 @@ from hublet.events import (
     WebhookSuspended,
     WebhookThrottled,
 )
+from hublet.login.password_resets import SEND_RESET_LINK, ResetRequest
+from hublet.login.sign_up import SEND_ADDRESS_TAKEN, ClaimedAddress
 from hublet.notifications import watches_store
 from hublet.notifications.mail import digest, links, mail_queue, sender, tags
 from hublet.notifications.messages import leaks, store, texts
@@ -198,6 +204,34 @@ async def request_verification(conn: Connection, event: EmailAdded) -> None:
 @handles_slowly(links.SEND_VERIFICATION)
 async def send_verification(database: Database, body: dict[str, Any]) -> None:
     await links.send_verification(database, email_id=body["email_id"])
+
+
+@handles_slowly(SEND_RESET_LINK, reads=ResetRequest)
+async def send_reset_link(database: Database, request: ResetRequest) -> None:
+    await links.send_reset_link(database, email=request.email)
+
+
+@handles_slowly(SEND_INVITATION, reads=InvitationMail)
+async def send_invitation(database: Database, mail: InvitationMail) -> None:
+    await links.send_invitation(database, mail)
+
+
+@handles_slowly(SEND_ADDRESS_TAKEN, reads=ClaimedAddress)
+async def send_address_taken(database: Database, claim: ClaimedAddress) -> None:
+    await links.send_address_taken(database, claim)
+
+
+@reacts_to(EmailVerified)
+async def notify_email_verified(conn: Connection, event: EmailVerified) -> None:
+    """Notify of a further address: it could be that of somebody who stole a token."""
+    email = await emails.find(conn, event.email_id)
+    if email is not None and not email.is_primary:
+        await notify(conn, [event.user_id], texts.email_verified(email.address), key=None)
+
+
+@reacts_to(PasswordChanged)
+async def notify_password_changed(conn: Connection, event: PasswordChanged) -> None:
+    await notify_by_mail(conn, event.user_id, texts.password_changed(), key=None)
 
 
 @reacts_to(RepoContentUpdated)

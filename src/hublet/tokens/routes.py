@@ -18,6 +18,7 @@ from hublet.tokens.records import Grants, TokenRole
 from hublet.tokens.schemas import (
     Accepted,
     CreatedToken,
+    CreateOwnToken,
     CreateToken,
     IssueToken,
     RevokeCredentials,
@@ -50,16 +51,13 @@ async def list_tokens(conn: ReadConn, caller: AccountOwner) -> list[Token]:
 
 
 @router.post("/api/settings/tokens")
-async def create_token(conn: Conn, caller: AccountOwner, body: CreateToken) -> CreatedToken:
-    """Create a token of the caller's own; the answer is the only one that shows its value."""
-    token, value = await service.issue(
-        conn,
-        user_id=caller.user_id,
-        name=body.name,
-        role=TokenRole(body.role),
-        grants=None if body.scopes is MISSING else Grants(everywhere=frozenset(body.scopes)),
-        expires_at=None if body.expiresAt is MISSING else body.expiresAt,
-    )
+async def create_token(conn: Conn, caller: AccountOwner, body: CreateOwnToken) -> CreatedToken:
+    """Create a token of the caller's own; the answer is the only one that shows its value.
+
+    `scopes` hold everywhere, those in `scoped` for what one owner has: the caller, or an
+    organization that the caller is a member of.
+    """
+    token, value = await service.issue_own(conn, user_id=caller.user_id, request=body)
     return CreatedToken(token=Token.of(token), value=value)
 
 

@@ -26,6 +26,18 @@ class CreateToken(Schema):
     expiresAt: Timestamp | MISSING = MISSING
 
 
+class ScopesOfOwner(Schema):
+    """Scopes that hold for what one owner has: the caller, or an organization of theirs."""
+
+    owner: Line
+    scopes: Annotated[list[Scope], Field(min_length=1)]
+
+
+class CreateOwnToken(CreateToken):
+    # Only for a fine-grained one, beside or in place of `scopes`.
+    scoped: Annotated[list[ScopesOfOwner], Field(max_length=100)] | MISSING = MISSING
+
+
 class Token(Schema):
     id: ObjectId
     name: str

@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
+from pydantic import MISSING
 
+from hublet.accounts.names import name_key
+from hublet.accounts.users import store as users
 from hublet.core import queue
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
@@ -22,7 +25,8 @@ from hublet.tokens.errors import (
     UnknownValue,
 )
 from hublet.tokens.format import TokenKind, hint, is_importable, new_credential
-from hublet.tokens.records import Caller, Grants, TokenRecord, TokenRole
+from hublet.tokens.records import Caller, Grants, ScopedGrant, TokenRecord, TokenRole
+from hublet.tokens.schemas import CreateOwnToken, ScopesOfOwner
 
 _DIGEST = "token"
 REVOKE_TASK = "credentials.revoke"
@@ -62,6 +66,53 @@ async def issue(  # noqa: PLR0913 - a credential has as many properties, all nam
         raise TokenExists
     await publish(conn, CredentialCreated(token_id=token.id, user_id=user_id, name=name))
     return token, value
+
+
+async def issue_own(
+    conn: Connection, *, user_id: str, request: CreateOwnToken
+) -> tuple[TokenRecord, str]:
+    """Issue what a user asks for; return it with its value, this once."""
+    grants = None
+    if request.scopes is not MISSING or request.scoped is not MISSING:
+        grants = Grants(
+            everywhere=frozenset() if request.scopes is MISSING else frozenset(request.scopes),
+            scoped=()
+            if request.scoped is MISSING
+            else await _scoped_grants(conn, user_id, request.scoped),
+        )
+    return await issue(
+        conn,
+        user_id=user_id,
+        name=request.name,
+        role=TokenRole(request.role),
+        grants=grants,
+        expires_at=None if request.expiresAt is MISSING else request.expiresAt,
+    )
+
+
+async def _scoped_grants(
+    conn: Reader, user_id: str, requested: Sequence[ScopesOfOwner]
+) -> tuple[ScopedGrant, ...]:
+    """Return grants for what one owner has: the user, or an organization they are a member of."""
+    user = await users.find(conn, user_id)
+    owners = {} if user is None else {name_key(user.name): (user.id, "user", user.name)}
+    for membership in await users.memberships_of(conn, user_id=user_id):
+        organization = membership.organization
+        owners[name_key(organization.name)] = (organization.id, "org", organization.name)
+    grants: dict[str, ScopedGrant] = {}
+    for index, each in enumerate(requested):
+        if name_key(each.owner) not in owners:
+            raise InvalidTokenRequest(
+                f"scoped[{index}].owner: {each.owner} is neither you nor an organization of yours."
+            )
+        entity_id, entity_type, entity_name = owners[name_key(each.owner)]
+        grants[entity_id] = ScopedGrant(
+            entity_id=entity_id,
+            entity_type=entity_type,
+            entity_name=entity_name,
+            scopes=frozenset(each.scopes),
+        )
+    return tuple(grants.values())
 
 
 async def issue_to_app(  # noqa: PLR0913 - as above

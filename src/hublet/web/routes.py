@@ -6,6 +6,7 @@ Pages with a fixed first word come first, then those of repositories, then those
 from hublet.core.http.error_responses import set_error_page
 from hublet.core.http.routers import Router
 from hublet.web import site_routes
+from hublet.web.account import client_routes, join_routes, profile_routes, token_routes
 from hublet.web.discovery import home_routes, list_routes, people_routes, search_routes
 from hublet.web.files import commit_routes, edit_routes, feed_routes, ref_routes
 from hublet.web.files import routes as file_routes
@@ -22,6 +23,10 @@ ROUTERS: tuple[Router, ...] = (
     site_routes.pages,
     home_routes.router,
     search_routes.router,
+    profile_routes.router,
+    token_routes.router,
+    client_routes.router,
+    join_routes.router,
     creation_routes.router,
     list_routes.router,
     *thread_routes.PUBLIC_ROUTERS,

@@ -28,6 +28,11 @@ async def find(conn: Reader, email_id: str) -> UserEmail | None:
     return await store.find_email(conn, email_id)
 
 
+async def get(conn: Reader, email_id: str, *, user_id: str) -> UserEmail:
+    """Return an address of the user's own."""
+    return _get_among(await users.list_emails(conn, user_id=user_id), email_id)
+
+
 async def verify(conn: Connection, email_id: str, *, address: str) -> bool:
     """Mark an address as verified, which is idempotent; False when it was removed meanwhile."""
     if not await store.set_email_verified(conn, email_id, address=address):

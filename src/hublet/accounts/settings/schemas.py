@@ -73,6 +73,7 @@ class SshKey(Schema):
     key: str
     fingerprint: str
     createdAt: Timestamp
+    lastUsedAt: Timestamp | MISSING = MISSING
 
     @classmethod
     def of(cls, key: records.UserSshKey) -> Self:
@@ -82,4 +83,5 @@ class SshKey(Schema):
             key=f"{key.type} {key.data}",
             fingerprint=key.fingerprint,
             createdAt=key.created_at,
+            lastUsedAt=key.last_used_at or MISSING,
         )

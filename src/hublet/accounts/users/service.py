@@ -5,14 +5,17 @@ from dataclasses import replace
 from hublet.accounts.errors import (
     CannotFollowYourself,
     EmailTaken,
+    LastAdministrator,
     LastHubAdministrator,
     NameTaken,
     NotForServiceAccounts,
     UserNotFound,
 )
 from hublet.accounts.names import check_email, check_fullname, check_imported_name, check_name
+from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.organizations import store as organizations
 from hublet.accounts.passwords import check_strength, hash_password, verify_password
-from hublet.accounts.records import User, UserEmail, UserType
+from hublet.accounts.records import Actor, Role, User, UserEmail, UserType
 from hublet.accounts.users import store
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
@@ -37,16 +40,19 @@ async def create_user(  # noqa: PLR0913 - all that an account begins with
     fullname: str | None = None,
     email: str | None = None,
     password: str | None = None,
+    password_hash: str | None = None,
     is_admin: bool = False,
     any_name: bool = False,
 ) -> User:
-    """Create a person's account; without a password nobody can log in to it by password."""
+    """Create a person's account; without a password nobody can log in to it by password.
+
+    Who has checked and hashed one before the transaction gives its hash.
+    """
     (check_imported_name if any_name else check_name)(name)
     check_fullname(fullname or name)
-    hashed = None
     if password is not None:
         check_strength(password, name=name)
-        hashed = await hash_password(password)
+        password_hash = await hash_password(password)
     user = User(
         id=new_object_id(),
         name=name,
@@ -54,7 +60,7 @@ async def create_user(  # noqa: PLR0913 - all that an account begins with
         is_admin=is_admin,
         created_at=now(),
     )
-    await add_user(conn, user, password_hash=hashed)
+    await add_user(conn, user, password_hash=password_hash)
     if email is not None:
         await add_email(conn, user, email, verified=True)
     await publish(conn, UserCreated(user_id=user.id, name=user.name))
@@ -149,6 +155,23 @@ async def enable_user(conn: Connection, user: User) -> User:
     return replace(user, disabled_at=None)
 
 
+async def close_account(conn: Connection, actor: Actor, user: User) -> None:
+    """Disable an account at the wish of its owner, and record it in each of its organizations.
+
+    Neither the hub nor an organization is left without an administrator.
+    """
+    if user.is_admin:
+        await _check_other_administrator(conn, except_for=user)
+    for membership in await store.memberships_of(conn, user_id=user.id):
+        organization = membership.organization
+        await conn.lock(f"administrators of {organization.id}")
+        others = await organizations.count_other_admins(conn, organization.id, user_id=user.id)
+        if membership.role is Role.admin and not others:
+            raise LastAdministrator(organization.name)
+        await audit.record(conn, organization.id, actor, "member.close-account", target=user.name)
+    await disable_user(conn, user)
+
+
 async def lock_user(conn: Connection, user_id: str) -> User:
     """Lock an account against being disabled or enabled until the transaction ends; return it."""
     await conn.lock(f"switch of {user_id}")
@@ -159,8 +182,12 @@ async def set_password(conn: Connection, user: User, password: str) -> None:
     if user.type is UserType.service:
         raise NotForServiceAccounts(user.name, "it has no password")
     check_strength(password, name=user.name)
-    hashed = await hash_password(password)
-    await store.set_password_hash(conn, user.id, hashed)
+    await set_password_hash(conn, user, await hash_password(password))
+
+
+async def set_password_hash(conn: Connection, user: User, password_hash: str) -> None:
+    """Set a password that was checked and hashed before the transaction."""
+    await store.set_password_hash(conn, user.id, password_hash)
     await publish(conn, PasswordChanged(user_id=user.id))
 
 

@@ -6,6 +6,7 @@ from hublet.accounts.access import effective_role
 from hublet.accounts.organizations import audit_store as audit
 from hublet.accounts.organizations import store as memberships
 from hublet.accounts.records import Actor, Role
+from hublet.accounts.settings import store as keys
 from hublet.core.database import Connection, Reader
 from hublet.gateway import store
 from hublet.gateway.records import Guest, KeyHolder, RunningJob
@@ -43,7 +44,8 @@ async def _role(conn: Reader, holder: KeyHolder | None, running: RunningJob | No
 
 
 async def record_session(conn: Connection, guest: Guest, *, address: str) -> None:
-    """Record in the audit log of an organization who opened SSH to its job."""
+    """Store that the key was used, and in the audit log of an organization who opened SSH to its job."""
+    await keys.set_ssh_key_used(conn, guest.fingerprint)
     job = guest.running.job
     owner = await jobs.find_owner(conn, job.owner_id)
     if owner is None or not owner.is_organization:

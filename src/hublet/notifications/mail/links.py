@@ -1,4 +1,7 @@
-"""Sealed links in mails that work without a login: unsubscribe, and verify an address."""
+"""Links in mails that work without a login: unsubscribe, verify an address, reset a password, join.
+
+The first two are sealed and stored nowhere; the others are stored by `login` and `accounts`.
+"""
 
 import base64
 import binascii
@@ -6,16 +9,20 @@ from datetime import timedelta
 
 import msgspec
 
+from hublet.accounts.invitations import InvitationMail
 from hublet.accounts.records import UserEmail
 from hublet.accounts.settings import emails
 from hublet.core import clock
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
+from hublet.core.ids import new_object_id
 from hublet.core.logs import get_logger
 from hublet.core.mail import MailMessage, MailRefused, mail_domain, open_transport
 from hublet.core.queue import NewTask, add
 from hublet.core.sealing import SealBroken
+from hublet.login import password_resets
+from hublet.login.sign_up import ClaimedAddress
 from hublet.notifications.errors import AddressGone, LinkBroken, LinkExpired
 from hublet.notifications.mail import store
 from hublet.notifications.mail.letters import render
@@ -100,11 +107,7 @@ async def send_verification(database: Database, *, email_id: str) -> None:
         if email is None or email.verified_at is not None:
             return
         letter = await _verification_letter(conn, email)
-    async with open_transport(database.hub.settings) as transport:
-        try:
-            await transport.send(letter)
-        except MailRefused as error:
-            log.warning("verification mail refused", email_id=email_id, reason=str(error))
+    await _send(database, letter)
 
 
 async def _verification_letter(conn: Reader, email: UserEmail) -> MailMessage:
@@ -131,3 +134,85 @@ async def verify_address(conn: Connection, proof: AddressProof) -> None:
     """Mark the address as verified, also if it was already."""
     if not await emails.verify(conn, proof.email_id, address=proof.address):
         raise AddressGone
+
+
+async def send_reset_link(database: Database, *, email: str) -> None:
+    """Mail a link to a new password to whoever has this address; nothing to anybody else.
+
+    The link is made here: its secret is in the mail and nowhere else.
+    """
+    async with database.transaction() as conn:
+        user = await password_resets.find_user(conn, email)
+        if user is None:
+            return
+        url = await password_resets.create_link(conn, user)
+    where = database.hub.settings.base_url
+    paragraphs = (
+        f"Somebody, probably you, asked for a new password of the account {user.name} at {where}.",
+        "The link works once, within an hour. If you did not ask for it, do nothing.",
+    )
+    letter = _link_letter(
+        database.hub, email, "A new password", paragraphs, url=url, button="Choose a new password"
+    )
+    await _send(database, letter)
+
+
+async def send_invitation(database: Database, mail: InvitationMail) -> None:
+    hub = database.hub
+    organization = f"{mail.organization_name} at " if mail.organization_name else ""
+    paragraphs = (
+        f"{mail.creator_name} invites you to {organization}{hub.settings.base_url}.",
+        "The link works once, within 7 days. If you do not want to, do nothing.",
+    )
+    subject = f"Join {mail.organization_name or mail_domain(hub.settings)}"
+    letter = _link_letter(
+        hub, mail.recipient, subject, paragraphs, url=mail.link(hub), button="Open the invitation"
+    )
+    await _send(database, letter)
+
+
+async def send_address_taken(database: Database, claim: ClaimedAddress) -> None:
+    """Write to the owner of an address that somebody signed up with."""
+    async with database.read() as conn:
+        user = await password_resets.find_user(conn, claim.email)
+    if user is None:
+        return
+    where = database.hub.settings.base_url
+    paragraphs = (
+        f"Somebody gave this address, that of {user.name}, for a new account at {where}.",
+        "If it was you, sign in with your account. You can ask for a new password there.",
+    )
+    url = f"{where}/login"
+    letter = _link_letter(
+        database.hub,
+        claim.email,
+        "You have an account already",
+        paragraphs,
+        url=url,
+        button="Sign in",
+    )
+    await _send(database, letter)
+
+
+def _link_letter(
+    hub: Hub, recipient: str, subject: str, paragraphs: tuple[str, str], *, url: str, button: str
+) -> MailMessage:
+    values = {"subject": subject, "paragraphs": paragraphs, "url": url, "button": button}
+    return MailMessage(
+        sender=hub.settings.mail.sender,
+        recipient=recipient,
+        subject=subject,
+        text=render("link.txt", values),
+        html=render("link.html", values),
+        message_id=f"<link.{new_object_id()}@{mail_domain(hub.settings)}>",
+        sent_at=clock.now(),
+        headers={"Auto-Submitted": "auto-generated"},
+    )
+
+
+async def _send(database: Database, letter: MailMessage) -> None:
+    async with open_transport(database.hub.settings) as transport:
+        try:
+            await transport.send(letter)
+        except MailRefused as error:
+            log.warning("mail refused", subject=letter.subject, reason=str(error))

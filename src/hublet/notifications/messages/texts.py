@@ -158,6 +158,31 @@ def account_disabled() -> MessageText:
     )
 
 
+def email_verified(address: str) -> MessageText:
+    return MessageText(
+        kind="email-verified",
+        title=f"{address} is an address of your account now",
+        body=_paragraphs(
+            "You can sign in with it, and in three days ask for a new password with it.",
+            "If it was not you who added it, remove it in the settings of your account, revoke your "
+            "tokens and change your password.",
+        ),
+    )
+
+
+def password_changed() -> MessageText:
+    return MessageText(
+        kind="password-changed",
+        title="Your password was changed",
+        body=_paragraphs(
+            "The password of your account is another one now, and all browsers are signed out that "
+            "were signed in with the old one.",
+            "If it was not you, ask for a new password on the page where you sign in, and look at "
+            "your sessions, tokens and e-mail addresses.",
+        ),
+    )
+
+
 def new_follower(*, follower: str) -> MessageText:
     return MessageText(
         kind="user-followed",
