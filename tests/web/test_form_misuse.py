@@ -24,6 +24,8 @@ from hublet.repos import attachments
 from hublet.web import auth
 from hublet.web.routes import ROUTERS
 from hublet.web.uploads import MOST_FIELD_BYTES
+from jobs.jobs_api import run
+from jobs.schedules_api import a_schedule
 from people import Headers, a_user, sign_in
 from repositories import a_repo
 from web.parsed_pages import HTML
@@ -39,6 +41,7 @@ FORMS = [path for path in POSTS if path != THEME]
 # What only an owner may do with a public repository; the rest is for everybody who sees it.
 OWNERS_FORMS = re.compile(
     r"/(containers|buckets)/.*"
+    r"|/jobs/.*"
     r"|.*/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide|delete|delete-ref)"
 )
 # Forms with files, or with the text of one: their bodies are read piece by piece.
@@ -51,11 +54,15 @@ FIELDS = {
     "confirm": "ada/engine",
     "content": "Forged",
     "description": "Forged",
+    "flavor": "cpu-basic",
     "gated": "auto",
     "ignore": "true",
+    "image": "ubuntu",
+    "labels": "forged",
     "name": "forged",
     "owner": "ada",
     "pinned": "true",
+    "schedule": "@yearly",
     "status": "close",
     "title": "Forged",
     "to": "ada/forged",
@@ -74,6 +81,8 @@ class Place:
     # The slug of a blog, and a comment on it.
     blog: str
     blog_comment_id: str
+    job: str
+    schedule: str
 
     def path_of(self, route: str) -> str:
         parts = {
@@ -90,6 +99,9 @@ class Place:
             "{name}": self.person,
             "{path:path}": "notes.txt",
             "{webhook_id}": "0" * 24,
+            "{owner}": self.person,
+            "{job_id}": self.job,
+            "{schedule_id}": self.schedule,
         }
         path = re.sub(r"\{.*?\}", lambda part: parts.get(part[0], part[0]), route)
         assert "{" not in path, f"Name in `Place.path_of` what stands for a part of {path}."
@@ -145,8 +157,12 @@ async def a_place(
         await client.put(
             f"/api/{kind}s/{owner}/{owner}/files/notes.txt", headers=headers, content=b""
         )
+    job = await run(client, headers, path=f"/api/jobs/{owner}")
+    schedule = await a_schedule(client, headers, path=f"/api/scheduled-jobs/{owner}")
     return Place(
         repo=repo,
+        job=job["id"],
+        schedule=schedule["id"],
         comment_id=details["events"][0]["id"],
         person=owner,
         blog=blog.rpartition("/")[2],
@@ -188,6 +204,8 @@ async def unchanged(scene: Scene, ada: Headers) -> Callable[[], Awaitable[None]]
             f"/api/{kind}/{place.person}/{place.person}/tree" for kind in ("buckets", "containers")
         ]
     addresses += ["/api/models?author=ada", "/api/users/charles/overview"]
+    # What a job says of its durations grows by itself.
+    addresses += ["/api/jobs/ada/count?stage=SCHEDULING", "/api/scheduled-jobs/ada"]
 
     async def state() -> list[Any]:
         return [(await scene.client.get(each, headers=ada)).json() for each in addresses]
