@@ -1,13 +1,17 @@
 """Jobs and schedules in the browser: lists, buttons, the form of a new job, rights and refusals."""
 
+import asyncio
 import re
 from datetime import timedelta
 from typing import Any
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
-from hublet.accounts.records import Role
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.records import OPERATOR, Role
+from hublet.accounts.users import store as users
 from hublet.core import clock
 from hublet.core.database import Database
 from hublet.jobs import service, store
@@ -15,9 +19,11 @@ from jobs.jobs_api import an_attempt, initiator_of, run, set_row, show
 from jobs.schedules_api import a_schedule
 from jobs.schedules_api import show as show_schedule
 from login.login_pages import a_person, form_token_of, log_in, notices_in
+from patience import SOON_SECONDS
 from people import Headers, an_organization, sign_in
 from repositories import a_repo
 from web.parsed_pages import HTML, Element, parse
+from webhooks.event_streams import StreamClient, open_stream
 
 LIST = "/jobs/ada"
 NEW = "/jobs/ada/new"
@@ -492,3 +498,42 @@ async def test_a_schedule_is_triggered_suspended_changed_and_deleted_on_its_page
     gone = await press(client, path, f"{path}/delete")
     assert gone.headers["location"] == f"{LIST}/scheduled"
     assert (await client.get(path, headers=HTML)).status_code == 404
+
+
+async def test_the_stream_of_a_list_tells_of_each_stage_until_its_viewer_has_left(
+    client: httpx2.AsyncClient, app: FastAPI, database: Database, ada: Headers
+) -> None:
+    looms = await an_organization(database, "looms", members={"ada": Role.read, "bob": Role.write})
+    bob = await sign_in(database, "bob")
+    page = parse(await client.get("/jobs/looms", headers=HTML))
+    address, since = page.one("body").attributes["data-live"].split("?since=")
+    cookies = {"Cookie": "; ".join(f"{name}={value}" for name, value in client.cookies.items())}
+
+    async with open_stream(app, address, cookies, since=since) as listener:
+        # What the page shows is no news.
+        assert await next_name(listener) == "unread"
+        job = await run(client, bob, path="/api/jobs/looms")
+        assert await next_name(listener) == "changed"
+        path = f"/api/jobs/looms/{job['id']}/cancel"
+        assert (await client.post(path, headers=bob)).status_code == 200
+        assert await next_name(listener) == "changed"
+        fragment = await client.get("/jobs/looms", headers=HTML | {"Fragment": "live"})
+        assert f'<tr id="job-{job["id"]}">' in fragment.text
+        assert "<table" not in fragment.text
+        async with database.transaction() as conn:
+            user = await users.find_by_name(conn, "ada")
+            assert user is not None
+            await organizations.remove_member(conn, OPERATOR, looms, user)
+        await run(client, bob, path="/api/jobs/looms")
+        assert await next_name(listener) is None
+    refused = await client.get(address, headers=HTML)
+    assert refused.status_code == 404
+
+
+async def next_name(listener: StreamClient) -> str | None:
+    """Return the name of the next event; None: the stream has ended."""
+    async with asyncio.timeout(SOON_SECONDS):
+        while (block := await listener.block()) is not None:
+            if "event" in block:
+                return block["event"]
+    return None

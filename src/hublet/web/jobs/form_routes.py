@@ -27,7 +27,7 @@ from hublet.repos.records import Repo, RepoType, Right
 from hublet.web.auth import PageVisit, SignedInVisit
 from hublet.web.jobs.job_forms import JobForm, form_from, read_job_form, request_of
 from hublet.web.jobs.list_routes import checked_access
-from hublet.web.jobs.list_views import get_owner_page
+from hublet.web.jobs.list_views import duration_text, get_owner_page
 from hublet.web.pages import REFUSALS, frame_for, go_to, read_as, render, status_of
 
 router = PageRouter()
@@ -199,8 +199,8 @@ async def _show(
         found=found,
         hardware=hardware.list_hardware(settings),
         images=[each.pattern for each in settings.jobs.images if "*" not in each.pattern],
-        default_timeout=settings.jobs.timeout_seconds,
-        max_timeout=settings.jobs.max_timeout_seconds,
+        default_timeout=duration_text(settings.jobs.timeout_seconds),
+        max_timeout=duration_text(settings.jobs.max_timeout_seconds),
         has_ssh=why_no_ssh(settings) is None,
         runs=runs,
         words=words,

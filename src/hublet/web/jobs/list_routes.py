@@ -20,9 +20,18 @@ from hublet.jobs.schedules import service as schedules
 from hublet.jobs.schemas import UpdateLabels
 from hublet.login.auth import FormFields
 from hublet.login.browser import safe_path
-from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit
+from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit, Since
 from hublet.web.jobs.job_forms import labels_from, labels_text
-from hublet.web.jobs.list_views import JobOwnerPage, JobRow, get_owner_page, job_rows, purpose_of
+from hublet.web.jobs.list_views import (
+    JOBS_OF_OWNER,
+    JobOwnerPage,
+    JobRow,
+    get_owner_page,
+    job_rows,
+    purpose_of,
+    stream_of,
+)
+from hublet.web.live import LiveContent, live_stream
 from hublet.web.pages import frame_for, go_to, next_page_url, read_as, render, status_of
 
 router = PageRouter()
@@ -76,6 +85,7 @@ async def list_jobs_page(
     async with visit.database.read() as conn:
         head = await get_owner_page(conn, visit, owner)
         frame = await frame_for(visit, conn)
+        live = await stream_of(conn, head)
         chosen = filter_for(head.access, stages=stages, labels=labels)
         found = await store.list_of(conn, chosen, before=before, limit=_PAGE_SIZE + 1)
         shown = found[:_PAGE_SIZE]
@@ -94,7 +104,23 @@ async def list_jobs_page(
             next_url=next_url,
             command=_first_command(visit, head),
         )
-    return await render(visit, "jobs/list.html", frame=frame, page=page, all_stages=list(Stage))
+    return await render(
+        visit, "jobs/list.html", frame=frame, live=live, page=page, all_stages=list(Stage)
+    )
+
+
+@router.get(f"{_JOBS}/events")
+async def stream_jobs(visit: SignedInVisit, owner: str, since: Since = 0) -> Response:
+    """Say whenever a stage of the owner's jobs changes; whoever may see their list may listen."""
+    async with visit.database.read() as conn:
+        access = await get_access(conn, visit.person, owner)
+
+    async def check() -> None:
+        async with visit.database.read() as conn:
+            await get_access(conn, visit.person, owner)
+
+    content = LiveContent(kind=JOBS_OF_OWNER, key=access.owner.id, since=since)
+    return live_stream(visit, content, check)
 
 
 def _first_command(visit: PageVisit, head: JobOwnerPage) -> str:

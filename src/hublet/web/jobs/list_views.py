@@ -5,11 +5,15 @@ from collections.abc import Sequence
 
 from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
-from hublet.jobs import service
+from hublet.jobs import service, store
 from hublet.jobs.access import JobAccess, get_access
 from hublet.jobs.presenter import render_all
-from hublet.jobs.records import InitiatorType, JobRecord, Spec, Stage
+from hublet.jobs.records import JOBS, InitiatorType, JobRecord, Spec, Stage
 from hublet.web.auth import PageVisit
+from hublet.web.live import LiveKind
+
+# The stages of the jobs of an owner, by its id.
+JOBS_OF_OWNER = LiveKind(channel=JOBS, read_versions=store.versions_of)
 
 # The look of a badge for each stage.
 _TONES = {Stage.scheduling: "info", Stage.running: "ok", Stage.completed: "ok", Stage.error: "bad"}
@@ -40,6 +44,13 @@ async def get_owner_page(conn: Reader, visit: PageVisit, owner: str) -> JobOwner
 def purpose_of(access: JobAccess) -> str:
     """Return what all forms on the jobs of an owner are for."""
     return f"jobs of {access.owner.id}"
+
+
+async def stream_of(conn: Reader, head: JobOwnerPage) -> str:
+    """Return the address of the stream of a page on these jobs; read it before what is shown."""
+    owner_id = head.access.owner.id
+    versions = await store.versions_of(conn, [owner_id])
+    return f"{head.path}/events?since={versions[owner_id]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,15 +116,14 @@ def command_line(spec: Spec) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Write a duration as people say it: `8 s`, `3 min 20 s`, `2 h 5 min`, `4 d 2 h`."""
+    """Write a duration as people say it: `8 s`, `3 min 20 s`, `2 h 5 min`, `7 d`."""
     minutes, rest = divmod(int(seconds), 60)
-    if not minutes:
-        return f"{rest} s"
     hours, minutes = divmod(minutes, 60)
-    if not hours:
-        return f"{minutes} min {rest} s"
     days, hours = divmod(hours, 24)
-    return f"{days} d {hours} h" if days else f"{hours} h {minutes} min"
+    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
+    while len(parts) > 1 and not parts[0][0]:
+        parts.pop(0)
+    return " ".join(f"{count} {unit}" for count, unit in parts[:2] if count) or "0 s"
 
 
 def _starter_of(job: JobRecord, access: JobAccess, creator: str) -> JobStarter:

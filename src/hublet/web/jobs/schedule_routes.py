@@ -24,7 +24,7 @@ from hublet.login.auth import FormFields
 from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit
 from hublet.web.jobs.job_forms import labels_from, labels_text
 from hublet.web.jobs.list_routes import checked_access
-from hublet.web.jobs.list_views import JobRow, command_line, get_owner_page, job_rows
+from hublet.web.jobs.list_views import JobRow, command_line, get_owner_page, job_rows, stream_of
 from hublet.web.pages import REFUSALS, frame_for, go_to, read_as, render, status_of
 
 router = PageRouter()
@@ -200,12 +200,14 @@ async def _show(
     async with visit.database.read() as conn:
         head = await get_owner_page(conn, visit, owner)
         frame = await frame_for(visit, conn)
+        live = await stream_of(conn, head)
         page = await _page(conn, head.access, schedule_id)
     form: Mapping[str, str] = typed or {}
     return await render(
         visit,
         "jobs/schedule.html",
         frame=frame,
+        live=live,
         status=200 if problem is None else status_of(problem),
         head=head,
         page=page,
