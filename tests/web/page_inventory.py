@@ -132,6 +132,18 @@ PAGES = (
     _page("editor of conflicts", "/ada/engine-7b/discussions/{conflict}/conflicts"),
     _page("pull request", "/ada/engine-7b/discussions/{ready}"),
     _page("merged pull request", "/ada/engine-7b/discussions/{merged}"),
+    # Jobs.
+    _page("jobs", "/jobs/ada"),
+    _page("jobs, filtered", "/jobs/ada?stage=ERROR&label=team%3Dlooms"),
+    _page("jobs, none of these", "/jobs/ada?stage=DELETED"),
+    _page("jobs, none", "/jobs/charles", who="charles"),
+    _page("jobs of an organization", "/jobs/analytical"),
+    _page("new job", "/jobs/ada/new"),
+    _page("job, run again changed", "/jobs/ada/new?from={listed_job}"),
+    _page("labels of a job", "/jobs/ada/{listed_job}/labels"),
+    _page("schedules", "/jobs/ada/scheduled"),
+    _page("schedules, none", "/jobs/charles/scheduled", who="charles"),
+    _page("schedule", "/jobs/ada/scheduled/{schedule}"),
     # Settings, and what apps ask.
     _page("profile", "/settings/profile"),
     _page("account", "/settings/account"),
@@ -185,6 +197,7 @@ def seeded_hub(place: Place) -> Iterator[SeededHub]:
             **_publications(clients["ada"], clients["charles"]),
             **_apps(server, clients["ada"]),
             **_account(server, place, clients["ada"]),
+            **_listed_jobs(clients["ada"]),
         }
         _break_folders(place, values["broken"])
         cookies = {name: _signed_in(server, name) for name in clients}
@@ -486,6 +499,31 @@ def _publications(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
         _answer(charles.post(f"/api/{path}/comment", json={"comment": "I agree, @ada."}))
     _answer(charles.post("/api/users/ada/follow"))
     return {"paper": paper, "post": post, "blog": blog}
+
+
+def _listed_jobs(ada: httpx2.Client) -> dict[str, str]:
+    """Run jobs to their end, one of them by a schedule."""
+    body: dict[str, Any] = {"dockerImage": "ubuntu", "flavor": "cpu-basic"}
+    fails = {
+        "command": ["sh", "-c", "echo weaving; exit 3"],
+        "environment": {"EPOCHS": "4"},
+        "secrets": {"LOOM_KEY": "s3cret"},
+        "labels": {"name": "weave", "team": "looms"},
+        "volumes": [
+            {"type": "dataset", "source": "ada/numbers", "mountPath": "/data"},
+            {"type": "bucket", "source": "ada/box", "mountPath": "/out"},
+        ],
+    }
+    works = {"command": ["echo", "hello"], "labels": {"name": "nightly"}}
+    failed = _answer(ada.post("/api/jobs/ada", json=body | fails))
+    schedule = {"schedule": "0 3 * * 1-5", "jobSpec": body | works}
+    scheduled = _answer(ada.post("/api/scheduled-jobs/ada", json=schedule))
+    started = _answer(ada.post(f"/api/scheduled-jobs/ada/{scheduled['id']}/run"))
+    _answer(ada.post("/api/jobs/analytical", json=body | works))
+    for job in (failed, started):
+        # The stream of a job ends with it.
+        _answer(ada.get(f"/api/jobs/ada/{job['id']}/events"))
+    return {"listed_job": failed["id"], "schedule": scheduled["id"]}
 
 
 def _apps(server: Server, ada: httpx2.Client) -> dict[str, str]:

@@ -24,6 +24,8 @@ from hublet.repos import attachments
 from hublet.web import auth
 from hublet.web.routes import ROUTERS
 from hublet.web.uploads import MOST_FIELD_BYTES
+from jobs.jobs_api import run
+from jobs.schedules_api import a_schedule
 from people import Headers, a_user, sign_in
 from repositories import a_repo
 from web.parsed_pages import HTML
@@ -46,6 +48,7 @@ FORMS = [path for path in POSTS if path not in WITHOUT_SESSION]
 # What only an owner may do with a public repository; the rest is for everybody who sees it.
 OWNERS_FORMS = re.compile(
     r"/(containers|buckets)/.*"
+    r"|/jobs/.*"
     r"|/.+/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide|delete|delete-ref)"
 )
 # Forms with files, or with the text of one: their bodies are read piece by piece.
@@ -65,11 +68,15 @@ FIELDS = {
     "password": "correct horse",
     "role": "write",
     "tools": "forged",
+    "flavor": "cpu-basic",
     "gated": "auto",
     "ignore": "true",
+    "image": "ubuntu",
+    "labels": "forged",
     "name": "forged",
     "owner": "ada",
     "pinned": "true",
+    "schedule": "@yearly",
     "status": "close",
     "title": "Forged",
     "to": "ada/forged",
@@ -88,6 +95,8 @@ class Place:
     # The slug of a blog, and a comment on it.
     blog: str
     blog_comment_id: str
+    job: str
+    schedule: str
 
     def path_of(self, route: str) -> str:
         parts = {
@@ -109,6 +118,9 @@ class Place:
             "{key_id}": "0" * 24,
             # Of an invitation, or of a link to a new password.
             "{token}": "a" * 43,
+            "{owner}": self.person,
+            "{job_id}": self.job,
+            "{schedule_id}": self.schedule,
         }
         path = re.sub(r"\{.*?\}", lambda part: parts.get(part[0], part[0]), route)
         assert "{" not in path, f"Name in `Place.path_of` what stands for a part of {path}."
@@ -164,8 +176,12 @@ async def a_place(
         await client.put(
             f"/api/{kind}s/{owner}/{owner}/files/notes.txt", headers=headers, content=b""
         )
+    job = await run(client, headers, path=f"/api/jobs/{owner}")
+    schedule = await a_schedule(client, headers, path=f"/api/scheduled-jobs/{owner}")
     return Place(
         repo=repo,
+        job=job["id"],
+        schedule=schedule["id"],
         comment_id=details["events"][0]["id"],
         person=owner,
         blog=blog.rpartition("/")[2],
@@ -214,6 +230,8 @@ async def unchanged(scene: Scene, ada: Headers) -> Callable[[], Awaitable[None]]
     addresses += [
         f"/api/settings/{each}" for each in ("profile", "emails", "tokens", "ssh-keys", "mcp")
     ]
+    # What a job says of its durations grows by itself.
+    addresses += ["/api/jobs/ada/count?stage=SCHEDULING", "/api/scheduled-jobs/ada"]
 
     async def state() -> list[str]:
         # Asking is a use of the token, and nothing else.

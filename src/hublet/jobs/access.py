@@ -1,5 +1,7 @@
 """Access to jobs: who may see, run and change those of an owner, and what a creator may mount."""
 
+from collections.abc import Sequence
+
 from hublet.accounts.access import effective_role
 from hublet.accounts.errors import (
     OrganizationNotFound,
@@ -10,7 +12,7 @@ from hublet.accounts.errors import (
 from hublet.accounts.names import name_key
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.organizations import store as memberships
-from hublet.accounts.records import Owner, OwnerType, Role
+from hublet.accounts.records import Owner, OwnerType, ResourceGroupRecord, Role
 from hublet.accounts.resource_groups import service as resource_groups
 from hublet.accounts.users import service as accounts
 from hublet.core.database import Reader
@@ -27,13 +29,18 @@ from hublet.jobs.errors import (
     VolumeNotFound,
     VolumeNotWritable,
 )
-from hublet.jobs.records import JobRecord, Mount
+from hublet.jobs.records import Initiator, JobFilter, JobRecord, Mount, Stage
 from hublet.repos import service as repos
 from hublet.repos.errors import AccessNotGranted, RepoMoved, RepoNotFound, RightNeeded
 from hublet.repos.records import Repo, RepoAddress, RepoType, Right
 from hublet.tokens.delegations import Delegation, delegated_caller
 from hublet.tokens.errors import ScopeNeeded
 from hublet.tokens.records import Caller, Scope
+
+# Deleted jobs are listed only when their stage is asked for.
+_LISTED_STAGES = tuple(stage for stage in Stage if stage is not Stage.deleted)
+# That a form offers.
+_MOST_GROUPS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +61,39 @@ class JobAccess:
         return role is not None and role.covers(Role.contributor if is_own else Role.write)
 
 
+def filter_for(
+    access: JobAccess,
+    *,
+    stages: Sequence[Stage] = (),
+    labels: frozenset[str] = frozenset(),
+    initiator: Initiator | None = None,
+) -> JobFilter:
+    """Return the filter of a list: what the caller sees of the owner's jobs, and no more."""
+    return JobFilter(
+        owner_id=access.owner.id,
+        user_id=access.caller.user_id,
+        sees_every_group=access.role is Role.admin,
+        stages=tuple(stages) or _LISTED_STAGES,
+        labels=labels,
+        initiator=initiator,
+    )
+
+
 async def get_access(conn: Reader, caller: Caller, name: str) -> JobAccess:
     """Return the caller's access to the jobs under a name; NamespaceNotFound: they have none."""
     access = await _get_access(conn, caller, name)
     if not caller.may(Scope.jobs, on=access.owner.id):
         raise ScopeNeeded([Scope.jobs])
     return access
+
+
+async def sees_jobs(conn: Reader, caller: Caller, name: str) -> bool:
+    """Tell whether the caller has access to the jobs under a name."""
+    try:
+        await get_access(conn, caller, name)
+    except (NamespaceNotFound, ScopeNeeded):
+        return False
+    return True
 
 
 async def get_access_of_creator(conn: Reader, creator: Caller, owner_id: str) -> JobAccess:
@@ -111,6 +145,29 @@ async def check_may_run(conn: Reader, access: JobAccess, group_id: str | None) -
     role = await role_in_group(conn, access, group_id)
     if role is None or not role.covers(Role.contributor):
         raise GroupRoleNeeded(Role.contributor)
+
+
+async def list_groups_to_run_in(conn: Reader, access: JobAccess) -> list[ResourceGroupRecord]:
+    """Return the resource groups in which the caller may run jobs; users have none."""
+    if not access.owner.is_organization:
+        return []
+    organization = await organizations.get(conn, access.owner.name)
+    groups = await resource_groups.list_visible(
+        conn, organization, user_id=access.caller.user_id, after="", limit=_MOST_GROUPS
+    )
+    roles = {group.id: await role_in_group(conn, access, group.id) for group in groups}
+    return [
+        group
+        for group in groups
+        if (role := roles[group.id]) is not None and role.covers(Role.contributor)
+    ]
+
+
+async def may_run(conn: Reader, access: JobAccess) -> bool:
+    """Tell whether the caller may run jobs of this owner, in a resource group or in none."""
+    if access.role.covers(Role.contributor):
+        return True
+    return bool(await list_groups_to_run_in(conn, access))
 
 
 async def get_creator(conn: Reader, user_id: str) -> Caller:

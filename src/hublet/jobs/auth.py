@@ -1,16 +1,16 @@
 """Access to jobs and scheduled jobs, as annotated types that a route names."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
-from hublet.accounts.records import Role
 from hublet.core.database import Database
 from hublet.core.http import Db
 from hublet.core.http.exchange import exchange_of
 from hublet.jobs import service
-from hublet.jobs.access import JobAccess, get_access
+from hublet.jobs.access import JobAccess, filter_for, get_access
 from hublet.jobs.errors import (
     JobNotFound,
     LabelNotReadable,
@@ -19,10 +19,6 @@ from hublet.jobs.errors import (
 )
 from hublet.jobs.records import Availability, JobFilter, Stage
 from hublet.tokens.auth import JobRunner, caller_of
-
-# Deleted jobs are listed only when their stage is asked for.
-_LISTED_STAGES = tuple(stage for stage in Stage if stage is not Stage.deleted)
-
 
 # In the User-Agent of `huggingface_hub`, the `hf` command and `@huggingface/hub`.
 _PUBLIC_CLIENTS = ("hf_hub/", "huggingface.js")
@@ -65,9 +61,15 @@ async def _label_filter(
         list[str] | None, Query(description="Each as `key=value`; a job has all of them.")
     ] = None,
 ) -> frozenset[str]:
-    if any("=" not in each for each in label or ()):
+    return read_labels(label or ())
+
+
+def read_labels(labels: Iterable[str]) -> frozenset[str]:
+    """Return the labels of a filter, each written `key=value`."""
+    found = frozenset(labels)
+    if any("=" not in each for each in found):
         raise LabelNotReadable
-    return frozenset(label or ())
+    return found
 
 
 # Each as in `name=value`.
@@ -81,13 +83,7 @@ async def _job_filter(
         list[Stage] | None, Query(max_length=len(Stage), description="Any of these.")
     ] = None,
 ) -> JobFilter:
-    return JobFilter(
-        owner_id=access.owner.id,
-        user_id=access.caller.user_id,
-        sees_every_group=access.role is Role.admin,
-        stages=tuple(stage or _LISTED_STAGES),
-        labels=labels,
-    )
+    return filter_for(access, stages=stage or (), labels=labels)
 
 
 JobFilterQuery = Annotated[JobFilter, Depends(_job_filter)]

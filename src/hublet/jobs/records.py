@@ -178,6 +178,8 @@ class JobFilter:
     stages: tuple[Stage, ...]
     # Each as in `name=value`.
     labels: frozenset[str] = frozenset()
+    # None: whatever started them.
+    initiator: Initiator | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

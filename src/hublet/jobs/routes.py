@@ -21,9 +21,7 @@ from hublet.jobs.event_stream import follow_events
 from hublet.jobs.logs.routes import router as logs_router
 from hublet.jobs.metrics import follow_metrics
 from hublet.jobs.presenter import render, render_all
-from hublet.jobs.records import Initiator, InitiatorType
-from hublet.jobs.request_schemas import Expose, JobRequest, or_none
-from hublet.jobs.requests import check_commits, request_from
+from hublet.jobs.request_schemas import Expose, JobRequest
 from hublet.jobs.schedules.routes import router as schedules_router
 from hublet.jobs.schemas import Hardware, JobCount, JobResponse, UpdateLabels
 
@@ -49,13 +47,9 @@ async def run_job(
     It waits in the stage SCHEDULING until there is room for it. Organizations have jobs too:
     their contributors may run them.
     """
-    is_in_group = or_none(body.network) is not None
-    await availability.check(or_none(body.dockerImage), is_in_group=is_in_group)
-    await check_commits(database, access.caller, or_none(body.volumes) or ())
-    initiator = Initiator(type=InitiatorType.user, id=access.caller.user_id)
+    await service.prepare(database, availability, access, body)
     async with database.transaction() as conn:
-        job = await service.create(conn, access=access, initiator=initiator, request=body)
-        return await render(conn, access, job)
+        return await render(conn, access, await service.start(conn, access, body))
 
 
 @router.get(_JOBS, responses=PAGED_RESPONSES)
@@ -94,15 +88,9 @@ async def duplicate_job(
     database: Db, access: AccessToJob, availability: JobAvailability, job_id: str
 ) -> JobResponse:
     """Run a job once more, with the same secrets."""
-    async with database.read() as conn:
-        source = await service.get_to_change(conn, access, job_id)
-    is_in_group = source.spec.network is not None
-    await availability.check(source.spec.image, is_in_group=is_in_group)
-    volumes = request_from(source, with_volumes=True).volumes
-    await check_commits(database, access.caller, or_none(volumes) or ())
+    await service.prepare_copy(database, availability, access, job_id)
     async with database.transaction() as conn:
-        copy = await service.duplicate(conn, access, job_id)
-        return await render(conn, access, copy)
+        return await render(conn, access, await service.duplicate(conn, access, job_id))
 
 
 @router.put(f"{_JOB}/labels", responses={409: {"description": "The job was deleted."}})

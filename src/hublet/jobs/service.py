@@ -1,7 +1,7 @@
 """Rules of jobs: creation, changes, cancellation, deletion, and the transition of a stage."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from hublet.accounts.errors import RoleNeeded
 from hublet.accounts.records import Role
 from hublet.core.clock import from_micros, micros, now
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Database, Reader
 from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish
 from hublet.core.queue import NewTask
@@ -17,7 +17,14 @@ from hublet.core.queue import add as add_task
 from hublet.core.sealing import KeyRing
 from hublet.events import JobEnded
 from hublet.jobs import requests, store
-from hublet.jobs.access import JobAccess, check_may_run, get_access, get_space, role_in_group
+from hublet.jobs.access import (
+    JobAccess,
+    check_may_run,
+    filter_for,
+    get_access,
+    get_space,
+    role_in_group,
+)
 from hublet.jobs.errors import (
     JobGoesOn,
     JobIsDeleted,
@@ -28,15 +35,15 @@ from hublet.jobs.errors import (
 )
 from hublet.jobs.records import (
     JOBS,
+    Availability,
     Initiator,
     InitiatorType,
-    JobFilter,
     JobRecord,
     Spec,
     Stage,
 )
 from hublet.jobs.request_schemas import Expose, JobRequest, or_none
-from hublet.jobs.requests import request_from
+from hublet.jobs.requests import check_commits, request_from
 from hublet.jobs.stages import StageChange, Trigger, next_stage
 from hublet.repos.records import Repo, RepoType
 from hublet.tokens.delegations import delegation_of
@@ -72,12 +79,7 @@ async def list_running_with(conn: Reader, caller: Caller, repo: Repo) -> list[Jo
         access = await get_access(conn, caller, repo.owner_name)
     except NamespaceNotFound:
         return []
-    running = JobFilter(
-        owner_id=access.owner.id,
-        user_id=caller.user_id,
-        sees_every_group=access.role is Role.admin,
-        stages=(Stage.scheduling, Stage.running),
-    )
+    running = filter_for(access, stages=(Stage.scheduling, Stage.running))
     jobs = await store.list_of(conn, running, before="", limit=_MOST_RUNNING_SEARCHED)
     return [job for job in jobs if _uses(job.spec, repo)]
 
@@ -107,6 +109,21 @@ async def get_to_change(conn: Reader, access: JobAccess, job_id: str) -> JobReco
     return job
 
 
+async def list_changeable(conn: Reader, access: JobAccess, jobs: Iterable[JobRecord]) -> set[str]:
+    """Return the ids of those jobs that the caller may cancel, duplicate, label and delete."""
+    roles: dict[str | None, Role | None] = {}
+    changeable = set[str]()
+    for job in jobs:
+        if job.resource_group_id not in roles:
+            role = await role_in_group(conn, access, job.resource_group_id)
+            roles[job.resource_group_id] = role
+        if job.stage is not Stage.deleted and access.may_change(
+            job.creator_id, roles[job.resource_group_id]
+        ):
+            changeable.add(job.id)
+    return changeable
+
+
 async def find_by_key(conn: Reader, key: str) -> JobRecord | None:
     """Return the job that was made under a key."""
     return await store.find_by_key(conn, key)
@@ -126,6 +143,67 @@ async def check(conn: Reader, access: JobAccess, request: JobRequest) -> Spec:
         await get_space(conn, access.caller, space)
     mounts = await requests.resolve_mounts(conn, access.caller, or_none(request.volumes) or ())
     return requests.spec_of(request, mounts)
+
+
+async def prepare(
+    database: Database, availability: Availability, access: JobAccess, request: JobRequest
+) -> None:
+    """Refuse a job that nothing here would run, or whose commits do not exist; for `start`.
+
+    No transaction may be open.
+    """
+    is_in_group = or_none(request.network) is not None
+    await availability.check(or_none(request.dockerImage), is_in_group=is_in_group)
+    await check_commits(database, access.caller, or_none(request.volumes) or ())
+
+
+async def prepare_copy(
+    database: Database, availability: Availability, access: JobAccess, job_id: str
+) -> None:
+    """Refuse to run a job once more that nothing here would run any more; for `duplicate`."""
+    async with database.read() as conn:
+        source = await get_to_change(conn, access, job_id)
+    await prepare(database, availability, access, request_from(source, with_volumes=True))
+
+
+async def start(
+    conn: Connection, access: JobAccess, request: JobRequest, *, secrets_from: str | None = None
+) -> JobRecord:
+    """Start a job by hand.
+
+    Secrets without a value are those of the job `secrets_from`, which the caller started too.
+    """
+    return await create(
+        conn,
+        access=access,
+        initiator=Initiator(type=InitiatorType.user, id=access.caller.user_id),
+        request=request,
+        secrets=await _secrets_to_keep(conn, access, secrets_from, request),
+    )
+
+
+def may_keep_secrets(access: JobAccess, source: JobRecord) -> bool:
+    """Tell whether a changed job may have the secrets of this one.
+
+    What a job prints can be its secrets: only who typed them in may run something else with them.
+    Copies, and what a schedule or webhook starts, may have those of somebody else.
+    """
+    typed_by = Initiator(type=InitiatorType.user, id=access.caller.user_id)
+    return bool(source.secret_names) and source.initiator == typed_by
+
+
+async def _secrets_to_keep(
+    conn: Reader, access: JobAccess, source_id: str | None, request: JobRequest
+) -> dict[str, str]:
+    """Return the secrets that the request names without a value; the others are its own."""
+    names = [name for name, value in requests.secrets_of(request).items() if not value]
+    if source_id is None or not names:
+        return {}
+    source = await get_to_change(conn, access, source_id)
+    if not may_keep_secrets(access, source):
+        raise SecretsGone(source_id)
+    kept = await secrets_of(conn, source)
+    return {name: kept[name] for name in names if name in kept}
 
 
 async def create(  # noqa: PLR0913 - the one way to create a job; each is named.

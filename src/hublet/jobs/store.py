@@ -1,6 +1,7 @@
 """SQL of jobs as their owners know them; `service.transition` alone calls `set_stage`."""
 
 import json
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
@@ -89,7 +90,8 @@ async def find_sealed(conn: Reader, job_id: str) -> bytes | None:
     return sealed
 
 
-# $1 owner, $2 stages, $3 how many labels, $4 the labels, $5 the caller, $6 whether they see all.
+# $1 owner, $2 stages, $3 how many labels, $4 the labels, $5 the caller, $6 whether they see all,
+# $7 and $8 type and id of what started them.
 _MATCHING = """
     FROM jobs j
     WHERE j.owner_id = $1 AND j.stage IN each($2)
@@ -101,6 +103,7 @@ _MATCHING = """
             SELECT 1 FROM resource_group_members m
             WHERE m.resource_group_id = j.resource_group_id AND m.user_id = $5
         ))
+        AND ($7 = '' OR (j.initiator_type = $7 AND j.initiator_id = $8))
 """
 
 
@@ -109,7 +112,7 @@ async def list_of(
 ) -> list[JobRecord]:
     """Return jobs, newest first, older than the one of this id; an empty id is newer than any."""
     rows = await conn.fetch_all(
-        f"SELECT {JOB_COLUMNS} {_MATCHING} AND ($7 = '' OR j.id < $7) ORDER BY j.id DESC LIMIT $8",
+        f"SELECT {JOB_COLUMNS} {_MATCHING} AND ($9 = '' OR j.id < $9) ORDER BY j.id DESC LIMIT $10",
         *_filter_values(job_filter), before, limit,
     )  # fmt: skip
     return [job_record(row) for row in rows]
@@ -128,7 +131,30 @@ def _filter_values(job_filter: JobFilter) -> Sequence[object]:
         json.dumps(sorted(job_filter.labels)),
         job_filter.user_id,
         job_filter.sees_every_group,
+        job_filter.initiator.type if job_filter.initiator else "",
+        job_filter.initiator.id if job_filter.initiator else "",
     )
+
+
+async def versions_of(conn: Reader, owner_ids: Sequence[str]) -> dict[str, int]:
+    """Return a number for each owner that changes with the stages of their jobs."""
+    # A job that begins is the newest one, and one that ends is not counted any more.
+    rows = await conn.fetch_all(
+        """
+        SELECT o.id,
+            (SELECT max(j.id) FROM jobs j WHERE j.owner_id = o.id) AS newest,
+            (SELECT count(*) FROM jobs j
+             WHERE j.owner_id = o.id AND j.stage IN ('SCHEDULING', 'RUNNING')) AS going_on,
+            (SELECT coalesce(sum(j.version), 0) FROM jobs j
+             WHERE j.owner_id = o.id AND j.stage IN ('SCHEDULING', 'RUNNING')) AS versions
+        FROM owners o WHERE o.id IN each($1)
+        """,
+        json.dumps(owner_ids),
+    )
+    return {
+        row["id"]: zlib.crc32(f"{row['newest']} {row['going_on']} {row['versions']}".encode())
+        for row in rows
+    }
 
 
 async def find_details(conn: Reader, job_ids: Sequence[str]) -> dict[str, JobDetails]:

@@ -10,6 +10,9 @@ from hublet.web.account import client_routes, join_routes, profile_routes, token
 from hublet.web.discovery import home_routes, list_routes, people_routes, search_routes
 from hublet.web.files import commit_routes, edit_routes, feed_routes, ref_routes
 from hublet.web.files import routes as file_routes
+from hublet.web.jobs import form_routes as job_form_routes
+from hublet.web.jobs import list_routes as job_list_routes
+from hublet.web.jobs import schedule_routes
 from hublet.web.pages import render_error_page
 from hublet.web.repos import creation_routes, gate_routes, settings_routes, webhook_routes
 from hublet.web.repos import file_routes as bucket_routes
@@ -29,6 +32,10 @@ ROUTERS: tuple[Router, ...] = (
     join_routes.router,
     creation_routes.router,
     list_routes.router,
+    # Before the page of one job, whose address has the same form.
+    job_form_routes.router,
+    schedule_routes.router,
+    job_list_routes.router,
     *thread_routes.PUBLIC_ROUTERS,
     people_routes.lists_router,
     bucket_routes.router,

@@ -67,13 +67,13 @@ function localTimes(root) {
 localTimes(document);
 document.addEventListener("fresh", (event) => localTimes(/** @type {HTMLElement} */ (event.target)));
 
-// A form with `data-fragment` gets only that part of the page back, and puts it in its place.
+// A form or a button with `data-fragment` gets only that part of the page back, and puts it in its place.
 document.addEventListener("submit", async (event) => {
   const form = /** @type {HTMLFormElement} */ (event.target);
-  const name = form.dataset.fragment;
+  const submitter = /** @type {HTMLButtonElement | null} */ (event.submitter);
+  const name = submitter?.dataset.fragment ?? form.dataset.fragment;
   if (!name) return;
   event.preventDefault();
-  const submitter = /** @type {HTMLButtonElement | null} */ (event.submitter);
   const body = new URLSearchParams();
   for (const [field, value] of new FormData(form, submitter)) body.append(field, String(value));
   submitter?.setAttribute("aria-busy", "true");

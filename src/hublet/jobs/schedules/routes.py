@@ -4,8 +4,6 @@ from hublet.core.http import Conn, Db, ReadConn, Router
 from hublet.core.schema import Done
 from hublet.jobs.auth import AccessToJobs, AccessToScheduledJob, LabelFilterQuery
 from hublet.jobs.presenter import render
-from hublet.jobs.request_schemas import or_none
-from hublet.jobs.requests import check_commits
 from hublet.jobs.schedules import service
 from hublet.jobs.schedules.presenter import render_scheduled
 from hublet.jobs.schedules.schemas import (
@@ -30,10 +28,8 @@ async def create_scheduled_job(
     Times that pass while the hub is away are made up for by one job. Without `concurrency` a time
     is skipped while the job before goes on. A scheduled job has neither SSH nor a network group.
     """
-    await check_commits(database, access.caller, or_none(body.jobSpec.volumes) or ())
-    async with database.transaction() as conn:
-        scheduled = await service.create(conn, access, body)
-        return render_scheduled(scheduled, access, conn.hub.settings)
+    scheduled = await service.add(database, access, body)
+    return render_scheduled(scheduled, access, database.hub.settings)
 
 
 @router.get(_ALL)
@@ -97,11 +93,8 @@ async def trigger_scheduled_job(
     database: Db, access: AccessToScheduledJob, scheduled_job_id: str
 ) -> JobResponse:
     """Run it now, in the caller's name; the times at which it runs stay as they are."""
+    job = await service.trigger(database, access, scheduled_job_id)
     async with database.read() as conn:
-        scheduled = await service.get_to_change(conn, access, scheduled_job_id)
-    await check_commits(database, access.caller, or_none(scheduled.request.volumes) or ())
-    async with database.transaction() as conn:
-        job = await service.run(conn, access, scheduled)
         return await render(conn, access, job)
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from hublet.accounts.errors import RoleNeeded
 from hublet.accounts.records import Role
 from hublet.core.clock import now, to_micros
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Connection, Database, Reader
 from hublet.core.ids import new_object_id
 from hublet.core.queue import NewTask
 from hublet.core.queue import add as add_task
@@ -23,6 +23,7 @@ from hublet.jobs.errors import (
 )
 from hublet.jobs.records import Initiator, InitiatorType, JobRecord
 from hublet.jobs.request_schemas import JobRequest, or_none
+from hublet.jobs.requests import check_commits
 from hublet.jobs.schedules import store
 from hublet.jobs.schedules.cron import next_after
 from hublet.jobs.schedules.records import ScheduledJobRecord
@@ -31,6 +32,24 @@ from hublet.tokens.delegations import delegation_of
 
 MAX_SCHEDULED_JOBS = 100
 START_TASK = "jobs.start-scheduled"
+
+
+async def add(
+    database: Database, access: JobAccess, request: CreateScheduledJob
+) -> ScheduledJobRecord:
+    """Add a scheduled job for the caller, after its volumes were looked for."""
+    await check_commits(database, access.caller, or_none(request.jobSpec.volumes) or ())
+    async with database.transaction() as conn:
+        return await create(conn, access, request)
+
+
+async def trigger(database: Database, access: JobAccess, scheduled_job_id: str) -> JobRecord:
+    """Run a scheduled job now, in the name of the caller."""
+    async with database.read() as conn:
+        scheduled = await get_to_change(conn, access, scheduled_job_id)
+    await check_commits(database, access.caller, or_none(scheduled.request.volumes) or ())
+    async with database.transaction() as conn:
+        return await run(conn, access, scheduled)
 
 
 async def create(
@@ -105,10 +124,13 @@ async def get_to_change(
 ) -> ScheduledJobRecord:
     """Return a scheduled job that the caller may change, run and delete."""
     scheduled = await get(conn, access, scheduled_job_id)
-    role = await _role(conn, access, scheduled)
-    if not access.may_change(scheduled.creator_id, role):
+    if not await may_change(conn, access, scheduled):
         raise RoleNeeded(Role.write, access.owner.name)
     return scheduled
+
+
+async def may_change(conn: Reader, access: JobAccess, scheduled: ScheduledJobRecord) -> bool:
+    return access.may_change(scheduled.creator_id, await _role(conn, access, scheduled))
 
 
 async def _role(conn: Reader, access: JobAccess, scheduled: ScheduledJobRecord) -> Role | None:

@@ -16,6 +16,7 @@ from hublet.community.threads.records import ThreadKind
 from hublet.core.database import Reader
 from hublet.core.pages import PageRouter
 from hublet.core.paging import read_cursor, write_cursor
+from hublet.jobs.access import sees_jobs
 from hublet.login.auth import FormFields
 from hublet.login.browser import safe_path
 from hublet.repos.auth import GitRepoKind
@@ -194,6 +195,7 @@ async def _profile(conn: Reader, visit: PageVisit, account: User | Organization)
         counts=await _count_people(conn, account),
         is_following=await users.is_following(conn, viewer_id=viewer_id, account_id=account.id),
         is_own=account.id == viewer_id,
+        has_jobs=visit.caller is not None and await sees_jobs(conn, visit.caller, account.name),
         form_token=visit.form_token(f"{_PURPOSE} {account.id}"),
     )
 

@@ -263,6 +263,8 @@ class ProfilePage:
     is_following: bool | None
     # Whether it is the viewer's own page.
     is_own: bool
+    # Whether the viewer sees their jobs.
+    has_jobs: bool
     form_token: str
 
     @property
