@@ -51,6 +51,12 @@ async def measure(database: Database) -> None:
         await metadata.set_value(conn, _TOTALS, json.dumps(totals))
 
 
+async def known_totals(conn: Reader) -> dict[str, int]:
+    """Return the totals of the hub as of the last pruning; nothing was there before the first."""
+    known: dict[str, int] = json.loads(await metadata.find(conn, _TOTALS) or "{}")
+    return {"raw": 0, "blobs": 0, "xorbs": 0} | known
+
+
 class StorageGauges:
     """Prometheus gauges of the storage: its bytes as of the last pruning, and damaged objects."""
 
@@ -73,7 +79,7 @@ class StorageGauges:
         )
 
     async def count(self, conn: Reader) -> None:
-        for kind, size in json.loads(await metadata.find(conn, _TOTALS) or "{}").items():
+        for kind, size in (await known_totals(conn)).items():
             self._bytes.labels(kind).set(size)
         self._damaged.set(await scrub_store.count_damaged(conn))
         self._uncut.set(await usage_store.count_uncut(conn))
