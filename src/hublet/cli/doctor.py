@@ -40,8 +40,8 @@ async def _examine(
 ) -> "list[Finding]":
     """Run all checks; invalid settings are the only finding then."""
     from hublet.core.config import ConfigurationError
+    from hublet.doctor import examine
     from hublet.doctor.checks import problem
-    from hublet.doctor.examination import examine
 
     try:
         settings = load_settings(data_dir=data_dir, database_url=database_url, config=config)

@@ -4,7 +4,6 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import ip_address
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 from hublet.core.clock import format_duration
 from hublet.core.config import VARIABLE, Network, Settings
 from hublet.core.config.kinds import ImageSource
+from hublet.core.dataclasses import dataclass
 from hublet.core.mail import MailUnavailable, mail_folder, open_transport
 from hublet.core.startup import CannotStart, check_writable
 from hublet.jobs import hardware
