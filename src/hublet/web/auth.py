@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 
 from hublet.core.config import Settings
 from hublet.core.database import Database
@@ -16,7 +16,7 @@ from hublet.login.sessions import caller_of
 from hublet.tokens.auth import check_administrator
 from hublet.tokens.records import Caller
 
-__all__ = ["FreshVisit", "OperatorVisit", "PageVisit", "SignedInVisit", "Visit"]
+__all__ = ["FreshVisit", "OperatorVisit", "PageVisit", "SignedInVisit", "Since", "Visit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,3 +83,6 @@ SignedInVisit = Annotated[PageVisit, Depends(signed_in_visit)]
 FreshVisit = Annotated[PageVisit, Depends(fresh_visit)]
 # Administrators of the hub; others are refused.
 OperatorVisit = Annotated[PageVisit, Depends(operator_visit)]
+
+# The version of what a page shows, in the address of its stream (`web.live`).
+Since = Annotated[int, Query(ge=0, lt=2**63)]
