@@ -5,6 +5,7 @@ from hublet.accounts.users import service as accounts
 from hublet.accounts.users import store
 from hublet.core.database import Database
 from hublet.core.sealing import WrongKeys
+from hublet.core.startup import keys_fit
 from hublet.tokens import service as tokens
 from people import a_user, an_organization
 
@@ -96,5 +97,5 @@ async def test_keys_that_were_rotated_out_are_refused(database: Database) -> Non
     with pytest.raises(WrongKeys, match="does not belong to this database"):
         await first_start.prepare(database)
     async with database.read() as conn:
-        assert not await first_start.keys_fit(conn)
+        assert not await keys_fit(conn)
         assert not await accounts.has_administrator(conn)

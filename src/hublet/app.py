@@ -9,6 +9,7 @@ import hublet.reactions  # noqa: F401 - importing registers the reactions to eve
 from hublet import gaps
 from hublet.accounts import routes as accounts
 from hublet.community import routes as community
+from hublet.core.clock import now
 from hublet.core.database import Database
 from hublet.core.http import Edge, add_routes, install_error_handlers
 from hublet.core.http import routes as operations
@@ -17,6 +18,7 @@ from hublet.core.http.routers import fast_handlers
 from hublet.core.limits import Limiter
 from hublet.core.logs import AccessLog
 from hublet.core.metrics import Metrics
+from hublet.doctor import HubExamination
 from hublet.gateway import routes as gateway
 from hublet.gateway.ports.reverse_proxy import PortsMiddleware, ReverseProxy
 from hublet.jobs import routes as jobs
@@ -94,6 +96,8 @@ def create_application(database: Database) -> FastAPI:
     app.state.grant_context = GrantContext(database, app.state.limiter)
     app.state.jobs = RunnerAvailability(settings)
     app.state.metrics = Metrics()
+    app.state.examination = HubExamination(database)
+    app.state.started_at = now()
     app.state.ports = ReverseProxy(
         database,
         callers=app.state.callers,

@@ -8,10 +8,11 @@ from hublet.accounts.passwords import new_password
 from hublet.accounts.records import User
 from hublet.accounts.users import service as accounts
 from hublet.core import metadata
-from hublet.core.database import Connection, Database, Reader
+from hublet.core.database import Connection, Database
 from hublet.core.database.migrations import migrate
 from hublet.core.dataclasses import dataclass
 from hublet.core.sealing import WrongKeys
+from hublet.core.startup import KEY_RING_NAME, keys_fit
 from hublet.notifications.mail import digest
 from hublet.oauth import pruning as oauth_pruning
 from hublet.oauth.apps import service as oauth_apps
@@ -26,7 +27,6 @@ from hublet.tokens.records import TokenRole
 from hublet.webhooks.activity import service as deliveries
 
 ADMINISTRATOR = "admin"
-_KEY_RING_NAME = "key_ring"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +72,8 @@ async def check_keys(conn: Connection) -> None:
     if not await keys_fit(conn):
         raise WrongKeys
     current = conn.hub.keys.fingerprint()
-    if await metadata.find(conn, _KEY_RING_NAME) != current:
-        await metadata.set_value(conn, _KEY_RING_NAME, current)
-
-
-async def keys_fit(conn: Reader) -> bool:
-    """Tell whether the key ring can read this database; a new database fits every ring."""
-    known = await metadata.find(conn, _KEY_RING_NAME)
-    return known is None or known in conn.hub.keys.fingerprints()
+    if await metadata.find(conn, KEY_RING_NAME) != current:
+        await metadata.set_value(conn, KEY_RING_NAME, current)
 
 
 async def _create_administrator(conn: Connection) -> FirstAdministrator:

@@ -18,7 +18,10 @@ from hublet.core.database import Database
 from hublet.core.http.connection_guard import ConnectionGuard
 from hublet.core.http.server_protocol import ServerProtocol
 from hublet.core.logs import AccessLog
+from hublet.core.metric_samples import MetricSampler
+from hublet.core.metrics import Metrics
 from hublet.core.startup import CannotStart, open_hub
+from hublet.core.switches import SiteWatcher
 from hublet.first_start import FirstAdministrator, prepare
 from hublet.gateway.ssh.listener import listen as listen_for_ssh
 from hublet.gateway.ssh.listener import run_gateway
@@ -80,12 +83,18 @@ async def running(
     app.state.callers.start()
     flushing = asyncio.create_task(_keep_flushing(access_log), name="access-log")
     app.state.metrics.registry.register(worker.deliveries.metrics)
+    site = SiteWatcher(database)
+    await site.start()
+    sampler = MetricSampler(database, app.state.metrics, name=worker.name)
+    sampler.start()
     worker.start()
     try:
         async with run_gateway(database, ssh, find_attach_point=app.state.jobs.attach_point):
             yield with_edge(app, access_log=access_log)
     finally:
+        await sampler.stop()
         await worker.stop()
+        await site.stop()
         await processes.stop()
         await app.state.ports.stop()
         await app.state.callers.stop()
@@ -183,11 +192,18 @@ async def run_worker(settings: Settings, *, when_ready: Callable[[str], None]) -
     async with open_hub(settings) as database:
         await prepare(database)
         worker = Worker(database)
+        metrics = Metrics()
+        metrics.registry.register(worker.deliveries.metrics)
+        sampler, site = MetricSampler(database, metrics, name=worker.name), SiteWatcher(database)
+        await site.start()
+        sampler.start()
         worker.start()
         _spare_collections()
         when_ready(worker.name)
         try:
             await stop.wait()
         finally:
+            await sampler.stop()
             await worker.stop()
+            await site.stop()
             await processes.stop()

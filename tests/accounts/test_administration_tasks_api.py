@@ -61,6 +61,18 @@ async def test_one_task_gets_a_fresh_start(
     assert await parked(client, admin) == ["second"]
 
 
+async def test_a_parked_task_is_dropped_once(
+    client: httpx2.AsyncClient, database: Database, admin: Headers
+) -> None:
+    await park(database, "first", minutes=1)
+
+    answers = [await client.delete(f"{PATH}/first", headers=admin) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [200, 404]
+    assert answers[1].json() == {"error": "There is no parked task first."}
+    assert await parked(client, admin) == []
+
+
 async def test_all_tasks_get_a_fresh_start(
     client: httpx2.AsyncClient, database: Database, admin: Headers
 ) -> None:

@@ -335,7 +335,7 @@ def test_a_disk_that_cannot_keep_a_wal_is_a_problem(
     async def delete(_: object) -> str:
         return "delete"
 
-    monkeypatch.setattr("hublet.cli.doctor.store.journal_mode", delete)
+    monkeypatch.setattr("hublet.doctor.store.journal_mode", delete)
 
     examined = hublet("doctor", "--json")
 
@@ -347,7 +347,7 @@ def test_a_disk_that_cannot_keep_a_wal_is_a_problem(
 def test_a_server_that_answers_slowly_is_a_warning(
     hublet: Hublet, used: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hublet.cli.doctor.database._SLOW_SECONDS", 0.0)
+    monkeypatch.setattr("hublet.doctor.database._SLOW_SECONDS", 0.0)
 
     examined = hublet("doctor", "--json")
 

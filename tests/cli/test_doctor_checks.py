@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hublet.cli.doctor import checks, database
-from hublet.cli.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.core.config import Settings, load
 from hublet.core.config.kinds import FlavorSize, ImageSource
 from hublet.core.sealing import KeyRing
+from hublet.doctor import checks, database
+from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
 from hublet.runtime.errors import CannotRun
 from hublet.runtime.sandbox import runner
 from hublet.runtime.sandbox.runner import sandbox_runner
@@ -228,7 +228,7 @@ def test_the_sources_of_settings_are_named_without_values(
     monkeypatch.setenv("HUBLET_PORT", "9000")
     monkeypatch.setenv("HUBLET_SERVER_METRICS_TOKEN", "s3cret")
 
-    finding = checks.check_sources(load({"database.data_dir": tmp_path}), config=None)
+    finding = checks.check_sources(load({"database.data_dir": tmp_path}))
 
     assert finding == ok(
         "settings",
@@ -243,11 +243,11 @@ def test_a_named_settings_file_comes_before_the_one_in_the_folder(
     (tmp_path / "hublet.toml").write_text("")
     (tmp_path / "flag.toml").write_text("")
     (tmp_path / "variable.toml").write_text("")
-    loaded = load({"database.data_dir": tmp_path})
     monkeypatch.setenv("HUBLET_CONFIG", str(tmp_path / "variable.toml"))
+    folder = {"database.data_dir": tmp_path}
 
-    by_variable = checks.check_sources(loaded, config=None)
-    by_flag = checks.check_sources(loaded, config=tmp_path / "flag.toml")
+    by_variable = checks.check_sources(load(folder))
+    by_flag = checks.check_sources(load({**folder, "config": tmp_path / "flag.toml"}))
 
     assert by_variable.found == f"They come from {tmp_path}/variable.toml, flags and defaults."
     assert by_flag.found == f"They come from {tmp_path}/flag.toml, flags and defaults."

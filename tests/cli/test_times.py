@@ -2,7 +2,8 @@ from datetime import timedelta
 
 import pytest
 
-from hublet.cli.times import format_duration, parse_duration
+from hublet.cli.times import parse_duration
+from hublet.core.clock import format_duration
 
 
 @pytest.mark.parametrize(

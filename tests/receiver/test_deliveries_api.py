@@ -365,7 +365,7 @@ async def test_a_slow_handler_is_answered_for_and_goes_on(
     await running
     # It came to its end, and nothing more was sent.
     assert (ended, len(exchange.sent)) == ([name], 2)
-    assert "<td>504</td>" in (await get(server, "/")).text
+    assert ">504</span>" in (await get(server, "/")).text
 
 
 async def test_without_a_limit_a_handler_takes_its_time() -> None:

@@ -1,6 +1,9 @@
 """What a visitor sees: the landing page, or a page of one's own in its place."""
 
+import base64
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -9,6 +12,7 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+import hublet
 from hublet.receiver import WebhookPayload, WebhooksServer
 from receiver.deliveries import JSON, get, post
 
@@ -34,9 +38,9 @@ async def test_it_lists_the_endpoints_under_their_whole_address() -> None:
     assert (
         "<code>hf webhooks create --watch model:NAME --url URL --secret SECRET</code>" in page.text
     )
-    assert re.findall(r"<li>(.*?)</li>", page.text) == [
-        "<code>POST http://receiver.test/webhooks/told</code>",
-        "<code>POST http://receiver.test/webhooks/&lt;b&gt;odd&lt;/b&gt;&amp;co</code>",
+    assert re.findall(r"<code>(POST .*?)</code>.*?handled by <code>(.*?)</code>", page.text) == [
+        ("POST http://receiver.test/webhooks/told", "told"),
+        ("POST http://receiver.test/webhooks/&lt;b&gt;odd&lt;/b&gt;&amp;co", "odd"),
     ]
     assert "None since this server started." in page.text
 
@@ -85,18 +89,75 @@ async def test_it_shows_the_last_deliveries_without_what_was_in_them() -> None:
 
     page = (await get(server, "/")).text
 
-    cells = re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>", page)
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", page)[1:]]
     # Newest first; what was no delivery to a hook is none.
-    assert [(path, status) for _, path, status, _ in cells] == [
-        ("<code>/webhooks/told</code>", "422"),
-        ("<code>/webhooks/told</code>", "403"),
-        ("<code>/webhooks/told</code>", "200"),
+    assert [row[1:5] for row in rows] == [
+        ["<code>/webhooks/told</code>", "<code>told</code>", proof, badge]
+        for proof, badge in (
+            ("sent along", '<span class="badge bad">422</span>'),
+            ("refused", '<span class="badge bad">403</span>'),
+            ("sent along", '<span class="badge ok">200</span>'),
+        )
     ]
-    for moment, _, _, milliseconds in cells:
+    for moment, *_, milliseconds in rows:
         assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d", moment)
         assert float(milliseconds) >= 0
     assert "soot" not in page
     assert "ada/engine" not in page
+
+
+def shown_secret(secret: str) -> dict[str, str]:
+    return {"authorization": f"Basic {base64.b64encode(f'me:{secret}'.encode()).decode()}"}
+
+
+async def test_payloads_and_answers_are_for_who_knows_a_secret() -> None:
+    server = a_server(secrets=["older"])
+    await post(server, "/webhooks/told", headers=JSON | {"x-webhook-secret": "coal"})
+    await post(server, "/webhooks/told", headers=JSON, body=b'{"repo": "of a stranger"}')
+
+    anybody = await get(server, "/?payloads")
+    wrong = [
+        await get(server, "/?payloads", headers)
+        for headers in (shown_secret("soot"), {"authorization": "Basic ="}, shown_secret(""))
+    ]
+    known = [await get(server, "/?payloads", shown_secret(each)) for each in ("coal", "older")]
+
+    assert {each.status_code for each in (anybody, *wrong)} == {401}
+    assert anybody.headers["www-authenticate"].startswith("Basic ")
+    assert all("ada/engine" not in each.text for each in (anybody, *wrong))
+    for page in known:
+        assert page.status_code == 200
+        assert "&quot;name&quot;: &quot;ada/engine&quot;" in page.text
+        assert "of a stranger" not in page.text
+        assert "coal" not in page.text.partition("</style>")[2]
+
+
+async def test_a_server_that_is_open_shows_no_payloads() -> None:
+    server = a_server(webhook_secret=None)
+    await post(server, "/webhooks/told", headers=JSON)
+
+    page = await get(server, "/?payloads")
+
+    assert page.status_code == 200
+    assert "ada/engine" not in page.text
+    assert "Payloads are shown here once a secret is set." in page.text
+
+
+async def test_a_large_payload_is_cut() -> None:
+    server = a_server()
+    body = json.dumps({"text": "x" * 70_000}).encode()
+    await post(server, "/webhooks/told", headers=JSON | {"x-webhook-secret": "coal"}, body=body)
+
+    page = (await get(server, "/?payloads", shown_secret("coal"))).text
+
+    assert "only the first 65536 bytes are kept here" in page
+    assert len(page.partition("</style>")[2]) < 70_000
+
+
+async def test_it_looks_like_the_hub() -> None:
+    style = (Path(hublet.__file__).parent / "core/static/hublet.css").read_text()
+
+    assert f"<style>{style}</style>" in (await get(a_server(), "/")).text
 
 
 async def test_only_the_last_twenty_are_kept() -> None:
@@ -104,7 +165,7 @@ async def test_only_the_last_twenty_are_kept() -> None:
     for _ in range(25):
         await post(server, "/webhooks/told")
 
-    assert (await get(server, "/")).text.count("<td>401</td>") == 20
+    assert (await get(server, "/")).text.count(">401</span>") == 20
 
 
 async def test_a_server_without_a_secret_says_so() -> None:

@@ -4,11 +4,13 @@ Whoever builds a page adds its line to `PAGES`; every proof over all pages then 
 """
 
 import json
+import sqlite3
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -166,6 +168,17 @@ PAGES = (
     _page("consent, refused", "/oauth/authorize?client_id=nobody", status=400),
     _page("device", "/device"),
     _page("device, decision", "/device?user_code={user_code}"),
+    # Administration.
+    _page("administration", "/admin", who="root"),
+    _page("administration of users", "/admin/users", who="root"),
+    _page("administration of organizations", "/admin/organizations", who="root"),
+    _page("administration of the storage", "/admin/storage", who="root"),
+    _page("storage of an owner", "/admin/storage?owner=ada", who="root"),
+    _page("administration of tasks", "/admin/tasks", who="root"),
+    _page("activity of administrators", "/admin/activity", who="root"),
+    _page("sign-ins", "/admin/activity?kind=sign-ins", who="root"),
+    _page("switches", "/admin/switches", who="root"),
+    _page("administration, not for you", "/admin", status=403),
     # What went wrong.
     _page("nothing here", "/ada/nothing", status=404),
     _page("not for you", "/ada/engine-7b/settings", who="charles", status=403),
@@ -190,7 +203,7 @@ class SeededHub:
 @contextmanager
 def seeded_hub(place: Place) -> Iterator[SeededHub]:
     with serving(place) as server:
-        clients = {name: _person(server, place, name) for name in ("ada", "charles")}
+        clients = {name: _person(server, place, name) for name in ("ada", "charles", "root")}
         _organization(server)
         values = {
             **_repositories(clients["ada"], clients["charles"]),
@@ -200,6 +213,7 @@ def seeded_hub(place: Place) -> Iterator[SeededHub]:
             **_listed_jobs(clients["ada"]),
         }
         _break_folders(place, values["broken"])
+        _administration(server, place)
         cookies = {name: _signed_in(server, name) for name in clients}
         yield SeededHub(address=server.address, values=values, cookies={None: {}, **cookies})
 
@@ -233,6 +247,28 @@ def _organization(server: Server) -> None:
         for name, role in (("ada", "admin"), ("charles", "write")):
             path = f"/api/admin/organizations/analytical/members/{name}"
             _answer(administrator.put(path, json={"role": role}))
+
+
+def _administration(server: Server, place: Place) -> None:
+    """Make root an administrator, with a parked task and a day of metrics to look at."""
+    with server.client(server.token) as administrator:
+        _answer(administrator.patch("/api/admin/users/root", json={"isAdmin": True}))
+    minute = 60_000_000
+    now = int(datetime.now(UTC).timestamp() * 1e6) // minute * minute
+    with closing(sqlite3.connect(place.data_dir / "hub.db", timeout=60)) as database, database:
+        database.execute(
+            "INSERT INTO tasks VALUES (?, 'mail.send', 0, '{}', ?, ?, 12, NULL, ?, ?)",
+            ("0" * 24, now, now, "MailUnavailable: the server does not answer", now),
+        )
+        for age in range(1, 24 * 60, 5):
+            counts = [0, *[age % 40 for _ in range(4)], *[1] * 4, *[0] * 4]
+            sample = {"requests": sum(counts), "errors": age % 7 // 6, "latencies": counts}
+            sample |= {"delivered": age % 9, "failed": age % 5 // 4, "tasks_waiting": age % 13}
+            sample |= {"jobs_running": age % 3, "database_bytes": 9_000_000 - age * 1000}
+            database.execute(
+                "INSERT INTO metric_samples VALUES ('seed', ?, ?)",
+                (now - age * minute, json.dumps(sample)),
+            )
 
 
 def _break_folders(place: Place, repo_id: str) -> None:

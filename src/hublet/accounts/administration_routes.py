@@ -3,7 +3,7 @@
 from fastapi import Request
 from pydantic import MISSING
 
-from hublet.accounts import invitations
+from hublet.accounts import administration, invitations
 from hublet.accounts.administration_schemas import (
     AddOrganization,
     AddUser,
@@ -46,10 +46,13 @@ async def list_users(
 
 
 @users_router.post("", responses={409: {"description": "The name or the e-mail address is taken."}})
-async def add_user(conn: Conn, _caller: Administrator, body: AddUser) -> AdministeredUser:
+async def add_user(
+    request: Request, conn: Conn, caller: Administrator, body: AddUser
+) -> AdministeredUser:
     """Create an account; its e-mail address counts as verified, and a password is optional."""
-    user = await users_service.create_user(
+    user = await administration.create_user(
         conn,
+        actor_of(request, caller),
         body.name,
         fullname=None if body.fullname is MISSING else body.fullname,
         email=None if body.email is MISSING else body.email,
@@ -64,14 +67,15 @@ async def add_user(conn: Conn, _caller: Administrator, body: AddUser) -> Adminis
     responses={409: {"description": "The hub would be left without an administrator."}},
 )
 async def update_user(
-    conn: Conn, _caller: Administrator, name: str, body: UpdateUser
+    request: Request, conn: Conn, caller: Administrator, name: str, body: UpdateUser
 ) -> AdministeredUser:
     """Disable or enable an account, make its owner a hub administrator or none.
 
     The tokens of a disabled user fail in every process within a second.
     """
-    user = await users_service.update_as_administrator(
+    user = await administration.update_user(
         conn,
+        actor_of(request, caller),
         await users_service.get_user(conn, name),
         disabled=None if body.disabled is MISSING else body.disabled,
         is_admin=None if body.isAdmin is MISSING else body.isAdmin,
@@ -81,11 +85,11 @@ async def update_user(
 
 @users_router.put("/{name}/password")
 async def set_user_password(
-    conn: Conn, _caller: Administrator, name: str, body: SetPassword
+    request: Request, conn: Conn, caller: Administrator, name: str, body: SetPassword
 ) -> Done:
     """Set a user's password."""
     user = await users_service.get_user(conn, name)
-    await users_service.set_password(conn, user, body.password)
+    await administration.set_password(conn, actor_of(request, caller), user, body.password)
     return Done()
 
 
@@ -204,7 +208,19 @@ async def list_parked_tasks(conn: ReadConn, _caller: Administrator) -> list[Park
 
 
 @tasks_router.post("/retry")
-async def retry_parked_tasks(conn: Conn, _caller: Administrator, body: RetryTasks) -> RetriedTasks:
+async def retry_parked_tasks(
+    request: Request, conn: Conn, caller: Administrator, body: RetryTasks
+) -> RetriedTasks:
     """Give one parked task, or all of them, a fresh start; tell how many there were."""
     task_id = None if body.id is MISSING else body.id
-    return RetriedTasks(count=await queue.retry_parked(conn, task_id=task_id))
+    actor = actor_of(request, caller)
+    return RetriedTasks(count=await administration.retry_tasks(conn, actor, task_id=task_id))
+
+
+@tasks_router.delete("/{task_id}")
+async def drop_parked_task(
+    request: Request, conn: Conn, caller: Administrator, task_id: str
+) -> Done:
+    """Remove a parked task for good: what it was to do is never done."""
+    await administration.drop_task(conn, actor_of(request, caller), task_id)
+    return Done()

@@ -10,11 +10,6 @@ def has_colours(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
-def variables_in_use() -> dict[str, str]:
-    """Return the variables of settings, in the order of their names."""
-    return {name: os.environ[name] for name in sorted(os.environ) if name.startswith("HUBLET_")}
-
-
 def first_variable(*names: str) -> str | None:
     """Return the value of the first of these variables that is set and not empty."""
     return next((value for name in names if (value := os.environ.get(name))), None)

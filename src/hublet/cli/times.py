@@ -1,4 +1,4 @@
-"""Parsers and formats of times: durations such as `90m` or `12h`, and points in time."""
+"""Parsers of times: durations such as `90m` or `12h`, and points in time."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 import typer
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_SIZES = {"day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 _MAX_DURATION = timedelta(days=36_500)
 
 
@@ -17,15 +16,6 @@ def parse_duration(text: str) -> timedelta | None:
         return None
     length = timedelta(**{_UNITS[match[2]]: int(match[1])})
     return length if timedelta() < length <= _MAX_DURATION else None
-
-
-def format_duration(length: timedelta) -> str:
-    """Format a duration in its greatest unit, as in `3 hours`."""
-    seconds = max(0, int(length.total_seconds()))
-    for unit, size in _SIZES.items():
-        if count := seconds // size:
-            return f"{count} {unit}{'' if count == 1 else 's'}"
-    return "less than a second"
 
 
 def parse_past_time(text: str, *, option: str) -> str:

@@ -8,6 +8,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Arithmetic and printing without a zone take half the time, and `wire` is on fast routes.
 _BARE_EPOCH = _EPOCH.replace(tzinfo=None)
 _MICROSECOND = timedelta(microseconds=1)
+_SIZES = {"day": 86_400, "hour": 3600, "minute": 60, "second": 1}
 
 
 @dataclass(slots=True)
@@ -55,6 +56,15 @@ def wire(value: datetime | int) -> str:
     else:
         moment = _aware(value).astimezone(UTC).replace(tzinfo=None)
     return moment.isoformat("T", "milliseconds") + "Z"
+
+
+def format_duration(length: timedelta) -> str:
+    """Format a duration in its greatest unit, as in `3 hours`."""
+    seconds = max(0, int(length.total_seconds()))
+    for unit, size in _SIZES.items():
+        if count := seconds // size:
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    return "less than a second"
 
 
 def move(by: timedelta) -> None:

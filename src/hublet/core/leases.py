@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from hublet.core.clock import micros, monotonic, offset
 from hublet.core.database import Connection, Database, Reader
+from hublet.core.dataclasses import dataclass
 
 Held = TypeVar("Held")
 
@@ -23,6 +24,15 @@ def lease_clock() -> int:
     A lease expires when its worker was silent for its length, which moving the clock does not do.
     """
     return micros() - offset() // timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerClaims:
+    """What a worker holds of one table, and when its first lease ends, on the clock of leases."""
+
+    worker: str
+    count: int
+    lease_ends: int
 
 
 class LeaseStore(Protocol[Held]):

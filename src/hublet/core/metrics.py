@@ -8,10 +8,12 @@ from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from hublet.core.database import Reader
+from hublet.core import outbox, queue
+from hublet.core.database import Database, Reader
 
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-_BUCKET_MICROS = tuple(round(seconds * 1e6) for seconds in _BUCKETS)
+# The bounds of how long requests take, in seconds.
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_BUCKET_MICROS = tuple(round(seconds * 1e6) for seconds in BUCKETS)
 
 
 class Metrics(Collector):
@@ -31,10 +33,13 @@ class Metrics(Collector):
         self.parked = Gauge(
             "hublet_tasks_parked", "Tasks that failed too often.", registry=self.registry
         )
+        self.database_bytes = Gauge(
+            "hublet_database_bytes", "Size of the database.", registry=self.registry
+        )
         # Counts of features, read from the database at each scrape.
         self.counts: list[Callable[[Reader], Awaitable[None]]] = []
         self._requests: dict[tuple[str, str, int], int] = {}
-        self._durations = [0] * (len(_BUCKETS) + 1)
+        self._durations = [0] * (len(BUCKETS) + 1)
         self._total_micros = 0
 
     def request(self, *, method: str, route: str, status: int, micros: int) -> None:
@@ -42,6 +47,16 @@ class Metrics(Collector):
         self._requests[key] = self._requests.get(key, 0) + 1
         self._durations[bisect_left(_BUCKET_MICROS, micros)] += 1
         self._total_micros += micros
+
+    async def refresh(self, database: Database) -> None:
+        """Set the gauges of what stands in the database."""
+        self.database_bytes.set(await database.size())
+        async with database.read() as conn:
+            self.outbox.set(await outbox.count_waiting(conn))
+            self.tasks.set(await queue.count_waiting(conn))
+            self.parked.set(await queue.count_parked(conn))
+            for count in self.counts:
+                await count(conn)
 
     def collect(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(
@@ -58,7 +73,7 @@ class Metrics(Collector):
         )
 
     def _cumulated(self) -> list[tuple[str, float]]:
-        bounds = [*map(str, _BUCKETS), "+Inf"]
+        bounds = [*map(str, BUCKETS), "+Inf"]
         counts = [sum(self._durations[: place + 1]) for place in range(len(bounds))]
         return [(bound, float(count)) for bound, count in zip(bounds, counts, strict=True)]
 

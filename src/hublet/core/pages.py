@@ -14,10 +14,12 @@ from markupsafe import Markup, escape
 
 import hublet
 from hublet.core.clock import now, wire
+from hublet.core.database import Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError
 from hublet.core.http.routers import DeferredRoute, Router
 from hublet.core.http.static_files import compress, static_url
+from hublet.core.hub import Announcement
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -118,6 +120,8 @@ class PageRequest:
     url: str = "/"
     # One of THEMES; None leaves it to the reader's system.
     theme: str | None = None
+    # All there are, whether they concern this reader or not.
+    announcements: tuple[Announcement, ...] = ()
 
 
 _NO_REQUEST = PageRequest()
@@ -129,7 +133,24 @@ def enter_page(request: Request) -> None:
     theme = request.cookies.get(THEME_COOKIE)
     query = request.url.query
     url = quote(request.url.path) + (f"?{query}" if query else "")
-    _page_request.set(PageRequest(url=url, theme=theme if theme in THEMES else None))
+    database: Database = request.app.state.database
+    _page_request.set(
+        PageRequest(
+            url=url,
+            theme=theme if theme in THEMES else None,
+            announcements=database.hub.site.state.announcements,
+        )
+    )
+
+
+def _list_announcements(frame: Frame | None) -> list[Announcement]:
+    """Return what stands above the page, now and for this reader."""
+    moment = now()
+    return [
+        each
+        for each in _page_request.get().announcements
+        if each.until > moment and (frame is not None or not each.for_signed_in)
+    ]
 
 
 def _inline(text: str) -> Markup:
@@ -247,6 +268,7 @@ class Templates:
             "plural": plural,
         }
         environment.globals |= {
+            "announcements": _list_announcements,
             "page_request": _page_request.get,
             "static_url": static_url,
             "version": hublet.__version__,

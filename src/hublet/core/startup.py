@@ -5,12 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from hublet.core import metadata
 from hublet.core.config import Settings, safe_database_url
-from hublet.core.database import Database, DatabaseUnavailable, open_database
+from hublet.core.database import Database, DatabaseUnavailable, Reader, open_database
 from hublet.core.hub import Hub
 from hublet.core.sealing import KeyRing, WrongKeys
 
 KEYS_FILE = "secret.keys"
+# The metadata that says which key ring a database belongs to.
+KEY_RING_NAME = "key_ring"
 
 _FOLDER_MODE = 0o700
 _FILE_MODE = 0o600
@@ -26,6 +29,12 @@ def load_keys(settings: Settings) -> KeyRing:
     if settings.keys.ring is not None:
         return KeyRing.parse(settings.keys.ring)
     return KeyRing.load_or_create(settings.database.data_dir / KEYS_FILE)
+
+
+async def keys_fit(conn: Reader) -> bool:
+    """Tell whether the key ring can read this database; a new database fits every ring."""
+    known = await metadata.find(conn, KEY_RING_NAME)
+    return known is None or known in conn.hub.keys.fingerprints()
 
 
 def open_folder(folder: Path) -> None:

@@ -13,6 +13,7 @@ HubError
 ├── NotAllowed
 │   ├── GroupRoleNeeded         the role in the resource group is too low
 │   ├── VolumeNotWritable       the creator may not write to the bucket
+│   ├── NewJobsSwitchedOff      administrators let no job begin for now
 │   ├── CreatorGone             the account in whose name the hub acts is gone
 │   └── RightsGone              it has no access to the owner any more
 ├── InvalidRequest
@@ -43,6 +44,11 @@ class JobNotFound(NotFound):
 class NamespaceNotFound(NotFound):
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} is neither you nor one of your organizations.")
+
+
+class NewJobsSwitchedOff(NotAllowed):
+    def __init__(self) -> None:
+        super().__init__("The administrators of this hub let no new job begin for now.")
 
 
 class GroupNotForUsers(InvalidRequest):

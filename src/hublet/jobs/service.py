@@ -10,6 +10,7 @@ from hublet.accounts.errors import RoleNeeded
 from hublet.accounts.records import Role
 from hublet.core.clock import from_micros, micros, now
 from hublet.core.database import Connection, Database, Reader
+from hublet.core.hub import Switch
 from hublet.core.ids import new_object_id
 from hublet.core.outbox import publish
 from hublet.core.queue import NewTask
@@ -31,6 +32,7 @@ from hublet.jobs.errors import (
     JobIsOver,
     JobNotFound,
     NamespaceNotFound,
+    NewJobsSwitchedOff,
     SecretsGone,
 )
 from hublet.jobs.records import (
@@ -223,6 +225,8 @@ async def create(  # noqa: PLR0913 - the one way to create a job; each is named.
     """
     if key is not None and (first := await store.find_by_key(conn, key)) is not None:
         return first
+    if not conn.hub.is_on(Switch.new_jobs):
+        raise NewJobsSwitchedOff
     spec = await check(conn, access, request)
     secrets = requests.secrets_of(request) | dict(secrets or {})
     job = JobRecord(

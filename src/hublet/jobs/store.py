@@ -11,6 +11,7 @@ from hublet.accounts.records import Owner, OwnerType
 from hublet.core.clock import from_micros, micros, to_micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
+from hublet.core.leases import WorkerClaims
 from hublet.jobs.records import (
     Initiator,
     InitiatorType,
@@ -276,6 +277,17 @@ async def list_events(conn: Reader, job_id: str) -> list[StageEvent]:
 async def count_by_stage(conn: Reader) -> dict[str, int]:
     rows = await conn.fetch_all("SELECT stage, count(*) AS count FROM jobs GROUP BY stage")
     return {row["stage"]: row["count"] for row in rows}
+
+
+async def list_claims(conn: Reader) -> list[WorkerClaims]:
+    """Return how many jobs each worker looks after now."""
+    rows = await conn.fetch_all(
+        """
+        SELECT claimed_by, count(*), min(claimed_until) FROM jobs
+        WHERE claimed_by IS NOT NULL GROUP BY claimed_by ORDER BY claimed_by
+        """
+    )
+    return [WorkerClaims(worker=name, count=count, lease_ends=ends) for name, count, ends in rows]
 
 
 async def find_owner(conn: Reader, owner_id: str) -> Owner | None:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from hublet.accounts.records import User
+from hublet.accounts.organizations import audit_store as audit
+from hublet.accounts.records import Actor, User
 from hublet.core.clock import now
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.hub import Hub
@@ -43,6 +44,7 @@ async def begin(conn: Connection, user: User, visitor: Visitor) -> tuple[Session
     )
     await store.remove_expired_sessions(conn)
     await store.put_session(conn, session)
+    await audit.record_sign_in(conn, Actor(id=user.id, name=user.name, address=visitor.address))
     return session, value
 
 

@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import Depends, Request, Response
 
-from hublet.core.config import Settings
 from hublet.core.database import Reader
 from hublet.core.http import Conn, FastRoute, ReadConn, Router
 from hublet.core.http.error_responses import set_error_form
 from hublet.core.http.exchange import exchange_of
 from hublet.core.http.static_files import Document, document_response
 from hublet.core.http.transactions import Db
+from hublet.core.hub import Hub, Switch
 from hublet.core.limits import Limiter, RateLimit, raise_when_exceeded
 from hublet.core.schema import Done
 from hublet.oauth import service
@@ -89,8 +89,9 @@ for path in (
 
 
 def _discovery_of(request: Request) -> Document:
-    settings: Settings = request.app.state.settings
-    return _discovery(settings.base_url, registration=settings.oauth.registration)
+    hub: Hub = request.app.state.database.hub
+    registration = hub.is_on(Switch.app_registration)
+    return _discovery(hub.settings.base_url, registration=registration)
 
 
 # One for each name by which a local hub is called; the issuer must be the one that was asked.

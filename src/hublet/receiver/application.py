@@ -13,8 +13,23 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hublet.receiver.environment import monotonic
-from hublet.receiver.handlers import Handler, HandlerCall, respond, run_background, run_to_end
-from hublet.receiver.pages import landing_page, public_address, serve_at_root
+from hublet.receiver.handlers import (
+    Handler,
+    HandlerCall,
+    name_of,
+    respond,
+    run_background,
+    run_to_end,
+)
+from hublet.receiver.pages import (
+    PAYLOADS,
+    SecretState,
+    ask_for_secret,
+    knows_secret,
+    landing_page,
+    public_address,
+    serve_at_root,
+)
 from hublet.receiver.requests import (
     Rules,
     check_request,
@@ -74,11 +89,20 @@ class ReceiverApplication:
             await self._page(scope, receive, send)
 
     async def _serve_landing_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        # A server that is open to everyone has nobody to show them to.
+        with_payloads = PAYLOADS in request.query_params and bool(self.rules.secrets)
+        if with_payloads and not knows_secret(request, self.rules.secrets):
+            await ask_for_secret()(scope, receive, send)
+            return
         page = landing_page(
-            public_address(Request(scope)),
-            self._handlers,
+            public_address(request),
+            {path: name_of(each.function) for path, each in self._handlers.items()},
             reversed(self._recent),
-            is_open=not self.rules.secrets,
+            SecretState(
+                known=len(self.rules.secrets), requires_signature=self.rules.require_signature
+            ),
+            with_payloads=with_payloads,
         )
         await page(scope, receive, send)
 
@@ -89,7 +113,7 @@ class ReceiverApplication:
         call: HandlerCall | None = None
         try:
             body = await check_request(self.rules, scope, receive, expects_json=handler.reads_body)
-            responder.has_body = True
+            responder.body = body
             if responder.is_timed_out:
                 return
             call = handler.prepare(scope, body)

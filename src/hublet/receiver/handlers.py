@@ -66,7 +66,7 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     supplied = [each for each in parameters if each is not None]
     bodies = [each.name for each in supplied if each.source is Source.body]
     if len(bodies) > 1:
-        raise TypeError(f"A handler takes one payload, {_function_name(function)} wants {bodies}.")
+        raise TypeError(f"A handler takes one payload, {name_of(function)} wants {bodies}.")
     return tuple(supplied)
 
 
@@ -83,12 +83,12 @@ def _parameter(
     given: inspect.Parameter, annotation: Any, function: Callable[..., Any]
 ) -> Parameter | None:
     if given.kind not in _BY_NAME:
-        raise TypeError(f"{_function_name(function)} cannot be given {given.name} by its name.")
+        raise TypeError(f"{name_of(function)} cannot be given {given.name} by its name.")
     for each in (given.default, *_annotated_metadata(annotation)):
         if type(each).__module__.partition(".")[0] == "fastapi":
             marker = type(each).__name__
             raise TypeError(
-                f"{_function_name(function)} asks for {marker}(…), which needs FastAPI itself."
+                f"{name_of(function)} asks for {marker}(…), which needs FastAPI itself."
             )
     if annotation is _EMPTY or isinstance(annotation, str):
         if given.name != "request" and given.default is not _EMPTY:
@@ -139,7 +139,7 @@ def _annotated_metadata(annotation: Any) -> Iterator[Any]:
         yield from _annotated_metadata(each)
 
 
-def _function_name(function: Callable[..., Any]) -> str:
+def name_of(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", None) or type(function).__name__
 
 

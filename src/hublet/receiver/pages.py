@@ -3,42 +3,29 @@
 import asyncio
 import base64
 import hashlib
+import hmac
 import importlib
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import cache
 from html import escape
-from typing import Any, cast
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any, NamedTuple, cast
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hublet.receiver.environment import space_host
 from hublet.receiver.requests import path_in
-from hublet.receiver.responses import RecentDelivery, not_allowed, not_found
+from hublet.receiver.responses import SHOWN_BYTES, RecentDelivery, not_allowed, not_found
 
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem;
-       color: #1c1c1c; background: #fff; }
-code { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #ddd; }
-@media (prefers-color-scheme: dark) {
-  body { color: #eee; background: #161616; } th, td { border-color: #444; } }
-"""
-_STYLE_DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-# Nothing is fetched and nothing runs; a space shows its page in a frame of the hub.
-_HEADERS = {
-    "content-security-policy": (
-        f"default-src 'none'; style-src 'sha256-{_STYLE_DIGEST}'; base-uri 'none'; "
-        "form-action 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
+# The part of the address that asks for payloads too.
+PAYLOADS = "payloads"
 _ASGI_PARAMETERS = 3
 
 
@@ -52,48 +39,194 @@ def public_address(request: Request) -> str:
     return f"{'https' if is_tls else 'http'}://{request.headers.get('host', 'localhost')}{root}"
 
 
+class SecretState(NamedTuple):
+    """How senders show that they may send."""
+
+    known: int
+    requires_signature: bool
+
+    @property
+    def is_open(self) -> bool:
+        return self.known == 0
+
+
+@cache
+def _style() -> str:
+    """Return the hub's own style: a file of this package, read without loading anything of the hub."""
+    return (files("hublet") / "core" / "static" / "hublet.css").read_text(encoding="utf-8")
+
+
+@cache
+def _headers() -> dict[str, str]:
+    digest = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+    # Nothing is fetched and nothing runs; a space shows its page in a frame of the hub.
+    return {
+        "content-security-policy": (
+            f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        ),
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-store",
+    }
+
+
+def knows_secret(request: Request, secrets: Sequence[str]) -> bool:
+    """Tell whether the visitor has shown a secret of this server as the password (RFC 7617)."""
+    scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return False
+    try:
+        _, _, password = base64.b64decode(credentials, validate=True).partition(b":")
+    except ValueError:
+        return False
+    # All of them, so that the time tells nothing about which one was nearly right.
+    matches = [hmac.compare_digest(password, each.encode()) for each in secrets]
+    return any(matches)
+
+
+def ask_for_secret() -> Response:
+    headers = {
+        "www-authenticate": 'Basic realm="A webhook secret as the password", charset="UTF-8"'
+    }
+    sentence = "Payloads are for who knows a secret of this server: it is the password.\n"
+    return PlainTextResponse(sentence, HTTPStatus.UNAUTHORIZED, headers)
+
+
 def landing_page(
-    address: str, paths: Iterable[str], recent: Iterable[RecentDelivery], *, is_open: bool
+    address: str,
+    handlers: Mapping[str, str],
+    recent: Iterable[RecentDelivery],
+    secret: SecretState,
+    *,
+    with_payloads: bool,
 ) -> Response:
-    items = "".join(f"<li><code>POST {escape(address + path)}</code></li>" for path in paths)
-    endpoints = f"<ul>{items}</ul>" if items else "<p>There is no endpoint yet.</p>"
+    """Return the page; `handlers` are the names of functions by their paths."""
+    items = "".join(
+        f"<li><div><code>POST {escape(address + path)}</code>"
+        f'<p class="quiet small">handled by <code>{escape(name)}</code></p></div></li>'
+        for path, name in handlers.items()
+    )
+    endpoints = f'<ul class="found">{items}</ul>' if items else "<p>There is no endpoint yet.</p>"
+    deliveries = list(recent)
     page = f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>Webhooks</title>
-<style>{_STYLE}</style>
+<style>{_style()}</style>
 </head>
 <body>
+<header class="top"><div class="wrap"><span class="brand">{_LOGO}<span>Webhooks</span></span></div></header>
+<main class="plain-page admin">
 <h1>This server receives webhooks</h1>
 <p>A webhook tells this server when something changes on a hub: a repository, a discussion, a pull
 request. Create one that points to an endpoint below, with the secret that this server knows:</p>
-<p><code>hf webhooks create --watch model:NAME --url URL --secret SECRET</code></p>
-{"<p><strong>No secret is set: these endpoints are open to everyone.</strong></p>" if is_open else ""}
+<pre class="snip" tabindex="0"><code>hf webhooks create --watch model:NAME --url URL --secret SECRET</code></pre>
+{_secret_note(secret)}
 <h2>Endpoints</h2>
 {endpoints}
 <h2>Last deliveries</h2>
-{_deliveries_table(recent)}
+{_deliveries_table(deliveries, handlers, secret)}
+{_payloads(deliveries, secret, is_shown=with_payloads)}
+</main>
 </body>
 </html>
 """
-    return HTMLResponse(page, headers=_HEADERS)
+    return HTMLResponse(page, headers=_headers())
 
 
-def _deliveries_table(recent: Iterable[RecentDelivery]) -> str:
-    rows = "".join(_delivery_row(each) for each in recent)
-    if not rows:
+_LOGO = (
+    '<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" '
+    'fill="#2855bd"/><path d="M10 7.5v17M22 7.5v17M10 16h12" stroke="#fff" stroke-width="3.2" '
+    'stroke-linecap="round"/><circle cx="16" cy="16" r="4.1" fill="#ffd166"/></svg>'
+)
+
+
+def _secret_note(secret: SecretState) -> str:
+    if secret.is_open:
+        return (
+            '<p class="notice warn"><strong>No secret is set: these endpoints are open to everyone.'
+            "</strong> Set <code>WEBHOOK_SECRET</code>, and give it to the hub.</p>"
+        )
+    known = "A secret is set" if secret.known == 1 else f"{secret.known} secrets are set"
+    rule = "and each delivery must be signed" if secret.requires_signature else "or a signature"
+    return f'<p class="notice good">{known}: senders must know it, {rule}.</p>'
+
+
+def _deliveries_table(
+    recent: Sequence[RecentDelivery], handlers: Mapping[str, str], secret: SecretState
+) -> str:
+    if not recent:
         return "<p>None since this server started.</p>"
-    head = "<tr><th>Time (UTC)</th><th>Endpoint</th><th>Status</th><th>Milliseconds</th></tr>"
-    return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-
-
-def _delivery_row(delivery: RecentDelivery) -> str:
-    at = datetime.fromtimestamp(delivery.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    titles = ("Time (UTC)", "Endpoint", "Handler", "Secret", "Status", "Milliseconds")
+    head = "".join(f'<th scope="col">{title}</th>' for title in titles)
+    rows = "".join(_delivery_row(each, handlers.get(each.path, ""), secret) for each in recent)
     return (
-        f"<tr><td>{at}</td><td><code>{escape(delivery.path)}</code></td>"
-        f"<td>{delivery.status}</td><td>{delivery.milliseconds:.1f}</td></tr>"
+        '<div class="scroll card" tabindex="0" role="region" aria-label="Last deliveries">'
+        f'<table class="ledger"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    )
+
+
+def _delivery_row(delivery: RecentDelivery, handler: str, secret: SecretState) -> str:
+    return (
+        f"<tr><td>{_moment(delivery)}</td><td><code>{escape(delivery.path)}</code></td>"
+        f"<td><code>{escape(handler)}</code></td><td>{_proof(delivery, secret)}</td>"
+        f"<td>{_badge(delivery.status)}</td><td>{delivery.milliseconds:.1f}</td></tr>"
+    )
+
+
+def _moment(delivery: RecentDelivery) -> str:
+    return datetime.fromtimestamp(delivery.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _badge(status: int) -> str:
+    tone = "ok" if status < HTTPStatus.BAD_REQUEST else "bad"
+    return f'<span class="badge {tone}">{status}</span>'
+
+
+def _proof(delivery: RecentDelivery, secret: SecretState) -> str:
+    if secret.is_open:
+        return "none is set"
+    if delivery.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return "refused"
+    return "signed" if delivery.is_signed else "sent along"
+
+
+def _payloads(recent: Sequence[RecentDelivery], secret: SecretState, *, is_shown: bool) -> str:
+    """Return what was sent and answered, which only those may see who know a secret."""
+    if secret.is_open:
+        return '<p class="quiet small">Payloads are shown here once a secret is set.</p>'
+    if not is_shown:
+        return (
+            f'<p><a class="btn" href="?{PAYLOADS}">Show payloads and answers</a></p>'
+            '<p class="quiet small">The browser asks for a password: it is a secret of this server, '
+            "with any name.</p>"
+        )
+    shown = [each for each in recent if each.payload]
+    if not shown:
+        return "<p>No payload has come since this server started.</p>"
+    return "<h2>Payloads and answers</h2>" + "".join(
+        f'<details class="card group"><summary class="head">{_badge(each.status)}'
+        f'<code>{escape(each.path)}</code> {_moment(each)}</summary><div class="body">'
+        f"<h3>Payload</h3>{_code(each.payload, 'Payload')}<h3>Answer</h3>"
+        f"{_code(each.answer, 'Answer')}</div></details>"
+        for each in shown
+    )
+
+
+def _code(content: bytes, label: str) -> str:
+    """Return bytes as text, JSON with a line for each field."""
+    text = content.decode(errors="replace")
+    try:
+        text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except ValueError:
+        if len(content) == SHOWN_BYTES:
+            text += f"\n… only the first {SHOWN_BYTES} bytes are kept here."
+    return (
+        f'<pre class="snip" tabindex="0" role="region" aria-label="{label}">'
+        f"<code>{escape(text) or 'empty'}</code></pre>"
     )
 
 

@@ -12,8 +12,13 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hublet.receiver.environment import monotonic, now
+from hublet.receiver.signatures import SIGNATURE_HEADER
 
 log = logging.getLogger("hublet.receiver")
+
+# How much of a payload and of an answer the landing page has to show.
+SHOWN_BYTES = 65_536
+_SIGNATURE = SIGNATURE_HEADER.encode()
 
 
 class RequestRefused(Exception):
@@ -30,6 +35,11 @@ class RecentDelivery(NamedTuple):
     path: str
     status: int
     milliseconds: float
+    # Whether a signature came along; it was good, unless the delivery was refused.
+    is_signed: bool
+    # The first bytes of what was sent and of the answer; nothing of a sender who was refused.
+    payload: bytes
+    answer: bytes
 
 
 def json_response(
@@ -91,7 +101,7 @@ class TimedResponder:
         self._seconds = seconds
         self._started_at = monotonic()
         self._late: asyncio.Task[None] | None = None
-        self.has_body = False
+        self.body: bytes | None = None
         loop = asyncio.get_running_loop()
         self._timer = None if seconds is None else loop.call_later(seconds, self._time_out)
 
@@ -115,16 +125,23 @@ class TimedResponder:
         scope, receive, send = self._exchange
         await response(scope, receive, send)
         if scope["method"] == "POST":
-            milliseconds = (monotonic() - self._started_at) * 1000
             self._recent.append(
-                RecentDelivery(now(), self._path, response.status_code, milliseconds)
+                RecentDelivery(
+                    at=now(),
+                    path=self._path,
+                    status=response.status_code,
+                    milliseconds=(monotonic() - self._started_at) * 1000,
+                    is_signed=any(name == _SIGNATURE for name, _ in scope["headers"]),
+                    payload=(self.body or b"")[:SHOWN_BYTES],
+                    answer=getattr(response, "body", b"")[:SHOWN_BYTES],
+                )
             )
 
     def _time_out(self) -> None:
         self._late = asyncio.get_running_loop().create_task(self._send(self._timeout_response()))
 
     def _timeout_response(self) -> Response:
-        if not self.has_body:
+        if self.body is None:
             sentence = f"The body did not arrive within {self._seconds:g} seconds."
             return error_response(HTTPStatus.REQUEST_TIMEOUT, sentence)
         log.warning(

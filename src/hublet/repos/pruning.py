@@ -106,7 +106,9 @@ async def schedule_blob_pruning(conn: Connection, *, delay: timedelta = timedelt
 async def prune_blobs(database: Database) -> None:
     async with database.transaction() as conn:
         await schedule_blob_pruning(conn, delay=PRUNE_EVERY)
-    await prune(database)
+    pruned = await prune(database)
+    async with database.transaction() as conn:
+        await usage.remember(conn, usage.Upkeep.pruning, freed=pruned.freed_bytes)
     await usage.measure(database)
 
 

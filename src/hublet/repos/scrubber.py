@@ -21,7 +21,7 @@ from hublet.core.database import Connection, Database
 from hublet.core.dataclasses import dataclass
 from hublet.core.logs import get_logger
 from hublet.core.queue import add_daily
-from hublet.repos import scrub_store
+from hublet.repos import scrub_store, usage
 from hublet.repos.scrub_store import ObjectAtRest
 from hublet.storage import contents, store
 from hublet.storage.errors import InvalidXorb
@@ -64,9 +64,18 @@ async def scrub_daily(database: Database) -> None:
         await schedule(conn, delay=EVERY)
     limit = database.hub.settings.storage.scrub_bytes
     if limit:
-        await scrub(
+        done = await scrub(
             database, unchecked_since=clock.now() - CHECK_AGE, most_bytes=limit, gentle=True
         )
+        async with database.transaction() as conn:
+            await usage.remember(
+                conn,
+                usage.Upkeep.scrubbing,
+                objects=done.objects,
+                bytes=done.bytes,
+                healed=done.healed,
+                damaged=done.damaged,
+            )
 
 
 async def scrub(

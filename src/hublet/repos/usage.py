@@ -7,15 +7,41 @@ others have the same bytes is not told: it would let everybody ask who has a fil
 """
 
 import json
+from enum import StrEnum
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge
 
 from hublet.core import metadata
+from hublet.core.clock import from_micros, micros
 from hublet.core.database import Connection, Database, Reader
 from hublet.repos import scrub_store, usage_store
 from hublet.storage.errors import StorageFull
 
 _TOTALS = "storage.totals"
+_MOST_OWNERS = 200
+
+
+class Upkeep(StrEnum):
+    """What looks after the storage, and leaves word of it in the metadata."""
+
+    measuring = "storage.measured"
+    pruning = "storage.pruned"
+    scrubbing = "storage.scrubbed"
+
+
+async def remember(conn: Connection, upkeep: Upkeep, **found: object) -> None:
+    """Remember that this was done now, and what came of it."""
+    await metadata.set_value(conn, upkeep, json.dumps({"at": micros(), **found}))
+
+
+async def find_last(conn: Reader, upkeep: Upkeep) -> dict[str, Any] | None:
+    """Return what came of it the last time, with the time `at`; None before the first."""
+    known = await metadata.find(conn, upkeep)
+    if known is None:
+        return None
+    last: dict[str, Any] = json.loads(known)
+    return last | {"at": from_micros(last["at"])}
 
 
 async def check_quota(
@@ -44,11 +70,19 @@ async def check_quota(
 
 
 async def measure(database: Database) -> None:
-    """Remember the totals of the hub, for its metrics."""
+    """Remember the totals of the hub and its largest owners, for metrics and administrators."""
     async with database.transaction() as conn:
         with conn.in_bulk():
             totals = await usage_store.totals(conn)
+            owners = await usage_store.list_largest_owners(conn, limit=_MOST_OWNERS)
         await metadata.set_value(conn, _TOTALS, json.dumps(totals))
+        await remember(conn, Upkeep.measuring, owners=owners)
+
+
+async def known_totals(conn: Reader) -> dict[str, int]:
+    """Return the totals of the hub as of the last pruning; nothing was there before the first."""
+    known: dict[str, int] = json.loads(await metadata.find(conn, _TOTALS) or "{}")
+    return {"raw": 0, "blobs": 0, "xorbs": 0} | known
 
 
 class StorageGauges:
@@ -73,7 +107,7 @@ class StorageGauges:
         )
 
     async def count(self, conn: Reader) -> None:
-        for kind, size in json.loads(await metadata.find(conn, _TOTALS) or "{}").items():
+        for kind, size in (await known_totals(conn)).items():
             self._bytes.labels(kind).set(size)
         self._damaged.set(await scrub_store.count_damaged(conn))
         self._uncut.set(await usage_store.count_uncut(conn))

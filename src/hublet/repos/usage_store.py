@@ -113,6 +113,27 @@ async def list_repos(conn: Reader, owner_name: str) -> list[RepoUsage]:
     ]
 
 
+async def list_largest_owners(conn: Reader, *, limit: int) -> list[tuple[str, int, int]]:
+    """Return the name, the raw bytes and the repositories of those who hold most, the largest first.
+
+    Contents that buckets hold and no file names, as of uploads that nothing took, do not count.
+    """
+    rows = await conn.fetch_all(
+        f"""
+        SELECT coalesce(owning_user.name, owning_org.name) AS owner_name,
+            CAST(sum(held.size) AS BIGINT) AS raw, count(*) AS repositories
+        FROM repos r JOIN (
+            SELECT r.id, CASE WHEN r.type IN ('bucket', 'container') THEN r.size ELSE coalesce(
+                (SELECT sum(h.size) FROM repo_blobs h WHERE h.repo_id = r.id), 0) END AS size
+            FROM repos r
+        ) AS held ON held.id = r.id {OWNER}
+        GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT $1
+        """,
+        limit,
+    )
+    return [(row["owner_name"], row["raw"], row["repositories"]) for row in rows]
+
+
 async def owner_name(conn: Reader, owner_id: str) -> str | None:
     name: str | None = await conn.fetch_value(
         """

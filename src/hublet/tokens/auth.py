@@ -141,9 +141,13 @@ InboxReader = Annotated[Caller, Depends(identify_inbox_reader)]
 InboxOwner = Annotated[Caller, Depends(identify_inbox_owner)]
 
 
-async def identify_administrator(caller: AnyCaller) -> Caller:
+def check_administrator(caller: Caller) -> None:
     if not caller.is_admin or caller.token.role is not TokenRole.write:
         raise AdministratorNeeded
+
+
+async def identify_administrator(caller: AnyCaller) -> Caller:
+    check_administrator(caller)
     return caller
 
 

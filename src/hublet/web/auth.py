@@ -13,9 +13,10 @@ from hublet.login.auth import JustSignedIn, MaybeSession, SignedIn
 from hublet.login.forms import check_form, form_token
 from hublet.login.records import Session
 from hublet.login.sessions import caller_of
+from hublet.tokens.auth import check_administrator
 from hublet.tokens.records import Caller
 
-__all__ = ["FreshVisit", "PageVisit", "SignedInVisit", "Since", "Visit"]
+__all__ = ["FreshVisit", "OperatorVisit", "PageVisit", "SignedInVisit", "Since", "Visit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +70,19 @@ async def fresh_visit(request: Request, session: JustSignedIn) -> PageVisit:
     return PageVisit(request=request, session=session, caller=caller_of(session))
 
 
+async def operator_visit(visit: Annotated[PageVisit, Depends(signed_in_visit)]) -> PageVisit:
+    check_administrator(visit.person)
+    return visit
+
+
 # Anybody; a browser without a session has no caller.
 Visit = Annotated[PageVisit, Depends(visit_of)]
 # Who has no session is sent to the login, and comes back.
 SignedInVisit = Annotated[PageVisit, Depends(signed_in_visit)]
 # Who signed in long ago has to do so again: for deleting, secrets and roles.
 FreshVisit = Annotated[PageVisit, Depends(fresh_visit)]
+# Administrators of the hub; others are refused.
+OperatorVisit = Annotated[PageVisit, Depends(operator_visit)]
 
 # The version of what a page shows, in the address of its stream (`web.live`).
 Since = Annotated[int, Query(ge=0, lt=2**63)]

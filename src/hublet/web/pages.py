@@ -14,7 +14,7 @@ from hublet.core.database import Reader
 from hublet.core.errors import Conflict, HubError, InvalidRequest, NotAllowed
 from hublet.core.http.conditional_requests import etag_of, has_version
 from hublet.core.http.validation import describe_problems
-from hublet.core.hub import Hub
+from hublet.core.hub import Hub, Switch
 from hublet.core.pages import Frame, Templates, enter_page, error_page, page_response
 from hublet.core.paging import next_url
 from hublet.core.schema import Schema
@@ -78,7 +78,7 @@ async def render(
             headers = {"Vary": "Cookie, Fragment", "Cache-Control": "no-store"}
             return page_response(block, status=status, headers=headers)
     body = await asyncio.to_thread(_templates.render, template, **values)
-    remote_images = visit.settings.pages.remote_images
+    remote_images = visit.hub.is_on(Switch.remote_images)
     if status != 200 or toast:  # noqa: PLR2004 - HTTP
         response = page_response(body, status=status, remote_images=remote_images)
         if toast:

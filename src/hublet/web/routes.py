@@ -7,6 +7,8 @@ from hublet.core.http.error_responses import set_error_page
 from hublet.core.http.routers import Router
 from hublet.web import site_routes
 from hublet.web.account import client_routes, join_routes, profile_routes, token_routes
+from hublet.web.admin import account_routes, overview_routes, work_routes
+from hublet.web.admin import site_routes as admin_site_routes
 from hublet.web.discovery import home_routes, list_routes, people_routes, search_routes
 from hublet.web.files import commit_routes, edit_routes, feed_routes, ref_routes
 from hublet.web.files import routes as file_routes
@@ -24,6 +26,10 @@ set_error_page(render_error_page)
 ROUTERS: tuple[Router, ...] = (
     site_routes.router,
     site_routes.pages,
+    overview_routes.router,
+    account_routes.router,
+    work_routes.router,
+    admin_site_routes.router,
     home_routes.router,
     search_routes.router,
     profile_routes.router,

@@ -1,6 +1,7 @@
-"""Audit log of an organization: append-only, written in the transaction of each change."""
+"""Audit logs of organizations and of the hub: written in the transaction of each change."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -70,6 +71,15 @@ async def list_of(
     return [_audit_entry(row) for row in rows]
 
 
+async def list_of_all(conn: Reader, *, before: str = "", limit: int = 50) -> list[AuditEntry]:
+    """Return the lines of all organizations that are older than the line `before`, newest first."""
+    rows = await conn.fetch_all(
+        f"SELECT {_AUDIT_COLUMNS} FROM audit_log WHERE id < $1 ORDER BY id DESC LIMIT $2",
+        before or "g", limit,
+    )  # fmt: skip
+    return [_audit_entry(row) for row in rows]
+
+
 def _audit_entry(row: Row) -> AuditEntry:
     return AuditEntry(
         id=row["id"],
@@ -82,3 +92,60 @@ def _audit_entry(row: Row) -> AuditEntry:
         address=row["address"],
         at=from_micros(row["at"]),
     )
+
+
+SIGN_IN = "sign-in"
+_HUB_COLUMNS = "id, actor_id, actor_name, action, target, details, address, at"
+# Sign-ins tell where people are: they are not kept for ever, as what administrators do is.
+_SIGN_INS_KEPT = timedelta(days=90)
+
+
+async def record_for_hub(
+    conn: Connection,
+    actor: Actor,
+    action: str,
+    *,
+    target: str,
+    details: Mapping[str, Any] | None = None,
+) -> None:
+    """Add a line about the hub itself, in the transaction of the change it describes."""
+    await conn.execute(
+        f"INSERT INTO hub_activity ({_HUB_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        new_object_id(), actor.id, actor.name, action, target,
+        msgspec.json.encode(dict(details or {})).decode(), actor.address, to_micros(now()),
+    )  # fmt: skip
+
+
+async def record_sign_in(conn: Connection, actor: Actor) -> None:
+    """Add a line for a person who signed in; drop those that are too old."""
+    await conn.execute(
+        "DELETE FROM hub_activity WHERE action = $1 AND at < $2",
+        SIGN_IN, to_micros(now() - _SIGN_INS_KEPT),
+    )  # fmt: skip
+    await record_for_hub(conn, actor, SIGN_IN, target=actor.name)
+
+
+async def list_of_hub(
+    conn: Reader, *, sign_ins: bool, before: str = "", limit: int = 50
+) -> list[AuditEntry]:
+    """Return who signed in, or what administrators did, newest first."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {_HUB_COLUMNS}, '' AS organization_id FROM hub_activity
+        WHERE id < $1 AND (action = $2) = $3 ORDER BY id DESC LIMIT $4
+        """,
+        before or "g", SIGN_IN, sign_ins, limit,
+    )  # fmt: skip
+    return [_audit_entry(row) for row in rows]
+
+
+async def last_sign_ins(conn: Reader, user_ids: Iterable[str]) -> dict[str, datetime]:
+    """Return when each of these users signed in last, as far as that is kept."""
+    rows = await conn.fetch_all(
+        """
+        SELECT actor_id, max(at) AS at FROM hub_activity
+        WHERE action = $1 AND actor_id IN each($2) GROUP BY actor_id
+        """,
+        SIGN_IN, msgspec.json.encode(list(user_ids)).decode(),
+    )  # fmt: skip
+    return {row["actor_id"]: from_micros(row["at"]) for row in rows}

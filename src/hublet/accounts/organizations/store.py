@@ -1,5 +1,6 @@
 """SQL of organizations, the members of them and of their resource groups, invitations, and all accounts."""
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -15,6 +16,7 @@ from hublet.accounts.records import (
     OrganizationPlan,
     OwnerType,
     Role,
+    User,
     UserType,
 )
 from hublet.accounts.users.store import (
@@ -328,3 +330,72 @@ def _invitation_record(row: Row) -> Invitation:
         created_at=from_micros(row["created_at"]),
         expires_at=from_micros(row["expires_at"]),
     )
+
+
+# By the word that a filter has for them.
+_STATES = {
+    "active": "u.disabled_at IS NULL",
+    "disabled": "u.disabled_at IS NOT NULL",
+    "administrators": "u.is_admin",
+}
+
+
+async def search_users(
+    conn: Reader, words: str, *, state: str = "", after: str = "", limit: int = 100
+) -> list[User]:
+    """Return users whose name, full name or an address has the words in it, oldest first."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {USER_COLUMNS} FROM users u
+        WHERE u.id > $1 AND {_STATES.get(state, "TRUE")} AND (
+            lower(u.name) LIKE $2 ESCAPE '!' OR lower(u.fullname) LIKE $2 ESCAPE '!' OR EXISTS (
+                SELECT 1 FROM emails e WHERE e.user_id = u.id AND e.address_key LIKE $2 ESCAPE '!'
+            )
+        )
+        ORDER BY u.id LIMIT $3
+        """,
+        after, _pattern(words), limit,
+    )  # fmt: skip
+    return [user_record(row) for row in rows]
+
+
+async def list_memberships(
+    conn: Reader, user_ids: Iterable[str]
+) -> dict[str, list[tuple[str, Role]]]:
+    """Return the organizations of these users, by name, each with the role there."""
+    rows = await conn.fetch_all(
+        """
+        SELECT m.user_id, o.name, m.role
+        FROM memberships m JOIN organizations o ON o.id = m.organization_id
+        WHERE m.user_id IN each($1) ORDER BY o.name
+        """,
+        msgspec.json.encode(list(user_ids)).decode(),
+    )
+    found: dict[str, list[tuple[str, Role]]] = {}
+    for row in rows:
+        found.setdefault(row["user_id"], []).append((row["name"], Role(row["role"])))
+    return found
+
+
+async def search(
+    conn: Reader, words: str, *, after: str = "", limit: int = 100
+) -> list[tuple[Organization, int]]:
+    """Return organizations whose name has the words in it, oldest first, and their members."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT {ORGANIZATION_COLUMNS}, (
+            SELECT count(*) FROM memberships m WHERE m.organization_id = o.id
+        ) AS members FROM organizations o
+        WHERE o.id > $1
+          AND (lower(o.name) LIKE $2 ESCAPE '!' OR lower(o.fullname) LIKE $2 ESCAPE '!')
+        ORDER BY o.id LIMIT $3
+        """,
+        after, _pattern(words), limit,
+    )  # fmt: skip
+    return [(organization_record(row), row["members"]) for row in rows]
+
+
+def _pattern(words: str) -> str:
+    """Return what `LIKE … ESCAPE '!'` finds the words with, wherever they stand."""
+    escaped = re.sub(r"([%_!])", r"!\1", words.lower())
+    return f"%{escaped}%"

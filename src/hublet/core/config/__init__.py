@@ -4,6 +4,7 @@ from hublet.core.config.kinds import Network
 from hublet.core.config.loader import (
     CONFIG_FILE,
     CONFIG_VARIABLE,
+    VARIABLE,
     ConfigurationError,
     SettingInfo,
     describe,
@@ -15,6 +16,7 @@ from hublet.core.config.settings import LogSettings, ServerSettings, Settings, c
 __all__ = [
     "CONFIG_FILE",
     "CONFIG_VARIABLE",
+    "VARIABLE",
     "ConfigurationError",
     "LogSettings",
     "Network",

@@ -14,6 +14,8 @@ CONFIG_VARIABLE = "HUBLET_CONFIG"
 # For commands: which hub to call, and with which token. A hub has no use for them.
 _COMMAND_VARIABLES = {"HUBLET_ENDPOINT", "HUBLET_TOKEN"}
 CONFIG_FILE = "hublet.toml"
+# With the name of a variable, where a setting comes from.
+VARIABLE = "the variable "
 
 _SHORT_VARIABLES = {
     "database.data_dir": "HUBLET_DATA_DIR",
@@ -45,7 +47,7 @@ class SettingInfo:
 
 
 _DEFAULTS = Settings()
-_GROUPS = [each.name for each in fields(_DEFAULTS) if each.name != "file"]
+_GROUPS = [each.name for each in fields(_DEFAULTS) if each.name not in {"file", "origins"}]
 _FIELDS: dict[str, Field[Any]] = {
     f"{group}.{each.name}": each for group in _GROUPS for each in fields(getattr(_DEFAULTS, group))
 }
@@ -101,16 +103,19 @@ def load(
     environ = os.environ if environ is None else environ
     named = flags.pop("config", environ.get(CONFIG_VARIABLE))
     problems: list[str] = []
-    values = _check_values(_from_variables(environ), problems)
-    values |= _check_values({key: ("a flag", value) for key, value in flags.items()}, problems)
+    by_variable = _from_variables(environ)
+    by_flag: _SourceValues = {key: ("a flag", value) for key, value in flags.items()}
+    values = _check_values(by_variable, problems) | _check_values(by_flag, problems)
     data_dir = Path(values.get("database.data_dir", _DEFAULTS.database.data_dir))
     path = data_dir / CONFIG_FILE if named is None else Path(str(named))
     is_there = named is not None or path.exists()
-    values = _check_values(_from_file(path, problems) if is_there else {}, problems) | values
+    in_file = _from_file(path, problems) if is_there else {}
+    values = _check_values(in_file, problems) | values
     if problems:
         raise ConfigurationError("\n".join(problems))
     groups = {group: _build_group(group, values) for group in _GROUPS}
-    return Settings(**groups, file=path.absolute() if is_there else None)
+    origins = {key: source for key, (source, _) in (in_file | by_variable | by_flag).items()}
+    return Settings(**groups, file=path.absolute() if is_there else None, origins=origins)
 
 
 def _build_group(group: str, values: dict[str, Any]) -> Any:
@@ -121,7 +126,7 @@ def _build_group(group: str, values: dict[str, Any]) -> Any:
 
 def _from_variables(environ: Mapping[str, str]) -> _SourceValues:
     return {
-        _VARIABLES.get(name, name): (f"the variable {name}", value)
+        _VARIABLES.get(name, name): (f"{VARIABLE}{name}", value)
         for name, value in environ.items()
         if name.startswith("HUBLET_") and name not in {CONFIG_VARIABLE, *_COMMAND_VARIABLES}
     }

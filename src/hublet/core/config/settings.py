@@ -1,5 +1,6 @@
 """Settings, one group per concern, each with its default and the sentence that documents it."""
 
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import field
 from pathlib import Path
@@ -263,6 +264,8 @@ class Settings:
     logs: LogSettings = field(default_factory=LogSettings)
     # The file that was read, if any: jobs must not see it, because it may hold secrets.
     file: Path | None = field(default=None, compare=False)
+    # By key, in words, where a value comes from that is not the default.
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def base_url(self) -> str:

@@ -157,6 +157,10 @@ class Database(ABC):
     async def check(self) -> None:
         """Raise DatabaseUnavailable unless a statement can be answered now."""
 
+    @abstractmethod
+    async def size(self) -> int:
+        """Return how many bytes the database takes."""
+
     @contextmanager
     def subscribe(self, channel: str) -> Iterator[Subscription]:
         subscription = Subscription()

@@ -321,6 +321,10 @@ class PostgresDatabase(Database):
         async with self.read() as reader:
             await reader.fetch_value("SELECT 1")
 
+    async def size(self) -> int:
+        async with self.read() as reader:
+            return int(await reader.fetch_value("SELECT pg_database_size(current_database())"))
+
     async def close(self) -> None:
         if self._listener is not None:
             self._listener.cancel()

@@ -167,6 +167,11 @@ class SqliteDatabase(Database):
         async with self.read() as conn:
             await conn.fetch_value("SELECT count(*) FROM sqlite_master")
 
+    async def size(self) -> int:
+        async with self.read() as conn:
+            pages = await conn.fetch_value("PRAGMA page_count")
+            return int(pages) * int(await conn.fetch_value("PRAGMA page_size"))
+
     async def close(self) -> None:
         self._watcher.cancel()
         await asyncio.gather(self._watcher, return_exceptions=True)

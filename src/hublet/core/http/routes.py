@@ -6,13 +6,13 @@ from datetime import timedelta
 from fastapi import Request
 from starlette.responses import Response
 
-from hublet.core import clock, outbox, queue
+from hublet.core import clock
 from hublet.core.database import Database
 from hublet.core.errors import AuthenticationNeeded
 from hublet.core.http.faults import Fault, Faults
 from hublet.core.http.routers import Router
 from hublet.core.http.schemas import AgentHarnesses, Clock, Health, MoveClock, PlanFault
-from hublet.core.http.transactions import ReadConn
+from hublet.core.http.transactions import Db
 from hublet.core.metrics import Metrics
 from hublet.core.schema import Done
 
@@ -40,15 +40,11 @@ async def check_readiness(request: Request) -> Health:
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-async def read_metrics(request: Request, conn: ReadConn) -> Response:
+async def read_metrics(request: Request, database: Db) -> Response:
     """Show metrics in the Prometheus text format; with the setting metrics_token, to its holder."""
-    _check_metrics_token(request, conn.hub.settings.server.metrics_token)
+    _check_metrics_token(request, database.hub.settings.server.metrics_token)
     metrics: Metrics = request.app.state.metrics
-    metrics.outbox.set(await outbox.count_waiting(conn))
-    metrics.tasks.set(await queue.count_waiting(conn))
-    metrics.parked.set(await queue.count_parked(conn))
-    for count in metrics.counts:
-        await count(conn)
+    await metrics.refresh(database)
     return Response(metrics.render(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

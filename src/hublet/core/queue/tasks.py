@@ -11,6 +11,7 @@ from hublet.core.clock import micros
 from hublet.core.database import Connection, Database, Reader, Row
 from hublet.core.dataclasses import dataclass
 from hublet.core.ids import new_object_id
+from hublet.core.leases import WorkerClaims
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +161,75 @@ def _parked_task(row: Row) -> ParkedTask:
         error=row["error"] or "",
         parked_at=row["parked_at"],
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskCount:
+    """How many tasks of a kind there are, by what they wait for."""
+
+    kind: str
+    # To be run now; later, at a time or after a failure; being run; parked.
+    due: int
+    later: int
+    running: int
+    parked: int
+
+
+async def count_by_kind(conn: Reader) -> list[TaskCount]:
+    rows = await conn.fetch_all(
+        """
+        SELECT kind,
+            sum(CASE WHEN parked_at IS NULL AND claimed_by IS NULL AND due_at <= $1
+                THEN 1 ELSE 0 END) AS due,
+            sum(CASE WHEN parked_at IS NULL AND claimed_by IS NULL AND due_at > $1
+                THEN 1 ELSE 0 END) AS later,
+            sum(CASE WHEN claimed_by IS NOT NULL THEN 1 ELSE 0 END) AS running,
+            sum(CASE WHEN parked_at IS NOT NULL THEN 1 ELSE 0 END) AS parked
+        FROM tasks GROUP BY kind ORDER BY kind
+        """,
+        micros(),
+    )
+    return [
+        TaskCount(
+            kind=row["kind"],
+            due=int(row["due"]),
+            later=int(row["later"]),
+            running=int(row["running"]),
+            parked=int(row["parked"]),
+        )
+        for row in rows
+    ]
+
+
+async def next_due_of(conn: Reader, kind: str) -> int | None:
+    """Return when the next task of a kind is due, in microseconds."""
+    due: int | None = await conn.fetch_value(
+        "SELECT min(due_at) FROM tasks WHERE kind = $1 AND parked_at IS NULL", kind
+    )
+    return due
+
+
+async def list_claims(conn: Reader) -> list[WorkerClaims]:
+    """Return how many tasks each worker runs now."""
+    rows = await conn.fetch_all(
+        """
+        SELECT claimed_by, count(*), min(due_at) FROM tasks
+        WHERE claimed_by IS NOT NULL GROUP BY claimed_by ORDER BY claimed_by
+        """
+    )
+    return [WorkerClaims(worker=name, count=count, lease_ends=ends) for name, count, ends in rows]
+
+
+async def drop_parked(conn: Connection, task_id: str) -> ParkedTask | None:
+    """Remove a parked task for good; return it, or None when there is none."""
+    row = await conn.fetch_one(
+        """
+        DELETE FROM tasks WHERE id = $1 AND parked_at IS NOT NULL
+        RETURNING id, kind, attempts, error, parked_at
+        """,
+        task_id,
+    )
+    return _parked_task(row) if row else None
 
 
 async def retry_parked(conn: Connection, *, task_id: str | None = None) -> int:

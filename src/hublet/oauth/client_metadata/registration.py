@@ -9,6 +9,7 @@ from pydantic import MISSING
 from hublet.core.clock import now
 from hublet.core.database import Connection
 from hublet.core.dataclasses import dataclass
+from hublet.core.hub import Switch
 from hublet.core.ids import new_object_id
 from hublet.core.schema import Schema
 from hublet.oauth.apps import client_secrets as secrets
@@ -117,7 +118,7 @@ class RegisteredClient(Schema):
 
 async def register(conn: Connection, body: bytes) -> Registration:
     """Add an app as it describes itself; nobody is known as its owner."""
-    if not conn.hub.settings.oauth.registration:
+    if not conn.hub.is_on(Switch.app_registration):
         raise RegistrationClosed
     if len(body) > MAX_BODY_BYTES:
         raise invalid_client_metadata(f"The body must have at most {MAX_BODY_BYTES} bytes.")

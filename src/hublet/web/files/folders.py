@@ -7,6 +7,7 @@ import msgspec
 from markupsafe import Markup
 
 from hublet.core.file_cache import FileCache, cache_in
+from hublet.core.hub import Switch
 from hublet.core.paging import write_cursor
 from hublet.repos.browse import revisions
 from hublet.repos.browse.records import ListedEntry, StoredFile
@@ -115,13 +116,13 @@ async def render_markdown(files: FilesVisit, entry: GitEntry) -> Markup:
 
 def place_of(files: FilesVisit, path: str) -> MarkdownPlace:
     """Return where a file stands, for its relative links."""
-    settings = files.visit.settings
+    visit = files.visit
     return place_in_repo(
         files.head.path,
         revision=files.name,
         folder=path.rpartition("/")[0],
-        hub=settings.base_url,
-        remote_images=settings.pages.remote_images,
+        hub=visit.settings.base_url,
+        remote_images=visit.hub.is_on(Switch.remote_images),
     )
 
 

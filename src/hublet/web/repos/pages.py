@@ -12,6 +12,7 @@ from markupsafe import Markup
 from hublet.community.discussions import service as discussions
 from hublet.core.database import Reader
 from hublet.core.file_cache import cache_in
+from hublet.core.hub import Switch
 from hublet.jobs import service as jobs
 from hublet.repos import download_counter, gating
 from hublet.repos import service as repos
@@ -127,9 +128,10 @@ async def _readme_of(
 
 
 def _place_of(visit: PageVisit, head: RepoHead) -> MarkdownPlace:
-    settings = visit.settings
     return place_in_repo(
-        head.path, hub=settings.base_url, remote_images=settings.pages.remote_images
+        head.path,
+        hub=visit.settings.base_url,
+        remote_images=visit.hub.is_on(Switch.remote_images),
     )
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from markupsafe import Markup
 
 from hublet.community.threads.records import Emoji
-from hublet.core.hub import Hub
+from hublet.core.hub import Hub, Switch
 from hublet.repos.records import Repo
 from hublet.web.rendering.links import MarkdownPlace, place_in_repo
 from hublet.web.rendering.markdown import render_comment
@@ -37,7 +37,7 @@ _render_kept = lru_cache(maxsize=_MOST_KEPT)(render_comment)
 
 def place_of(repo: Repo | None, hub: Hub, *, anchor: str = "") -> MarkdownPlace:
     """Return the place of a comment, for its links; papers, posts and blogs have no repository."""
-    base_url, remote_images = hub.settings.base_url, hub.settings.pages.remote_images
+    base_url, remote_images = hub.settings.base_url, hub.is_on(Switch.remote_images)
     place = (
         MarkdownPlace(hub=base_url, remote_images=remote_images)
         if repo is None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
 from hublet.core.ids import new_object_id
-from hublet.core.leases import lease_clock
+from hublet.core.leases import WorkerClaims, lease_clock
 from hublet.webhooks.delivery.records import Ending
 from hublet.webhooks.records import (
     Attempt,
@@ -151,6 +151,28 @@ async def release_all(conn: Connection, *, worker: str) -> list[str]:
         worker,
     )
     return [row["webhook_id"] for row in rows]
+
+
+async def list_claims(conn: Reader) -> list[WorkerClaims]:
+    """Return how many deliveries each worker holds now."""
+    rows = await conn.fetch_all(
+        """
+        SELECT claimed_by, count(*), min(claimed_until) FROM webhook_deliveries
+        WHERE claimed_by IS NOT NULL GROUP BY claimed_by ORDER BY claimed_by
+        """
+    )
+    return [WorkerClaims(worker=name, count=count, lease_ends=ends) for name, count, ends in rows]
+
+
+async def count_waiting(conn: Reader) -> int:
+    """Count the deliveries that no worker holds and that are to be sent, now or later."""
+    fresh: int = await conn.fetch_value(
+        "SELECT count(*) FROM webhook_deliveries WHERE state = 'fresh'"
+    )
+    pending: int = await conn.fetch_value(
+        "SELECT count(*) FROM webhook_deliveries WHERE state = 'pending' AND claimed_by IS NULL"
+    )
+    return fresh + pending
 
 
 async def has_expired(conn: Reader) -> bool:

@@ -3,19 +3,17 @@
 from datetime import timedelta
 from pathlib import Path
 
-from hublet.cli.doctor import store
-from hublet.cli.doctor.checks import Finding, FindingStatus, ok, problem, warning
-from hublet.cli.times import format_duration
 from hublet.core import outbox, queue
-from hublet.core.clock import micros, monotonic
+from hublet.core.clock import format_duration, micros, monotonic
 from hublet.core.config import Settings, safe_database_url
 from hublet.core.database import Database, DatabaseUnavailable, Reader
 from hublet.core.database.migrations import SchemaError, known_migrations, pending_migrations
 from hublet.core.logs import redact_text
 from hublet.core.sealing import KeyRing, KeyRingError
-from hublet.core.startup import load_keys
-from hublet.first_start import keys_fit
-from hublet.repos import scrub_store, usage_store
+from hublet.core.startup import keys_fit, load_keys
+from hublet.doctor import store
+from hublet.doctor.checks import Finding, FindingStatus, ok, problem, warning
+from hublet.repos import scrub_store, usage, usage_store
 
 _KEYS = "keys"
 _KEYS_FILE = "secret.keys"
@@ -93,16 +91,19 @@ def unreachable_database(settings: Settings, error: Exception) -> Finding:
     )
 
 
-async def check_engine(database: Database) -> Finding:
-    return await (_check_sqlite if database.kind == "sqlite" else _check_postgresql)(database)
+async def check_engine(database: Database, *, quickly: bool = False) -> Finding:
+    """Check the engine; `quickly` leaves out to read a whole file, which would hold up others."""
+    if database.kind == "sqlite":
+        return await _check_sqlite(database, quickly=quickly)
+    return await _check_postgresql(database)
 
 
-async def _check_sqlite(database: Database) -> Finding:
+async def _check_sqlite(database: Database, *, quickly: bool) -> Finding:
     file = database.hub.settings.database_url.removeprefix(_SQLITE)
     async with database.read() as conn:
         name = f"SQLite {await store.sqlite_version(conn)}"
         mode = await store.journal_mode(conn)
-        damages = await store.list_damages(conn)
+        damages = [] if quickly else await store.list_damages(conn)
     if damages:
         return problem(
             _DATABASE,
@@ -115,7 +116,8 @@ async def _check_sqlite(database: Database) -> Finding:
             f"{name} writes {file} in the journal mode {mode}, not in WAL.",
             "Keep the data folder on a local disk; network folders cannot do it.",
         )
-    return ok(_DATABASE, f"{name}, journal mode WAL, {file} is whole.")
+    is_whole = "" if quickly else " is whole"
+    return ok(_DATABASE, f"{name}, journal mode WAL, {file}{is_whole}.")
 
 
 async def _check_postgresql(database: Database) -> Finding:
@@ -197,10 +199,11 @@ async def check_webhooks(conn: Reader) -> Finding:
     return ok("webhooks", found)
 
 
-async def check_storage(conn: Reader) -> Finding:
+async def check_storage(conn: Reader, *, quickly: bool = False) -> Finding:
+    """Check the storage; `quickly` tells its bytes as of the last pruning."""
     if count := await scrub_store.count_damaged(conn):
         return await _damaged_objects(conn, count)
-    totals = await usage_store.totals(conn)
+    totals = await (usage.known_totals if quickly else usage_store.totals)(conn)
     return ok(
         "storage",
         f"Repositories hold {totals['raw']} bytes; at rest are {totals['blobs']} whole and "

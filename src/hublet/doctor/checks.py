@@ -4,17 +4,16 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from hublet.cli.environment import variables_in_use
-from hublet.cli.times import format_duration
-from hublet.core.config import CONFIG_FILE, CONFIG_VARIABLE, Network, Settings
+from hublet.core.clock import format_duration
+from hublet.core.config import VARIABLE, Network, Settings
 from hublet.core.config.kinds import ImageSource
+from hublet.core.dataclasses import dataclass
 from hublet.core.mail import MailUnavailable, mail_folder, open_transport
 from hublet.core.startup import CannotStart, check_writable
 from hublet.jobs import hardware
@@ -77,12 +76,11 @@ def problem(check: str, found: str, advice: str) -> Finding:
     return Finding(check=check, status=FindingStatus.problem, found=found, advice=advice)
 
 
-def check_sources(settings: Settings, *, config: Path | None) -> Finding:
+def check_sources(settings: Settings) -> Finding:
     """Report where the settings come from, without their values, as some are secret."""
-    variables = variables_in_use()
-    file = config or variables.get(CONFIG_VARIABLE) or settings.database.data_dir / CONFIG_FILE
-    used = [str(file)] if Path(file).exists() else []
-    used += [name for name in variables if name != CONFIG_VARIABLE]
+    used = [] if settings.file is None else [str(settings.file)]
+    sources = settings.origins.values()
+    used += sorted(each.removeprefix(VARIABLE) for each in sources if each.startswith(VARIABLE))
     return ok("settings", f"They come from {', '.join([*used, 'flags and defaults'])}.")
 
 
@@ -193,6 +191,11 @@ async def check_mail(settings: Settings) -> Finding:
             "Correct mail.smtp_url or the server; mails wait for three days.",
         )
     return ok(_MAIL, f"{server} takes mails from {settings.mail.sender}.")
+
+
+def silent_mail_server(settings: Settings) -> Finding:
+    server = _url_without_login(settings.mail.smtp_url or "")
+    return warning(_MAIL, f"{server} did not answer soon.", "hublet doctor waits longer.")
 
 
 def _url_without_login(url: str) -> str:
