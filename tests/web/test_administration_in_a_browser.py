@@ -69,7 +69,9 @@ def test_an_announcement_reaches_everybody_until_it_is_withdrawn(
     stranger = chromium.new_context(base_url=server.address)
     other = stranger.new_page()
     other.goto("/login")
-    expect(other.locator(".announcement")).to_have_text("The hub moves on Friday.")
+    # In a landmark, as all that stands on a page.
+    above = other.get_by_role("region", name="Announcements")
+    expect(above).to_have_text("The hub moves on Friday.")
 
     page.get_by_role("button", name="Withdraw").click()
     expect(page.get_by_role("status")).to_have_text("The announcement is withdrawn.")

@@ -119,7 +119,7 @@ def landing_page(
 </head>
 <body>
 <header class="top"><div class="wrap"><span class="brand">{_LOGO}<span>Webhooks</span></span></div></header>
-<main class="plain-page admin">
+<main class="plain-page admin receiver">
 <h1>This server receives webhooks</h1>
 <p>A webhook tells this server when something changes on a hub: a repository, a discussion, a pull
 request. Create one that points to an endpoint below, with the secret that this server knows:</p>
@@ -150,9 +150,11 @@ def _secret_note(secret: SecretState) -> str:
             '<p class="notice warn"><strong>No secret is set: these endpoints are open to everyone.'
             "</strong> Set <code>WEBHOOK_SECRET</code>, and give it to the hub.</p>"
         )
-    known = "A secret is set" if secret.known == 1 else f"{secret.known} secrets are set"
-    rule = "and each delivery must be signed" if secret.requires_signature else "or a signature"
-    return f'<p class="notice good">{known}: senders must know it, {rule}.</p>'
+    known, it = "A secret is set", "it"
+    if secret.known > 1:
+        known, it = f"{secret.known} secrets are set", "one of them"
+    rule = f"sign with {it}" if secret.requires_signature else f"send {it}, or sign with {it}"
+    return f'<p class="notice good">{known}: senders must {rule}.</p>'
 
 
 def _deliveries_table(
