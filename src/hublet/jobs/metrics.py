@@ -12,7 +12,7 @@ from hublet.core.database import Database, Reader
 from hublet.core.http.event_streams import CheckAccess
 from hublet.core.schema import Schema
 from hublet.jobs import hardware, store
-from hublet.jobs.records import MeasuredAttempt, Stage, Usage
+from hublet.jobs.records import Flavor, MeasuredAttempt, Stage, Usage
 
 KEEP_ALIVE_SECONDS = 30.0
 _PERIOD_SECONDS = 1.0
@@ -80,7 +80,7 @@ async def measure(job: MeasuredAttempt, settings: Settings, meter: Meter) -> Job
     if job.runner is not None and job.handle is not None:
         usage = await meter(job.runner, job.handle)
     usage = usage or _NO_USAGE
-    size = _flavor_size(job, settings)
+    size = flavor_size(job.flavor, settings)
     millicores = max(1, round(size.cores * 1000))
     return JobMetric(
         cpu_usage_pct=round(100 * usage.cpu_millicores / millicores, 1),
@@ -94,9 +94,9 @@ async def measure(job: MeasuredAttempt, settings: Settings, meter: Meter) -> Job
     )
 
 
-def _flavor_size(job: MeasuredAttempt, settings: Settings) -> FlavorSize:
-    # A flavor that is not offered any more may still have jobs that run.
-    return hardware.offered_flavors(settings).get(job.flavor, _UNKNOWN_SIZE)
+def flavor_size(flavor: Flavor, settings: Settings) -> FlavorSize:
+    """Return the size of a flavor; one that is not offered any more may still have jobs that run."""
+    return hardware.offered_flavors(settings).get(flavor, _UNKNOWN_SIZE)
 
 
 class JobGauge:

@@ -248,8 +248,12 @@ class Usage:
 
     cpu_millicores: int
     memory_bytes: int
+    # Read and written.
+    disk_per_second: int = 0
     received_per_second: int = 0
     sent_per_second: int = 0
+    # Of its graphics cards together; None: it has none, or its runner cannot tell.
+    gpu_percent: int | None = None
 
 
 class Availability(Protocol):
