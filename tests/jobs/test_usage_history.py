@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from hublet.core.clock import to_micros
-from hublet.jobs.records import Usage
-from hublet.jobs.usage_history import (
+from hublet.jobs.metrics import (
     PERIOD_SECONDS,
     SLOTS,
     UsageHistory,
@@ -14,6 +13,7 @@ from hublet.jobs.usage_history import (
     append_sample,
     read_history,
 )
+from hublet.jobs.records import Usage
 
 LIMITS = UsageLimits(cpu_millicores=2000, memory_bytes=4 * 2**30)
 START = 1_700_000_000

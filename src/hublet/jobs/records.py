@@ -201,6 +201,27 @@ class StageEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PastAttempt:
+    """An attempt as the owner of its job knows it."""
+
+    number: int
+    launched_at: datetime
+    # None: it has not begun, or its end was not observed.
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    exit_code: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobHistory:
+    """What happened to a job, oldest first."""
+
+    attempts: tuple[PastAttempt, ...]
+    events: tuple[StageEvent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredAttempt:
     """The stage of a job, and the attempt to measure."""
 

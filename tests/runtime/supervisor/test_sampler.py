@@ -3,8 +3,8 @@
 import pytest
 
 from hublet.core.database import Database
+from hublet.jobs.metrics import UsageHistory, history_path, read_history
 from hublet.jobs.records import Flavor, Usage
-from hublet.jobs.usage_history import UsageHistory, history_path, read_history
 from hublet.runtime import attempt_processes
 from hublet.runtime.attempt_processes import UsageSample, usage_between
 from hublet.runtime.supervisor import sampler

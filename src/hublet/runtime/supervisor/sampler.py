@@ -7,8 +7,13 @@ from hublet.core.clock import micros, monotonic
 from hublet.core.database import Database
 from hublet.core.logs import get_logger
 from hublet.jobs import store
-from hublet.jobs.metrics import flavor_size
-from hublet.jobs.usage_history import PERIOD_SECONDS, UsageLimits, append_sample, history_path
+from hublet.jobs.metrics import (
+    PERIOD_SECONDS,
+    UsageLimits,
+    append_sample,
+    flavor_size,
+    history_path,
+)
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import runner_calls
 

@@ -1,0 +1,1 @@
+"""Pages of jobs: lists, one job with its log, forms, schedules."""
