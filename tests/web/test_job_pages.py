@@ -80,7 +80,7 @@ async def test_a_failed_job_says_why_and_links_the_line(
     assert page.one("dl", id="job-facts").text.startswith("Ran for")
     assert "Attempt2 of 2" in page.one("dl", id="job-facts").text
     assert lines_in(page) == ["step 1", "ValueError: <no> data", "bye", "===== end ====="]
-    assert "data-stream" not in page.one("div", id="job").attributes
+    assert page.one("body").attributes["data-live"] == "/live"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 // @ts-check
 
 const byId = (/** @type {string} */ id) => document.getElementById(id);
-const job = byId("job");
 const log = byId("log");
 const lines = /** @type {HTMLElement} */ (log?.firstElementChild);
 // What a chunk has, and a page at most: the oldest go when there are more.
@@ -96,76 +95,41 @@ function append(html, last) {
   showState();
 }
 
-/** @param {Element} root */
-const fresh = (root) => root.dispatchEvent(new Event("fresh", { bubbles: true }));
-
-async function renew() {
-  const response = await fetch(location.pathname).catch(() => null);
-  if (!response?.ok) return;
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  document.title = page.title;
-  for (const id of ["job-head", "job-reason", "job-facts", "job-plots", "job-details"]) {
-    const old = byId(id);
-    const part = page.getElementById(id);
-    if (!old || !part || old.contains(document.activeElement)) continue;
-    old.replaceWith(part);
-    fresh(part);
-  }
+/** @param {string} id @param {string} html */
+function put(id, html) {
+  const place = byId(id);
+  if (!place || place.contains(document.activeElement)) return;
+  place.innerHTML = html;
+  place.dispatchEvent(new Event("fresh", { bubbles: true }));
 }
 
-/** @param {string} count */
-function showUnread(count) {
-  const inbox = document.querySelector("header .icon-btn.right");
-  if (!inbox) return;
-  inbox.setAttribute("aria-label", count === "0" ? "Inbox" : `Inbox, ${count} unread`);
-  let badge = inbox.querySelector(".badge-n");
-  if (count === "0") return badge?.remove();
-  if (!badge) {
-    badge = document.createElement("span");
-    badge.className = "badge-n";
-    badge.setAttribute("aria-hidden", "true");
-    inbox.append(badge);
-  }
-  badge.textContent = Number(count) < 100 ? count : "99+";
+async function renewDetails() {
+  const response = await fetch(location.href, { headers: { Fragment: "details" } }).catch(() => null);
+  if (response?.ok) put("job-details", await response.text());
 }
 
-/** @type {EventSource | null} */
-let stream = null;
-let after = job?.dataset.after ?? "0";
-let version = job?.dataset.version ?? "0";
-let leaving = 0;
-
-function listen() {
-  const source = new EventSource(`${job?.dataset.stream}?after=${after}&version=${version}`);
-  stream = source;
-  source.addEventListener("lines", (event) => append(event.data, (after = event.lastEventId)));
-  source.addEventListener("changed", (event) => ((version = event.data), renew()));
-  source.addEventListener("unread", (event) => showUnread(event.data));
-  source.addEventListener("plots", (event) => {
-    const place = byId("job-plots");
-    if (!place || place.contains(document.activeElement)) return;
-    place.innerHTML = event.data;
-    fresh(place);
+// The stream of the page is opened by hublet.js, and again after it was away: then after the last line.
+document.addEventListener("stream", (event) => {
+  const source = /** @type {EventSource} */ (/** @type {CustomEvent} */ (event).detail);
+  source.addEventListener("lines", (each) => {
+    append(each.data, each.lastEventId);
+    const address = new URL(document.body.dataset.live ?? "", location.href);
+    address.searchParams.set("after", each.lastEventId);
+    document.body.dataset.live = address.pathname + address.search;
   });
+  source.addEventListener("changed", renewDetails);
+  source.addEventListener("plots", (each) => put("job-plots", each.data));
   // A browser comes back by itself after a stream that broke, but not after an answer that says no.
   source.addEventListener("error", () => {
-    if (source.readyState !== EventSource.CLOSED || stream !== source) return;
-    setTimeout(() => stream === source && listen(), 3000);
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => document.dispatchEvent(new CustomEvent("listen")), 3000);
   });
-}
-if (job?.dataset.stream) {
-  listen();
-  document.addEventListener("visibilitychange", () => {
-    clearTimeout(leaving);
-    if (document.hidden) leaving = setTimeout(() => (stream = (stream?.close(), null)), 30000);
-    else if (!stream) listen();
-  });
-  // How long it runs is counted here.
-  setInterval(() => {
-    for (const fact of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-since]"))) {
-      const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(fact.dataset.since ?? "")) / 1000));
-      const [minutes, hours] = [Math.floor(seconds / 60), Math.floor(seconds / 3600)];
-      fact.textContent = hours ? `${hours} h ${minutes % 60} min` : minutes ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
-    }
-  }, 1000);
-}
+});
+
+// How long it runs is counted here.
+setInterval(() => {
+  for (const fact of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-since]"))) {
+    const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(fact.dataset.since ?? "")) / 1000));
+    const [minutes, hours] = [Math.floor(seconds / 60), Math.floor(seconds / 3600)];
+    fact.textContent = hours ? `${hours} h ${minutes % 60} min` : minutes ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
+  }
+}, 1000);

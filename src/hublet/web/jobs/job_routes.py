@@ -23,7 +23,6 @@ from hublet.jobs.logs.reader import log_path
 from hublet.jobs.metrics import history_path, read_history
 from hublet.jobs.records import JobRecord
 from hublet.login.auth import find_session
-from hublet.notifications.inbox.stream import InboxWatcher
 from hublet.web.auth import PageVisit, Visit
 from hublet.web.jobs.job_log import (
     LINES_BEFORE,
@@ -35,6 +34,7 @@ from hublet.web.jobs.job_log import (
 )
 from hublet.web.jobs.job_stream import FeedRequest, JobFeeds, follow_job
 from hublet.web.jobs.job_views import draw_plots, get_viewed_job, memory_peak, view_of
+from hublet.web.live import LiveStreams
 from hublet.web.pages import frame_for, render
 
 
@@ -97,10 +97,12 @@ async def get_job_page(
         shown, tail = await asyncio.to_thread(show_log, feeds.lines, log, job, query, path=path)
     history = await asyncio.to_thread(read_history, history_path(data_dir, job.id))
     token = visit.form_token(f"jobs of {access.owner.id}")
+    stream = f"{path}/stream?after={shown.last}&version={job.version}" if shown.is_live else None
     return await render(
         visit,
         "jobs/job.html",
         frame=frame,
+        live=stream,
         view=view_of(viewed, visit.settings, tail=tail, form_token=token),
         log=shown,
         plots=draw_plots(history),
@@ -133,8 +135,8 @@ async def stream_job(
     """Send what comes: lines after the one that the page has, stages, plots, the unread count."""
     job = await _get_job(visit, owner, job_id)
     feeds, viewer = _feeds_of(visit), visit.person.user_id
-    feeds.check_room(viewer)
-    inboxes: InboxWatcher = visit.request.app.state.inbox_watcher
+    streams: LiveStreams = visit.request.app.state.live_streams
+    streams.check_room(viewer)
     line = after if last_event_id is None else int(last_event_id)
     request = FeedRequest(job_id=job.id, viewer=viewer, line=line, version=version)
 
@@ -143,7 +145,7 @@ async def stream_job(
             raise AuthenticationNeeded("The session has ended.")
         await _get_job(visit, owner, job_id)
 
-    events = partial(follow_job, feeds, request, inboxes)
+    events = partial(follow_job, feeds, request, streams)
     return EventStream(visit.request, events, check_access=check)
 
 

@@ -5,7 +5,7 @@ plots once; the streams send what it has.
 """
 
 import asyncio
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +15,6 @@ from markupsafe import Markup
 from hublet.core.clock import monotonic
 from hublet.core.database import Database, DatabaseUnavailable, Reader
 from hublet.core.dataclasses import dataclass
-from hublet.core.errors import TooManyRequests
 from hublet.core.http.event_streams import CheckAccess
 from hublet.core.version_watcher import VersionWatcher
 from hublet.jobs import store
@@ -25,24 +24,17 @@ from hublet.jobs.logs.watcher import LogWatcher
 from hublet.jobs.metrics import PERIOD_SECONDS, history_path, read_history
 from hublet.jobs.records import JOBS
 from hublet.notifications.inbox import service as inbox
-from hublet.notifications.inbox.stream import InboxWatcher
 from hublet.web.jobs.job_log import SHOWN_LINES, bounds_of, render_lines
 from hublet.web.jobs.job_views import draw_plots, memory_peak
+from hublet.web.live import INBOXES, LiveStreams
 from hublet.web.pages import render_block
 
-# Of one person: some windows on some machines.
-MOST_STREAMS = 20
 # Streams that are further behind read the log themselves until they have caught up.
 _KEPT_FRAGMENTS = 64
 _KEEP_ALIVE_SECONDS = 15.0
 # A hub that stops waits at most so long for a stream, and so late the unread count is seen.
 _LOOK_SECONDS = 1.0
 _STAGE_PAUSE_SECONDS = 0.25
-
-
-class TooManyJobStreams(TooManyRequests):
-    def __init__(self) -> None:
-        super().__init__(f"There are {MOST_STREAMS} open streams of you already; close one.")
 
 
 class JobWatcher(VersionWatcher):
@@ -155,29 +147,22 @@ class JobFeeds:
         # A search reads a whole log: no more of them at a time.
         self.searches = asyncio.Semaphore(2)
         self._feeds: dict[str, JobFeed] = {}
-        self._open: Counter[str] = Counter()
 
     @property
     def open_jobs(self) -> list[str]:
         return list(self._feeds)
 
-    def check_room(self, viewer: str) -> None:
-        if self._open[viewer] >= MOST_STREAMS:
-            raise TooManyJobStreams
-
     @contextmanager
-    def follow(self, job_id: str, *, viewer: str) -> Iterator[tuple[JobFeed, asyncio.Event]]:
+    def follow(self, job_id: str) -> Iterator[tuple[JobFeed, asyncio.Event]]:
         """Yield the feed of a job, and an event that is set when it has more."""
         feed = self._feeds.get(job_id)
         if feed is None or feed.task.done():
             feed = self._feeds[job_id] = JobFeed(self, job_id)
         listener = asyncio.Event()
         feed.listeners.add(listener)
-        self._open[viewer] += 1
         try:
             yield feed, listener
         finally:
-            self._open -= Counter({viewer: 1})
             feed.listeners.discard(listener)
             if not feed.listeners:
                 feed.task.cancel()
@@ -197,7 +182,7 @@ class FeedRequest:
 async def follow_job(
     feeds: JobFeeds,
     request: FeedRequest,
-    inboxes: InboxWatcher,
+    streams: LiveStreams,
     *,
     check_access: CheckAccess,
     stopping: asyncio.Event,
@@ -209,8 +194,8 @@ async def follow_job(
     """
     line, version, plots, spoke_at = request.line, request.version, 0, monotonic()
     with (
-        feeds.follow(request.job_id, viewer=request.viewer) as (feed, changed),
-        inboxes.subscribe(request.viewer) as unread,
+        feeds.follow(request.job_id) as (feed, changed),
+        streams.open(request.viewer, {INBOXES: request.viewer}) as unread,
     ):
         unread.set()
         yield f": listening\nretry: 1000\nid: {line}\n\n"
