@@ -88,7 +88,7 @@ async def test_a_failed_job_says_why_and_links_the_line(
     [
         ("SCHEDULING", "2 jobs before it", "It waits: 2 jobs before it."),
         ("CANCELED", None, "It was canceled."),
-        ("ERROR", "Job timeout", "It was ended because it ran longer than its limit of 2 min 0 s."),
+        ("ERROR", "Job timeout", "It was ended because it ran longer than its limit of 2 min."),
         ("ERROR", "out of memory (limit 4 GB)", "Run it again on hardware with more memory"),
     ],
 )

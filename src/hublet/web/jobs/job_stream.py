@@ -16,6 +16,7 @@ from hublet.core.clock import monotonic
 from hublet.core.database import Database, DatabaseUnavailable, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.http.event_streams import CheckAccess
+from hublet.core.logs import get_logger
 from hublet.core.version_watcher import VersionWatcher
 from hublet.jobs import store
 from hublet.jobs.logs.lines import LogLines, LogRange, read_new
@@ -29,8 +30,10 @@ from hublet.web.jobs.job_views import draw_plots, memory_peak
 from hublet.web.live import INBOXES, LiveStreams
 from hublet.web.pages import render_block
 
+log = get_logger("jobs")
+
 # Streams that are further behind read the log themselves until they have caught up.
-_KEPT_FRAGMENTS = 64
+_KEPT_FRAGMENTS = 16
 _KEEP_ALIVE_SECONDS = 15.0
 # A hub that stops waits at most so long for a stream, and so late the unread count is seen.
 _LOOK_SECONDS = 1.0
@@ -76,6 +79,12 @@ class JobFeed:
         self.task = asyncio.create_task(self._run(), name=f"feed {job_id}")
 
     async def _run(self) -> None:
+        try:
+            await self._follow()
+        except Exception:
+            log.exception("the page of a job is not kept up to date", job=self.job_id)
+
+    async def _follow(self) -> None:
         with (
             self._feeds.watcher.follow(self.job_id) as follower,
             self._feeds.jobs.subscribe(self.job_id) as changed,
@@ -85,12 +94,15 @@ class JobFeed:
             offset, self.last_line = end.end, end.total
             drawn_at = monotonic()
             changed.set()
+            follower.changed.set()
             while True:
-                follower.changed.clear()
                 if changed.is_set():
                     changed.clear()
                     await self._read_version()
-                offset = await self._read_lines(offset)
+                if follower.changed.is_set():
+                    # Before the read: what is written during it sets it again.
+                    follower.changed.clear()
+                    offset = await self._read_lines(offset)
                 if monotonic() >= drawn_at + PERIOD_SECONDS and not follower.is_over:
                     drawn_at = monotonic()
                     await self._draw_plots()
@@ -199,7 +211,8 @@ async def follow_job(
     ):
         unread.set()
         yield f": listening\nretry: 1000\nid: {line}\n\n"
-        while not stopping.is_set():
+        # A feed that failed is logged; the page comes back and gets a new one.
+        while not (stopping.is_set() or feed.task.done()):
             changed.clear()
             pieces: list[str] = []
             while (fragment := await _lines_after(feeds, feed, line)) is not None:

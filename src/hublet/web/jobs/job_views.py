@@ -22,7 +22,8 @@ from hublet.jobs.stages import TIMEOUT
 from hublet.web.rendering import ansi
 from hublet.web.rendering.plots import Plot, Series, draw_plot
 
-_SECONDS_OF_HOUR, _SECONDS_OF_DAY = 3600, 86_400
+# Each with the unit that is named beside it.
+_UNITS = ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 # The look of a badge for each stage.
 _TONES = {Stage.running: "ok", Stage.completed: "ok", Stage.error: "bad", Stage.scheduling: "info"}
 # What the last words of a program that fails look like.
@@ -93,6 +94,8 @@ class JobView:
     ports: tuple[JobPort, ...]
     ssh: str | None
     volumes: tuple[tuple[Mount, str], ...]
+    # How large its hardware is.
+    size: str
     may_change: bool
     form_token: str
 
@@ -142,6 +145,7 @@ def view_of(
         ports=_ports_of(job, settings),
         ssh=_ssh_command(job, settings),
         volumes=tuple((mount, _volume_path(mount)) for mount in job.spec.mounts),
+        size=_size_text(job, settings),
         may_change=viewed.may_change,
         form_token=form_token,
     )
@@ -207,15 +211,11 @@ def _facts_of(viewed: ViewedJob, settings: Settings) -> tuple[JobFact, ...]:
     job, shown = viewed.job, viewed.shown
     attempts = viewed.history.attempts
     attempt = next((each for each in attempts if each.number == job.attempt), None)
-    size = flavor_size(job.spec.flavor, settings)
     return (
         _duration_fact(job, shown),
         _deadline_fact(job, attempt, settings),
         JobFact(label="Attempt", text=f"{job.attempt} of {job.spec.attempts}"),
-        JobFact(
-            label="Hardware",
-            text=f"{job.spec.flavor} · {size.cores:g} vCPU, {bytes_text(size.memory_bytes)}",
-        ),
+        JobFact(label="Hardware", text=job.spec.flavor),
         _starter_fact(job, viewed.access, shown.createdBy.name),
         _source_fact(job),
     )
@@ -264,14 +264,11 @@ def _source_fact(job: JobRecord) -> JobFact:
 def duration_text(seconds: float) -> str:
     """Write a duration as people say it: `8 s`, `3 min 20 s`, `2 h 5 min`, `4 d 2 h`."""
     whole = max(0, int(seconds))
-    minutes, hours = whole // 60, whole // _SECONDS_OF_HOUR
-    if not minutes:
-        return f"{whole} s"
-    if not hours:
-        return f"{minutes} min {whole % 60} s"
-    if whole < _SECONDS_OF_DAY:
-        return f"{hours} h {minutes % 60} min"
-    return f"{hours // 24} d {hours % 24} h"
+    for length, unit, part, smaller in _UNITS:
+        if whole >= length:
+            rest = whole % length // part
+            return f"{whole // length} {unit}" + (f" {rest} {smaller}" if rest else "")
+    return f"{whole} s"
 
 
 def _ports_of(job: JobRecord, settings: Settings) -> tuple[JobPort, ...]:
@@ -294,6 +291,11 @@ def _ssh_command(job: JobRecord, settings: Settings) -> str | None:
     parts = urlsplit(address)
     port = f"-p {parts.port} " if parts.port else ""
     return f"ssh {port}{parts.username}@{parts.hostname}"
+
+
+def _size_text(job: JobRecord, settings: Settings) -> str:
+    size = flavor_size(job.spec.flavor, settings)
+    return f"{size.cores:g} vCPU, {bytes_text(size.memory_bytes)}"
 
 
 def _volume_path(mount: Mount) -> str:
