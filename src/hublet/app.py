@@ -42,6 +42,7 @@ from hublet.tokens import routes as tokens
 from hublet.tokens.auth import known_caller
 from hublet.tokens.cache import CallerCache
 from hublet.web import routes as web
+from hublet.web.jobs.job_stream import JobFeeds
 from hublet.web.live import LiveStreams
 from hublet.webhooks import routes as webhooks
 
@@ -92,6 +93,7 @@ def create_application(database: Database) -> FastAPI:
     app.state.inbox_watcher = InboxWatcher(database)
     app.state.live_streams = LiveStreams(database)
     app.state.job_logs = LogWatcher(database)
+    app.state.job_feeds = JobFeeds(database, app.state.job_logs)
     app.state.limiter = Limiter(quiet=settings.server.test_mode)
     app.state.grant_context = GrantContext(database, app.state.limiter)
     app.state.jobs = RunnerAvailability(settings)

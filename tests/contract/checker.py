@@ -153,6 +153,8 @@ class Contract:
 
 
 _FOR_PEOPLE = ("text/html", "application/atom+xml", "text/event-stream")
+# What a page offers as a file: the log of a job.
+_PAGE_DOWNLOADS = re.compile(r"/jobs/[^/]+/[0-9a-f]{24}/log")
 
 
 def _is_for_people(path: str, status: int, headers: Mapping[str, str]) -> bool:
@@ -162,6 +164,7 @@ def _is_for_people(path: str, status: int, headers: Mapping[str, str]) -> bool:
     """
     media_type = {name.lower(): value for name, value in headers.items()}.get("content-type", "")
     is_page = status in {303, 304, 307} or media_type.startswith(_FOR_PEOPLE)
+    is_page = is_page or _PAGE_DOWNLOADS.fullmatch(path) is not None
     return is_page and not path.startswith("/api/")
 
 

@@ -16,6 +16,10 @@ from urllib.parse import urlencode
 
 import httpx2
 
+from hublet.core.clock import micros
+from hublet.jobs.logs.reader import log_path
+from hublet.jobs.metrics import PERIOD_SECONDS, UsageLimits, append_sample, history_path
+from hublet.jobs.records import Usage
 from processes import Place, Server, run_hublet, serving
 from repos.commits import file, header, ndjson
 
@@ -146,6 +150,10 @@ PAGES = (
     _page("schedules", "/jobs/ada/scheduled"),
     _page("schedules, none", "/jobs/charles/scheduled", who="charles"),
     _page("schedule", "/jobs/ada/scheduled/{schedule}"),
+    # One job.
+    _page("job", "/jobs/ada/{job}"),
+    _page("job, search in its log", "/jobs/ada/{job}?q=loss%3D0.9"),
+    _page("job, range of its log", "/jobs/ada/{job}?from=100&lines=100#L120"),
     # Settings, and what apps ask.
     _page("profile", "/settings/profile"),
     _page("account", "/settings/account"),
@@ -211,6 +219,7 @@ def seeded_hub(place: Place) -> Iterator[SeededHub]:
             **_apps(server, clients["ada"]),
             **_account(server, place, clients["ada"]),
             **_listed_jobs(clients["ada"]),
+            "job": _job(place, clients["ada"]),
         }
         _break_folders(place, values["broken"])
         _administration(server, place)
@@ -269,6 +278,41 @@ def _administration(server: Server, place: Place) -> None:
                 "INSERT INTO metric_samples VALUES ('seed', ?, ?)",
                 (now - age * minute, json.dumps(sample)),
             )
+
+
+def _job(place: Place, ada: httpx2.Client) -> str:
+    """Return a job that waits, with the log and the usage of one that ran for ten minutes."""
+    body = {
+        "dockerImage": "ubuntu",
+        "command": ["sleep", "0"],
+        "flavor": "cpu-basic",
+        "labels": {"name": "train-engine", "team": "engines"},
+        "environment": {"RATE": "3e-4"},
+        "secrets": {"TOKEN": "not for pages"},
+        "expose": {"ports": [6006]},
+    }
+    job_id = str(_answer(ada.post("/api/jobs/ada", json=body))["id"])
+    start, limits = micros() - 600 * 1_000_000, UsageLimits(cpu_millicores=2000, memory_bytes=2**34)
+    log = log_path(place.data_dir, job_id)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    lines = [
+        f"\x1b[32mINFO\x1b[0m  step={n} loss={1 - n / 5000:.4f} \x1b[90mtokens/s=12319\x1b[0m"
+        for n in range(1, 1600)
+    ]
+    lines[-1] = "\x1b[1;31mERROR\x1b[0m upload.py:52 503 from the hub, trying again in 2 s"
+    log.write_text("".join(f"{start + n * 370_000} {line}\n" for n, line in enumerate(lines)))
+    for number in range(120):
+        usage = Usage(
+            cpu_millicores=1200 + 40 * (number % 17),
+            memory_bytes=2**27 * (number + 3),
+            disk_per_second=10**6 * (number % 9),
+            received_per_second=5000 * (number % 31),
+            sent_per_second=900 * (number % 13),
+            gpu_percent=94 - number % 5,
+        )
+        moment = start + number * PERIOD_SECONDS * 1_000_000
+        append_sample(history_path(place.data_dir, job_id), usage, limits, at=moment)
+    return job_id
 
 
 def _break_folders(place: Place, repo_id: str) -> None:

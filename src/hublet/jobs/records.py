@@ -203,6 +203,27 @@ class StageEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PastAttempt:
+    """An attempt as the owner of its job knows it."""
+
+    number: int
+    launched_at: datetime
+    # None: it has not begun, or its end was not observed.
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    exit_code: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobHistory:
+    """What happened to a job, oldest first."""
+
+    attempts: tuple[PastAttempt, ...]
+    events: tuple[StageEvent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredAttempt:
     """The stage of a job, and the attempt to measure."""
 
@@ -250,8 +271,12 @@ class Usage:
 
     cpu_millicores: int
     memory_bytes: int
+    # Read and written.
+    disk_per_second: int = 0
     received_per_second: int = 0
     sent_per_second: int = 0
+    # Of its graphics cards together; None: it has none, or its runner cannot tell.
+    gpu_percent: int | None = None
 
 
 class Availability(Protocol):

@@ -40,6 +40,7 @@ from hublet.jobs.records import (
     Availability,
     Initiator,
     InitiatorType,
+    JobHistory,
     JobRecord,
     Spec,
     Stage,
@@ -98,6 +99,18 @@ async def get(conn: Reader, access: JobAccess, job_id: str) -> JobRecord:
     if job is None or await role_in_group(conn, access, job.resource_group_id) is None:
         raise JobNotFound(job_id)
     return job
+
+
+async def get_history(conn: Reader, job: JobRecord) -> JobHistory:
+    """Return the attempts of a job, and each stage and message that it had."""
+    attempts = await store.list_attempts(conn, job.id)
+    return JobHistory(attempts=tuple(attempts), events=tuple(await store.list_events(conn, job.id)))
+
+
+async def may_change(conn: Reader, access: JobAccess, job: JobRecord) -> bool:
+    """Tell whether the caller may cancel, duplicate, label and delete a job."""
+    role = await role_in_group(conn, access, job.resource_group_id)
+    return job.stage is not Stage.deleted and access.may_change(job.creator_id, role)
 
 
 async def get_to_change(conn: Reader, access: JobAccess, job_id: str) -> JobRecord:

@@ -19,6 +19,7 @@ from hublet.jobs.records import (
     JobFilter,
     JobRecord,
     MeasuredAttempt,
+    PastAttempt,
     Ports,
     Spec,
     Stage,
@@ -272,6 +273,35 @@ async def list_events(conn: Reader, job_id: str) -> list[StageEvent]:
         )
         for row in rows
     ]
+
+
+async def list_attempts(conn: Reader, job_id: str) -> list[PastAttempt]:
+    """Return the attempts of a job, oldest first."""
+    rows = await conn.fetch_all(
+        """
+        SELECT number, launched_at, started_at, ended_at, exit_code, reason FROM job_attempts
+        WHERE job_id = $1 ORDER BY number
+        """,
+        job_id,
+    )
+    return [
+        PastAttempt(
+            number=row["number"],
+            launched_at=from_micros(row["launched_at"]),
+            started_at=_optional_time(row["started_at"]),
+            ended_at=_optional_time(row["ended_at"]),
+            exit_code=row["exit_code"],
+            reason=row["reason"],
+        )
+        for row in rows
+    ]
+
+
+async def versions_of(conn: Reader, job_ids: Sequence[str]) -> dict[str, int]:
+    rows = await conn.fetch_all(
+        "SELECT id, version FROM jobs WHERE id IN each($1)", json.dumps(list(job_ids))
+    )
+    return {row["id"]: row["version"] for row in rows}
 
 
 async def count_by_stage(conn: Reader) -> dict[str, int]:

@@ -20,6 +20,7 @@ log = get_logger("jobs")
 ATTEMPT_VARIABLE = "HUBLET_ATTEMPT"
 _KILL_SECONDS = 5.0
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_DISK_COUNTS = frozenset({b"read_bytes", b"write_bytes"})
 _TICK = 1_000_000 // os.sysconf("SC_CLK_TCK")
 
 
@@ -77,9 +78,12 @@ def _attach_point(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSample:
     at: float
-    # Since the attempt began.
+    # These and all others since the attempt began, except for the memory.
     cpu_micros: int
     memory_bytes: int
+    disk_bytes: int = 0
+    received_bytes: int = 0
+    sent_bytes: int = 0
 
 
 def sample_usage(status: dict[str, Any] | None) -> UsageSample | None:
@@ -90,19 +94,34 @@ def sample_usage(status: dict[str, Any] | None) -> UsageSample | None:
     pids = descendants(status["pid"])
     cpu = next((found for group in groups if (found := _group_cpu(group)) is not None), None)
     memory = next((found for group in groups if (found := _group_memory(group)) is not None), None)
+    received, sent = network_bytes(pids)
     return UsageSample(
         at=clock.monotonic(),
         cpu_micros=sum(map(_process_cpu, pids)) if cpu is None else cpu,
         memory_bytes=sum(map(_process_memory, pids)) if memory is None else memory,
+        disk_bytes=sum(map(process_disk, pids)),
+        received_bytes=received,
+        sent_bytes=sent,
     )
 
 
 def usage_between(before: UsageSample | None, after: UsageSample) -> Usage:
-    """Return the usage between two samples; the first sample alone has no processor time."""
-    cores = 0.0
-    if before and after.at > before.at:
-        cores = max(after.cpu_micros - before.cpu_micros, 0) / (after.at - before.at) / 1_000_000
-    return Usage(cpu_millicores=round(cores * 1000), memory_bytes=after.memory_bytes)
+    """Return the usage between two samples; the first sample alone has only its memory."""
+    if before is None or after.at <= before.at:
+        return Usage(cpu_millicores=0, memory_bytes=after.memory_bytes)
+    seconds = after.at - before.at
+
+    def rate(old: int, new: int) -> int:
+        return round(max(new - old, 0) / seconds)
+
+    return Usage(
+        # Microseconds of a second are millionths of a core.
+        cpu_millicores=round(rate(before.cpu_micros, after.cpu_micros) / 1000),
+        memory_bytes=after.memory_bytes,
+        disk_per_second=rate(before.disk_bytes, after.disk_bytes),
+        received_per_second=rate(before.received_bytes, after.received_bytes),
+        sent_per_second=rate(before.sent_bytes, after.sent_bytes),
+    )
 
 
 def _group_cpu(group: str) -> int | None:
@@ -133,6 +152,32 @@ def _process_cpu(pid: int) -> int:
 def _process_memory(pid: int) -> int:
     fields = read(f"/proc/{pid}/statm").split()
     return int(fields[1]) * _PAGE if fields else 0
+
+
+def process_disk(pid: int) -> int:
+    """Return what a process and those that it waited for read from disks and wrote to them."""
+    counts = (line.partition(b": ") for line in read(f"/proc/{pid}/io").splitlines())
+    return sum(int(count) for name, _, count in counts if name in _DISK_COUNTS)
+
+
+def network_bytes(pids: Sequence[int]) -> tuple[int, int]:
+    """Return what an attempt received and sent; nothing where it shares the network of the hub."""
+    own = _network_of("self")
+    inside = next((pid for pid in pids if _network_of(pid) not in {own, None}), None)
+    if inside is None:
+        return 0, 0
+    lines = read(f"/proc/{inside}/net/dev").splitlines()[2:]
+    fields = [
+        line.partition(b":")[2].split() for line in lines if line.split(b":")[0].strip() != b"lo"
+    ]
+    return sum(int(each[0]) for each in fields), sum(int(each[8]) for each in fields)
+
+
+def _network_of(process: int | str) -> str | None:
+    try:
+        return str(Path(f"/proc/{process}/ns/net").readlink())
+    except OSError:
+        return None
 
 
 def kill_leftovers(folder: Path, status: dict[str, Any]) -> None:

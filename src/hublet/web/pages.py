@@ -95,6 +95,11 @@ async def render(
     )
 
 
+def render_block(template: str, block: str, **values: Any) -> str:
+    """Render one block of a template, for a stream: it is the same for everybody who looks. It blocks."""
+    return (_templates.render_block(template, block, **values) or b"").decode()
+
+
 async def send_feed(visit: PageVisit, feed: Feed) -> Response:
     """Answer with a feed, or say that it is the one that the reader has."""
     body = await asyncio.to_thread(render_feed, feed)

@@ -13,8 +13,8 @@ from hublet.web.discovery import home_routes, list_routes, people_routes, search
 from hublet.web.files import commit_routes, edit_routes, feed_routes, ref_routes
 from hublet.web.files import routes as file_routes
 from hublet.web.jobs import form_routes as job_form_routes
+from hublet.web.jobs import job_routes, schedule_routes
 from hublet.web.jobs import list_routes as job_list_routes
-from hublet.web.jobs import schedule_routes
 from hublet.web.pages import render_error_page
 from hublet.web.repos import creation_routes, gate_routes, settings_routes, webhook_routes
 from hublet.web.repos import file_routes as bucket_routes
@@ -42,6 +42,7 @@ ROUTERS: tuple[Router, ...] = (
     job_form_routes.router,
     schedule_routes.router,
     job_list_routes.router,
+    job_routes.router,
     *thread_routes.PUBLIC_ROUTERS,
     people_routes.lists_router,
     bucket_routes.router,

@@ -43,6 +43,8 @@ class ScriptedRunner:
     # Whether a polite request to end is enough.
     obeys: bool = True
     cannot_remove: bool = False
+    # What the attempts of a job use, by its id, or why that cannot be told.
+    usages: dict[str, Usage | Exception | None] = field(default_factory=dict)
     hints: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
 
     async def probe(self) -> RunnerCapabilities:
@@ -92,7 +94,10 @@ class ScriptedRunner:
         self.tidied += 1
 
     async def usage(self, handle: str) -> Usage | None:
-        return None
+        measured = self.usages.get(_key(handle)[0])
+        if isinstance(measured, Exception):
+            raise measured
+        return measured
 
     async def attach_point(self, handle: str) -> AttachPoint | None:
         return None

@@ -19,6 +19,7 @@ _MEDIA_TYPES = {
     "hublet.js": "text/javascript",
     "editor.js": "text/javascript",
     "threads.js": "text/javascript",
+    "jobs.js": "text/javascript",
     "icon.svg": "image/svg+xml",
     "icons.svg": "image/svg+xml",
     "passkeys.js": "text/javascript",

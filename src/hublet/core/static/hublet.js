@@ -211,7 +211,8 @@ let stream = null;
 let since = "";
 let leaving = 0;
 function listen() {
-  const address = new URL(live ?? "", location.href);
+  // Read anew: a page may have said where its stream goes on.
+  const address = new URL(document.body.dataset.live ?? "", location.href);
   if (since) address.searchParams.set("since", since);
   stream = new EventSource(address);
   stream.addEventListener("changed", (event) => {
@@ -224,6 +225,7 @@ function listen() {
 }
 if (live) {
   listen();
+  document.addEventListener("listen", listen);
   document.addEventListener("visibilitychange", () => {
     clearTimeout(leaving);
     if (document.hidden) leaving = setTimeout(() => (stream = (stream?.close(), null)), 30000);

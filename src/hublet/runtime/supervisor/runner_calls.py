@@ -3,7 +3,7 @@
 import asyncio
 
 from hublet.core.logs import get_logger
-from hublet.jobs.records import Observation, Phase
+from hublet.jobs.records import Observation, Phase, Usage
 from hublet.runtime.records import Runner
 
 log = get_logger("jobs")
@@ -21,6 +21,16 @@ async def inspect(runner: Runner, handle: str, *, seconds: float = TIMEOUT_SECON
     except Exception as error:  # noqa: BLE001 - whatever a runner raises, the job may well run on
         log_runner_failure("a runner could not inspect an attempt", handle, error)
         return Observation(phase=Phase.unknown, reason=type(error).__name__)
+
+
+async def usage(runner: Runner, handle: str) -> Usage | None:
+    """Return what an attempt uses now; None when it does not run or the runner cannot tell."""
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            return await runner.usage(handle)
+    except Exception as error:  # noqa: BLE001 - the job runs on, and the next sample may succeed
+        log_runner_failure("a runner could not measure an attempt", handle, error)
+        return None
 
 
 async def stop(

@@ -12,6 +12,7 @@ from hublet.jobs.records import JOBS
 from hublet.runtime.records import Runner
 from hublet.runtime.supervisor import store
 from hublet.runtime.supervisor.cleanup import Cleanup
+from hublet.runtime.supervisor.sampler import UsageSampler
 from hublet.runtime.supervisor.scheduling import claim_jobs, make_plan
 from hublet.runtime.supervisor.stepper import JobStepper
 
@@ -35,6 +36,7 @@ class Supervisor:
         self._poll = self._settings.worker.poll_seconds
         self._stepper = JobStepper(database, runner, worker=worker, wake=self._wake)
         self._cleanup = Cleanup(database, runner)
+        self._sampler = UsageSampler(database, runner, self._stepper.jobs_by_handle)
         # By the id of a claimed job, the event that brings its next step forward.
         self._held: dict[str, asyncio.Event] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -61,6 +63,9 @@ class Supervisor:
                 self._repeat(self._runner.tidy_up, _TIDY_SECONDS), name="jobs-tidying"
             ),
             asyncio.create_task(self._repeat(self._handle_hints, RETRY_SECONDS), name="jobs-hints"),
+            asyncio.create_task(
+                retry(self._sampler.run, log_failure=log_failure), name="jobs-sampling"
+            ),
         ]
 
     async def finish(self) -> None:
@@ -103,6 +108,10 @@ class Supervisor:
         ):
             if seconds is None:
                 self._held.pop(job_id, None)
+
+    async def sample(self) -> None:
+        """Keep what every attempt uses now. For tests; a loop does it every few seconds."""
+        await self._sampler.sample()
 
     async def sweep(self) -> None:
         """Clean up once. For tests; a loop does it from time to time."""
