@@ -127,6 +127,16 @@ PAGES = (
     _page("editor of conflicts", "/ada/engine-7b/discussions/{conflict}/conflicts"),
     _page("pull request", "/ada/engine-7b/discussions/{ready}"),
     _page("merged pull request", "/ada/engine-7b/discussions/{merged}"),
+    # Webhooks.
+    _page("webhooks", "/settings/webhooks"),
+    _page("webhooks, none", "/settings/webhooks", who="charles"),
+    _page("webhooks of an organization", "/organizations/analytical/settings/webhooks"),
+    _page("webhook", "/settings/webhooks/{webhook}"),
+    _page("webhook, nothing matches", "/settings/webhooks/{webhook}?state=unsent&repo=ada/nothing"),
+    _page("payloads and receivers", "/settings/webhooks/{webhook}/samples"),
+    _page("delivery", "/settings/webhooks/{webhook}/deliveries/{delivery}"),
+    _page("new webhook", "/settings/webhooks/new"),
+    _page("webhook, edited", "/settings/webhooks/{webhook}/edit"),
     # Settings, and what apps ask.
     _page("sessions", "/settings/sessions"),
     _page("password", "/settings/password"),
@@ -164,13 +174,14 @@ class SeededHub:
 
 @contextmanager
 def seeded_hub(place: Place) -> Iterator[SeededHub]:
-    with serving(place) as server:
+    with serving(place, variables={"HUBLET_OUTGOING_ALLOW": "127.0.0.1/32"}) as server:
         clients = {name: _person(server, place, name) for name in ("ada", "charles")}
         _organization(server)
         values = {
             **_repositories(clients["ada"], clients["charles"]),
             **_publications(clients["ada"], clients["charles"]),
             **_apps(server, clients["ada"]),
+            **_webhooks(clients["ada"]),
         }
         _break_folders(place, values["broken"])
         cookies = {name: _signed_in(server, name) for name in clients}
@@ -472,6 +483,19 @@ def _publications(ada: httpx2.Client, charles: httpx2.Client) -> dict[str, str]:
         _answer(charles.post(f"/api/{path}/comment", json={"comment": "I agree, @ada."}))
     _answer(charles.post("/api/users/ada/follow"))
     return {"paper": paper, "post": post, "blog": blog}
+
+
+def _webhooks(ada: httpx2.Client) -> dict[str, str]:
+    """Add a webhook whose target refuses, because it is the hub itself, and test it."""
+    webhook = {
+        "url": f"{str(ada.base_url).rstrip('/')}/api/whoami-v2",
+        "watched": [{"type": "model", "name": "ada/engine-7b"}, {"type": "user", "name": "ada"}],
+        "domains": ["repo", "discussion"],
+        "secret": "steam",
+    }
+    added = _answer(ada.post("/api/settings/webhooks", json=webhook))["webhook"]["id"]
+    sent = _answer(ada.post(f"/api/settings/webhooks/{added}/ping"))
+    return {"webhook": added, "delivery": sent["deliveryId"]}
 
 
 def _apps(server: Server, ada: httpx2.Client) -> dict[str, str]:

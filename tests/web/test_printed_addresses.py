@@ -35,7 +35,7 @@ EXPECTED_LATER = {
     "a job": r"/jobs/[^/]+/[^/]+",
     "a collection": r"/collections/.+",
     "the settings of notifications": r"/settings/notifications",
-    "tokens, keys, webhooks": r"/settings/(tokens|keys|webhooks)",
+    "tokens, keys": r"/settings/(tokens|keys)",
 }
 # Addresses for programs and pictures, not for people.
 _NO_PAGES = re.compile(r"/(api|avatars|cas|uploads|oauth)/.*|.*/(resolve|info)/.*")

@@ -14,6 +14,7 @@ from hublet.web.repos import creation_routes, gate_routes, settings_routes, webh
 from hublet.web.repos import file_routes as bucket_routes
 from hublet.web.repos import routes as repo_routes
 from hublet.web.threads import routes as thread_routes
+from hublet.web.webhooks import routes as owner_webhook_routes
 
 set_error_page(render_error_page)
 
@@ -22,6 +23,7 @@ ROUTERS: tuple[Router, ...] = (
     site_routes.pages,
     home_routes.router,
     search_routes.router,
+    owner_webhook_routes.router,
     creation_routes.router,
     list_routes.router,
     *thread_routes.PUBLIC_ROUTERS,
