@@ -16,6 +16,8 @@ from people import a_user, an_organization
 from repositories import disable
 
 WEBHOOK = new_object_id()
+# Every message ends with the address of the page where it is mended.
+PAGE = f"http://hub.test/settings/webhooks/{WEBHOOK}"
 
 
 @pytest.fixture
@@ -68,7 +70,8 @@ async def test_that_it_begins_to_fail_is_said_in_the_inbox_only(
             body="The last deliveries of this webhook failed. "
             "The last answer had the status 500.\n\n"
             "Its target is now only probed from time to time; what could not be delivered is "
-            "sent when it answers again.",
+            "sent when it answers again.\n\n"
+            f"{PAGE}",
             mail=NO_MAIL,
         )
     ]
@@ -89,7 +92,8 @@ async def test_on_the_way_to_the_suspension_there_is_a_mail_that_cannot_be_turne
             body="No delivery of this webhook has succeeded for days. "
             "The last attempt ended with: dns-failed.\n\n"
             f"{percent} percent of the time are over after which it is suspended. "
-            "Look at its deliveries for what its target answers.",
+            "Look at its deliveries for what its target answers.\n\n"
+            f"{PAGE}",
         )
     ]
 
@@ -106,7 +110,8 @@ async def test_the_suspension_is_told_by_inbox_and_mail(
             body="Its deliveries failed until it was switched off. "
             "The last attempt ended with: timeout.\n\n"
             "What it would have delivered is still recorded. Enable the webhook once its target "
-            "answers again, and recover what was missed.",
+            "answers again, and recover what was missed.\n\n"
+            f"{PAGE}",
         )
     ]
 
@@ -124,7 +129,8 @@ async def test_the_daily_limit_is_told_by_inbox_and_mail(
             title=f"The webhook {WEBHOOK} of ada has reached its daily limit",
             body="It had 50 deliveries in 24 hours, as many as this hub allows. Until they are over, "
             "what it matches is recorded and not sent.\n\n"
-            "Recover what was missed, or let the webhook watch less.",
+            "Recover what was missed, or let the webhook watch less.\n\n"
+            f"{PAGE}",
         )
     ]
 
@@ -138,7 +144,7 @@ async def test_that_it_works_again_is_said_in_the_inbox_only(
         ReceivedMessage(
             kind="webhook-recovered",
             title=f"The webhook {WEBHOOK} of ada works again",
-            body="Its target answers, and what waited is being delivered.",
+            body=f"Its target answers, and what waited is being delivered.\n\n{PAGE}",
             mail=NO_MAIL,
         )
     ]
@@ -177,6 +183,8 @@ async def test_of_an_organizations_webhook_its_administrators_are_notified_and_i
     }
     title = f"The webhook {WEBHOOK} of engines keeps failing and will be suspended"
     assert received == {"ada": [title], "bob": [title], "eve": [], "tom": []}
+    [told] = [each for each in await mails.received(database, "bob") if each.title == title]
+    assert told.body.endswith(f"http://hub.test/organizations/engines/settings/webhooks/{WEBHOOK}")
 
 
 async def test_a_creator_who_left_the_organization_receives_nothing(

@@ -154,6 +154,16 @@ PAGES = (
     _page("job", "/jobs/ada/{job}"),
     _page("job, search in its log", "/jobs/ada/{job}?q=loss%3D0.9"),
     _page("job, range of its log", "/jobs/ada/{job}?from=100&lines=100#L120"),
+    # Webhooks.
+    _page("webhooks", "/settings/webhooks"),
+    _page("webhooks, none", "/settings/webhooks", who="charles"),
+    _page("webhooks of an organization", "/organizations/analytical/settings/webhooks"),
+    _page("webhook", "/settings/webhooks/{webhook}"),
+    _page("webhook, nothing matches", "/settings/webhooks/{webhook}?state=unsent&repo=ada/nothing"),
+    _page("payloads and receivers", "/settings/webhooks/{webhook}/samples"),
+    _page("delivery", "/settings/webhooks/{webhook}/deliveries/{delivery}"),
+    _page("new webhook", "/settings/webhooks/new"),
+    _page("webhook, edited", "/settings/webhooks/{webhook}/edit"),
     # Settings, and what apps ask.
     _page("profile", "/settings/profile"),
     _page("account", "/settings/account"),
@@ -210,7 +220,7 @@ class SeededHub:
 
 @contextmanager
 def seeded_hub(place: Place) -> Iterator[SeededHub]:
-    with serving(place) as server:
+    with serving(place, variables={"HUBLET_OUTGOING_ALLOW": "127.0.0.1/32"}) as server:
         clients = {name: _person(server, place, name) for name in ("ada", "charles", "root")}
         _organization(server)
         values = {
@@ -220,6 +230,7 @@ def seeded_hub(place: Place) -> Iterator[SeededHub]:
             **_account(server, place, clients["ada"]),
             **_listed_jobs(clients["ada"]),
             "job": _job(place, clients["ada"]),
+            **_webhooks(clients["ada"]),
         }
         _break_folders(place, values["broken"])
         _administration(server, place)
@@ -604,6 +615,19 @@ def _listed_jobs(ada: httpx2.Client) -> dict[str, str]:
         # The stream of a job ends with it.
         _answer(ada.get(f"/api/jobs/ada/{job['id']}/events"))
     return {"listed_job": failed["id"], "schedule": scheduled["id"]}
+
+
+def _webhooks(ada: httpx2.Client) -> dict[str, str]:
+    """Add a webhook whose target refuses, because it is the hub itself, and test it."""
+    webhook = {
+        "url": f"{str(ada.base_url).rstrip('/')}/api/whoami-v2",
+        "watched": [{"type": "model", "name": "ada/engine-7b"}, {"type": "user", "name": "ada"}],
+        "domains": ["repo", "discussion"],
+        "secret": "steam",
+    }
+    added = _answer(ada.post("/api/settings/webhooks", json=webhook))["webhook"]["id"]
+    sent = _answer(ada.post(f"/api/settings/webhooks/{added}/ping"))
+    return {"webhook": added, "delivery": sent["deliveryId"]}
 
 
 def _apps(server: Server, ada: httpx2.Client) -> dict[str, str]:

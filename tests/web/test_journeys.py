@@ -5,11 +5,16 @@ Each is gone in four ways: with script, without, on a phone, and by keyboard alo
 
 import email.policy
 import re
+import sqlite3
 import subprocess
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from email.parser import BytesParser
 from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from urllib.parse import quote
 
 import httpx2
@@ -48,7 +53,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture(scope="module")
 def server(place: Place) -> Iterator[Server]:
-    with serving(place, variables={"HUBLET_MAIL_DELAY_SECONDS": "0"}) as server:
+    # Webhooks may call a receiver that a test runs.
+    variables = {"HUBLET_MAIL_DELAY_SECONDS": "0", "HUBLET_OUTGOING_ALLOW": "127.0.0.1/32"}
+    with serving(place, variables=variables) as server:
         yield server
 
 
@@ -484,3 +491,141 @@ def test_private_stays_private_and_readers_see_its_pictures(
     picture = page.get_by_role("img", name="A dot")
     expect(picture).to_be_visible()
     expect(picture).to_have_js_property("naturalWidth", 1)
+
+
+class Receiver(ThreadingHTTPServer):
+    """A receiver of webhooks as people write them: it takes what has its secret."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Hook)
+        self.secret = "what it was told long ago"
+        self.refused = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook"
+
+
+class _Hook(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        is_known = self.headers["X-Webhook-Secret"] == self.server.secret
+        body = b"" if is_known else b"I was told another secret."
+        self.send_response(200 if is_known else 401)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.server.refused += not is_known
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        thread = Thread(target=receiver.serve_forever)
+        thread.start()
+        yield receiver
+        receiver.shutdown()
+        thread.join()
+
+
+def a_failing_webhook(client: httpx2.Client, name: str, receiver: Receiver) -> str:
+    """Add a webhook with a secret that its receiver does not know, and let three deliveries fail."""
+    hook = {
+        "url": receiver.url,
+        "watched": [{"type": "user", "name": name}],
+        "domains": ["repo"],
+        "secret": "what it is today",
+    }
+    made = client.post("/api/settings/webhooks", json=hook).raise_for_status()
+    for repo in ("warp", "weft", "web"):
+        client.post("/api/repos/create", json={"name": repo}).raise_for_status()
+    wait_until(lambda: receiver.refused >= 3, seconds=SOON_SECONDS)
+    return str(made.json()["webhook"]["id"])
+
+
+def let_days_pass(place: Place, client: httpx2.Client, webhook: str) -> None:
+    """Let its deliveries be where six days of failures lead; the next attempt is the last."""
+    day = 86_400_000_000
+
+    def is_suspended() -> bool:
+        now = time.time_ns() // 1000
+        with closing(sqlite3.connect(place.data_dir / "hub.db", timeout=60)) as database:
+            database.execute(
+                "UPDATE webhook_deliveries SET tries = 10, due_at = ? "
+                "WHERE webhook_id = ? AND state = 'pending' AND claimed_by IS NULL",
+                (now, webhook),
+            )
+            database.execute(
+                "UPDATE webhook_lanes SET failures = 3, failing_since = ?, degraded_since = NULL, "
+                "exhausted = 9, first_exhausted_at = ?, last_exhausted_at = ?, next_due_at = ? "
+                "WHERE webhook_id = ?",
+                (now - 6 * day, now - 3 * day, now - day, now, webhook),
+            )
+            database.commit()
+        shown = client.get(f"/api/settings/webhooks/{webhook}").json()["webhook"]
+        return bool(shown["disabled"])
+
+    wait_until(is_suspended, seconds=SOON_SECONDS)
+
+
+def test_a_broken_webhook_is_mended(
+    new_person: Callable[[], Person],
+    owner: httpx2.Client,
+    server: Server,
+    place: Place,
+    receiver: Receiver,
+    way: Way,
+) -> None:
+    name = name_of(way)
+    with server.client(token_of(place, name)) as client:
+        webhook = a_failing_webhook(client, name, receiver)
+        let_days_pass(place, client, webhook)
+    link = link_in_mail(place, to=name, subject="is suspended", link=rf"http\S+/{webhook}")
+    person, colleague = new_person(), new_person()
+    page = person.page
+    for each in (person, colleague):
+        each.page.goto(link)
+        each.sign_in(name, PASSWORD)
+        expect(each.page.locator("#webhook-head")).to_contain_text("Suspended")
+    expect(page.locator("#webhook-head")).to_contain_text("the secret it expects may be another")
+    person.expect_fit()
+
+    person.press(page.locator("#delivery-tabs").get_by_role("link", name="Failed"))
+    expect(page).to_have_url(re.compile("state=failed"))
+    person.press(page.locator("#delivery-rows").get_by_role("link").first)
+    attempts = page.locator("#attempts")
+    expect(attempts.locator(".badge", has_text="401").first).to_be_visible()
+    expect(attempts).to_contain_text("I was told another secret.")
+    person.expect_fit()
+
+    person.press(page.get_by_role("link", name="Webhook", exact=True))
+    person.press(page.get_by_role("button", name="Rotate the secret"))
+    receiver.secret = page.locator("#new-secret").inner_text()
+    person.press(page.get_by_role("button", name="Test", exact=True))
+    expect(page.locator("#delivery-head")).to_contain_text("Delivered 200")
+
+    person.press(page.get_by_role("link", name="Webhook", exact=True))
+    since = page.get_by_label("Everything that failed or was not sent since (UTC)")
+    if not way.by_keyboard:
+        since.fill(time.strftime("%Y-%m-%dT00:00", time.gmtime()))
+    person.press(page.get_by_role("button", name="Resume and recover"))
+    expect(page.get_by_role("status").last).to_contain_text("3 deliveries sent again.")
+    for each in (person, colleague):
+        expect_arrived(each, count=4)
+
+
+def expect_arrived(person: Person, *, count: int) -> None:
+    """Wait until so many deliveries are green, by themselves where there is script."""
+    page = person.page
+    rows = page.locator("#delivery-rows .badge.ok")
+    if not person.way.has_script:
+        wait_until(
+            lambda: page.reload() is not None and rows.count() == count, seconds=SOON_SECONDS
+        )
+    expect(rows).to_have_count(count)
+    expect(page.locator("#webhook-head")).to_contain_text("Well")

@@ -34,7 +34,6 @@ HUB = "http://hub.test"
 EXPECTED_LATER = {
     "a collection": r"/collections/.+",
     "the settings of notifications": r"/settings/notifications",
-    "webhooks": r"/settings/webhooks",
 }
 # Addresses for programs and pictures, not for people.
 _NO_PAGES = re.compile(r"/(api|avatars|cas|uploads|oauth)/.*|.*/(resolve|info)/.*")

@@ -252,7 +252,7 @@ async def search_for_leaks(database: Database, search: LeakSearch) -> None:
 async def notify_webhook_failing(conn: Connection, event: WebhookFailing) -> None:
     """Mail only from the second step on: a first failure may pass, later ones lead to suspension."""
     recipients = await _webhook_recipients(conn, event)
-    text = texts.webhook_failing(event, whose=await _account_name(conn, event.owner_id))
+    text = texts.webhook_failing(event, **await _name_webhook(conn, event))
     if event.percent == 0:
         await notify_in_inbox(conn, recipients, text, not_again_within=_DAY)
     else:
@@ -261,19 +261,19 @@ async def notify_webhook_failing(conn: Connection, event: WebhookFailing) -> Non
 
 @reacts_to(WebhookSuspended)
 async def notify_webhook_suspended(conn: Connection, event: WebhookSuspended) -> None:
-    text = texts.webhook_suspended(event, whose=await _account_name(conn, event.owner_id))
+    text = texts.webhook_suspended(event, **await _name_webhook(conn, event))
     await notify(conn, await _webhook_recipients(conn, event), text, key=None)
 
 
 @reacts_to(WebhookThrottled)
 async def notify_webhook_throttled(conn: Connection, event: WebhookThrottled) -> None:
-    text = texts.webhook_throttled(event, whose=await _account_name(conn, event.owner_id))
+    text = texts.webhook_throttled(event, **await _name_webhook(conn, event))
     await notify(conn, await _webhook_recipients(conn, event), text, key=None)
 
 
 @reacts_to(WebhookRecovered)
 async def notify_webhook_recovered(conn: Connection, event: WebhookRecovered) -> None:
-    text = texts.webhook_recovered(event, whose=await _account_name(conn, event.owner_id))
+    text = texts.webhook_recovered(event, **await _name_webhook(conn, event))
     await notify_in_inbox(conn, await _webhook_recipients(conn, event), text, not_again_within=_DAY)
 
 
@@ -373,9 +373,19 @@ async def _credential_recipients(
     )
 
 
-async def _webhook_recipients(
-    conn: Reader, event: WebhookFailing | WebhookSuspended | WebhookThrottled | WebhookRecovered
-) -> set[str]:
+_WebhookEvent = WebhookFailing | WebhookSuspended | WebhookThrottled | WebhookRecovered
+
+
+async def _name_webhook(conn: Reader, event: _WebhookEvent) -> dict[str, str]:
+    """Return whose webhook it is, and where its page is."""
+    whose = await _account_name(conn, event.owner_id)
+    is_organization = await store.is_organization(conn, event.owner_id)
+    place = f"/organizations/{whose}" if is_organization else ""
+    url = f"{conn.hub.settings.base_url}{place}/settings/webhooks/{event.webhook_id}"
+    return {"whose": whose, "url": url}
+
+
+async def _webhook_recipients(conn: Reader, event: _WebhookEvent) -> set[str]:
     """Return the recipients: the webhook's owner, or the administrators, and its creator.
 
     A creator who has left the organization is not notified any more.

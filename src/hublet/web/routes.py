@@ -20,6 +20,7 @@ from hublet.web.repos import creation_routes, gate_routes, settings_routes, webh
 from hublet.web.repos import file_routes as bucket_routes
 from hublet.web.repos import routes as repo_routes
 from hublet.web.threads import routes as thread_routes
+from hublet.web.webhooks import routes as owner_webhook_routes
 
 set_error_page(render_error_page)
 
@@ -36,6 +37,7 @@ ROUTERS: tuple[Router, ...] = (
     token_routes.router,
     client_routes.router,
     join_routes.router,
+    owner_webhook_routes.router,
     creation_routes.router,
     list_routes.router,
     # Before the page of one job, whose address has the same form.

@@ -1,6 +1,7 @@
 """Records of webhooks: the webhook and who has access to it, its secrets, deliveries, attempts."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
@@ -79,6 +80,8 @@ class WebhookRecord:
     private_owners: frozenset[str] | None = None
     secret_names: tuple[str, ...] = ()
     has_secret: bool = False
+    # Until then the secret before the present one signs, too; None when there is none.
+    old_secret_until: datetime | None = None
     watched: tuple[WatchedItem, ...] = ()
     domains: tuple[Domain, ...] = ()
     state: WebhookState = WebhookState.enabled
@@ -200,6 +203,8 @@ class Attempt:
     first_byte_micros: int | None = None
     total_micros: int
     response: bytes = field(default=b"", repr=False)
+    # Those of the response that help to understand it, in lower case.
+    response_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

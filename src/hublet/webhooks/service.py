@@ -1,5 +1,6 @@
 """Service of webhooks: create, update, enable, disable and delete them, and open their secrets."""
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from pydantic import MISSING
 from hublet.accounts.organizations import audit_store as audit
 from hublet.core.clock import now
 from hublet.core.database import Connection, Reader
-from hublet.core.ids import new_object_id
+from hublet.core.ids import new_object_id, random_bytes
 from hublet.jobs import webhook_jobs
 from hublet.repos.records import Repo
 from hublet.tokens.delegations import Delegation
@@ -36,6 +37,8 @@ from hublet.webhooks.sealed_secrets import rotate, seal, unseal
 
 # Names and values of a job's secrets together, in bytes.
 MAX_SECRETS = 262_144
+# Of a secret that the hub makes.
+_SECRET_BYTES = 24
 
 
 async def list_of(conn: Reader, access: WebhookAccess) -> list[WebhookRecord]:
@@ -190,6 +193,16 @@ def _merge_job_secrets(
     if sum(len(name) + len(value.encode()) for name, value in merged.items()) > MAX_SECRETS:
         raise SecretsTooLarge(MAX_SECRETS)
     return merged
+
+
+async def rotate_secret(conn: Connection, access: WebhookAccess, webhook_id: str) -> str:
+    """Give a webhook a secret that nobody chose, and return it: it is shown this once.
+
+    It has the form of Standard Webhooks, whose libraries take no other.
+    """
+    secret = f"whsec_{b64encode(random_bytes(_SECRET_BYTES)).decode()}"
+    await update(conn, access, webhook_id, UpdateWebhook(secret=secret))
+    return secret
 
 
 async def enable(conn: Connection, access: WebhookAccess, webhook_id: str) -> WebhookRecord:

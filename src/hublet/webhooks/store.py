@@ -20,8 +20,8 @@ from hublet.webhooks.sealed_secrets import SealedSecrets
 
 _COLUMNS = """
     h.id, h.owner_id, h.creator_id, h.url, h.job, h.job_source_id, h.delegation,
-    h.private_owners, h.secret_names, h.sealed_secret IS NOT NULL AS has_secret, h.watches_repo, h.watches_discussion, h.state,
-    h.created_at, l.last_trigger_at
+    h.private_owners, h.secret_names, h.sealed_secret IS NOT NULL AS has_secret, h.old_secret_until,
+    h.watches_repo, h.watches_discussion, h.state, h.created_at, l.last_trigger_at
 """
 _FROM = "FROM webhooks h LEFT JOIN webhook_lanes l ON l.webhook_id = h.id"
 
@@ -197,7 +197,7 @@ async def remove(conn: Connection, webhook_id: str) -> None:
 
 
 def _webhook_record(row: Row, watched: Sequence[WatchedItem]) -> WebhookRecord:
-    triggered = row["last_trigger_at"]
+    triggered, old_until = row["last_trigger_at"], row["old_secret_until"]
     watches = {Domain.repo: row["watches_repo"], Domain.discussion: row["watches_discussion"]}
     return WebhookRecord(
         id=row["id"],
@@ -212,6 +212,7 @@ def _webhook_record(row: Row, watched: Sequence[WatchedItem]) -> WebhookRecord:
         private_owners=private_owners_from_text(row["private_owners"]),
         secret_names=tuple(json.loads(row["secret_names"])),
         has_secret=bool(row["has_secret"]),
+        old_secret_until=from_micros(old_until) if old_until and old_until > micros() else None,
         watched=tuple(watched),
         domains=tuple(domain for domain, is_watched in watches.items() if is_watched),
         state=WebhookState(row["state"]),

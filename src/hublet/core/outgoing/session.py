@@ -90,6 +90,8 @@ _BUFFER_BYTES = 16_384
 _KEPT_HEADERS = (
     *("Retry-After", "Location", "Content-Type"),
     *("Content-Encoding", "Cache-Control", "Expires"),
+    # For who reads in the log of deliveries why a target refused.
+    *("WWW-Authenticate", "Server", "X-Request-Id"),
 )
 _MAX_HEADER_CHARACTERS = 1024
 _OWN_HEADERS = {"User-Agent": f"Hublet/{__version__}", "Accept-Encoding": "identity"}

@@ -108,3 +108,8 @@ async def name_of(conn: Reader, account_id: str) -> str | None:
     """Return the name of a user or an organization."""
     name: str | None = await conn.fetch_value("SELECT name FROM owners WHERE id = $1", account_id)
     return name
+
+
+async def is_organization(conn: Reader, account_id: str) -> bool:
+    found = await conn.fetch_value("SELECT 1 FROM organizations WHERE id = $1", account_id)
+    return found is not None

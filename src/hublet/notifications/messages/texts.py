@@ -36,7 +36,7 @@ def clean_name(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
-def webhook_failing(event: WebhookFailing, *, whose: str) -> MessageText:
+def webhook_failing(event: WebhookFailing, *, whose: str, url: str) -> MessageText:
     webhook = f"The webhook {event.webhook_id} of {whose}"
     if event.percent == 0:
         return MessageText(
@@ -46,6 +46,7 @@ def webhook_failing(event: WebhookFailing, *, whose: str) -> MessageText:
                 f"The last deliveries of this webhook failed. {_last_failure(event)}",
                 "Its target is now only probed from time to time; what could not be delivered is "
                 "sent when it answers again.",
+                url,
             ),
         )
     return MessageText(
@@ -55,11 +56,12 @@ def webhook_failing(event: WebhookFailing, *, whose: str) -> MessageText:
             f"No delivery of this webhook has succeeded for days. {_last_failure(event)}",
             f"{event.percent} percent of the time are over after which it is suspended. "
             "Look at its deliveries for what its target answers.",
+            url,
         ),
     )
 
 
-def webhook_suspended(event: WebhookSuspended, *, whose: str) -> MessageText:
+def webhook_suspended(event: WebhookSuspended, *, whose: str, url: str) -> MessageText:
     return MessageText(
         kind="webhook-suspended",
         title=f"The webhook {event.webhook_id} of {whose} is suspended",
@@ -67,11 +69,12 @@ def webhook_suspended(event: WebhookSuspended, *, whose: str) -> MessageText:
             f"Its deliveries failed until it was switched off. {_last_failure(event)}",
             "What it would have delivered is still recorded. Enable the webhook once its target "
             "answers again, and recover what was missed.",
+            url,
         ),
     )
 
 
-def webhook_throttled(event: WebhookThrottled, *, whose: str) -> MessageText:
+def webhook_throttled(event: WebhookThrottled, *, whose: str, url: str) -> MessageText:
     return MessageText(
         kind="webhook-throttled",
         title=f"The webhook {event.webhook_id} of {whose} has reached its daily limit",
@@ -79,15 +82,16 @@ def webhook_throttled(event: WebhookThrottled, *, whose: str) -> MessageText:
             f"It had {event.limit} deliveries in 24 hours, as many as this hub allows. Until they are "
             "over, what it matches is recorded and not sent.",
             "Recover what was missed, or let the webhook watch less.",
+            url,
         ),
     )
 
 
-def webhook_recovered(event: WebhookRecovered, *, whose: str) -> MessageText:
+def webhook_recovered(event: WebhookRecovered, *, whose: str, url: str) -> MessageText:
     return MessageText(
         kind="webhook-recovered",
         title=f"The webhook {event.webhook_id} of {whose} works again",
-        body="Its target answers, and what waited is being delivered.",
+        body=_paragraphs("Its target answers, and what waited is being delivered.", url),
     )
 
 

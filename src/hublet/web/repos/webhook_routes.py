@@ -1,14 +1,15 @@
-"""HTTP for the webhooks that watch a repository: the viewer's own, and the organization's."""
+"""HTTP for the webhooks that watch a repository: the viewer's own, and the organization's.
 
-from collections.abc import Awaitable, Callable, Sequence
+Each has a page of its own, where everything else is done with it (`web.webhooks`).
+"""
+
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from fastapi import Response
-from pydantic import MISSING
 
 from hublet.accounts.errors import RoleNeeded
-from hublet.core.database import Connection, Reader
+from hublet.core.database import Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.errors import HubError, InvalidRequest
 from hublet.core.pages import PageRouter
@@ -17,12 +18,19 @@ from hublet.repos import service as repos
 from hublet.repos.auth import PAGE_REPO, PageRepo
 from hublet.repos.records import Repo, RepoAddress, Right
 from hublet.web.auth import FreshVisit, PageVisit, SignedInVisit
-from hublet.web.pages import REFUSALS, go_to, read_as, render, status_of
+from hublet.web.pages import REFUSALS, go_to, render, status_of
 from hublet.web.repo_head import PURPOSE, RepoTab, get_head, path_of
+from hublet.web.webhook_forms import (
+    WebhookFields,
+    purpose_of,
+    read_new,
+    typed_fields,
+    webhooks_path,
+)
 from hublet.webhooks import service as webhooks
 from hublet.webhooks.auth import access_to_organization, access_to_own
-from hublet.webhooks.records import Domain, WebhookAccess, WebhookRecord, WebhookState
-from hublet.webhooks.schemas import MAX_SECRET, CreateWebhook
+from hublet.webhooks.records import WebhookAccess, WebhookRecord, WebhookState
+from hublet.webhooks.schemas import MAX_SECRET
 
 router = PageRouter()
 
@@ -30,12 +38,15 @@ _WEBHOOKS = f"{PAGE_REPO}/settings/webhooks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookRow:
+class WatchingWebhook:
     """A webhook in the list of a repository; its secret is not in it."""
 
     webhook: WebhookRecord
     # Whose webhook it is.
     owner: str
+    # Its own page, and the token of the forms there.
+    path: str
+    form_token: str
     # Whether it watches this repository by its own name, and how much else it watches.
     is_direct: bool
     others: int
@@ -53,67 +64,16 @@ async def get_webhooks_page(visit: SignedInVisit, address: PageRepo) -> Response
 @router.post(_WEBHOOKS)
 async def create_webhook(visit: FreshVisit, address: PageRepo, form: FormFields) -> Response:
     """Add a webhook that posts to a URL when something happens in this repository."""
-
-    async def create(conn: Connection, access: WebhookAccess, repo: Repo) -> None:
-        request = read_as(
-            CreateWebhook,
-            url=form.get("url", "").strip(),
-            watched=[{"type": repo.type, "name": repo.full_name}],
-            domains=form.getlist("domains"),
-            secret=form.get("secret") or MISSING,
-        )
-        await webhooks.create(conn, access, request)
-
-    return await _do(visit, address, form, create, toast="The webhook is there.")
-
-
-@router.post(f"{_WEBHOOKS}/{{webhook_id}}/enable")
-async def enable_webhook(
-    visit: SignedInVisit, address: PageRepo, webhook_id: str, form: FormFields
-) -> Response:
-    async def enable(conn: Connection, access: WebhookAccess, _repo: Repo) -> None:
-        await webhooks.enable(conn, access, webhook_id)
-
-    return await _do(visit, address, form, enable, toast="The webhook is active.")
-
-
-@router.post(f"{_WEBHOOKS}/{{webhook_id}}/disable")
-async def disable_webhook(
-    visit: SignedInVisit, address: PageRepo, webhook_id: str, form: FormFields
-) -> Response:
-    async def disable(conn: Connection, access: WebhookAccess, _repo: Repo) -> None:
-        await webhooks.disable(conn, access, webhook_id)
-
-    return await _do(visit, address, form, disable, toast="The webhook is paused.")
-
-
-@router.post(f"{_WEBHOOKS}/{{webhook_id}}/delete")
-async def delete_webhook(
-    visit: FreshVisit, address: PageRepo, webhook_id: str, form: FormFields
-) -> Response:
-    async def delete(conn: Connection, access: WebhookAccess, _repo: Repo) -> None:
-        await webhooks.delete(conn, access, webhook_id)
-
-    return await _do(visit, address, form, delete, toast="The webhook is deleted.")
-
-
-async def _do(
-    visit: PageVisit,
-    address: RepoAddress,
-    form: FormFields,
-    change: Callable[[Connection, WebhookAccess, Repo], Awaitable[None]],
-    *,
-    toast: str,
-) -> Response:
     try:
         async with visit.database.transaction() as conn:
             repo = await repos.get(conn, visit.person, address, Right.manage)
             visit.check(form, f"{PURPOSE} {repo.id}")
             access = await _get_access(conn, visit, repo, owner=form.get("owner", ""))
-            await change(conn, access, repo)
+            request = read_new(form, watched=[f"{repo.type}:{repo.full_name}"])
+            await webhooks.create(conn, access, request)
     except REFUSALS as error:
-        return await _show(visit, address, form=form, problem=error)
-    return go_to(visit, f"{path_of(repo)}/settings/webhooks", toast=toast)
+        return await _show(visit, address, fields=typed_fields(form), problem=error)
+    return go_to(visit, f"{path_of(repo)}/settings/webhooks", toast="The webhook is there.")
 
 
 async def _get_access(conn: Reader, visit: PageVisit, repo: Repo, *, owner: str) -> WebhookAccess:
@@ -133,11 +93,15 @@ async def _list_accesses(conn: Reader, visit: PageVisit, repo: Repo) -> list[Web
     return found
 
 
-def _rows(access: WebhookAccess, found: Sequence[WebhookRecord], repo: Repo) -> list[WebhookRow]:
+def _rows(
+    visit: PageVisit, access: WebhookAccess, found: Sequence[WebhookRecord], repo: Repo
+) -> list[WatchingWebhook]:
     return [
-        WebhookRow(
+        WatchingWebhook(
             webhook=each,
             owner=access.owner.name,
+            path=f"{webhooks_path(access.owner)}/{each.id}",
+            form_token=visit.form_token(purpose_of(access.owner.name)),
             is_direct=any(watched.target == repo.id for watched in each.watched),
             others=sum(watched.target != repo.id for watched in each.watched),
         )
@@ -149,7 +113,7 @@ async def _show(
     visit: PageVisit,
     address: RepoAddress,
     *,
-    form: FormFields | None = None,
+    fields: WebhookFields | None = None,
     problem: HubError | None = None,
 ) -> Response:
     async with visit.database.read() as conn:
@@ -159,7 +123,7 @@ async def _show(
             row
             for access in accesses
             for row in _rows(
-                access, await webhooks.list_watching(conn, access, head.repo), head.repo
+                visit, access, await webhooks.list_watching(conn, access, head.repo), head.repo
             )
         ]
     return await render(
@@ -170,18 +134,7 @@ async def _show(
         head=head,
         rows=rows,
         owners=[access.owner.name for access in accesses],
-        typed=_typed(form),
+        fields=fields or WebhookFields(),
         max_secret=MAX_SECRET,
         problem=None if problem is None else problem.message,
     )
-
-
-def _typed(form: FormFields | None) -> dict[str, Any]:
-    """Return what was typed, without the secret: it stands in no page."""
-    if form is None:
-        return {"owner": "", "url": "", "domains": list(Domain)}
-    return {
-        "owner": form.get("owner", ""),
-        "url": form.get("url", ""),
-        "domains": form.getlist("domains"),
-    }

@@ -1,8 +1,11 @@
 """Records of the delivery log: summaries, pages and details of deliveries, replays, recoveries."""
 
+from collections.abc import Mapping
 from dataclasses import field
+from enum import StrEnum
 
 from hublet.core.dataclasses import dataclass
+from hublet.webhooks.delivery.health import Health
 from hublet.webhooks.records import Attempt, DeliveryState
 
 # Beyond every moment that is ever compared with it.
@@ -151,3 +154,56 @@ class Recovery:
     until: int
     # The last delivery that was restarted already.
     after: str = ""
+
+
+class HealthState(StrEnum):
+    """How a webhook fares, in one word."""
+
+    well = "well"
+    # Only probed, because the last attempts failed.
+    degraded = "degraded"
+    # Disabled by the hub, or by its owner.
+    suspended = "suspended"
+    paused = "paused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookHealth:
+    """Health of a webhook, and what happened at its target last. Times are microseconds."""
+
+    state: HealthState
+    target: Health = Health()
+    # When the hub tries again by itself; None when nothing waits.
+    next_attempt_at: int | None = None
+    newest: DeliverySummary | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourCount:
+    """Deliveries of one hour: those that arrived, and those whose attempts failed; no pings."""
+
+    # Microseconds at which the hour begins.
+    start: int
+    delivered: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """How long one attempt waited for a whole response, in microseconds."""
+
+    started_at: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryStatistics:
+    """Statistics of one webhook: its last 24 hours, and how its newest deliveries stand."""
+
+    hours: list[HourCount]
+    latencies: list[Latency]
+    newest_attempt: Attempt | None
+    # By state, of at most `MOST_COUNTED` deliveries.
+    counts: Mapping[DeliveryState, int]
+    # Changes whenever something that pages of the webhook show has changed.
+    version: int

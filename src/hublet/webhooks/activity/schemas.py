@@ -123,6 +123,12 @@ class DeliveryAttempt(Schema):
     durations: Durations
     # The beginning of the answer's body, as far as it is text.
     response: str
+    responseHeaders: Annotated[
+        dict[str, str] | MISSING,
+        Field(
+            description="Those of the answer that help to understand it; absent when it has none."
+        ),
+    ] = MISSING
 
     @classmethod
     def of(cls, attempt: Attempt) -> Self:
@@ -142,7 +148,8 @@ class DeliveryAttempt(Schema):
                     "firstByte": _milliseconds(attempt.first_byte_micros),
                     "total": _milliseconds(attempt.total_micros),
                 },
-                "response": _text(attempt.response),
+                "response": response_text(attempt),
+                "responseHeaders": dict(attempt.response_headers) or MISSING,
             }
         )
 
@@ -208,21 +215,28 @@ def _render_delivery(delivery: records.DeliverySummary) -> dict[str, Any]:
 
 def _render_headers(delivery: records.DeliveryDetails, webhook: WebhookRecord) -> dict[str, str]:
     """Render the headers of the last attempt, or what is known of those of the first."""
+    last = delivery.attempts[-1] if delivery.attempts else None
+    return render_attempt_headers(delivery.summary.id, last, webhook)
+
+
+def render_attempt_headers(
+    delivery_id: str, attempt: Attempt | None, webhook: WebhookRecord
+) -> dict[str, str]:
+    """Render the headers of an attempt, or of the first one to come; what is secret stays inside."""
     if webhook.url is None:
         # A job is started; nothing is posted.
         return {}
-    last = delivery.attempts[-1] if delivery.attempts else None
     headers = headers_of(
         b"",
-        delivery_id=delivery.summary.id,
-        timestamp=last.started_at // 1_000_000 if last else 0,
-        attempt=last.number if last else 1,
+        delivery_id=delivery_id,
+        timestamp=attempt.started_at // 1_000_000 if attempt else 0,
+        attempt=attempt.number if attempt else 1,
         secret=_HIDDEN_VALUE if webhook.has_secret else None,
         keys=(),
     )
     if webhook.has_secret:
         headers["webhook-signature"] = _HIDDEN_VALUE
-    if last is None:
+    if attempt is None:
         del headers["webhook-timestamp"]
     return headers
 
@@ -242,8 +256,9 @@ def _milliseconds(micros: int | None) -> Any:
     return MISSING if micros is None else micros / 1000
 
 
-def _text(response: bytes) -> str:
-    return response.decode(errors="replace").replace("\x00", "")
+def response_text(attempt: Attempt) -> str:
+    """Return the beginning of a response's body as text, whatever it is."""
+    return attempt.response.decode(errors="replace").replace("\x00", "")
 
 
 class Recover(Schema):

@@ -1,6 +1,7 @@
 """Service of the delivery log: shows a delivery, replays, recovers, pings, and prunes old ones."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 
@@ -14,14 +15,23 @@ from hublet.repos import service as repos
 from hublet.repos import store as repo_rows
 from hublet.repos.records import Repo, RepoType
 from hublet.webhooks import service as webhooks
-from hublet.webhooks.activity import resend_store, store
+from hublet.webhooks.activity import resend_store, statistics_store, store
 from hublet.webhooks.activity.records import (
     PENDING,
     ActivitySummary,
     DeliveryDetails,
+    DeliveryFilter,
+    DeliveryPage,
+    DeliveryStatistics,
+    DeliverySummary,
+    HealthState,
+    HourCount,
     Recovery,
     SendResult,
+    WebhookHealth,
 )
+from hublet.webhooks.delivery import lanes_store
+from hublet.webhooks.delivery.records import StoredLane
 from hublet.webhooks.errors import (
     DeliveryInProgress,
     DeliveryNotFound,
@@ -57,6 +67,11 @@ RECOVER_BATCH = 1000
 PATIENCE_SECONDS = 20.0
 # Every commit of attempts wakes the waiting; this is how often to read in case that was lost.
 _POLL_SECONDS = 2.0
+_DAY = 86_400_000_000
+_HEALTH_STATES = {
+    WebhookState.disabled: HealthState.paused,
+    WebhookState.suspended: HealthState.suspended,
+}
 PRUNE = "webhooks.prune"
 PRUNE_INTERVAL = timedelta(days=1)
 PRUNE_BATCH = 1000
@@ -74,6 +89,64 @@ async def get_activity(conn: Reader, webhook: WebhookRecord) -> ActivitySummary:
 
 async def _user_name(conn: Reader, user_id: str) -> str:
     return (await accounts.get_user_by_id(conn, user_id)).name
+
+
+async def list_health(conn: Reader, found: Sequence[WebhookRecord]) -> dict[str, WebhookHealth]:
+    """Return how each of these webhooks fares."""
+    ids = [webhook.id for webhook in found]
+    lanes = await lanes_store.list_lanes(conn, ids)
+    newest = await store.list_newest(conn, ids)
+    return {each.id: _health_of(each, lanes.get(each.id), newest.get(each.id)) for each in found}
+
+
+def _health_of(
+    webhook: WebhookRecord, lane: StoredLane | None, newest: DeliverySummary | None
+) -> WebhookHealth:
+    is_degraded = lane is not None and lane.is_degraded
+    state = _HEALTH_STATES.get(
+        webhook.state, HealthState.degraded if is_degraded else HealthState.well
+    )
+    if lane is None:
+        return WebhookHealth(state=state, newest=newest)
+    return WebhookHealth(
+        state=state, target=lane.health, next_attempt_at=lane.next_due_at, newest=newest
+    )
+
+
+async def list_hours(conn: Reader, found: Sequence[WebhookRecord]) -> Mapping[str, list[HourCount]]:
+    """Return the deliveries of the last 24 hours by hour, for each of these webhooks."""
+    return await statistics_store.count_by_hour(
+        conn, [webhook.id for webhook in found], since=micros() - _DAY
+    )
+
+
+async def get_statistics(conn: Reader, webhook: WebhookRecord) -> DeliveryStatistics:
+    hours = await list_hours(conn, [webhook])
+    return DeliveryStatistics(
+        hours=hours.get(webhook.id, []),
+        latencies=await statistics_store.list_latencies(conn, webhook.id, since=micros() - _DAY),
+        newest_attempt=await store.find_newest_attempt(conn, webhook.id),
+        counts=await statistics_store.count_by_state(conn, webhook.id),
+        version=await get_version(conn, webhook),
+    )
+
+
+async def get_version(conn: Reader, webhook: WebhookRecord) -> int:
+    """Return a number that changes with whatever the pages of a webhook show."""
+    return (await statistics_store.list_versions(conn, [webhook.id])).get(webhook.id, 0)
+
+
+async def get_owner_version(conn: Reader, access: WebhookAccess) -> int:
+    """Return a number that changes with whatever the list of an owner's webhooks shows."""
+    owner_id = access.owner.id
+    return (await statistics_store.list_owner_versions(conn, [owner_id])).get(owner_id, 0)
+
+
+async def list_deliveries(
+    conn: Reader, webhook: WebhookRecord, filters: DeliveryFilter, *, before: str, limit: int
+) -> DeliveryPage:
+    """Return deliveries of this webhook, newest first; see `store.list_of` for how far it looks."""
+    return await store.list_of(conn, webhook.id, filters, before=before, limit=limit)
 
 
 async def get_delivery(conn: Reader, webhook: WebhookRecord, delivery_id: str) -> DeliveryDetails:
@@ -109,6 +182,18 @@ async def _restart(conn: Connection, webhook: WebhookRecord, delivery_id: str) -
     if not await resend_store.restart(conn, webhook.id, delivery_id):
         raise DeliveryInProgress(being_sent=status.is_claimed)
     return status.attempts
+
+
+async def replay_some(
+    conn: Connection, access: WebhookAccess, webhook_id: str, delivery_ids: Sequence[str]
+) -> int:
+    """Send these deliveries again that have ended, without waiting; return how many."""
+    webhook = await webhooks.get_to_send(conn, access, webhook_id)
+    _check_enabled(webhook)
+    restarted = 0
+    for delivery_id in dict.fromkeys(delivery_ids):
+        restarted += await resend_store.restart(conn, webhook.id, delivery_id)
+    return restarted
 
 
 async def ping(database: Database, access: WebhookAccess, webhook_id: str) -> SendResult:

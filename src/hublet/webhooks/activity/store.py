@@ -35,7 +35,8 @@ _SUMMARY = f"""
 """
 _ATTEMPT = """
     a.number, a.started_at, a.target, a.job_id, a.status, a.reason, a.detail, a.dns_micros,
-    a.connect_micros, a.tls_micros, a.first_byte_micros, a.total_micros, a.response
+    a.connect_micros, a.tls_micros, a.first_byte_micros, a.total_micros, a.response,
+    a.response_headers
 """
 # An owner without access does not even learn what the event was about.
 _VISIBLE = "(d.reason IS NULL OR d.reason <> 'no-access')"
@@ -90,6 +91,21 @@ async def list_of(
     return DeliveryPage(deliveries=found, stopped_at=end)
 
 
+async def list_newest(conn: Reader, webhook_ids: Iterable[str]) -> dict[str, DeliverySummary]:
+    """Return the newest delivery of each webhook that has one."""
+    rows = await conn.fetch_all(
+        f"""
+        SELECT d.webhook_id, {_SUMMARY}
+        FROM webhooks h JOIN webhook_deliveries d ON d.id = (
+            SELECT n.id FROM webhook_deliveries n WHERE n.webhook_id = h.id ORDER BY n.id DESC LIMIT 1
+        ) JOIN webhook_events e ON e.id = d.event_id
+        WHERE h.id IN each($1)
+        """,
+        json.dumps(list(webhook_ids)),
+    )
+    return {row["webhook_id"]: _summary_record(row) for row in rows}
+
+
 async def find(
     conn: Reader, webhook_id: str, delivery_id: str
 ) -> tuple[DeliverySummary, bytes | None] | None:
@@ -121,6 +137,22 @@ async def find_last_attempt(conn: Reader, delivery_id: str) -> Attempt | None:
         """,
         delivery_id,
     )
+    return _attempt_record(row) if row else None
+
+
+async def find_newest_attempt(conn: Reader, webhook_id: str) -> Attempt | None:
+    """Return the last attempt of the newest delivery that was tried, if that is not long ago."""
+    row = await conn.fetch_one(
+        f"""
+        SELECT {_ATTEMPT} FROM webhook_attempts a WHERE a.delivery_id = (
+            SELECT d.id FROM (
+                SELECT id, attempts FROM webhook_deliveries
+                WHERE webhook_id = $1 ORDER BY id DESC LIMIT $2
+            ) AS d WHERE d.attempts > 0 ORDER BY d.id DESC LIMIT 1
+        ) ORDER BY a.number DESC LIMIT 1
+        """,
+        webhook_id, REACH,
+    )  # fmt: skip
     return _attempt_record(row) if row else None
 
 
@@ -297,6 +329,7 @@ def _attempt_record(row: Row) -> Attempt:
         first_byte_micros=row["first_byte_micros"],
         total_micros=row["total_micros"],
         response=row["response"] or b"",
+        response_headers=json.loads(row["response_headers"] or "{}"),
     )
 
 

@@ -1,6 +1,7 @@
 """Sender: makes one attempt, a call to a URL or the start of a job."""
 
 import asyncio
+from collections.abc import Mapping
 
 from hublet.core import clock
 from hublet.core.database import Database
@@ -156,7 +157,7 @@ def internal_error(delivery: ClaimedDelivery, target: DeliveryTarget) -> Outcome
 def _outcome_of(
     delivery: ClaimedDelivery, target: DeliveryTarget, response: OutgoingResponse, started_at: int
 ) -> Outcome:
-    succeeded = response.succeeded
+    succeeded, is_blocked = response.succeeded, response.reason is FailureReason.blocked_target
     timings = response.timings
     attempt = Attempt(
         number=delivery.attempts + 1,
@@ -171,7 +172,8 @@ def _outcome_of(
         first_byte_micros=timings.first_byte,
         total_micros=timings.total,
         # Nobody may read through this log what a blocked address answers.
-        response=b"" if response.reason is FailureReason.blocked_target else response.body,
+        response=b"" if is_blocked else response.body,
+        response_headers={} if is_blocked else _loggable(response.headers),
     )
     if succeeded:
         return Outcome(delivery=delivery, attempt=attempt, succeeded=True)
@@ -181,3 +183,8 @@ def _outcome_of(
         gone=response.status == _GONE,
         retry_after=read_retry_after(response.headers.get("retry-after"), now=clock.now()),
     )
+
+
+def _loggable(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers for the log: where a redirect leads may hold secrets, its host is in `detail`."""
+    return {name: value for name, value in headers.items() if name != "location"}

@@ -245,14 +245,16 @@ async def add_attempts(conn: Connection, attempts: Iterable[tuple[str, Attempt]]
         """
         INSERT INTO webhook_attempts
             (id, delivery_id, number, started_at, target, job_id, status, reason, detail,
-             dns_micros, connect_micros, tls_micros, first_byte_micros, total_micros, response)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+             dns_micros, connect_micros, tls_micros, first_byte_micros, total_micros, response,
+             response_headers)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
         """,
         [
             (
                 new_object_id(), delivery_id, a.number, a.started_at, a.target, a.job_id, a.status,
                 a.reason, a.detail, a.dns_micros, a.connect_micros, a.tls_micros,
                 a.first_byte_micros, a.total_micros, a.response or None,
+                json.dumps(dict(a.response_headers)) if a.response_headers else None,
             )
             for delivery_id, a in attempts
         ],

@@ -1,0 +1,1 @@
+"""Pages of webhooks: list, one with its deliveries, forms, samples; of people and organizations."""
