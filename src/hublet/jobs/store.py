@@ -138,7 +138,7 @@ def _filter_values(job_filter: JobFilter) -> Sequence[object]:
     )
 
 
-async def versions_of(conn: Reader, owner_ids: Sequence[str]) -> dict[str, int]:
+async def versions_of_owners(conn: Reader, owner_ids: Sequence[str]) -> dict[str, int]:
     """Return a number for each owner that changes with the stages of their jobs."""
     # A job that begins is the newest one, and one that ends is not counted any more.
     rows = await conn.fetch_all(
