@@ -14,7 +14,8 @@ from urllib.parse import urlencode
 
 import httpx2
 
-from processes import Place, Server, run_hublet, serving
+from patience import SOON_SECONDS
+from processes import Place, Server, run_hublet, serving, wait_until
 from repos.commits import file, header, ndjson
 
 PASSWORD = "correct horse battery"
@@ -127,6 +128,15 @@ PAGES = (
     _page("editor of conflicts", "/ada/engine-7b/discussions/{conflict}/conflicts"),
     _page("pull request", "/ada/engine-7b/discussions/{ready}"),
     _page("merged pull request", "/ada/engine-7b/discussions/{merged}"),
+    # The inbox.
+    _page("inbox", "/notifications"),
+    _page("inbox, everything by time", "/notifications?readStatus=all&group=none"),
+    _page("inbox, nothing matches", "/notifications?q=zzzzqqqq"),
+    _page("inbox, nothing unread", "/notifications?mention=mentions", who="charles"),
+    _page("message of the hub", "/notifications/messages/{message}"),
+    _page("settings of notifications", "/settings/notifications"),
+    _page("watched", "/settings/notifications/watched"),
+    _page("muted", "/settings/notifications/muted"),
     # Settings, and what apps ask.
     _page("sessions", "/settings/sessions"),
     _page("password", "/settings/password"),
@@ -171,6 +181,7 @@ def seeded_hub(place: Place) -> Iterator[SeededHub]:
             **_repositories(clients["ada"], clients["charles"]),
             **_publications(clients["ada"], clients["charles"]),
             **_apps(server, clients["ada"]),
+            **_inbox(clients["ada"]),
         }
         _break_folders(place, values["broken"])
         cookies = {name: _signed_in(server, name) for name in clients}
@@ -494,3 +505,25 @@ def _apps(server: Server, ada: httpx2.Client) -> dict[str, str]:
         "authorization": urlencode(query),
         "user_code": device["user_code"],
     }
+
+
+def _inbox(ada: httpx2.Client) -> dict[str, str]:
+    """Wait for a message of the hub; mute a thread and a repository, watch a person."""
+    found: list[Any] = []
+
+    def is_there() -> bool:
+        found[:] = _answer(ada.get("/api/notifications"))["notifications"]
+        return any(_is_message(each) for each in found) and any("repo" in each for each in found)
+
+    wait_until(is_there, seconds=SOON_SECONDS)
+    charles = _answer(ada.get("/api/users/charles/overview"))["_id"]
+    repo = _answer(ada.get("/api/models/ada/empty"))["_id"]
+    thread = next(each["discussion"]["id"] for each in found if "repo" in each)
+    muted = [{"type": "repo", "id": repo}, {"type": "thread", "id": thread}]
+    _answer(ada.patch("/api/settings/watch", json={"add": [{"type": "user", "id": charles}]}))
+    _answer(ada.patch("/api/settings/mute", json={"add": muted}))
+    return {"message": next(each["post"]["id"] for each in found if _is_message(each))}
+
+
+def _is_message(item: Any) -> bool:
+    return item["type"] == "post" and item["post"]["authorName"] == "hublet"

@@ -39,7 +39,7 @@ FORMS = [path for path in POSTS if path != THEME]
 # What only an owner may do with a public repository; the rest is for everybody who sees it.
 OWNERS_FORMS = re.compile(
     r"/(containers|buckets)/.*"
-    r"|.*/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide|delete|delete-ref)"
+    r"|.+/(settings/.*|branches/.*|merge|conflicts|pin|title|status|edit|hide|delete|delete-ref)"
 )
 # Forms with files, or with the text of one: their bodies are read piece by piece.
 WITH_FILES = re.compile(r"/\{repo:repo\}/(edit|new|upload)/.*|/(containers|buckets)/.*/upload")
@@ -47,10 +47,12 @@ WITH_FILES = re.compile(r"/\{repo:repo\}/(edit|new|upload)/.*|/(containers|bucke
 # Would change something, wherever the form is taken.
 FIELDS = {
     "add": "heart",
+    "do": "done all",
     "comment": "Forged",
     "confirm": "ada/engine",
     "content": "Forged",
     "description": "Forged",
+    "email": "forged@example.com",
     "gated": "auto",
     "ignore": "true",
     "name": "forged",
@@ -90,6 +92,7 @@ class Place:
             "{name}": self.person,
             "{path:path}": "notes.txt",
             "{webhook_id}": "0" * 24,
+            "{email_id}": "0" * 24,
         }
         path = re.sub(r"\{.*?\}", lambda part: parts.get(part[0], part[0]), route)
         assert "{" not in path, f"Name in `Place.path_of` what stands for a part of {path}."
@@ -188,6 +191,7 @@ async def unchanged(scene: Scene, ada: Headers) -> Callable[[], Awaitable[None]]
             f"/api/{kind}/{place.person}/{place.person}/tree" for kind in ("buckets", "containers")
         ]
     addresses += ["/api/models?author=ada", "/api/users/charles/overview"]
+    addresses += [f"/api/settings/{name}" for name in ("notifications", "watch", "mute", "emails")]
 
     async def state() -> list[Any]:
         return [(await scene.client.get(each, headers=ada)).json() for each in addresses]

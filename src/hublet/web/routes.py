@@ -9,6 +9,8 @@ from hublet.web import site_routes
 from hublet.web.discovery import home_routes, list_routes, people_routes, search_routes
 from hublet.web.files import commit_routes, edit_routes, feed_routes, ref_routes
 from hublet.web.files import routes as file_routes
+from hublet.web.inbox import routes as inbox_routes
+from hublet.web.inbox import settings_routes as notification_routes
 from hublet.web.pages import render_error_page
 from hublet.web.repos import creation_routes, gate_routes, settings_routes, webhook_routes
 from hublet.web.repos import file_routes as bucket_routes
@@ -24,6 +26,8 @@ ROUTERS: tuple[Router, ...] = (
     search_routes.router,
     creation_routes.router,
     list_routes.router,
+    inbox_routes.router,
+    notification_routes.router,
     *thread_routes.PUBLIC_ROUTERS,
     people_routes.lists_router,
     bucket_routes.router,

@@ -6,12 +6,14 @@ from datetime import timedelta
 
 import msgspec
 
+from hublet.accounts.errors import EmailNotFound
 from hublet.accounts.records import UserEmail
 from hublet.accounts.settings import emails
 from hublet.core import clock
 from hublet.core.database import Connection, Database, Reader
 from hublet.core.dataclasses import dataclass
 from hublet.core.hub import Hub
+from hublet.core.ids import new_object_id
 from hublet.core.logs import get_logger
 from hublet.core.mail import MailMessage, MailRefused, mail_domain, open_transport
 from hublet.core.queue import NewTask, add
@@ -94,6 +96,15 @@ async def request_verification(conn: Connection, *, email_id: str, user_id: str)
     await add(conn, NewTask(kind=SEND_VERIFICATION, body=body))
 
 
+async def request_again(conn: Connection, *, email_id: str, user_id: str) -> None:
+    """Queue another mail with a link to an own address that is not verified yet."""
+    email = await emails.find(conn, email_id)
+    if email is None or email.user_id != user_id:
+        raise EmailNotFound(email_id)
+    if email.verified_at is None:
+        await request_verification(conn, email_id=email_id, user_id=user_id)
+
+
 async def send_verification(database: Database, *, email_id: str) -> None:
     async with database.read() as conn:
         email = await emails.find(conn, email_id)
@@ -121,7 +132,8 @@ async def _verification_letter(conn: Reader, email: UserEmail) -> MailMessage:
         subject="Is this your address?",
         text=render("verification.txt", values),
         html=render("verification.html", values),
-        message_id=f"<verify.{email.id}@{mail_domain(hub.settings)}>",
+        # Another one each time, or a server may take a second link for the same mail.
+        message_id=f"<verify.{email.id}.{new_object_id()}@{mail_domain(hub.settings)}>",
         sent_at=clock.now(),
         headers={"Auto-Submitted": "auto-generated"},
     )
