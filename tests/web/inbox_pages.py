@@ -83,7 +83,7 @@ async def press(
     **headers: str,
 ) -> httpx2.Response:
     """Press a button of the list, named by what it does, as in `done page`."""
-    form = page.one("form", id="inbox-list")
+    form = page.one("form", id="inbox-form")
     assert form.all("button", value=button), [each.attributes for each in form.all("button")]
     fields: dict[str, Any] = {"do": button, "id": list(ticked)}
     for each in form.all("input", type="hidden"):

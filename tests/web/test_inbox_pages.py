@@ -214,8 +214,9 @@ async def test_a_script_gets_the_part_that_changed(client: httpx2.AsyncClient) -
     live = await client.get(INBOX, headers=HTML | {"Fragment": "live"})
     assert [each.attributes["id"] for each in parse(live).children] == [
         "inbox-tabs",
-        "inbox-filters",
+        "inbox-bar",
         "inbox-list",
+        "inbox-pages",
     ]
 
 

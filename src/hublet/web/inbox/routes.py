@@ -1,5 +1,6 @@
 """HTTP for the inbox: its page, its changes and how they are undone, and messages of the hub."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fastapi import Response
@@ -13,10 +14,12 @@ from hublet.notifications.inbox import read_store
 from hublet.notifications.inbox import service as inbox
 from hublet.notifications.inbox.paging import VisiblePage, read_items
 from hublet.notifications.inbox.read_store import PAGE
+from hublet.notifications.inbox.store import versions_of
 from hublet.notifications.inbox_changes import InboxVerb
 from hublet.notifications.messages import service as messages
 from hublet.notifications.records import (
     BLOG,
+    INBOXES_CHANNEL,
     PAPER,
     InboxChange,
     InboxSummary,
@@ -24,9 +27,10 @@ from hublet.notifications.records import (
     Selection,
     WatchType,
 )
-from hublet.web.auth import PageVisit, SignedInVisit
+from hublet.web.auth import PageVisit, SignedInVisit, Since
 from hublet.web.inbox.schemas import PATH, InboxQuery
 from hublet.web.inbox.views import InboxView, facet_of, groups_of
+from hublet.web.live import LiveContent, LiveKind, live_stream
 from hublet.web.pages import REFUSALS, frame_for, go_to, render, status_of
 
 router = PageRouter()
@@ -34,9 +38,24 @@ router = PageRouter()
 _PURPOSE = "inbox"
 
 
+async def _read_versions(conn: Reader, keys: Sequence[str]) -> Mapping[str, int]:
+    """Return the versions of inboxes; one that nothing ever came into has the first."""
+    return dict.fromkeys(keys, 0) | await versions_of(conn, keys)
+
+
+_INBOX_CONTENT = LiveKind(channel=INBOXES_CHANNEL, read_versions=_read_versions)
+
+
 @router.get(PATH)
 async def get_inbox_page(visit: SignedInVisit) -> Response:
     return await _show(visit, _query_of(visit))
+
+
+@router.get(f"{PATH}/events")
+async def stream_inbox(visit: SignedInVisit, since: Since = 0) -> Response:
+    """Say that the inbox has changed since this version."""
+    content = LiveContent(kind=_INBOX_CONTENT, key=visit.person.user_id, since=since)
+    return live_stream(visit, content)
 
 
 @router.post(f"{PATH}/change")
@@ -174,6 +193,7 @@ async def _show(
         "inbox/inbox.html",
         frame=replace(frame, unread=summary.unread),
         status=200 if problem is None else status_of(problem),
+        live=f"{PATH}/events?since={summary.version}",
         view=view,
     )
 

@@ -85,8 +85,8 @@ GROUPS = (
         ),
     ),
     PreferenceGroup(
-        title="Kept for clients",
-        hint="Nothing in this hub sends these. They are kept for programs that ask for them.",
+        title="Kept for programs",
+        hint="Nothing in this hub sends these. Clients of other hubs ask for them.",
         rows=(
             _mail("Announcements", K.announcements),
             _mail("Requests about the access policy of content", K.content_access_policy_request),
