@@ -268,7 +268,9 @@ if (box) {
   const ask = async () => {
     const text = box.value.trim();
     const response = text && (await fetch(`/search/suggestions?q=${encodeURIComponent(text)}`));
-    if (!response || !response.ok || box.value.trim() !== text) return show(false);
+    // Somebody may have typed on meanwhile, and the answer to that may have come first.
+    if (box.value.trim() !== text) return;
+    if (!response || !response.ok) return show(false);
     /** @type {{kind: string, title: string, path: string}[]} */
     const found = await response.json();
     chosen = -1;

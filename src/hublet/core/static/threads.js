@@ -62,9 +62,10 @@ document.addEventListener("input", async (event) => {
   if (!begun) return closeNames(editor);
   const response = await fetch(`${editor.dataset.editor}/mentions?q=${encodeURIComponent(begun)}`);
   const html = response.ok ? await response.text() : "";
+  // Somebody may have typed on meanwhile, and the answer to that may have come first.
+  if (beginning(area) !== begun) return;
   closeNames(editor);
-  // Somebody may have typed on meanwhile.
-  if (!html || beginning(area) !== begun) return;
+  if (!html) return;
   const list = document.createElement("ul");
   list.className = "names";
   list.innerHTML = html;
