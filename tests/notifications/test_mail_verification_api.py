@@ -56,7 +56,7 @@ If it is not, do nothing: no other mail comes to this address.
     assert link_in(text) in html
     assert letter["To"] == "ada@example.com"
     assert letter["Subject"] == "Is this your address?"
-    assert letter["Message-ID"] == f"<verify.{email['id']}@hub.test>"
+    assert str(letter["Message-ID"]).startswith(f"<verify.{email['id']}.")
     assert letter["List-Unsubscribe"] is None
 
 

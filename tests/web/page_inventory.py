@@ -20,7 +20,8 @@ from hublet.core.clock import micros
 from hublet.jobs.logs.reader import log_path
 from hublet.jobs.metrics import PERIOD_SECONDS, UsageLimits, append_sample, history_path
 from hublet.jobs.records import Usage
-from processes import Place, Server, run_hublet, serving
+from patience import SOON_SECONDS
+from processes import Place, Server, run_hublet, serving, wait_until
 from repos.commits import file, header, ndjson
 
 PASSWORD = "correct horse battery"
@@ -164,6 +165,15 @@ PAGES = (
     _page("delivery", "/settings/webhooks/{webhook}/deliveries/{delivery}"),
     _page("new webhook", "/settings/webhooks/new"),
     _page("webhook, edited", "/settings/webhooks/{webhook}/edit"),
+    # The inbox.
+    _page("inbox", "/notifications"),
+    _page("inbox, everything by time", "/notifications?readStatus=all&group=none"),
+    _page("inbox, nothing matches", "/notifications?q=zzzzqqqq"),
+    _page("inbox, nothing unread", "/notifications?mention=mentions", who="charles"),
+    _page("message of the hub", "/notifications/messages/{message}"),
+    _page("settings of notifications", "/settings/notifications"),
+    _page("watched", "/settings/notifications/watched"),
+    _page("muted", "/settings/notifications/muted"),
     # Settings, and what apps ask.
     _page("profile", "/settings/profile"),
     _page("account", "/settings/account"),
@@ -231,6 +241,7 @@ def seeded_hub(place: Place) -> Iterator[SeededHub]:
             **_listed_jobs(clients["ada"]),
             "job": _job(place, clients["ada"]),
             **_webhooks(clients["ada"]),
+            **_inbox(clients["ada"]),
         }
         _break_folders(place, values["broken"])
         _administration(server, place)
@@ -671,3 +682,25 @@ def _account(server: Server, place: Place, ada: httpx2.Client) -> dict[str, str]
         "invitation": invited["link"].rpartition("/")[2],
         "reset": made.stdout.strip().rpartition("/")[2],
     }
+
+
+def _inbox(ada: httpx2.Client) -> dict[str, str]:
+    """Wait for a message of the hub; mute a thread and a repository, watch a person."""
+    found: list[Any] = []
+
+    def is_there() -> bool:
+        found[:] = _answer(ada.get("/api/notifications"))["notifications"]
+        return any(_is_message(each) for each in found) and any("repo" in each for each in found)
+
+    wait_until(is_there, seconds=SOON_SECONDS)
+    charles = _answer(ada.get("/api/users/charles/overview"))["_id"]
+    repo = _answer(ada.get("/api/models/ada/empty"))["_id"]
+    thread = next(each["discussion"]["id"] for each in found if "repo" in each)
+    muted = [{"type": "repo", "id": repo}, {"type": "thread", "id": thread}]
+    _answer(ada.patch("/api/settings/watch", json={"add": [{"type": "user", "id": charles}]}))
+    _answer(ada.patch("/api/settings/mute", json={"add": muted}))
+    return {"message": next(each["post"]["id"] for each in found if _is_message(each))}
+
+
+def _is_message(item: Any) -> bool:
+    return item["type"] == "post" and item["post"]["authorName"] == "hublet"

@@ -57,6 +57,7 @@ WITH_FILES = re.compile(r"/\{repo:repo\}/(edit|new|upload)/.*|/(containers|bucke
 # Would change something, wherever the form is taken.
 FIELDS = {
     "add": "heart",
+    "do": "done all",
     "comment": "Forged",
     "confirm": "ada/engine",
     "content": "Forged",
@@ -229,7 +230,17 @@ async def unchanged(scene: Scene, ada: Headers) -> Callable[[], Awaitable[None]]
         "/api/users/forged/overview",
     ]
     addresses += [
-        f"/api/settings/{each}" for each in ("profile", "emails", "tokens", "ssh-keys", "mcp")
+        f"/api/settings/{each}"
+        for each in (
+            "profile",
+            "emails",
+            "tokens",
+            "ssh-keys",
+            "mcp",
+            "notifications",
+            "watch",
+            "mute",
+        )
     ]
     # What a job says of its durations grows by itself.
     addresses += ["/api/jobs/ada/count?stage=SCHEDULING", "/api/scheduled-jobs/ada"]

@@ -392,6 +392,80 @@ def token_of(place: Place, name: str) -> str:
     return str(token)
 
 
+def fill_inbox(owner: httpx2.Client, grace: httpx2.Client, name: str) -> None:
+    """Let somebody hear of 40 threads in 4 repositories, 28 of which are closed."""
+    repos = [f"{name}/{each}" for each in ("boiler-plate", "crank", "lever", "piston")]
+    for repo in repos:
+        body = {"name": repo.partition("/")[2]}
+        grace.post("/api/repos/create", json=body).raise_for_status()
+    for number in range(40):
+        repo = repos[number % 4]
+        words = {"title": f"Question {number} on {repo}", "description": "How?"}
+        path = f"/api/models/{repo}/discussions"
+        owner.post(path, json=words).raise_for_status()
+        if number < 28:
+            path = f"{path}/{number // 4 + 1}/status"
+            owner.post(path, json={"status": "closed"}).raise_for_status()
+
+    def is_quiet() -> bool:
+        # What is closed comes in once more, and the last of all is open.
+        page = grace.get("/api/notifications", params={"readStatus": "unread"}).json()
+        first = page["notifications"][0] if page["notifications"] else {}
+        return page["count"]["unread"] == 40 and "39" in first["discussion"]["title"]
+
+    wait_until(is_quiet, seconds=2 * SOON_SECONDS)
+
+
+def test_morning_inbox(
+    person: Person, owner: httpx2.Client, server: Server, place: Place, way: Way
+) -> None:
+    name, page = name_of(way), person.page
+    with server.client(token_of(place, name)) as grace:
+        grace.post("/api/notifications/mark-as-read?applyToAll=true").raise_for_status()
+        fill_inbox(owner, grace, name)
+    page.goto("/notifications")
+    person.sign_in(name, PASSWORD)
+    tabs = page.get_by_role("navigation", name="Inbox")
+    expect(tabs.get_by_role("link", name="Unread 40")).to_be_visible()
+    person.expect_fit()
+    other = page.context.new_page()
+    other.goto("/")
+    badge = other.get_by_role("link", name=re.compile("^Inbox"))
+    expect(badge).to_have_accessible_name("Inbox, 40 unread")
+
+    person.press(page.get_by_role("button", name="Done: merged and closed"))
+    expect(tabs.get_by_role("link", name="Unread 12")).to_be_visible()
+    expect(page.locator(".inbox-group")).to_have_count(4)
+    person.press(page.get_by_role("button", name=f"Done: all of {name}/lever"))
+    expect(page.locator(".inbox-group")).to_have_count(3)
+    title = f"Question 36 on {name}/boiler-plate"
+    mute = page.get_by_role("button", name=f"Mute: {title}")
+    person.press(mute)
+    expect(page.get_by_role("status").filter(has_text="1 thread is muted.")).to_be_visible()
+    expect(mute).to_have_count(0)
+    person.press(page.get_by_role("button", name="Undo"))
+    expect(mute).to_be_visible()
+    expect(tabs.get_by_role("link", name="Unread 9")).to_be_visible()
+    person.expect_fit()
+
+    if way.has_script:
+        page.keyboard.press("j")
+        expect(page.locator(".inbox-row a").first).to_be_focused()
+        page.keyboard.press("e")
+    else:
+        person.press(page.locator(".inbox-row").first.get_by_role("button", name="Done"))
+        expect(tabs.get_by_role("link", name="Unread 8")).to_be_visible()
+        other.reload()
+    expect(tabs.get_by_role("link", name="Unread 8")).to_be_visible()
+    expect(badge).to_have_accessible_name("Inbox, 8 unread")
+    # What another window does is seen here, too.
+    other.goto("/notifications")
+    other.get_by_role("button", name=f"Done: all of {name}/crank").click()
+    if not way.has_script:
+        page.reload()
+    expect(tabs.get_by_role("link", name="Unread 5")).to_be_visible()
+
+
 @pytest.fixture(scope="module")
 def private_paths(owner: httpx2.Client) -> dict[str, tuple[str, str]]:
     """Addresses of private things of an organization, each with one where nothing is."""

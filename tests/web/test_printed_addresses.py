@@ -3,7 +3,9 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time, timedelta
+from email.message import EmailMessage
+from html import unescape
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,23 +19,27 @@ from huggingface_hub.utils._hf_uris import parse_hf_uri
 from community.public_threads import KINDS, a_comment, a_thread
 from hublet.community.threads.records import ThreadKind
 from hublet.community.threads.store import list_comments, list_newest
+from hublet.core import clock
 from hublet.core.database import Database
+from hublet.notifications.mail import digest
 from hublet.notifications.mail.activity import find_location
 from hublet.notifications.mail.links import unsubscribe_url
 from hublet.notifications.mail.sender import SETTINGS_PATH
 from hublet.notifications.preferences.switches import PreferenceKey
 from hublet.webhooks.triggers.payload import TRIGGER_EVENTS, trigger_of
 from login.login_pages import a_person, log_in
+from mail_servers import texts_of
+from notifications.mailbox import letters, set_mail
 from people import Headers, sign_in
 from repos.commits import file, header, ndjson
 from web.parsed_pages import HTML
+from workers import drain
 
 HUB = "http://hub.test"
 
 # Pages that are not built yet, by a pattern of their paths. Whoever builds one takes its line away.
 EXPECTED_LATER = {
     "a collection": r"/collections/.+",
-    "the settings of notifications": r"/settings/notifications",
 }
 # Addresses for programs and pictures, not for people.
 _NO_PAGES = re.compile(r"/(api|avatars|cas|uploads|oauth)/.*|.*/(resolve|info)/.*")
@@ -205,3 +211,69 @@ async def test_every_printed_address_opens_in_a_browser(
             wrong[path] = (response.status_code, response.headers.get("content-type"), later)
     assert wrong == {}
     assert reached == {*EXPECTED_LATER, ""}
+
+
+def addresses_of(letter: EmailMessage) -> set[str]:
+    """Return the addresses of a mail: in its text, in its HTML, and for its own buttons."""
+    text, html = texts_of(letter)
+    header = str(letter.get("List-Unsubscribe", ""))
+    return set(re.findall(rf"{HUB}/[^\s\"<>]+", f"{text} {unescape(html)} {header}"))
+
+
+async def send_all_kinds_of_mails(client: httpx2.AsyncClient, database: Database) -> None:
+    """Let something happen for each kind of mail with a link, all of it for ada."""
+    ada, bob = await sign_in(database, "ada"), await sign_in(database, "bob")
+    wants = {"notifications": {"daily_papers_digest": True}}
+    await client.patch("/api/settings/notifications", headers=ada, json=wants)
+    await client.post("/api/settings/emails", headers=ada, json={"email": "ada@navy.example"})
+    for name, owner in (("engine", ada), ("vault", bob)):
+        await client.post("/api/repos/create", headers=owner, json={"name": name})
+    commit = ndjson(header(), file("train.py", "import torch"))
+    await client.post("/api/models/bob/vault/commit/main", headers=bob, content=commit)
+    await client.put("/api/models/ada/engine/settings", headers=ada, json={"gated": "manual"})
+    await client.put("/api/models/bob/vault/settings", headers=bob, json={"gated": "manual"})
+    info = (await client.get("/api/models/bob/vault", headers=ada)).json()
+    watched = {"add": [{"type": "repo", "id": info["_id"]}]}
+    await client.patch("/api/settings/watch", headers=ada, json=watched)
+    words = {"title": "Does it run?", "description": "On one card, @ada?"}
+    await client.post("/api/models/bob/vault/discussions", headers=bob, json=words)
+    for kind in KINDS:
+        await a_comment(client, bob, await a_thread(client, ada, kind))
+    await client.post("/api/models/bob/vault/tag/main", headers=bob, json={"tag": "v1"})
+    await client.post("/ada/engine/ask-access", headers=bob)
+    await client.post("/bob/vault/ask-access", headers=ada)
+    handled = {"status": "accepted", "user": "ada"}
+    path = "/api/models/bob/vault/user-access-request/handle"
+    await client.post(path, headers=bob, json=handled)
+    await drain(database)
+    day = timedelta(days=1)
+    tomorrow = datetime.combine(clock.now().date() + day, time(8, 1), UTC)
+    async with database.transaction() as conn:
+        await digest.schedule(conn)
+    clock.move(tomorrow - clock.now())
+    await drain(database)
+
+
+async def test_every_link_of_every_mail_opens_in_a_browser(
+    client: httpx2.AsyncClient, database: Database
+) -> None:
+    set_mail(database)
+    await a_person(database, email="ada@example.com")
+    await send_all_kinds_of_mails(client, database)
+    sent = letters(database, "ada")
+    found = set().union(*map(addresses_of, sent))
+    places = {urlsplit(url).path.split("/")[1] for url in found}
+    assert places >= {"ada", "bob", "papers", "posts", "blog", "settings", "unsubscribe"}
+    assert places >= {"verify-email"}
+    assert f"{HUB}/bob/vault/tree/v1" in found
+    await log_in(client)
+
+    wrong = {}
+    for url in sorted(found):
+        address, _, anchor = url.partition("#")
+        response = await client.get(address, headers=HTML)
+        is_page = response.headers["content-type"].startswith("text/html")
+        leads_there = not anchor or f'id="{anchor}"' in response.text
+        if not (is_page and leads_there and response.status_code == 200):
+            wrong[url] = response.status_code
+    assert wrong == {}

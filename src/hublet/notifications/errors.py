@@ -1,9 +1,10 @@
 """Errors of notifications.
 
 InvalidRequest (400)
-    PrepaidAmountNeeded
+    PrepaidAmountNeeded, TooManyToMute
 NotFound (404)
-    MessageNotFound, WatchTargetNotFound
+    MessageNotFound, WatchTargetNotFound, WatchNameNotFound
+    ChangeGone: of what is to be undone
     LinkBroken, LinkExpired, AddressGone: of a link in a mail
 Conflict (409)
     WatchListTooLong
@@ -32,6 +33,23 @@ class PrepaidAmountNeeded(InvalidRequest):
     def __init__(self) -> None:
         super().__init__(
             "prepaidAmount is required in the request that switches launch_prepaid_credits on."
+        )
+
+
+class TooManyToMute(InvalidRequest):
+    def __init__(self, most: int) -> None:
+        super().__init__(f"At most {most:,} threads can be muted at once: choose fewer.")
+
+
+class ChangeGone(NotFound):
+    def __init__(self) -> None:
+        super().__init__("It was undone already, or it is too long ago to be undone.")
+
+
+class WatchNameNotFound(NotFound):
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"name: there is no person, organization or repository {name}, or you cannot see it."
         )
 
 

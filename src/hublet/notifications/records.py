@@ -80,6 +80,8 @@ class InboxEntry:
     read: bool
     updated_at: int
     event_id: str | None
+    involvement: Involvement = Involvement.watched
+    last_event_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,42 @@ class InboxPage:
     entries: list[InboxEntry]
     total: int
     unread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxSummary:
+    """An inbox at a glance: its version, and how much is in it."""
+
+    version: int = 0
+    # The time of the newest item that ever came.
+    last_at: int = 0
+    total: int = 0
+    unread: int = 0
+    # Of the unread ones, those in which the user takes part, and was mentioned.
+    participating: int = 0
+    mentioned: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxChange:
+    """A change of one inbox that can be undone, and how much it changed."""
+
+    id: str
+    user_id: str
+    read: bool
+    last_at: int
+    marked: int = 0
+    muted: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastEvent:
+    """What happened last in a thread: `comment` or the type of a change, and who did it."""
+
+    type: str
+    author: str
+    # Of a change of the status, the new one.
+    status: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,3 +180,5 @@ class SubscriptionEntry:
     name: str
     repo_type: str | None = None
     thread_kind: str | None = None
+    # The path of its page.
+    page: str = ""

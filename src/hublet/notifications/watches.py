@@ -1,12 +1,29 @@
 """Service of watches and mutes: changes what a user watches and mutes."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
+from hublet.accounts.errors import OrganizationNotFound, UserNotFound
+from hublet.accounts.organizations import service as organizations
+from hublet.accounts.users import service as users
 from hublet.community.threads import store as threads
 from hublet.core.database import Connection, Reader
 from hublet.notifications import watches_store
-from hublet.notifications.errors import WatchListTooLong, WatchTargetNotFound
-from hublet.notifications.records import MuteType, SubscriptionEntry, SubscriptionTarget
+from hublet.notifications.errors import (
+    WatchListTooLong,
+    WatchNameNotFound,
+    WatchTargetNotFound,
+)
+from hublet.notifications.records import (
+    MuteType,
+    SubscriptionEntry,
+    SubscriptionTarget,
+    WatchType,
+)
+from hublet.repos import service as repos
+from hublet.repos.errors import RepoNotFound
+from hublet.repos.records import RepoAddress, RepoType, Right
+from hublet.tokens.records import Caller
 
 # A list is shown as a whole.
 MOST_WATCHED = 10_000
@@ -30,6 +47,34 @@ async def watch(
     if add and await watches_store.count_watched(conn, user_id=user_id) > MOST_WATCHED:
         raise WatchListTooLong("watch", MOST_WATCHED)
     return await watches_store.list_watched(conn, user_id=user_id)
+
+
+async def find_by_name(conn: Reader, caller: Caller, name: str) -> SubscriptionTarget:
+    """Return what a name stands for: `ada`, `ada/engine`, or `datasets/ada/numbers`.
+
+    Of repositories that differ only in their type, the first in the order of types.
+    """
+    *folder, owner, repo_name = ["", *name.split("/")]
+    if not owner:
+        return await _find_account(conn, repo_name)
+    named = "/".join(folder).strip("/")
+    for type_ in RepoType:
+        if named in {"", type_.plural}:
+            with suppress(RepoNotFound):
+                address = RepoAddress(type=type_, namespace=owner, name=repo_name)
+                repo = await repos.get(conn, caller, address, Right.see)
+                return SubscriptionTarget(type=WatchType.repo, id=repo.id)
+    raise WatchNameNotFound(name)
+
+
+async def _find_account(conn: Reader, name: str) -> SubscriptionTarget:
+    with suppress(UserNotFound):
+        user = await users.get_visible_user(conn, name, to_administrator=False)
+        return SubscriptionTarget(type=WatchType.user, id=user.id)
+    with suppress(OrganizationNotFound):
+        organization = await organizations.get(conn, name)
+        return SubscriptionTarget(type=WatchType.org, id=organization.id)
+    raise WatchNameNotFound(name)
 
 
 async def mute(

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterable
+from urllib.parse import quote
 
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader, Row
-from hublet.notifications.records import SubscriptionEntry, SubscriptionTarget
+from hublet.notifications.records import MuteType, SubscriptionEntry, SubscriptionTarget
+from hublet.repos.records import RepoType
 from hublet.repos.store import OWNER
 
 # The rule of `repos.service.who_may_see` as SQL, for many repositories at once; $1 is the user.
@@ -44,7 +46,7 @@ async def list_watched(conn: Reader, *, user_id: str) -> list[SubscriptionEntry]
     rows = await conn.fetch_all(
         f"""
         SELECT w.target_id AS id, w.type, coalesce(u.name, o.name, {_REPO_NAME}) AS name,
-            r.type AS repo_type, NULL AS thread_kind
+            r.type AS repo_type
         FROM watches w
         LEFT JOIN users u ON u.id = w.target_id AND u.disabled_at IS NULL
         LEFT JOIN organizations o ON o.id = w.target_id
@@ -55,12 +57,19 @@ async def list_watched(conn: Reader, *, user_id: str) -> list[SubscriptionEntry]
         """,
         user_id,
     )
-    return [_entry_record(row) for row in rows]
+    return [_watched_record(row) for row in rows]
 
 
 async def count_watched(conn: Reader, *, user_id: str) -> int:
     count: int = await conn.fetch_value("SELECT count(*) FROM watches WHERE user_id = $1", user_id)
     return count
+
+
+async def count_by_type(conn: Reader, *, user_id: str) -> dict[str, int]:
+    rows = await conn.fetch_all(
+        "SELECT type, count(*) AS count FROM watches WHERE user_id = $1 GROUP BY type", user_id
+    )
+    return {row["type"]: row["count"] for row in rows}
 
 
 async def add_watches(
@@ -106,19 +115,23 @@ async def list_muted(conn: Reader, *, user_id: str) -> list[SubscriptionEntry]:
     rows = await conn.fetch_all(
         f"""
         SELECT r.id AS id, 'repo' AS type, {_REPO_NAME} AS name, r.type AS repo_type,
-            NULL AS thread_kind, q.muted_at
+            NULL AS thread_kind, {_REPO_NAME} AS place, NULL AS position, q.muted_at
         FROM repo_mutes q JOIN repos r ON r.id = q.repo_id {OWNER}
         WHERE q.user_id = $1 AND {_VISIBLE}
         UNION ALL
-        SELECT t.id, 'thread', t.title, NULL, t.kind, q.muted_at
+        SELECT t.id, 'thread', t.title, r.type, t.kind,
+            coalesce({_REPO_NAME}, posting_user.name, posting_org.name),
+            coalesce(CAST(t.number AS TEXT), t.paper_id, t.slug), q.muted_at
         FROM thread_mutes q JOIN threads t ON t.id = q.thread_id
-        LEFT JOIN repos r ON r.id = t.repo_id
+        LEFT JOIN repos r ON r.id = t.repo_id {OWNER}
+        LEFT JOIN users posting_user ON posting_user.id = t.owner_id
+        LEFT JOIN organizations posting_org ON posting_org.id = t.owner_id
         WHERE q.user_id = $1 AND (t.repo_id IS NULL OR {_VISIBLE})
         ORDER BY muted_at, id
         """,
         user_id,
     )
-    return [_entry_record(row) for row in rows]
+    return [_muted_record(row) for row in rows]
 
 
 async def count_muted(conn: Reader, *, user_id: str) -> int:
@@ -149,11 +162,38 @@ async def unmute_repos(conn: Connection, ids: Iterable[str], *, user_id: str) ->
     )  # fmt: skip
 
 
-def _entry_record(row: Row) -> SubscriptionEntry:
+def _watched_record(row: Row) -> SubscriptionEntry:
     return SubscriptionEntry(
         id=row["id"],
         type=row["type"],
         name=row["name"],
         repo_type=row["repo_type"],
-        thread_kind=row["thread_kind"],
+        page=f"/{_prefix(row)}{quote(row['name'])}",
     )
+
+
+def _muted_record(row: Row) -> SubscriptionEntry:
+    is_thread = row["type"] == MuteType.thread
+    return SubscriptionEntry(
+        id=row["id"],
+        type=row["type"],
+        name=row["name"],
+        repo_type=None if is_thread else row["repo_type"],
+        thread_kind=row["thread_kind"],
+        page=_thread_page(row) if is_thread else f"/{_prefix(row)}{quote(row['place'])}",
+    )
+
+
+def _thread_page(row: Row) -> str:
+    match row["thread_kind"]:
+        case "paper":
+            return f"/papers/{quote(row['position'])}"
+        case "post":
+            return f"/posts/{quote(row['place'])}/{quote(row['position'])}"
+        case "blog":
+            return f"/blog/{quote(row['place'])}/{quote(row['position'])}"
+    return f"/{_prefix(row)}{quote(row['place'])}/discussions/{row['position']}"
+
+
+def _prefix(row: Row) -> str:
+    return RepoType(row["repo_type"]).prefix if row["repo_type"] else ""

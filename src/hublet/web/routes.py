@@ -12,6 +12,8 @@ from hublet.web.admin import site_routes as admin_site_routes
 from hublet.web.discovery import home_routes, list_routes, people_routes, search_routes
 from hublet.web.files import commit_routes, edit_routes, feed_routes, ref_routes
 from hublet.web.files import routes as file_routes
+from hublet.web.inbox import routes as inbox_routes
+from hublet.web.inbox import settings_routes as notification_routes
 from hublet.web.jobs import form_routes as job_form_routes
 from hublet.web.jobs import job_routes, schedule_routes
 from hublet.web.jobs import list_routes as job_list_routes
@@ -40,6 +42,8 @@ ROUTERS: tuple[Router, ...] = (
     owner_webhook_routes.router,
     creation_routes.router,
     list_routes.router,
+    inbox_routes.router,
+    notification_routes.router,
     # Before the page of one job, whose address has the same form.
     job_form_routes.router,
     schedule_routes.router,

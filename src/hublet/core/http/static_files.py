@@ -18,6 +18,7 @@ _MEDIA_TYPES = {
     "hublet.css": "text/css",
     "hublet.js": "text/javascript",
     "editor.js": "text/javascript",
+    "inbox.js": "text/javascript",
     "threads.js": "text/javascript",
     "jobs.js": "text/javascript",
     "icon.svg": "image/svg+xml",

@@ -23,14 +23,19 @@ const showKeys = () => {
 };
 one("[data-keys]")?.addEventListener("click", showKeys);
 keysWork?.addEventListener("change", () => localStorage.setItem("keys", keysWork.checked ? "on" : "off"));
+let keyBefore = "";
 document.addEventListener("keydown", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
   if (event.ctrlKey || event.metaKey || event.altKey || keys?.open) return;
-  if (target.closest("input, textarea, select, [contenteditable]")) return;
-  if (!["/", "?"].includes(event.key) || localStorage.getItem("keys") === "off") return;
+  if (target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
+  if (localStorage.getItem("keys") === "off") return;
+  const pressed = keyBefore === "g" ? `g ${event.key}` : event.key;
+  keyBefore = event.key;
+  if (!["/", "?", "g n"].includes(pressed)) return;
   event.preventDefault();
-  if (event.key === "/") one("#q")?.focus();
-  else showKeys();
+  if (pressed === "/") one("#q")?.focus();
+  else if (pressed === "?") showKeys();
+  else one('.top a[href="/notifications"]')?.click();
 });
 
 // A menu closes by a click beside it, and by Escape.
@@ -89,8 +94,8 @@ document.addEventListener("submit", async (event) => {
   place.outerHTML = await response.text();
   const fresh = document.getElementById(name);
   if (!fresh) return;
-  localTimes(fresh);
   fresh.querySelectorAll("button")[position]?.focus();
+  fresh.dispatchEvent(new Event("fresh", { bubbles: true }));
 });
 
 // ---- live pages: what others do meanwhile ----

@@ -1,6 +1,6 @@
 """Paging through an inbox: reads a page, removes what is not visible any more, renders the rest."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -32,10 +32,52 @@ class HiddenItems:
         return bool(self.threads or self.places)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisibleItem:
+    """An item, and the thread or the message of the hub that it is about."""
+
+    entry: InboxEntry
+    subject: Row
+    is_message: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisiblePage:
+    """A page of items that the user may see, and its counts."""
+
+    items: list[VisibleItem]
+    total: int
+    unread: int
+    participants: Sequence[Row] = ()
+
+
 async def read_page(
     database: Database, user_id: str, selection: Selection, *, page: int
 ) -> dict[str, Any]:
-    """Return a page as the interface shows it.
+    """Return a page as the interface shows it."""
+    found = await read_items(database, user_id, selection, page=page, with_participants=True)
+    base_url = database.hub.settings.base_url
+    participants = participants_by_thread(found.participants, base_url=base_url)
+    items = [
+        render_message(each.entry, each.subject)
+        if each.is_message
+        else render_thread(each.entry, each.subject, participants)
+        for each in found.items
+    ]
+    view = found.unread if selection.unread else found.total
+    count = {"view": view, "unread": found.unread, "all": found.total}
+    return {"notifications": items, "count": count, "start": page * PAGE}
+
+
+async def read_items(
+    database: Database,
+    user_id: str,
+    selection: Selection,
+    *,
+    page: int,
+    with_participants: bool = False,
+) -> VisiblePage:
+    """Return a page of items with what they are about.
 
     Items whose thread was deleted, or whose repository the user may not see any more, are removed
     from the inbox on the way.
@@ -44,15 +86,19 @@ async def read_page(
     while True:
         async with database.read() as conn:
             listed = await _list_entries(conn, user_id, selection, page)
-            items, hidden = await _render_entries(conn, user_id, listed.entries)
+            items, hidden = await _find_subjects(conn, user_id, listed.entries)
+            threads = [each.entry.thread_id for each in items if not each.is_message]
+            participants: Sequence[Row] = ()
+            if with_participants and threads:
+                participants = await read_store.list_participants(conn, threads)
         if not hidden or rounds == _ROUNDS:
             break
         rounds += 1
         async with database.transaction() as conn:
             await _remove_hidden(conn, user_id, hidden)
-    view = listed.unread if selection.unread else listed.total
-    count = {"view": view, "unread": listed.unread, "all": listed.total}
-    return {"notifications": items, "count": count, "start": page * PAGE}
+    return VisiblePage(
+        items=items, total=listed.total, unread=listed.unread, participants=participants
+    )
 
 
 async def _list_entries(conn: Reader, user_id: str, selection: Selection, page: int) -> InboxPage:
@@ -61,10 +107,10 @@ async def _list_entries(conn: Reader, user_id: str, selection: Selection, page: 
     return await read_store.read_page_of(conn, user_id, selection, skip=page * PAGE)
 
 
-async def _render_entries(
+async def _find_subjects(
     conn: Reader, user_id: str, entries: list[InboxEntry]
-) -> tuple[list[dict[str, Any]], HiddenItems]:
-    """Render the entries that the user may see; return the others apart."""
+) -> tuple[list[VisibleItem], HiddenItems]:
+    """Find what the entries are about that the user may see; return the others apart."""
     hidden = HiddenItems()
     if not entries:
         return [], hidden
@@ -72,20 +118,16 @@ async def _render_entries(
     threads = await read_store.list_subjects(conn, ids, user_id=user_id)
     missing = [thread_id for thread_id in ids if thread_id not in threads]
     messages = await read_store.list_messages(conn, missing, user_id=user_id) if missing else {}
-    participants = participants_by_thread(
-        await read_store.list_participants(conn, list(threads)),
-        base_url=conn.hub.settings.base_url,
-    )
     items = []
     for entry in entries:
         if (message := messages.get(entry.thread_id)) is not None:
-            items.append(render_message(entry, message))
+            items.append(VisibleItem(entry=entry, subject=message, is_message=True))
         elif (thread := threads.get(entry.thread_id)) is None:
             hidden.threads.append(entry.thread_id)
         elif thread["repo_id"] is not None and not may_see(thread, user_id):
             hidden.places.add(thread["repo_id"])
         else:
-            items.append(render_thread(entry, thread, participants))
+            items.append(VisibleItem(entry=entry, subject=thread))
     return items, hidden
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hublet.accounts.names import name_key
 from hublet.community.threads.records import ThreadKind
+from hublet.community.threads.store import like_pattern
 from hublet.core.database import Reader, Row
 from hublet.notifications.inbox.conditions import (
     REPO_COLUMNS,
@@ -22,6 +23,9 @@ from hublet.notifications.records import (
     POST,
     InboxEntry,
     InboxPage,
+    InboxSummary,
+    Involvement,
+    LastEvent,
     Selection,
 )
 from hublet.repos.names import repo_name_key
@@ -31,7 +35,10 @@ PAGE = 25
 MOST_PARTICIPANTS = 100
 _TYPES = (*RepoType, PAPER, POST, BLOG)
 _TALLY = "count(*) AS total, sum(CASE WHEN read THEN 0 ELSE 1 END) AS unread"
-_ITEMS = "SELECT thread_id, place_id, read, updated_at, event_id FROM notifications WHERE "
+_COLUMNS = "thread_id, place_id, read, updated_at, event_id, involvement, last_event_id"
+_ITEMS = f"SELECT {_COLUMNS} FROM notifications WHERE "
+# A search finds no more than the newest of these.
+MOST_FOUND = 1000
 
 
 async def read_page_of(conn: Reader, user_id: str, selection: Selection, *, skip: int) -> InboxPage:
@@ -51,13 +58,12 @@ async def read_page_of(conn: Reader, user_id: str, selection: Selection, *, skip
             FROM ({counts}) AS tallies
         ), page AS (
             SELECT * FROM (
-                SELECT thread_id, place_id, read, updated_at, event_id FROM ({found}) AS found
+                SELECT {_COLUMNS} FROM ({found}) AS found
                 ORDER BY updated_at DESC LIMIT {PAGE} OFFSET ${place}
             ) AS rows_of_page
             LIMIT (SELECT CASE WHEN {counted_column} > ${place} THEN {PAGE} ELSE 0 END FROM counted)
         )
-        SELECT counted.total, counted.unread, page.thread_id, page.place_id, page.read,
-            page.updated_at, page.event_id
+        SELECT counted.total, counted.unread, {_COLUMNS}
         FROM counted LEFT JOIN page ON TRUE ORDER BY page.updated_at DESC
         """,
         *condition.values, skip,
@@ -148,7 +154,91 @@ def _entry_record(row: Row) -> InboxEntry:
         read=bool(row["read"]),
         updated_at=row["updated_at"],
         event_id=row["event_id"],
+        involvement=Involvement(row["involvement"]),
+        last_event_id=row["last_event_id"],
     )
+
+
+async def summarize(conn: Reader, user_id: str) -> InboxSummary:
+    row = await conn.fetch_one(
+        """
+        SELECT i.version, i.last_at, CAST(coalesce(sum(c.total), 0) AS BIGINT) AS total,
+            CAST(coalesce(sum(c.unread), 0) AS BIGINT) AS unread,
+            CAST(coalesce(sum(CASE WHEN c.involvement >= 1 THEN c.unread END), 0) AS BIGINT)
+                AS participating,
+            CAST(coalesce(sum(CASE WHEN c.involvement >= 2 THEN c.unread END), 0) AS BIGINT)
+                AS mentioned
+        FROM inboxes i
+        LEFT JOIN notification_counts c ON c.user_id = i.user_id AND c.facet IN each($2)
+        WHERE i.user_id = $1 GROUP BY i.version, i.last_at
+        """,
+        user_id, json.dumps(_TYPES),
+    )  # fmt: skip
+    return InboxSummary(**dict(row)) if row else InboxSummary()
+
+
+async def count_by_facet(
+    conn: Reader, user_id: str, facets: Collection[str], *, least: Involvement
+) -> dict[str, tuple[int, int]]:
+    """Return by type or place how many items there are, and how many are unread."""
+    rows = await conn.fetch_all(
+        """
+        SELECT facet, CAST(sum(total) AS BIGINT) AS total, CAST(sum(unread) AS BIGINT) AS unread
+        FROM notification_counts
+        WHERE user_id = $1 AND facet IN each($2) AND involvement >= $3 GROUP BY facet
+        """,
+        user_id, json.dumps(sorted(facets)), least,
+    )  # fmt: skip
+    return {row["facet"]: (row["total"], row["unread"]) for row in rows}
+
+
+async def list_finished(conn: Reader, user_id: str) -> list[str]:
+    """Return the unread threads that were merged or closed."""
+    rows = await conn.fetch_all(
+        """
+        SELECT n.thread_id FROM notifications n JOIN threads t ON t.id = n.thread_id
+        WHERE n.user_id = $1 AND NOT n.read AND t.status IN ('merged', 'closed')
+        """,
+        user_id,
+    )
+    return [row["thread_id"] for row in rows]
+
+
+async def list_titled(conn: Reader, user_id: str, text: str) -> list[str]:
+    """Return the newest threads and messages in an inbox whose titles contain a text."""
+    rows = await conn.fetch_all(
+        """
+        SELECT n.thread_id FROM notifications n LEFT JOIN threads t ON t.id = n.thread_id
+        LEFT JOIN messages m ON m.id = n.thread_id AND m.user_id = n.user_id
+        WHERE n.user_id = $1 AND lower(coalesce(t.title, m.title)) LIKE lower($2) ESCAPE '~'
+        ORDER BY n.updated_at DESC LIMIT $3
+        """,
+        user_id, like_pattern(text), MOST_FOUND,
+    )  # fmt: skip
+    return [row["thread_id"] for row in rows]
+
+
+async def list_last_events(conn: Reader, event_ids: Collection[str]) -> dict[str, LastEvent]:
+    """Return those of these comments and changes that are there and not hidden."""
+    rows = await conn.fetch_all(
+        """
+        SELECT c.id, 'comment' AS type, u.name, NULL AS data
+        FROM comments c JOIN users u ON u.id = c.author_id
+        WHERE c.id IN each($1) AND NOT c.hidden
+        UNION ALL
+        SELECT c.id, c.type, u.name, c.data
+        FROM thread_changes c JOIN users u ON u.id = c.author_id WHERE c.id IN each($1)
+        """,
+        json.dumps(list(event_ids)),
+    )
+    return {
+        row["id"]: LastEvent(
+            type=row["type"],
+            author=row["name"],
+            status=json.loads(row["data"] or "{}").get("status"),
+        )
+        for row in rows
+    }
 
 
 async def list_subjects(
@@ -158,6 +248,7 @@ async def list_subjects(
     rows = await conn.fetch_all(
         f"""
         SELECT t.id, t.kind, t.title, t.number, t.status, t.is_pull_request, t.slug,
+            t.paper_id,
             coalesce(owning_user.name, owning_org.name) AS owner_name, {REPO_COLUMNS}
         FROM threads t LEFT JOIN repos r ON r.id = t.repo_id
         LEFT JOIN users owning_user ON owning_user.id = coalesce(r.owner_id, t.owner_id)

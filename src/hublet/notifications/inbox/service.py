@@ -12,10 +12,20 @@ from hublet.notifications.inbox import read_store, store
 from hublet.notifications.inbox.conditions import Condition, chosen_by, in_inbox, in_inboxes
 from hublet.notifications.inbox.schemas import ChangeFilters, Filters
 from hublet.notifications.inbox.store import CountChange
-from hublet.notifications.records import BLOG, HUB, PAPER, POST, InboxItem, Involvement, Selection
+from hublet.notifications.records import (
+    BLOG,
+    HUB,
+    PAPER,
+    POST,
+    InboxChange,
+    InboxItem,
+    Involvement,
+    Selection,
+)
 from hublet.repos.records import RepoType
 
-_LEAST = {
+# The involvement that a word of the interface asks for.
+LEAST = {
     "all": Involvement.watched,
     "participating": Involvement.participating,
     "mentions": Involvement.mentioned,
@@ -87,7 +97,7 @@ async def count_unread_and_find_watch(
 
 async def select(conn: Reader, user_id: str, filters: Filters) -> Selection:
     """Return the selection of the filters. A name that nobody has, or a hidden one, selects none."""
-    selection = Selection(least=_LEAST[filters.mention], unread=filters.readStatus == "unread")
+    selection = Selection(least=LEAST[filters.mention], unread=filters.readStatus == "unread")
     if filters.lastUpdate is not MISSING:
         selection = replace(selection, until=to_micros(filters.lastUpdate))
     selection = await _select_repos(conn, user_id, filters, selection)
@@ -137,6 +147,22 @@ async def _select_threads(conn: Reader, filters: Filters, selection: Selection) 
     return selection
 
 
+async def narrow(
+    conn: Reader,
+    user_id: str,
+    selection: Selection,
+    *,
+    search: str = "",
+    only_finished: bool = False,
+) -> Selection:
+    """Return those of a selection whose title has a text, or that are unread and merged or closed."""
+    if search:
+        selection = selection.of_threads(await read_store.list_titled(conn, user_id, search))
+    if only_finished:
+        selection = selection.of_threads(await read_store.list_finished(conn, user_id))
+    return selection
+
+
 async def limit_to_now(conn: Reader, user_id: str, selection: Selection) -> Selection:
     """Limit a selection to what is in the inbox now, without what comes later."""
     newest = await store.last_at(conn, user_id)
@@ -154,6 +180,26 @@ async def mark(conn: Connection, user_id: str, selection: Selection, *, read: bo
             conn, differing, CountChange.marked_read if read else CountChange.marked_unread
         )
         return await store.set_read(conn, differing, read=read)
+
+
+async def restore(conn: Connection, change: InboxChange) -> int:
+    """Undo how a change marked items, but for those that something else has changed since."""
+    await store.lock(conn, [change.user_id])
+    chosen = (
+        in_inbox(change.user_id)
+        .also(
+            "thread_id IN (SELECT i.thread_id FROM inbox_change_items i "
+            "WHERE i.change_id = ? AND i.marked)",
+            change.id,
+        )
+        .also("updated_at <= ?", change.last_at)
+        .also("read" if change.read else "NOT read")
+    )
+    with conn.in_bulk():
+        await store.change_counts(
+            conn, chosen, CountChange.marked_unread if change.read else CountChange.marked_read
+        )
+        return await store.restore_items(conn, chosen, change)
 
 
 async def delete(conn: Connection, user_id: str, selection: Selection) -> int:

@@ -11,7 +11,7 @@ from enum import Enum
 from hublet.core.clock import micros
 from hublet.core.database import Connection, Reader
 from hublet.notifications.inbox.conditions import Condition
-from hublet.notifications.records import INBOXES_CHANNEL, InboxItem, Involvement
+from hublet.notifications.records import INBOXES_CHANNEL, InboxChange, InboxItem, Involvement
 
 # A user, and a type or the id of a place.
 Facet = tuple[str, str]
@@ -100,6 +100,101 @@ async def set_read(conn: Connection, chosen: Condition, *, read: bool) -> int:
     place = len(chosen.values) + 1
     return await conn.execute(
         f"UPDATE notifications SET read = ${place}{seen} WHERE {chosen.sql}", *chosen.values, read
+    )
+
+
+async def add_change(conn: Connection, change: InboxChange) -> None:
+    await conn.execute(
+        """
+        INSERT INTO inbox_changes (id, user_id, read, last_at, created_at)
+        VALUES ($1, $2, $3, $4, $5)
+        """,
+        change.id, change.user_id, change.read, change.last_at, micros(),
+    )  # fmt: skip
+
+
+async def note_changed_items(
+    conn: Connection, change_id: str, chosen: Condition, *, muted: bool
+) -> int:
+    """Note items before a change marks them; with `muted`, also which threads it will mute."""
+    mutes = (
+        """
+        EXISTS (SELECT 1 FROM threads t WHERE t.id = notifications.thread_id)
+        AND NOT EXISTS (
+            SELECT 1 FROM thread_mutes m
+            WHERE m.thread_id = notifications.thread_id AND m.user_id = notifications.user_id
+        )
+        """
+        if muted
+        else "FALSE"
+    )
+    place = len(chosen.values) + 1
+    return await conn.execute(
+        f"""
+        INSERT INTO inbox_change_items (change_id, thread_id, event_id, marked, muted)
+        SELECT ${place}, thread_id, event_id, {"NOT read" if muted else "TRUE"}, {mutes}
+        FROM notifications WHERE {chosen.sql}
+        """,
+        *chosen.values, change_id,
+    )  # fmt: skip
+
+
+async def find_change(
+    conn: Reader, change_id: str, *, user_id: str, since: int
+) -> InboxChange | None:
+    row = await conn.fetch_one(
+        """
+        SELECT c.id, c.user_id, c.read, c.last_at,
+            (SELECT count(*) FROM inbox_change_items i WHERE i.change_id = c.id AND i.marked)
+                AS marked,
+            (SELECT count(*) FROM inbox_change_items i WHERE i.change_id = c.id AND i.muted)
+                AS muted
+        FROM inbox_changes c WHERE c.id = $1 AND c.user_id = $2 AND c.created_at >= $3
+        """,
+        change_id, user_id, since,
+    )  # fmt: skip
+    if row is None:
+        return None
+    return InboxChange(
+        id=row["id"],
+        user_id=row["user_id"],
+        read=bool(row["read"]),
+        last_at=row["last_at"],
+        marked=row["marked"],
+        muted=row["muted"],
+    )
+
+
+async def list_muted_by_change(conn: Reader, change_id: str) -> list[str]:
+    rows = await conn.fetch_all(
+        "SELECT thread_id FROM inbox_change_items WHERE change_id = $1 AND muted ORDER BY thread_id",
+        change_id,
+    )
+    return [row["thread_id"] for row in rows]
+
+
+async def restore_items(conn: Connection, chosen: Condition, change: InboxChange) -> int:
+    """Give items back the state, and the event that they lead to, from before a change."""
+    place = len(chosen.values) + 1
+    return await conn.execute(
+        f"""
+        UPDATE notifications SET read = ${place}, event_id = (
+            SELECT i.event_id FROM inbox_change_items i
+            WHERE i.change_id = ${place + 1} AND i.thread_id = notifications.thread_id
+        )
+        WHERE {chosen.sql}
+        """,
+        *chosen.values, not change.read, change.id,
+    )  # fmt: skip
+
+
+async def remove_change(conn: Connection, change_id: str) -> None:
+    await conn.execute("DELETE FROM inbox_changes WHERE id = $1", change_id)
+
+
+async def remove_old_changes(conn: Connection, user_id: str, *, before: int) -> None:
+    await conn.execute(
+        "DELETE FROM inbox_changes WHERE user_id = $1 AND created_at < $2", user_id, before
     )
 
 

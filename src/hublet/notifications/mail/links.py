@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import msgspec
 
+from hublet.accounts.errors import EmailNotFound
 from hublet.accounts.invitations import InvitationMail
 from hublet.accounts.records import UserEmail
 from hublet.accounts.settings import emails
@@ -101,6 +102,15 @@ async def request_verification(conn: Connection, *, email_id: str, user_id: str)
     await add(conn, NewTask(kind=SEND_VERIFICATION, body=body))
 
 
+async def request_again(conn: Connection, *, email_id: str, user_id: str) -> None:
+    """Queue another mail with a link to an own address that is not verified yet."""
+    email = await emails.find(conn, email_id)
+    if email is None or email.user_id != user_id:
+        raise EmailNotFound(email_id)
+    if email.verified_at is None:
+        await request_verification(conn, email_id=email_id, user_id=user_id)
+
+
 async def send_verification(database: Database, *, email_id: str) -> None:
     async with database.read() as conn:
         email = await emails.find(conn, email_id)
@@ -124,7 +134,8 @@ async def _verification_letter(conn: Reader, email: UserEmail) -> MailMessage:
         subject="Is this your address?",
         text=render("verification.txt", values),
         html=render("verification.html", values),
-        message_id=f"<verify.{email.id}@{mail_domain(hub.settings)}>",
+        # Another one each time, or a server may take a second link for the same mail.
+        message_id=f"<verify.{email.id}.{new_object_id()}@{mail_domain(hub.settings)}>",
         sent_at=clock.now(),
         headers={"Auto-Submitted": "auto-generated"},
     )

@@ -1,0 +1,1 @@
+"""Pages of the inbox, and of what comes into it and by mail."""
