@@ -152,7 +152,13 @@ class Contract:
         return resolved
 
 
-_FOR_PEOPLE = ("text/html", "application/atom+xml", "text/event-stream")
+_FOR_PEOPLE = (
+    "text/html",
+    "application/atom+xml",
+    "text/event-stream",
+    "text/csv",
+    "application/x-ndjson",
+)
 
 
 def _is_for_people(path: str, status: int, headers: Mapping[str, str]) -> bool:

@@ -9,6 +9,7 @@ InvalidRequest  400
 ├── CannotFollowYourself
 ├── TooManyEmails
 ├── TooManySshKeys
+├── InvalidJoinRequest
 └── NotAnImage
 NotAllowed  403
 ├── RoleNeeded
@@ -24,10 +25,12 @@ NotFound  404
 ├── AccountNotFound
 ├── ResourceGroupNotFound
 ├── NotInResourceGroup
+├── JoinRequestNotFound
 └── ServiceAccountNotFound
 Conflict  409
 ├── NameTaken
 ├── EmailTaken
+├── AlreadyMember
 ├── LastAdministrator
 ├── LastHubAdministrator
 ├── EmailNotVerified
@@ -81,6 +84,20 @@ class OrganizationNotFound(NotFound):
 class NotAMember(NotFound):
     def __init__(self, user: str, organization: str) -> None:
         super().__init__(f"{user} is not a member of {organization}.")
+
+
+class AlreadyMember(Conflict):
+    def __init__(self, user: str, organization: str) -> None:
+        super().__init__(f"{user} is a member of {organization} already.")
+
+
+class InvalidJoinRequest(InvalidRequest):
+    pass
+
+
+class JoinRequestNotFound(NotFound):
+    def __init__(self, user: str, organization: str) -> None:
+        super().__init__(f"{user} does not ask to join {organization}.")
 
 
 class RoleNeeded(NotAllowed):

@@ -9,6 +9,14 @@ from hublet.web import site_routes
 from hublet.web.discovery import home_routes, list_routes, people_routes, search_routes
 from hublet.web.files import commit_routes, edit_routes, feed_routes, ref_routes
 from hublet.web.files import routes as file_routes
+from hublet.web.organizations import (
+    account_routes,
+    audit_routes,
+    group_routes,
+    member_routes,
+    profile_routes,
+    usage_routes,
+)
 from hublet.web.pages import render_error_page
 from hublet.web.repos import creation_routes, gate_routes, settings_routes, webhook_routes
 from hublet.web.repos import file_routes as bucket_routes
@@ -25,6 +33,12 @@ ROUTERS: tuple[Router, ...] = (
     creation_routes.router,
     list_routes.router,
     *thread_routes.PUBLIC_ROUTERS,
+    profile_routes.router,
+    member_routes.router,
+    group_routes.router,
+    account_routes.router,
+    audit_routes.router,
+    usage_routes.router,
     people_routes.lists_router,
     bucket_routes.router,
     repo_routes.router,

@@ -263,6 +263,9 @@ class ProfilePage:
     is_following: bool | None
     # Whether it is the viewer's own page.
     is_own: bool
+    # Whether the viewer administers this organization, or may ask to join it.
+    is_administrator: bool
+    may_join: bool
     form_token: str
 
     @property
