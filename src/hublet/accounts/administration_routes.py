@@ -1,8 +1,9 @@
-"""HTTP routes for hub administrators: users, organizations and parked tasks."""
+"""HTTP routes for hub administrators: users, invitations, organizations and parked tasks."""
 
 from fastapi import Request
 from pydantic import MISSING
 
+from hublet.accounts import invitations
 from hublet.accounts.administration_schemas import (
     AddOrganization,
     AddUser,
@@ -16,7 +17,12 @@ from hublet.accounts.administration_schemas import (
     UpdateUser,
 )
 from hublet.accounts.organizations import service, store
-from hublet.accounts.organizations.schemas import SetMember
+from hublet.accounts.organizations.schemas import (
+    CreatedInvitation,
+    InviteToHub,
+    OpenInvitation,
+    SetMember,
+)
 from hublet.accounts.records import Member
 from hublet.accounts.schemas import MemberCard
 from hublet.accounts.users import service as users_service
@@ -80,6 +86,42 @@ async def set_user_password(
     """Set a user's password."""
     user = await users_service.get_user(conn, name)
     await users_service.set_password(conn, user, body.password)
+    return Done()
+
+
+invitations_router = Router(prefix="/api/admin/invitations", tags=["administration"])
+
+
+@invitations_router.get("")
+async def list_invitations_to_hub(conn: ReadConn, _caller: Administrator) -> list[OpenInvitation]:
+    """List the invitations to the hub that nobody has accepted yet, newest first."""
+    return [OpenInvitation.of(each) for each in await invitations.list_of(conn, None)]
+
+
+@invitations_router.post("")
+async def invite_to_hub(
+    request: Request, conn: Conn, caller: Administrator, body: InviteToHub
+) -> CreatedInvitation:
+    """Invite somebody to create an account, by a link that works once and for 7 days.
+
+    It works whatever `login.sign_up` says; this answer alone shows it.
+    """
+    invitation, link = await invitations.create(
+        conn,
+        actor_of(request, caller),
+        organization=None,
+        role=None,
+        email=None if body.email is MISSING else body.email,
+    )
+    return CreatedInvitation(invitation=OpenInvitation.of(invitation), link=link)
+
+
+@invitations_router.delete("/{invitation_id}")
+async def revoke_invitation_to_hub(
+    request: Request, conn: Conn, caller: Administrator, invitation_id: str
+) -> Done:
+    """Revoke an invitation to the hub; its link does not work any more."""
+    await invitations.revoke(conn, actor_of(request, caller), invitation_id, organization=None)
     return Done()
 
 

@@ -10,10 +10,12 @@ InvalidRequest  400
 ├── TooManyEmails
 ├── TooManySshKeys
 ├── InvalidJoinRequest
+├── TooManyInvitations
 └── NotAnImage
 NotAllowed  403
 ├── RoleNeeded
 ├── PlanNeeded
+├── InvitationTooNarrow
 ├── WrongPassword
 └── NoPassword
 NotFound  404
@@ -26,13 +28,14 @@ NotFound  404
 ├── ResourceGroupNotFound
 ├── NotInResourceGroup
 ├── JoinRequestNotFound
+├── InvitationNotFound
 └── ServiceAccountNotFound
 Conflict  409
 ├── NameTaken
 ├── EmailTaken
-├── AlreadyMember
 ├── LastAdministrator
 ├── LastHubAdministrator
+├── AlreadyMember
 ├── EmailNotVerified
 ├── EmailIsPrimary
 ├── SshKeyTaken
@@ -86,11 +89,6 @@ class NotAMember(NotFound):
         super().__init__(f"{user} is not a member of {organization}.")
 
 
-class AlreadyMember(Conflict):
-    def __init__(self, user: str, organization: str) -> None:
-        super().__init__(f"{user} is a member of {organization} already.")
-
-
 class InvalidJoinRequest(InvalidRequest):
     pass
 
@@ -134,6 +132,33 @@ class LastHubAdministrator(Conflict):
         super().__init__(
             "The hub would be left without an administrator: make somebody else one first."
         )
+
+
+class AlreadyMember(Conflict):
+    def __init__(self, user: str, organization: str) -> None:
+        super().__init__(f"{user} is a member of {organization} already.")
+
+
+class InvitationNotFound(NotFound):
+    """The same for one that never was, was used or revoked, is too old, or has lost its creator."""
+
+    def __init__(self) -> None:
+        super().__init__("This invitation does not work any more. Ask for another one.")
+
+
+class InvitationTooNarrow(NotAllowed):
+    """Its creator may add people to an organization, but not to the hub."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This invitation is for people who have an account here. "
+            "Only an administrator of this hub can invite others."
+        )
+
+
+class TooManyInvitations(InvalidRequest):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"At most {limit} invitations can be open at a time: revoke some first.")
 
 
 class WrongPassword(NotAllowed):

@@ -1,4 +1,4 @@
-"""Records of users, organizations, resource groups, SSH keys, avatars and the audit log."""
+"""Records of users, organizations, invitations, resource groups, SSH keys, avatars and the audit log."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -166,6 +166,22 @@ OPERATOR = Actor(id=None, name="operator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Invitation:
+    """A link that lets somebody join the hub and, if it names one, an organization."""
+
+    id: str
+    organization_id: str | None
+    role: Role | None
+    # Where it was sent to, if it was.
+    email: str | None
+    # None for whoever runs the hub.
+    creator_id: str | None
+    creator_name: str
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceGroupRecord:
     """A part of an organization with members and rules of its own."""
 
@@ -215,6 +231,7 @@ class UserSshKey:
     data: str
     fingerprint: str
     created_at: datetime
+    last_used_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,13 @@ ROUTERS: tuple[Router, ...] = (
     settings.emails_router,
     settings.ssh_keys_router,
     organizations.router,
+    organizations.invitations_router,
     organizations.audit_router,
     resource_groups.router,
     resource_groups.members_router,
     organizations.service_accounts_router,
     administration_routes.users_router,
+    administration_routes.invitations_router,
     administration_routes.organizations_router,
     administration_routes.tasks_router,
 )

@@ -21,7 +21,7 @@ from hublet.core.config import LogSettings
 _MASK = "***"
 _FLUSH_BYTES = 16 * 1024
 _MAX_DEPTH = 8
-_LINKS = ("/unsubscribe/", "/verify-email/")
+_LINKS = ("/unsubscribe/", "/verify-email/", "/reset-password/", "/invitations/")
 _FIRST_KEYS = ("timestamp", "level", "logger", "event")
 
 _NAMES = r"(?:passw(?:or)?d|secret|token|authorization|credential|cookie)"
@@ -40,7 +40,7 @@ _SECRETS_IN_TEXT = tuple(
         rf"\b((?:bearer|basic)(?:\s|%20|\+){{1,9}})(?!{_PROSE})[^\s\"'<>]+",
         r"(://[^\s/:@]*:)[^\s/]*(?=@)",
         # The link of a mail is a credential by itself.
-        r"(/(?:unsubscribe|verify-email)/)[A-Za-z0-9_-]+",
+        r"(/(?:unsubscribe|verify-email|reset-password|invitations)/)[A-Za-z0-9_-]+",
         rf"({_NAMES}[\w.-]{{0,30}}[\"']\s?:\s?){_QUOTED}",
         rf"({_NAMES}[\w.-]{{0,30}}=)(?:{_QUOTED}|[^\s&;,\"')]+)",
     )

@@ -1,16 +1,20 @@
-"""HTTP routes for organizations, their members, audit log and service accounts."""
+"""HTTP routes for organizations, their members, invitations, audit log and service accounts."""
 
 from typing import Annotated
 
 from fastapi import Depends, Query, Request
 from pydantic import MISSING
 
+from hublet.accounts import invitations
 from hublet.accounts.names import name_key
 from hublet.accounts.organizations import audit_store, service, service_accounts, store
 from hublet.accounts.organizations.schemas import (
     AuditLine,
+    CreatedInvitation,
     CreateOrganization,
     CreateServiceAccount,
+    InviteToOrganization,
+    OpenInvitation,
     OrganizationOverview,
     ServiceAccount,
     SetMember,
@@ -156,6 +160,46 @@ async def _overview(
         ),
         to_member=await service.is_member(conn, organization, user_id=viewer_id),
     )
+
+
+invitations_router = Router(prefix="/api/organizations/{name}/invitations", tags=["orgs"])
+
+
+@invitations_router.get("")
+async def list_invitations(conn: ReadConn, caller: AccountOwner, name: str) -> list[OpenInvitation]:
+    """List the invitations to an organization that nobody has accepted yet, newest first."""
+    organization = await service.get_administered(conn, name, user_id=caller.user_id)
+    return [OpenInvitation.of(each) for each in await invitations.list_of(conn, organization)]
+
+
+@invitations_router.post("")
+async def invite(
+    request: Request, conn: Conn, caller: AccountOwner, name: str, body: InviteToOrganization
+) -> CreatedInvitation:
+    """Invite somebody by a link that works once and for 7 days; this answer alone shows it.
+
+    It ends early when whoever made it is no longer an administrator of the organization.
+    """
+    organization = await service.get_administered(conn, name, user_id=caller.user_id)
+    invitation, link = await invitations.create(
+        conn,
+        actor_of(request, caller),
+        organization=organization,
+        role=body.role,
+        email=None if body.email is MISSING else body.email,
+    )
+    return CreatedInvitation(invitation=OpenInvitation.of(invitation), link=link)
+
+
+@invitations_router.delete("/{invitation_id}")
+async def revoke_invitation(
+    request: Request, conn: Conn, caller: AccountOwner, name: str, invitation_id: str
+) -> Done:
+    """Revoke an invitation to an organization; its link does not work any more."""
+    organization = await service.get_administered(conn, name, user_id=caller.user_id)
+    actor = actor_of(request, caller)
+    await invitations.revoke(conn, actor, invitation_id, organization=organization)
+    return Done()
 
 
 audit_router = Router(prefix="/api/organizations/{name}/audit-log", tags=["orgs"])

@@ -1,4 +1,4 @@
-"""Wire schemas of organizations, their audit log and service accounts."""
+"""Wire schemas of organizations, their invitations, audit log and service accounts."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -8,7 +8,14 @@ from pydantic import MISSING, Field
 from hublet.accounts import records
 from hublet.accounts.avatars import avatar_url
 from hublet.accounts.records import Member, Role
-from hublet.accounts.schemas import WIRE_PLANS, AccountName, PlanName, RoleName, repo_counts
+from hublet.accounts.schemas import (
+    WIRE_PLANS,
+    AccountName,
+    EmailAddress,
+    PlanName,
+    RoleName,
+    repo_counts,
+)
 from hublet.core.schema import Line, ObjectId, Schema, Timestamp
 
 DefaultVisibilityName = Literal["public", "private"]
@@ -134,3 +141,42 @@ class ServiceAccount(Schema):
                 "createdAt": account.user.created_at,
             }
         )
+
+
+class InviteToHub(Schema):
+    # Where the link is sent to, if the hub can send mails.
+    email: EmailAddress | MISSING = MISSING
+
+
+class InviteToOrganization(InviteToHub):
+    role: Role = Role.read
+
+
+class OpenInvitation(Schema):
+    id: ObjectId
+    # Absent for an invitation to the hub alone.
+    role: RoleName | MISSING = MISSING
+    email: str | MISSING = MISSING
+    createdBy: str
+    createdAt: Timestamp
+    expiresAt: Timestamp
+
+    @classmethod
+    def of(cls, invitation: records.Invitation) -> Self:
+        return cls.model_validate(
+            {
+                "id": invitation.id,
+                "role": invitation.role or MISSING,
+                "email": invitation.email or MISSING,
+                "createdBy": invitation.creator_name,
+                "createdAt": invitation.created_at,
+                "expiresAt": invitation.expires_at,
+            }
+        )
+
+
+class CreatedInvitation(Schema):
+    """The one answer that holds the link: it cannot be shown again."""
+
+    invitation: OpenInvitation
+    link: str

@@ -31,14 +31,14 @@ async def remove_email(conn: Connection, email_id: str) -> None:
     await conn.execute("DELETE FROM emails WHERE id = $1", email_id)
 
 
-_SSH_KEY_COLUMNS = "id, user_id, title, type, data, fingerprint, created_at"
+_SSH_KEY_COLUMNS = "id, user_id, title, type, data, fingerprint, created_at, last_used_at"
 
 
 async def add_ssh_key(conn: Connection, key: UserSshKey) -> bool:
     """Add a key; False when it belongs to an account already."""
     return await conn.execute(
         f"""
-        INSERT INTO ssh_keys ({_SSH_KEY_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)
+        INSERT INTO ssh_keys ({_SSH_KEY_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, NULL)
         ON CONFLICT DO NOTHING
         """,
         key.id, key.user_id, key.title, key.type, key.data, key.fingerprint,
@@ -78,4 +78,5 @@ def _ssh_key_record(row: Row) -> UserSshKey:
         data=row["data"],
         fingerprint=row["fingerprint"],
         created_at=from_micros(row["created_at"]),
+        last_used_at=from_micros(row["last_used_at"]) if row["last_used_at"] else None,
     )

@@ -194,6 +194,7 @@ IMAGES = Kind(
 )
 NETWORK = one_of({name: name for name in ("none", "outbound", "shared")})
 RUNNERS = one_of({name: name for name in ("auto", "sandbox", "process", "docker")})
+SIGN_UP = one_of({who: who for who in ("closed", "invited", "open")})
 RING = Kind(words="a list of different id:key, each key 32 bytes in base64url", read=_read_key_ring)
 COUNT = number(1, 10**9, int)
 LEVELS = one_of({level: level for level in ("debug", "info", "warning", "error")})

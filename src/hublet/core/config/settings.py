@@ -19,6 +19,7 @@ from hublet.core.config.kinds import (
     RING,
     SENDER,
     SERVER_NAME,
+    SIGN_UP,
     SMTP,
     Network,
     number,
@@ -107,6 +108,18 @@ class TokenSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginSettings:
+    sign_up: str = setting(
+        "closed",
+        SIGN_UP,
+        "Who may create an account: nobody but whom administrators of the hub invite, also whom "
+        "those of an organization invite, or everybody.",
+    )
+    sign_ups_per_hour: int = setting(
+        10, COUNT, "Accounts that may be created from one address in an hour; quiet in test mode."
+    )
+    resets_per_hour: int = setting(
+        10, COUNT, "Links to a new password that one address may ask for in an hour."
+    )
     session_days: int = setting(
         30, number(1, 400, int), "How long a browser stays signed in, at most."
     )
