@@ -528,6 +528,8 @@ def _organization_settings(server: Server, ada: httpx2.Client) -> dict[str, str]
         ada.put(f"{root}/resource-groups/{group}/members/charles", json={"role": "contributor"})
     )
     _create(ada, "weaver", organization="analytical", resourceGroupId=group)
+    _create(ada, "store", "bucket", organization="analytical")
+    _answer(ada.put("/api/buckets/analytical/store/files/numbers.bin", content=bytes(40_000)))
     account = _answer(ada.post(f"{root}/service-accounts", json={"name": "ci", "role": "write"}))[
         "id"
     ]
@@ -555,4 +557,5 @@ def _organization_settings(server: Server, ada: httpx2.Client) -> dict[str, str]
             },
         )
     )
+    _answer(ada.post(f"{root}/invitations", json={"role": "read"}))
     return {"group": group, "account": account}

@@ -96,6 +96,7 @@ class Place:
             "{organization}": f"{self.person}-engines",
             "{member}": "grace",
             "{group_id}": "0" * 24,
+            "{invitation_id}": "0" * 24,
             "{account_id}": "0" * 24,
             "{token_id}": "0" * 24,
         }

@@ -270,6 +270,27 @@ async def test_provisioned_members_are_left_to_their_provider(
     assert "engines:write" in state
 
 
+@pytest.mark.usefixtures("engines")
+async def test_the_link_of_an_invitation_is_shown_once_and_revoked(
+    client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    page = f"{ROOT}/members"
+    wrong = await send(client, page, f"{page}/invitations", email="nobody", role="write")
+    assert (wrong.status_code, 'value="nobody"' in wrong.text) == (422, True)
+
+    made = await send(client, page, f"{page}/invitations", email="", role="write")
+
+    link = parse(made).one("code", id="new-link").text
+    assert link.startswith("http://hub.test/invitations/")
+    assert made.headers["cache-control"] == "no-store"
+    shown = await client.get(page, headers=HTML)
+    assert link not in shown.text
+    [action] = re.findall(rf'action="({page}/invitations/\w+/revoke)"', shown.text)
+    await send(client, page, action)
+    assert "Open invitations" not in (await client.get(page, headers=HTML)).text
+    assert (await actions_in(client, ada))[:2] == ["invitation.revoke", "invitation.create"]
+
+
 # ---------------------------------------------------------------- requests to join
 
 

@@ -16,6 +16,9 @@ WORDS = {
     "member.add": "added {target} with the role {role}",
     "member.role": "gave {target} the role {role}",
     "member.remove": "removed {target}",
+    "invitation.create": "made an invitation ({target}) with the role {role}",
+    "invitation.revoke": "revoked an invitation ({target})",
+    "invitation.accept": "accepted an invitation",
     "join-request.create": "asked to join",
     "join-request.withdraw": "does not ask to join any more",
     "join-request.accept": "accepted the request of {target} to join",
@@ -60,6 +63,7 @@ WORDS = {
 # Kinds of objects to filter by, beside single actions.
 KINDS = {
     "member": "Members",
+    "invitation": "Invitations",
     "join-request": "Requests to join",
     "resource-group": "Resource groups",
     "resource-group-member": "Members of resource groups",

@@ -1,4 +1,4 @@
-"""HTTP for the members of an organization, and for requests to join it."""
+"""HTTP for the members of an organization, invitations, and requests to join it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
+from hublet.accounts import invitations
 from hublet.accounts.organizations import join_requests, store
 from hublet.accounts.organizations import service as organizations
 from hublet.accounts.records import Actor, Member, Organization, Role, UserType
@@ -90,6 +91,43 @@ async def add_organization_member(
     )  # fmt: skip
 
 
+@router.post(f"{_MEMBERS}/invitations")
+async def create_invitation(visit: FreshVisit, organization: str, form: FormFields) -> Response:
+    """Make a link that lets one person join, and show it this once; with an address it is mailed."""
+    links: list[str] = []
+
+    async def change(conn: Connection, found: Organization, actor: Actor) -> None:
+        _, link = await invitations.create(
+            conn, actor, organization=found, role=role_in(form),
+            email=form.get("email", "").strip() or None,
+        )  # fmt: skip
+        links.append(link)
+
+    response = await apply_form(
+        visit, organization, form, change,
+        show=_show, page="members", toast="",
+    )  # fmt: skip
+    if not links:
+        return response
+    response = await _show(visit, organization, new_link=links[0])
+    # Shown once means that no cache keeps it.
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@router.post(f"{_MEMBERS}/invitations/{{invitation_id}}/revoke")
+async def revoke_invitation(
+    visit: FreshVisit, organization: str, invitation_id: str, form: FormFields
+) -> Response:
+    async def change(conn: Connection, found: Organization, actor: Actor) -> None:
+        await invitations.revoke(conn, actor, invitation_id, organization=found)
+
+    return await apply_form(
+        visit, organization, form, change,
+        show=_show, page="members", toast="The link does not work any more.",
+    )  # fmt: skip
+
+
 @router.post(f"{_MEMBERS}/{{member}}/role")
 async def set_organization_role(
     visit: FreshVisit, organization: str, member: str, form: FormFields
@@ -149,12 +187,13 @@ async def decline_join_request(
     )  # fmt: skip
 
 
-async def _show(
+async def _show(  # noqa: PLR0913 - what is looked for, and what a form left
     visit: PageVisit,
     name: str,
     *,
     search: str = "",
     cursor: str = "",
+    new_link: str | None = None,
     typed: Mapping[str, str] | None = None,
     problem: HubError | None = None,
 ) -> Response:
@@ -170,6 +209,7 @@ async def _show(
         members = found[:_PAGE_SIZE]
         rows = await _rows(conn, visit, head.organization, members)
         requests = await store.list_join_requests(conn, head.organization.id)
+        invited = await invitations.list_of(conn, head.organization)
         count = await store.count_members(conn, head.organization.id)
     more = len(found) > len(members)
     return await render_settings(
@@ -177,6 +217,9 @@ async def _show(
         head,
         rows=rows,
         requests=requests,
+        invitations=invited,
+        new_link=new_link,
+        has_mail=visit.settings.mail.smtp_url is not None,
         count=count,
         search=search,
         default_role=Role.read,
